@@ -1,0 +1,54 @@
+# Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
+.DEFAULT_GOAL := help
+.PHONY: help install install-dev format lint type-check test test-faults check dev-check bench run-etl requirements clean
+
+VENV := .venv/bin
+PYTHON := $(VENV)/python
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: ## Set up everything: the environment in .venv, the jars, the class-data archive
+	@scripts/setup-dev.sh
+
+install-dev: install ## The same, and the git hooks
+	@$(VENV)/pre-commit install
+
+format: install ## Format the code and mend what ruff can mend
+	@$(VENV)/ruff check --fix --exit-zero --quiet
+	@$(VENV)/ruff format
+
+lint: install ## Ruff (rules and format) and the layers of the imports
+	$(VENV)/ruff check
+	$(VENV)/ruff format --check
+	$(VENV)/lint-imports
+
+type-check: install ## Mypy, strict, on the program and its tests
+	$(VENV)/mypy
+
+test: install ## All tests that need Python and Java, no more
+	$(PYTHON) -m pytest
+
+test-faults: install ## Full disks and the like; needs root, to mount small disks
+	$(PYTHON) -m pytest tests/faults
+
+check: lint type-check ## The fast checks: lint, type-check and the contract tests
+	$(PYTHON) -m pytest tests/contract
+
+dev-check: format lint type-check test ## Before a commit: format, lint, type-check, test
+
+bench: install ## Measure, and write docs/benchmarks.md (takes long)
+	$(PYTHON) -m tests.bench
+
+run-etl: ## The daily run: make run-etl DATE=2024-01-01
+	@test -n "$(DATE)" || { echo "run-etl needs a date: make run-etl DATE=2024-01-01" >&2; exit 2; }
+	@scripts/setup-dev.sh
+	@$(VENV)/spark-app etl --date "$(DATE)"
+
+requirements: install ## Write requirements.txt anew from the pins in pyproject.toml
+	@$(VENV)/uv lock --quiet --upgrade
+	@$(VENV)/uv export --quiet --frozen --no-emit-project --no-annotate --no-header --output-file requirements.txt
+
+clean: ## Remove the environment and all caches; data and runs stay
+	rm -rf .venv .setup.log .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build *.egg-info
+	find app tests scripts -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,198 @@
+"""The tools do what the documents say: targets, pins, preflight, and nothing that ties us to one machine."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+TARGETS: Final = {
+    "help", "install", "install-dev", "format", "lint", "type-check", "test", "test-faults", "check", "dev-check",
+    "bench", "run-etl", "requirements", "clean",
+}  # fmt: skip
+TIES: Final = {
+    "a package registry's host": r"pypi\.org|pythonhosted\.org|repo1?\.maven\.|registry\.npmjs|maven\.org/maven2",
+    "a folder of one machine": r"(?<![\w.}$*-])/(?:work|root|home|tmp|Users)/\w",
+}
+FORBIDDEN_IN_TESTS: Final = {
+    "pytest.skip", "pytest.importorskip", "pytest.mark.skip", "pytest.mark.skipif", "pytest.mark.xfail", "time.sleep",
+    "unittest.mock", "unittest.skip",
+}  # fmt: skip
+# What the preflight may lean on besides bash: no test machine lacks these.
+PLAIN_TOOLS: Final = ("env", "bash", "cksum", "sed", "tee", "tail", "rm")
+
+
+def project() -> dict[str, list[str]]:
+    """The pins of pyproject.toml by group: run, dev, build."""
+    content = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return {
+        "run": content["project"]["dependencies"],
+        "dev": content["dependency-groups"]["dev"],
+        "build": content["build-system"]["requires"],
+    }
+
+
+def normal(name: str) -> str:
+    """A package's name as registries compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def locked() -> dict[str, str]:
+    """The versions of requirements.txt by package."""
+    content = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    pins = re.findall(r"^([\w.-]+)==([\w.]+)", content, flags=re.MULTILINE)
+    return {normal(name): version for name, version in pins}
+
+
+def help_texts() -> dict[str, str]:
+    """The targets that `make help` lists, with what it says of each."""
+    shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return dict(re.findall(r"^ +(\S+) +(\S.*)$", shown, flags=re.MULTILINE))
+
+
+def repository_files() -> list[Path]:
+    """The files that are committed, or would be."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    return [path for path in (ROOT / name for name in listed.split("\0") if name) if path.is_file()]
+
+
+def dotted_names(tree: ast.AST) -> set[str]:
+    """Every dotted name that a module uses or imports: `time.sleep`, also when written `from time import sleep`."""
+    used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    imported = {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+    plain = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    return used | imported | plain | {node.module or "" for node in imports}
+
+
+def test_make_has_the_promised_targets_and_explains_each() -> None:
+    """`make help` lists every target, each with a text, and no other."""
+    assert set(help_texts()) == TARGETS
+
+
+def test_help_is_what_make_does_by_default() -> None:
+    """`make` alone says what there is and changes nothing."""
+    default = subprocess.run(["make", "-s"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert {line.split()[0] for line in default.splitlines()} == TARGETS
+
+
+def test_run_etl_without_a_date_says_how_to_give_one() -> None:
+    """`make run-etl` without DATE ends with 2 and an example, before anything is set up."""
+    done = subprocess.run(["make", "-s", "run-etl", "DATE="], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        2,
+        "run-etl needs a date: make run-etl DATE=2024-01-01",
+    )
+
+
+@pytest.mark.parametrize("group", ["run", "dev", "build"])
+def test_requirements_hold_the_pins_of_pyproject(group: str) -> None:
+    """Every pin of pyproject.toml is exact and stands in requirements.txt with the same version."""
+    pins = [pin.split("==") for pin in project()[group]]
+    assert [pin for pin in pins if len(pin) != 2 or locked().get(normal(pin[0])) != pin[1]] == []
+
+
+def test_every_requirement_has_a_hash() -> None:
+    """Nothing is installed whose content is not known: each requirement carries a SHA-256."""
+    content = (ROOT / "requirements.txt").read_text(encoding="utf-8").replace("\\\n", " ")
+    assert [line.split()[0] for line in content.splitlines() if "--hash=sha256:" not in line] == []
+
+
+@pytest.mark.parametrize("tie", TIES)
+def test_no_file_is_tied_to_one_machine(tie: str) -> None:
+    """No committed file names a package registry's host or a folder of one machine."""
+    contents = [(path, path.read_text(encoding="utf-8", errors="replace")) for path in repository_files()]
+    found = {str(path.relative_to(ROOT)): tied[0] for path, text in contents if (tied := re.search(TIES[tie], text))}
+    assert found == {}
+
+
+def test_no_test_skips_sleeps_or_mocks() -> None:
+    """A test runs everywhere, waits for what it needs and tests the real thing."""
+    tests = chain.from_iterable((ROOT / "tests").rglob(pattern) for pattern in ("test_*.py", "conftest.py"))
+    found = {
+        str(path.relative_to(ROOT)): sorted(names)
+        for path in tests
+        if (names := dotted_names(ast.parse(path.read_text(encoding="utf-8"))) & FORBIDDEN_IN_TESTS)
+    }
+    assert found == {}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A folder `bin` with plain tools, no Java and no Python, beside a project that holds only the set-up script."""
+    (tmp_path / "bin").mkdir()
+    for tool in PLAIN_TOOLS:
+        found = shutil.which(tool)
+        assert found is not None
+        (tmp_path / "bin" / tool).symlink_to(found)
+    (tmp_path / "project" / "scripts").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "setup-dev.sh", tmp_path / "project" / "scripts")
+    return tmp_path
+
+
+def program(folder: Path, name: str, *lines: str) -> None:
+    """Puts a shell script into a machine's `bin`."""
+    path = folder / "bin" / name
+    path.write_text("\n".join(["#!/usr/bin/env bash", *lines, ""]), encoding="utf-8")
+    path.chmod(0o755)
+
+
+def refused(folder: Path, *, java_home: str | None = None) -> str:
+    """What set-up says on a machine that lacks something; it must be one line, exit code 2, and nothing made."""
+    environment = {"PATH": str(folder / "bin")} | ({} if java_home is None else {"JAVA_HOME": java_home})
+    before = set(folder.rglob("*"))
+    command = [folder / "project" / "scripts" / "setup-dev.sh"]
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert set(folder.rglob("*")) == before
+    return done.stderr
+
+
+def test_set_up_without_java_says_what_to_install(machine: Path) -> None:
+    """No Java: one line that names it, before anything is downloaded."""
+    assert refused(machine).startswith("No Java found: install a Java 17 or 21 runtime")
+
+
+@pytest.mark.parametrize(("version", "major"), [("1.8.0_402", "8"), ("11.0.2", "11"), ("16.0.1", "16")])
+def test_set_up_with_an_old_java_says_so(machine: Path, version: str, major: str) -> None:
+    """Too old a Java: one line that tells which was found and which is needed."""
+    program(machine, "java", f"""echo 'openjdk version "{version}" 2019-01-15' >&2""")
+    assert refused(machine).startswith(f"Java {major} is too old for Spark 4.2: install a Java 17 or 21 runtime")
+
+
+def test_set_up_with_a_wrong_java_home_names_it(machine: Path) -> None:
+    """Spark follows JAVA_HOME; so does the check, even when a good Java is on PATH."""
+    program(machine, "java", """echo 'openjdk version "17.0.15" 2025-04-15' >&2""")
+    assert refused(machine, java_home="nowhere").startswith("No Java runs at JAVA_HOME=nowhere: correct or unset")
+
+
+def test_set_up_passes_over_pythons_that_do_not_run_or_fit(machine: Path) -> None:
+    """A shim without a Python behind it and too old a Python count as none: one line says what to install."""
+    program(machine, "java", """echo 'openjdk version "21.0.4" 2024-07-16 LTS' >&2""")
+    program(machine, "python3.13", "exit 127")
+    program(machine, "python3", "exit 1")
+    assert refused(machine).startswith("No Python 3.11, 3.12 or 3.13 found: install one")
+
+
+def test_set_up_with_a_python_without_venv_says_so(machine: Path) -> None:
+    """Debian's Python comes without venv: one line says which package has it."""
+    program(machine, "java", """echo 'openjdk version "17.0.15" 2025-04-15' >&2""")
+    program(machine, "python3.12", """[[ "$2" != *ensurepip* ]]""")
+    python = machine / "bin" / "python3.12"
+    assert refused(machine).startswith(f"{python} cannot make environments: install its venv module")
+
+
+def test_scripts_can_be_run() -> None:
+    """What the documents tell a reader to run is executable."""
+    scripts = [ROOT / ".ci" / "run", *(ROOT / "scripts").glob("*.sh")]
+    assert [path.name for path in scripts if not os.access(path, os.X_OK)] == []

@@ -1,0 +1,40 @@
+"""What spans and logs say about an exception: bounded, and safe to ask for."""
+
+import traceback
+from typing import Final
+
+from app.telemetry.names import EXCEPTION_CUT, EXCEPTION_MESSAGE, EXCEPTION_STACKTRACE, EXCEPTION_TYPE
+
+MESSAGE_LENGTH: Final = 4096
+STACKTRACE_LENGTH: Final = 16_384
+
+
+def described(error: BaseException) -> dict[str, str | bool]:
+    """The attributes of an exception, in OpenTelemetry's names.
+
+    The text of an exception of py4j is fetched from the JVM, which may be gone: what cannot be told is said to be so.
+    """
+    message = message_of(error)
+    attributes: dict[str, str | bool] = {
+        EXCEPTION_TYPE.name: type_of(error),
+        EXCEPTION_MESSAGE.name: message[:MESSAGE_LENGTH],
+        # Frames only: the usual rendering repeats the message, in full.
+        EXCEPTION_STACKTRACE.name: "".join(traceback.format_tb(error.__traceback__))[-STACKTRACE_LENGTH:],
+    }
+    if len(message) > MESSAGE_LENGTH:
+        attributes[EXCEPTION_CUT.name] = True
+    return attributes
+
+
+def message_of(error: BaseException) -> str:
+    """The text of an exception, whatever asking for it does."""
+    try:
+        return str(error)
+    except Exception as failure:  # noqa: BLE001 - any code may run in there
+        return f"(no message: asking for it raised {type(failure).__name__})"
+
+
+def type_of(error: BaseException) -> str:
+    """The class of an exception with its module, except for built-in ones."""
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

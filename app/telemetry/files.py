@@ -1,0 +1,163 @@
+"""The files of one run: OTLP JSON Lines of what was traced, measured and logged, whatever a network does.
+
+`started.jsonl` has a span, without its end, as soon as it starts; the other three have what is complete. All are
+written line by line as things happen, so a killed run keeps what it had.
+"""
+
+import contextlib
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, cast
+
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.json.file import FileMetricExporter, FileSpanExporter
+from opentelemetry.exporter.otlp.json.file._log_exporter import FileLogExporter
+from opentelemetry.sdk._logs import LogRecordProcessor, ReadableLogRecord, ReadWriteLogRecord
+from opentelemetry.sdk.metrics.export import MetricsData
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+
+from app.telemetry.problems import Problems
+
+
+class LineFile(io.TextIOBase):
+    """Appends whole lines to a file; a line that does not fit (a full disk) leaves nothing behind."""
+
+    def __init__(self, path: Path, *, problems: Problems) -> None:
+        """Opens the file; one that cannot be opened is told and takes nothing."""
+        self._path = path
+        self._problems = problems
+        self._file: int | None = None
+        try:
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            self._give_up(error)
+
+    def write(self, line: str) -> int:
+        """Appends one line that ends with a line feed; after a first failure, nothing."""
+        if self._file is not None:
+            try:
+                self._append(self._file, line.encode())
+            except OSError as error:
+                self._give_up(error)
+        return len(line)
+
+    def close(self) -> None:
+        """Closes the file; more than once does no harm."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._file)
+            self._file = None
+        super().close()
+
+    def _append(self, file: int, line: bytes) -> None:
+        before = os.fstat(file).st_size
+        try:
+            while line:
+                line = line[os.write(file, line) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(file, before)
+            raise
+
+    def _give_up(self, error: OSError) -> None:
+        self._problems.tell(f"cannot write {self._path}: {error.strerror}; the run goes on without it")
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._file)
+            self._file = None
+
+
+class RunFiles:
+    """The four files of a run, open until the run ends."""
+
+    def __init__(self, folder: Path, *, problems: Problems) -> None:
+        """Opens all of them in an existing folder."""
+        self._streams: dict[str, IO[str]] = {
+            name: cast("IO[str]", LineFile(folder / f"{name}.jsonl", problems=problems))
+            for name in ("started", "traces", "metrics", "logs")
+        }
+        self._started = FileSpanExporter(stream=self._streams["started"])
+        self._traces = FileSpanExporter(stream=self._streams["traces"])
+        self._metrics = FileMetricExporter(stream=self._streams["metrics"])
+        self._logs = FileLogExporter(stream=self._streams["logs"])
+
+    def note_start(self, span: ReadableSpan) -> None:
+        """Writes a span that has not ended."""
+        self._started.export([span])
+
+    def note_end(self, span: ReadableSpan) -> None:
+        """Writes a span that has ended."""
+        self._traces.export([span])
+
+    def note_metrics(self, metrics: MetricsData) -> None:
+        """Writes what was measured since the last time."""
+        self._metrics.export(metrics)
+
+    def note_log(self, record: ReadableLogRecord) -> None:
+        """Writes a log record."""
+        self._logs.export([record])
+
+    def close(self) -> None:
+        """Closes all of them."""
+        for stream in self._streams.values():
+            stream.close()
+
+
+class Current:
+    """The run that this process is in, if any: whose files are written, and what it says about itself on logs."""
+
+    def __init__(self) -> None:
+        """No run yet."""
+        self.files: RunFiles | None = None
+        self.attributes: Mapping[str, str] = {}
+
+
+class LocalSpans(SpanProcessor):
+    """Writes spans to the files of the current run, when they start and when they end."""
+
+    def __init__(self, current: Current) -> None:
+        """Writes to whatever is current then."""
+        self._current = current
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Notes the start."""
+        if self._current.files is not None:
+            self._current.files.note_start(span)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Notes the whole span."""
+        if self._current.files is not None:
+            self._current.files.note_end(span)
+
+
+class LocalLogs(LogRecordProcessor):
+    """Writes log records to the file of the current run."""
+
+    def __init__(self, current: Current) -> None:
+        """Writes to whatever is current then."""
+        self._current = current
+
+    def on_emit(self, log_record: ReadWriteLogRecord) -> None:
+        """Writes one record."""
+        if self._current.files is not None:
+            self._current.files.note_log(readable(log_record))
+
+    def shutdown(self) -> None:
+        """Nothing is held here."""
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Nothing is held here."""
+        return True
+
+
+def readable(record: ReadWriteLogRecord) -> ReadableLogRecord:
+    """A record as exporters take it."""
+    return ReadableLogRecord(
+        log_record=record.log_record,
+        resource=record.resource or Resource.get_empty(),
+        instrumentation_scope=record.instrumentation_scope,
+        limits=record.limits,
+    )

@@ -1,0 +1,97 @@
+"""Standard logging into OTLP log records, with the ids of the span they were made in, and nothing on the terminal."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from opentelemetry._logs import LogRecord, SeverityNumber
+from opentelemetry.context import get_current
+from opentelemetry.sdk._logs import LoggerProvider
+
+from app.telemetry.exceptions import described
+from app.telemetry.files import Current
+from app.telemetry.problems import Problems
+
+LOGGER: Final = "app"
+_SDK_LOGGERS: Final = ("opentelemetry", "grpc")
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"asctime", "message", "taskName"}
+_SEVERITIES: Final[Mapping[int, tuple[SeverityNumber, str]]] = {
+    logging.CRITICAL: (SeverityNumber.FATAL, "FATAL"),
+    logging.ERROR: (SeverityNumber.ERROR, "ERROR"),
+    logging.WARNING: (SeverityNumber.WARN, "WARN"),
+    logging.INFO: (SeverityNumber.INFO, "INFO"),
+    logging.NOTSET: (SeverityNumber.DEBUG, "DEBUG"),
+}
+
+
+class Handler(logging.Handler):
+    """Makes an OTLP log record of each standard one; docs/decisions/0004 says why it is our own."""
+
+    def __init__(self, provider: LoggerProvider, *, current: Current, problems: Problems) -> None:
+        """Log records go to a provider; what the current run says about itself is added to each."""
+        super().__init__()
+        self._provider = provider
+        self._current = current
+        self._problems = problems
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Passes a record on; one that cannot be passed on is told."""
+        self._problems.guard(f"a log record of {record.name} line {record.lineno} is lost", self._pass_on, record)
+
+    def _pass_on(self, record: logging.LogRecord) -> None:
+        number, text = severity(record.levelno)
+        log = LogRecord(
+            timestamp=int(record.created * 1e9),
+            observed_timestamp=time.time_ns(),
+            context=get_current(),
+            severity_number=number,
+            severity_text=text,
+            body=record.getMessage(),
+            attributes={**self._current.attributes, **_attributes(record)},
+        )
+        self._provider.get_logger(record.name).emit(log)
+
+
+def severity(level: int) -> tuple[SeverityNumber, str]:
+    """OpenTelemetry's number and text for a level of standard logging."""
+    return next(severity for floor, severity in _SEVERITIES.items() if level >= floor)
+
+
+def _attributes(record: logging.LogRecord) -> dict[str, str | bool | int | float]:
+    extra = {
+        key: value
+        for key, value in vars(record).items()
+        if key not in _STANDARD and isinstance(value, str | bool | int | float)
+    }
+    error = record.exc_info[1] if record.exc_info else None
+    return extra if error is None else {**extra, **described(error)}
+
+
+class Redirected:
+    """Our logger and those of the SDK, redirected until closed. This changes `logging`'s global state."""
+
+    def __init__(self, handler: Handler, *, problems: Problems) -> None:
+        """Redirects ours to the handler and the SDK's to the list of problems."""
+        self._undo = contextlib.ExitStack()
+        self._redirect(LOGGER, handler, level=logging.INFO)
+        for name in _SDK_LOGGERS:
+            self._redirect(name, problems, level=logging.WARNING)
+
+    def close(self) -> None:
+        """Puts everything back."""
+        self._undo.close()
+
+    def _redirect(self, name: str, handler: logging.Handler, *, level: int) -> None:
+        logger = logging.getLogger(name)
+        self._undo.callback(_restore, logger, logger.handlers[:], level=logger.level, propagate=logger.propagate)
+        logger.handlers[:] = [handler]
+        logger.setLevel(level)
+        logger.propagate = False
+
+
+def _restore(logger: logging.Logger, handlers: list[logging.Handler], *, level: int, propagate: bool) -> None:
+    logger.handlers[:] = handlers
+    logger.setLevel(level)
+    logger.propagate = propagate

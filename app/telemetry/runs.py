@@ -1,0 +1,238 @@
+"""A run and its steps: spans, counts and durations, noted in the run's folder when they start and when they end."""
+
+import datetime
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from opentelemetry import context, trace
+
+from app.errors import InputError, QualityGateError
+from app.telemetry import names
+from app.telemetry.files import RunFiles
+from app.telemetry.instruments import Measurements
+from app.telemetry.names import Attribute, Metric, Outcome, StepKind
+from app.telemetry.spans import Engine, Spanned
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What is known about a run before it starts; its folder exists."""
+
+    run_id: str
+    invocation_id: str
+    pipeline: str
+    date: datetime.date
+    folder: Path
+    application: str
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The attributes that every span and log record of the run carries."""
+        return {
+            names.PIPELINE.name: self.pipeline,
+            names.RUN_ID.name: self.run_id,
+            names.INVOCATION_ID.name: self.invocation_id,
+            names.RUN_DATE.name: self.date.isoformat(),
+        }
+
+
+class Step(Spanned):
+    """One step of a run, as a with-statement."""
+
+    def __init__(self, run: "Run", name: str, *, kind: StepKind, table: str | None) -> None:
+        """A step that has not started."""
+        super().__init__(run.engine)
+        self._run = run
+        self._name = name
+        self._kind: StepKind = kind
+        self._table = table
+
+    def __enter__(self) -> Self:
+        self.engine.problems.guard("a step is not traced", self._begin)
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        guard = self.engine.problems.guard
+        guard("a step is not measured", self._measure)
+        guard("a step is not traced", self.stop_span, error)
+        guard("a step is not traced", self.leave_span)
+
+    def count(
+        self,
+        *,
+        rows_read: int | None = None,
+        rows_written: int | None = None,
+        rows_quarantined: int | None = None,
+        rows_duplicate: int | None = None,
+        rows_unaccounted: int | None = None,
+        bytes_read: int | None = None,
+        bytes_written: int | None = None,
+        files: int | None = None,
+    ) -> None:
+        """States what the step did; what is not known is left out."""
+        counts: dict[Attribute, int | str | None] = {
+            names.ROWS_READ: rows_read,
+            names.ROWS_WRITTEN: rows_written,
+            names.ROWS_QUARANTINED: rows_quarantined,
+            names.ROWS_DUPLICATE: rows_duplicate,
+            names.ROWS_UNACCOUNTED: rows_unaccounted,
+            names.BYTES_READ: bytes_read,
+            names.BYTES_WRITTEN: bytes_written,
+            names.FILES: files,
+        }
+        self.engine.problems.guard("counts of a step are lost", self.set_counts, counts)
+
+    def _begin(self) -> None:
+        attributes = {**self._run.facts.identity, names.STEP.name: self._name, names.STEP_KIND.name: self._kind}
+        if self._table is not None:
+            attributes[names.TABLE.name] = self._table
+        self.start_span(names.STEP_SPAN.of(self._name), self._run.context(), attributes)
+
+    def _measure(self) -> None:
+        labels = {names.STEP: self._name, names.STEP_KIND: self._kind}
+        self._run.measure(names.STEP_DURATION, self.seconds, labels)
+
+
+class Run(Spanned):
+    """One run of one pipeline for one date, as a with-statement.
+
+    Leaving it by an exception tells the outcome, and the exception goes on unchanged.
+    """
+
+    def __init__(self, facts: RunFacts, engine: Engine) -> None:
+        """A run that has not started."""
+        super().__init__(engine)
+        self.facts: Final = facts
+        self._outcome: Outcome | None = None
+        self._measurements = Measurements(engine.resource)
+
+    def __enter__(self) -> Self:
+        guard = self.engine.problems.guard
+        guard("a run is not kept in its folder", self._open_files)
+        guard("a run is not traced", self._begin)
+        guard("a run is not measured", self._announce)
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        guard = self.engine.problems.guard
+        outcome = self._outcome or outcome_of(error)
+        guard("a run is not measured", self._conclude, outcome)
+        guard("a run is not traced", self._end, outcome, error)
+        guard("a run is not traced", self.leave_span)
+        guard("a run is not kept in its folder", self._close_files)
+
+    def step(self, name: str, *, kind: StepKind, table: str | None = None) -> Step:
+        """A step of this run: a child of the step that it is in, or else of the run."""
+        return Step(self, name, kind=kind, table=table)
+
+    def finish(self, outcome: Outcome) -> None:
+        """States how the run ends where that is not to be seen from an exception."""
+        self._outcome = outcome
+
+    def record(
+        self,
+        *,
+        rows_read: int | None = None,
+        rows_written: Mapping[str, int] | None = None,
+        rows_quarantined: int | None = None,
+        rows_duplicate: int | None = None,
+        rows_unaccounted: int | None = None,
+        bytes_read: int | None = None,
+        bytes_written: int | None = None,
+    ) -> None:
+        """Adds to the totals of the pipeline and states them on the span of the run; rows written are per table."""
+        totals = (
+            (names.READ, names.ROWS_READ, rows_read),
+            (names.QUARANTINED, names.ROWS_QUARANTINED, rows_quarantined),
+            (names.DUPLICATE, names.ROWS_DUPLICATE, rows_duplicate),
+            (names.UNACCOUNTED, names.ROWS_UNACCOUNTED, rows_unaccounted),
+            (names.READ_BYTES, names.BYTES_READ, bytes_read),
+            (names.WRITTEN_BYTES, names.BYTES_WRITTEN, bytes_written),
+        )
+        for metric, attribute, value in totals:
+            if value is not None:
+                self.measure(metric, value)
+                self.engine.problems.guard("counts of a run are lost", self.set_counts, {attribute: value})
+        for table, rows in (rows_written or {}).items():
+            self.measure(names.WRITTEN, rows, {names.TABLE: table})
+
+    def record_freshness(self, table: str, *, seconds: float) -> None:
+        """States how old the newest row of a table was when it was published."""
+        self.measure(names.FRESHNESS, seconds, {names.TABLE: table})
+
+    def measure(self, metric: Metric, value: float, labels: Mapping[Attribute, str] | None = None) -> None:
+        """Records one value of a metric of the catalogue; the pipeline is added to the labels."""
+        labels = {names.PIPELINE: self.facts.pipeline, **(labels or {})}
+        self.engine.problems.guard("a measurement is lost", self._measurements.record, metric, value, labels)
+
+    def context(self) -> context.Context:
+        """The context whose span is the innermost open one of this run, whichever thread asks."""
+        found = context.get_current()
+        is_ours = trace.get_current_span(found).get_span_context().trace_id == self._span.get_span_context().trace_id
+        return found if is_ours else trace.set_span_in_context(self._span, found)
+
+    def export_metrics(self) -> None:
+        """Writes and sends what was measured since the last time."""
+        metrics = self._measurements.new()
+        if metrics is not None:
+            if self.engine.current.files is not None:
+                self.engine.current.files.note_metrics(metrics)
+            if self.engine.sender is not None:
+                self.engine.sender.send(metrics)
+
+    def _open_files(self) -> None:
+        if self.engine.writes_files:
+            self.engine.current.attributes = self.facts.identity
+            self.engine.current.files = RunFiles(self.facts.folder, problems=self.engine.problems)
+
+    def _begin(self) -> None:
+        attributes = {**self.facts.identity, names.APPLICATION.name: self.facts.application}
+        self.start_span(names.RUN_SPAN.of(self.facts.pipeline), self.engine.parent, attributes)
+
+    def _announce(self) -> None:
+        """Starts every outcome at 0: the first value that a series is seen with never counts as an increase."""
+        for outcome in names.OUTCOMES:
+            self.measure(names.RUNS, 0, {names.OUTCOME: outcome})
+        self.export_metrics()
+
+    def _conclude(self, outcome: Outcome) -> None:
+        self.measure(names.RUNS, 1, {names.OUTCOME: outcome})
+        self.measure(names.RUN_DURATION, self.seconds, {names.OUTCOME: outcome})
+        if outcome == "succeeded":
+            self.measure(names.LAST_SUCCESS, time.time())
+        self.export_metrics()
+
+    def _end(self, outcome: Outcome, error: BaseException | None) -> None:
+        self.set_counts({names.OUTCOME: outcome})
+        if error is None and outcome != "succeeded":
+            self.mark_failed(outcome)
+        self.stop_span(error)
+
+    def _close_files(self) -> None:
+        for problem in self.engine.problems.unreported():
+            _LOG.warning("telemetry: %s", problem)
+        files, self.engine.current.files, self.engine.current.attributes = self.engine.current.files, None, {}
+        if files is not None:
+            files.close()
+
+
+def outcome_of(error: BaseException | None) -> Outcome:
+    """How a run ended, told by the exception that left it."""
+    match error:
+        case None:
+            return "succeeded"
+        case QualityGateError():
+            return "rejected"
+        case InputError():
+            return "missing_input"
+        case KeyboardInterrupt() | SystemExit():
+            return "interrupted"
+        case _:
+            return "failed"

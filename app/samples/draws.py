@@ -1,0 +1,95 @@
+"""Chance without state: what is drawn depends only on the seed, a purpose and a number.
+
+So any row can be made again at any place (a duplicate far from its original costs no memory), and the same seed
+gives the same bytes with every version of numpy.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int8]
+
+_GOLDEN_STEP: Final = np.uint64(0x9E3779B97F4A7C15)
+_FIRST_MIX: Final = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND_MIX: Final = np.uint64(0x94D049BB133111EB)
+_GOLDEN_RATIO: Final = (math.sqrt(5) - 1) / 2
+
+
+class Draws:
+    """Draws for one seed and scope; each purpose (a column, mostly) is independent of the others."""
+
+    def __init__(self, seed: int, *scope: object) -> None:
+        """Draws that depend on the seed and on every part of the scope."""
+        self._name = "/".join(str(part) for part in (seed, *scope))
+
+    def integer(self, purpose: str, below: int) -> int:
+        """One number in [0, below)."""
+        return self._start(purpose) % below
+
+    def below(self, purpose: str, numbers: Ints, limit: int) -> Ints:
+        """For each number one draw in [0, limit), with limit < 2**31."""
+        return ((self._bits(purpose, numbers) >> np.uint64(33)) * np.uint64(limit) >> np.uint64(31)).astype(np.int64)
+
+    def between(self, purpose: str, numbers: Ints, first: int, last: int) -> Ints:
+        """For each number one draw in [first, last]; the limits may be far apart."""
+        return first + (self._bits(purpose, numbers) % np.uint64(last - first + 1)).astype(np.int64)
+
+    def unit(self, purpose: str, numbers: Ints) -> npt.NDArray[np.float64]:
+        """For each number one draw in [0, 1)."""
+        return (self._bits(purpose, numbers) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+    def codes(self, purpose: str, numbers: Ints, percents: Mapping[str, int]) -> Codes:
+        """For each number the position of one of the values, each as often as its percentage says."""
+        table = np.repeat(np.arange(len(percents), dtype=np.int8), list(percents.values()))
+        return table[self.below(purpose, numbers, len(table))]
+
+    def _bits(self, purpose: str, numbers: Ints) -> npt.NDArray[np.uint64]:
+        """SplitMix64 (Steele, Lea, Flood 2014): its n-th output, from any n at once."""
+        mixed = numbers.astype(np.uint64) * _GOLDEN_STEP + np.uint64(self._start(purpose))
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * _FIRST_MIX
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * _SECOND_MIX
+        return mixed ^ (mixed >> np.uint64(31))
+
+    def _start(self, purpose: str) -> int:
+        digest = hashlib.blake2b(f"{self._name}/{purpose}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "little")
+
+
+class Layout:
+    """Which line is of which kind: exact counts, spread evenly over the lines, with no memory of any line.
+
+    Lines and slots are one-to-one by a multiplication modulo the number of lines. Slots are given to the kinds
+    one after the other; what is left is of the last kind, `rest`.
+    """
+
+    def __init__(self, lines: int, counts: Mapping[str, int], draws: Draws) -> None:
+        """Lays out so many lines, of which so many of each kind."""
+        self.lines = lines
+        self.kinds = {kind: code for code, kind in enumerate((*counts, "rest"))}
+        self._starts = np.cumsum([0, *counts.values()])
+        self._step = _coprime_near(int(lines * _GOLDEN_RATIO), lines)
+        self._inverse = pow(self._step, -1, lines) if lines > 1 else 0
+        self._shift = draws.integer("layout", lines)
+
+    def at(self, lines: Ints) -> tuple[Codes, Ints]:
+        """For each line the code of its kind and its index among the lines of that kind."""
+        slots = (lines - self._shift) % self.lines * self._inverse % self.lines
+        codes = np.searchsorted(self._starts, slots, side="right") - 1
+        return codes.astype(np.int8), slots - self._starts[codes]
+
+    def line(self, kind: str, indexes: Ints) -> Ints:
+        """The lines that have these indexes among the lines of a kind."""
+        slots = indexes + self._starts[self.kinds[kind]]
+        return (slots * self._step + self._shift) % self.lines
+
+
+def _coprime_near(number: int, modulus: int) -> int:
+    while math.gcd(number, modulus) != 1:
+        number += 1
+    return number

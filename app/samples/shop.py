@@ -1,0 +1,113 @@
+"""Made days of an online shop: raw files of both sources, and a ledger of the faults planted in them."""
+
+import datetime
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from app.errors import UsageError
+from app.samples.customers import Customers
+from app.samples.formats import FORMATS, write_files
+from app.samples.ledger import LEDGER_NAME, Ledger, read_ledger, write_ledger
+from app.samples.publishing import draft, publish, writing
+from app.samples.transactions import Transactions
+
+__all__ = ["FIRST_DATE", "LEDGER_NAME", "MOST_ROWS", "Ledger", "day_folder", "read_ledger", "write_day", "write_history"]
+
+# Before it the shop's customers have not all signed up; beyond this many rows the customers' numbers run out.
+FIRST_DATE: Final = datetime.date(2012, 1, 1)
+MOST_ROWS: Final = 190_000_000
+
+# In the order of publication: where there are transactions, their customers are there already.
+SOURCES: Final = ("customers", "transactions")
+
+
+def day_folder(folder: Path, source: str, date: datetime.date) -> Path:
+    """Where a source's files of one day are."""
+    return folder / source / f"date={date.isoformat()}"
+
+
+def write_day(
+    folder: Path,
+    *,
+    date: datetime.date,
+    rows: int,
+    seed: int,
+    formats: Mapping[str, str],
+    currency: str = "EUR",
+    progress: Callable[[int], None] | None = None,
+) -> dict[str, Ledger]:
+    """Makes the transactions and the customers of one day; each appears at once or not at all.
+
+    The same arguments give the same bytes. What was there before is replaced, unless it is the same already.
+
+    Args:
+        folder: The raw folder, of which `transactions/` and `customers/` are parts.
+        date: The day.
+        rows: Lines of transactions; the number of customers follows from it.
+        seed: What all rows are drawn from. Customers of two days fit together if seed and rows are the same.
+        formats: For each source `json`, `json.gz`, `csv` or `parquet`.
+        currency: The shop's own currency.
+        progress: Called with how many more transactions are written.
+
+    Returns:
+        The ledger of each source.
+
+    Raises:
+        UsageError: There can be no such day.
+        MachineError: The folder cannot be written to.
+    """
+    _require_possible(date, rows, formats)
+    made = {
+        "customers": Customers(date=date, rows=rows, seed=seed, file_format=formats["customers"]),
+        "transactions": Transactions(
+            date=date, rows=rows, seed=seed, file_format=formats["transactions"], currency=currency
+        ),
+    }
+    notified = {"customers": _ignored, "transactions": progress or _ignored}
+    with ExitStack() as drafts, writing(folder):
+        targets = {source: day_folder(folder, source, date) for source in SOURCES}
+        folders = {source: drafts.enter_context(draft(target)) for source, target in targets.items()}
+        for source, rows_of in made.items():
+            write_files(
+                folders[source], rows_of.chunks(), file_format=formats[source], written=notified[source]
+            )
+            write_ledger(folders[source], rows_of.ledger())
+        for source in SOURCES:
+            publish(folders[source], targets[source])
+    return {source: rows_of.ledger() for source, rows_of in made.items()}
+
+
+def write_history(
+    folder: Path, *, first: datetime.date, last: datetime.date, **options: Any
+) -> dict[datetime.date, dict[str, Ledger]]:
+    """Makes each day from the first to the last.
+
+    Args:
+        folder: The raw folder.
+        first: The first day.
+        last: The last day, included.
+        **options: As `write_day` takes them; `rows` are per day.
+
+    Returns:
+        The ledgers of each day.
+    """
+    if last < first:
+        raise UsageError(f"the last day {last} is before the first day {first}")
+    days = [first + datetime.timedelta(days) for days in range((last - first).days + 1)]
+    return {day: write_day(folder, date=day, **options) for day in days}
+
+
+def _require_possible(date: datetime.date, rows: int, formats: Mapping[str, str]) -> None:
+    if not 1 <= rows <= MOST_ROWS:
+        raise UsageError(f"rows must be from 1 to {MOST_ROWS:,}, not {rows:,}")
+    if date < FIRST_DATE:
+        raise UsageError(f"days can be made from {FIRST_DATE} on, not for {date}")
+    for source in SOURCES:
+        if formats.get(source) not in FORMATS:
+            raise UsageError(f"format of {source} must be one of {', '.join(FORMATS)}, not {formats.get(source)}")
+
+
+def _ignored(rows: int) -> None:
+    """Takes a progress report that nobody waits for."""

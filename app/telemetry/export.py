@@ -9,9 +9,10 @@ from importlib import import_module
 from typing import Any, Final, Literal
 
 from opentelemetry.sdk._logs.export import LogRecordExporter
-from opentelemetry.sdk.metrics.export import Histogram, MetricExporter, MetricsData, Sum
+from opentelemetry.sdk.metrics.export import MetricExporter, MetricsData
 from opentelemetry.sdk.trace.export import SpanExporter
 
+from app.settings import process_environment
 from app.telemetry.problems import Problems
 
 Signal = Literal["traces", "metrics", "logs"]
@@ -76,6 +77,9 @@ def _endpoint(environment: Mapping[str, str], signal: Signal, protocol: str) -> 
 def _exporter(signal: Signal, protocol: str, endpoint: str) -> Any:
     """Imported only when it is needed: requests and grpc cost a quarter of a second."""
     transport = "grpc" if protocol == "grpc" else "http"
+    if transport == "grpc":
+        # Its C core writes to the terminal, if only about each process that is started meanwhile.
+        process_environment().setdefault("GRPC_VERBOSITY", "NONE")
     module, name = _EXPORTERS[signal]
     return getattr(import_module(f"opentelemetry.exporter.otlp.proto.{transport}.{module}"), name)(endpoint=endpoint)
 
@@ -126,13 +130,14 @@ def _narrowed_resource(resource: Any) -> Any:
 
 
 def _narrowed_metric(metric: Any) -> Any:
-    if not isinstance(metric.data, Sum | Histogram):
+    data = metric.data
+    if not hasattr(data, "aggregation_temporality"):  # a gauge
         return metric
     points = [
         replace(point, start_time_unix_nano=max(point.start_time_unix_nano, point.time_unix_nano - _WINDOW_NANOSECONDS))
-        for point in metric.data.data_points
+        for point in data.data_points
     ]
-    return replace(metric, data=replace(metric.data, data_points=points))
+    return replace(metric, data=replace(data, data_points=points))
 
 
 @dataclass

@@ -6,10 +6,11 @@ written line by line as things happen, so a killed run keeps what it had.
 
 import contextlib
 import io
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Final, cast
 
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.json.file import FileMetricExporter, FileSpanExporter
@@ -20,6 +21,8 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from app.telemetry.problems import Problems
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class LineFile(io.TextIOBase):
@@ -107,12 +110,34 @@ class RunFiles:
 
 
 class Current:
-    """The run that this process is in, if any: whose files are written, and what it says about itself on logs."""
+    """The run that this process is in, if any: whose files are written, and what each of its log records says."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, problems: Problems) -> None:
         """No run yet."""
         self.files: RunFiles | None = None
         self.attributes: Mapping[str, str] = {}
+        self._problems = problems
+        self._folder: Path | None = None
+
+    def enter(self, folder: Path, attributes: Mapping[str, str]) -> None:
+        """Opens the files of a run."""
+        self._folder = folder
+        self.attributes = attributes
+        self.files = RunFiles(folder, problems=self._problems)
+
+    def leave(self) -> None:
+        """Logs what went wrong with telemetry meanwhile, and closes the files."""
+        for problem in self._problems.unreported():
+            _LOG.warning("telemetry: %s", problem)
+        files, self.files = self.files, None
+        if files is not None:
+            files.close()
+
+    def report_late(self) -> None:
+        """Adds what went wrong after the last run to the log of that run."""
+        if self._folder is not None and len(list(self._problems)) > self._problems.reported:
+            self.enter(self._folder, self.attributes)
+            self.leave()
 
 
 class LocalSpans(SpanProcessor):

@@ -70,28 +70,26 @@ def _attributes(record: logging.LogRecord) -> dict[str, str | bool | int | float
 
 
 class Redirected:
-    """Our logger and those of the SDK, redirected until closed. This changes `logging`'s global state."""
+    """Our logger goes to a handler until closed, the SDK's to the list of problems for good: global state of `logging`.
+
+    For good, because a thread that is left behind with a hanging endpoint may still log when the process ends.
+    """
 
     def __init__(self, handler: Handler, *, problems: Problems) -> None:
-        """Redirects ours to the handler and the SDK's to the list of problems."""
+        """Redirects them."""
+        logger = logging.getLogger(LOGGER)
         self._undo = contextlib.ExitStack()
-        self._redirect(LOGGER, handler, level=logging.INFO)
+        self._undo.callback(_redirect, logger, logger.handlers[:], level=logger.level, propagate=logger.propagate)
+        _redirect(logger, [handler], level=logging.INFO, propagate=False)
         for name in _SDK_LOGGERS:
-            self._redirect(name, problems, level=logging.WARNING)
+            _redirect(logging.getLogger(name), [problems], level=logging.WARNING, propagate=False)
 
     def close(self) -> None:
-        """Puts everything back."""
+        """Puts our logger back."""
         self._undo.close()
 
-    def _redirect(self, name: str, handler: logging.Handler, *, level: int) -> None:
-        logger = logging.getLogger(name)
-        self._undo.callback(_restore, logger, logger.handlers[:], level=logger.level, propagate=logger.propagate)
-        logger.handlers[:] = [handler]
-        logger.setLevel(level)
-        logger.propagate = False
 
-
-def _restore(logger: logging.Logger, handlers: list[logging.Handler], *, level: int, propagate: bool) -> None:
+def _redirect(logger: logging.Logger, handlers: list[logging.Handler], *, level: int, propagate: bool) -> None:
     logger.handlers[:] = handlers
     logger.setLevel(level)
     logger.propagate = propagate

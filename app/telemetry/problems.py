@@ -1,6 +1,7 @@
 """What goes wrong inside telemetry is kept here; it is never raised and never reaches the terminal."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from typing import Final, ParamSpec
 
@@ -8,6 +9,7 @@ P = ParamSpec("P")
 
 _KEPT: Final = 50
 _LENGTH: Final = 500
+_CREDENTIALS: Final = re.compile(r"[^\s/@:]+:[^\s/@]+@")
 
 
 class Problems(logging.Handler):
@@ -16,37 +18,40 @@ class Problems(logging.Handler):
     def __init__(self) -> None:
         """An empty list."""
         super().__init__(level=logging.WARNING)
-        self._told: list[str] = []
-        self._reported = 0
+        self._told: dict[object, str] = {}
+        self.reported = 0
+        self.is_listening = True
 
     def __iter__(self) -> Iterator[str]:
         """Everything told so far, oldest first."""
-        return iter(tuple(self._told))
+        return iter(tuple(self._told.values()))
 
-    def tell(self, text: str) -> None:
-        """Keeps one line, unless it was told before or there are too many."""
-        line = " ".join(text.split())[:_LENGTH]
-        if line not in self._told and len(self._told) < _KEPT:
-            self._told.append(line)
+    def tell(self, text: str, *, key: object = None) -> None:
+        """Keeps one line, unless one of the same key (or text) was told before or there are too many."""
+        line = _CREDENTIALS.sub("***@", " ".join(text.split()))[:_LENGTH]
+        if len(self._told) < _KEPT:
+            self._told.setdefault(key or line, line)
 
     def unreported(self) -> list[str]:
         """What was told since the last call of this method."""
-        new = self._told[self._reported :]
-        self._reported += len(new)
+        new = list(self)[self.reported :]
+        self.reported += len(new)
         return new
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keeps a message of the SDK; its traceback is of no use to whoever runs a job."""
-        try:
-            self.tell(f"{record.name}: {record.getMessage()}")
-        except Exception:  # noqa: BLE001 - a log call with wrong arguments
-            self.tell(f"{record.name}: {record.msg}")
+        if self.is_listening:
+            self.guard(f"{record.name} logged what cannot be rendered", self._keep, record)
 
     def guard(self, what: str, call: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> bool:
         """Whether a call went well; if not, that is told and nothing is raised."""
         try:
             call(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - telemetry never raises into a job
-            self.tell(f"{what}: {type(error).__name__}: {error}")
+            self.tell(f"{what}: {type(error).__name__}: {error}", key=(what, type(error)))
             return False
         return True
+
+    def _keep(self, record: logging.LogRecord) -> None:
+        """Keeps the first record of each log call: the next ones differ in seconds and ports."""
+        self.tell(f"{record.name}: {record.getMessage()}", key=(record.name, record.msg))

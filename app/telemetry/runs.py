@@ -1,7 +1,6 @@
 """A run and its steps: spans, counts and durations, noted in the run's folder when they start and when they end."""
 
 import datetime
-import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +12,9 @@ from opentelemetry import context, trace
 
 from app.errors import InputError, QualityGateError
 from app.telemetry import names
-from app.telemetry.files import RunFiles
 from app.telemetry.instruments import Measurements
 from app.telemetry.names import Attribute, Metric, Outcome, StepKind
 from app.telemetry.spans import Engine, Spanned
-
-_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +111,7 @@ class Run(Spanned):
 
     def __enter__(self) -> Self:
         guard = self.engine.problems.guard
-        guard("a run is not kept in its folder", self._open_files)
+        guard("a run is not kept in its folder", self._enter)
         guard("a run is not traced", self._begin)
         guard("a run is not measured", self._announce)
         return self
@@ -126,7 +122,7 @@ class Run(Spanned):
         guard("a run is not measured", self._conclude, outcome)
         guard("a run is not traced", self._end, outcome, error)
         guard("a run is not traced", self.leave_span)
-        guard("a run is not kept in its folder", self._close_files)
+        guard("a run is not kept in its folder", self.engine.current.leave)
 
     def step(self, name: str, *, kind: StepKind, table: str | None = None) -> Step:
         """A step of this run: a child of the step that it is in, or else of the run."""
@@ -187,10 +183,9 @@ class Run(Spanned):
             if self.engine.sender is not None:
                 self.engine.sender.send(metrics)
 
-    def _open_files(self) -> None:
+    def _enter(self) -> None:
         if self.engine.writes_files:
-            self.engine.current.attributes = self.facts.identity
-            self.engine.current.files = RunFiles(self.facts.folder, problems=self.engine.problems)
+            self.engine.current.enter(self.facts.folder, self.facts.identity)
 
     def _begin(self) -> None:
         attributes = {**self.facts.identity, names.APPLICATION.name: self.facts.application}
@@ -214,13 +209,6 @@ class Run(Spanned):
         if error is None and outcome != "succeeded":
             self.mark_failed(outcome)
         self.stop_span(error)
-
-    def _close_files(self) -> None:
-        for problem in self.engine.problems.unreported():
-            _LOG.warning("telemetry: %s", problem)
-        files, self.engine.current.files, self.engine.current.attributes = self.engine.current.files, None, {}
-        if files is not None:
-            files.close()
 
 
 def outcome_of(error: BaseException | None) -> Outcome:

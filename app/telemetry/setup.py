@@ -71,7 +71,7 @@ class Telemetry:
         self.is_closed = False
         self._problems = problems
         self._exporters = exporters
-        self._current = Current()
+        self._current = Current(problems=problems)
         self._tracers = sdk_trace.TracerProvider(KeptLocally(), resource, shutdown_on_exit=False)
         self._loggers = LoggerProvider(resource, shutdown_on_exit=False)
         self._sender: MetricSender | None = None
@@ -116,7 +116,9 @@ class Telemetry:
             flushes.append(self._sender.finish)
         if not all_done(flushes, deadline=Deadline(_FLUSH_SECONDS), problems=self._problems):
             self._problems.tell("the endpoint did not take all telemetry in time; the files of the run have it")
+        self._problems.is_listening = False  # what the SDK says from here on is only that it was cut off
         all_done([each.shutdown for each in self._exporters.present()], deadline=deadline, problems=self._problems)
+        self._problems.guard("the log lacks what went wrong at the end", self._current.report_late)
         self._problems.guard("logging is not as before", self._redirected.close)
 
     def _connect(self) -> None:

@@ -42,6 +42,7 @@ class Settings(BaseSettings):
     )
 
     home: Path = PROJECT
+    config: Path = PROJECT / "config"
     environment: str
     currency: str = Field(pattern=r"^[A-Z]{3}$")
     warehouse: str
@@ -102,7 +103,7 @@ def load_settings(folder: Path | None = None) -> Settings:
         ConfigError: A key is missing, unknown or wrong, or the file cannot be read.
     """
     path = (folder or config_folder()) / "app.yml"
-    return _validated(Settings, read_yaml(path), where=path)
+    return _validated(Settings, {"config": path.parent, **read_yaml(path)}, where=path)
 
 
 def load_pipeline_config(name: str, model: type[ConfigModel], folder: Path | None = None) -> ConfigModel:

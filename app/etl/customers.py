@@ -1,0 +1,110 @@
+"""Customers with their history: which version of a customer was true when.
+
+Reads: raw customers of one date, customers.
+Writes: bronze_customers, customers.
+"""
+
+import datetime
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import functions as F
+
+from app import bronze, quality
+from app.bronze import Limits
+from app.context import Context, Counts
+from app.quality import Promise
+from app.schemas import CUSTOMERS, RAW_CUSTOMERS
+
+SEGMENTS: Final = ("consumer", "business", "vip")
+KEY: Final = ["customer_id", "updated_at"]
+ATTRIBUTES: Final = ["segment", "country", "signed_up_at"]
+
+
+Config = Limits
+
+
+def promises() -> list[Promise]:
+    """What every row of the feed keeps."""
+    return [
+        *(quality.not_null(name) for name in RAW_CUSTOMERS.names),
+        *quality.readable_columns(RAW_CUSTOMERS),
+        quality.matches("customer_id", r"^c-\d{7,}$"),
+        quality.allowed("segment", SEGMENTS),
+    ]
+
+
+def customer_versions(rows: DataFrame) -> DataFrame:
+    """One row per customer and change: from when to when it was true.
+
+    Left out are further rows of the same customer and instant. The first version holds from the sign-up on. The result
+    depends on the set of rows only, not on the order in which they came.
+
+    Columns in: those of `RAW_CUSTOMERS`, none null.
+    Columns out: those of `CUSTOMERS`; valid_to is null for the current version.
+    """
+    same_instant = Window.partitionBy(*KEY).orderBy(*[F.col(name).desc() for name in ATTRIBUTES])
+    history = Window.partitionBy("customer_id").orderBy("updated_at")
+    single = rows.withColumn("place", F.row_number().over(same_instant)).where("place = 1")
+    later = F.lead("updated_at").over(history)
+    first = F.lag("updated_at").over(history).isNull()
+    return single.select(
+        *RAW_CUSTOMERS.names,
+        F.when(first, F.least("signed_up_at", "updated_at")).otherwise(F.col("updated_at")).alias("valid_from"),
+        later.alias("valid_to"),
+        later.isNull().alias("is_current"),
+    )
+
+
+def changed_versions(old: DataFrame, new: DataFrame) -> DataFrame:
+    """The versions that the table does not hold yet, or holds otherwise.
+
+    Columns out: those of `CUSTOMERS`.
+    """
+    touched = new.select("customer_id").distinct()
+    known = old.join(touched, "customer_id", "left_semi")
+    versions = customer_versions(known.select(*RAW_CUSTOMERS.names).unionByName(new.select(*RAW_CUSTOMERS.names)))
+    return versions.join(known, _same_row(versions, known), "left_anti").select(*CUSTOMERS.names)
+
+
+def _same_row(left: DataFrame, right: DataFrame) -> Column:
+    same = F.lit(True)
+    for name in CUSTOMERS.names:
+        same = same & left[name].eqNullSafe(right[name])
+    return same
+
+
+def run(context: Context, config: Config) -> None:
+    """Brings the customers of one date into the table with their history."""
+    kept = promises()
+    limits = quality.limits_of(
+        bronze.figure_names(kept), config.limits, default=config.default_limit, where="etl.customers"
+    )
+    kept = kept if config.checks else []
+    raw = context.read_raw("customers", schema=RAW_CUSTOMERS, bronze="bronze_customers")
+    with context.step("transform customers", kind="transform"):
+        typed = bronze.typed(raw, schema=RAW_CUSTOMERS)
+        judged = bronze.judged(typed, columns=RAW_CUSTOMERS.names, promises=kept, date=context.date)
+    seen = bronze.write(
+        context, judged, "bronze_customers", schema=RAW_CUSTOMERS, promises=kept, config=config, limits=limits
+    )
+    published = _publish(context, bronze.valid(context, "bronze_customers").select(*RAW_CUSTOMERS.names))
+    duplicates = seen.rows - seen.quarantined - published
+    context.account(Counts(read=seen.rows, written=published, quarantined=seen.quarantined, duplicate=duplicates))
+
+
+def _publish(context: Context, valid: DataFrame) -> int:
+    """Merges the versions of the date; returns how many different ones there are."""
+    counted = Observation()
+    with context.step("transform versions", kind="transform"):
+        versions = customer_versions(valid).select(*RAW_CUSTOMERS.names)
+        unique = versions.observe(counted, F.count(F.lit(1)).alias("versions")).localCheckpoint()
+        changes = changed_versions(context.table("customers"), unique)
+    context.merge(changes, "customers", condition=" AND ".join(f"old.{name} = new.{name}" for name in KEY))
+    return int(counted.get["versions"])
+
+
+def as_of(versions: DataFrame, *, customer: Column, instant: Column) -> Column:
+    """The condition that joins a customer's version that was true at an instant."""
+    ended = F.coalesce(versions["valid_to"], F.lit(datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)))
+    return (versions["customer_id"] == customer) & (versions["valid_from"] <= instant) & (instant < ended)

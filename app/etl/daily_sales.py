@@ -1,0 +1,181 @@
+"""Sales of one day: every raw transaction judged, the valid ones once per key with their customer, and the totals.
+
+Reads: raw transactions of one date, customers.
+Writes: bronze, transactions, daily_sales.
+"""
+
+import datetime
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import functions as F
+
+from app import bronze, quality
+from app.bronze import Limits, Seen
+from app.context import Context, Counts
+from app.etl.customers import as_of
+from app.quality import Figure, Promise
+from app.schemas import BRONZE, DAILY_SALES, MONEY, RAW_TRANSACTIONS, TOTAL, TRANSACTIONS
+
+STATUSES: Final = ("completed", "pending", "failed", "refunded")
+SOLD: Final = ("completed", "pending")
+REQUIRED: Final = (
+    "transaction_id",
+    "customer_id",
+    "amount",
+    "currency",
+    "status",
+    "category",
+    "created_at",
+    "updated_at",
+)
+SIGMAS: Final = 3
+
+Config = Limits
+
+
+def promises(date: datetime.date, *, currency: str) -> list[Promise]:
+    """What every row of the feed keeps; the customer is looked up beside the row, as `customer_found`."""
+    unknown = F.col("customer_id").isNotNull() & F.col("created_at").isNotNull() & F.col("customer_found").isNull()
+    return [
+        *(quality.not_null(name) for name in REQUIRED),
+        *quality.readable_columns(RAW_TRANSACTIONS),
+        quality.matches("transaction_id", r"^t-\d+-\d+$"),
+        quality.at_least("amount", "0.01"),
+        quality.allowed("currency", [currency]),
+        quality.allowed("status", STATUSES),
+        quality.on_date("created_at", F.lit(date)),
+        quality.known("customer_id", unknown),
+    ]
+
+
+def with_customers(rows: DataFrame, versions: DataFrame) -> DataFrame:
+    """Typed transactions with their customer as of the instant of the transaction.
+
+    Columns in: those of `RAW_TRANSACTIONS`; versions: those of `CUSTOMERS`.
+    Columns out: those of the rows, customer_segment, customer_country, customer_found (null if there is none).
+    """
+    found = as_of(versions, customer=rows["customer_id"], instant=rows["created_at"])
+    return rows.join(versions, found, "left").select(
+        *[rows[name] for name in rows.columns],
+        versions["segment"].alias("customer_segment"),
+        versions["country"].alias("customer_country"),
+        versions["customer_id"].alias("customer_found"),
+    )
+
+
+def transactions(valid: DataFrame, *, date: datetime.date) -> DataFrame:
+    """One row per transaction: the version that was updated last.
+
+    Left out are older versions and exact duplicates. Versions of the same instant are ordered by their content, so that
+    the same rows give the same result in whatever order they come.
+
+    Columns in: those of `BRONZE`; rows without problems.
+    Columns out: those of `TRANSACTIONS`.
+    """
+    content = F.xxhash64(*RAW_TRANSACTIONS.names)
+    latest = Window.partitionBy("transaction_id").orderBy(F.col("updated_at").desc(), content.desc())
+    single = valid.withColumn("place", F.row_number().over(latest)).where("place = 1")
+    return single.withColumns({"amount_category": amount_category(), "processed_date": F.lit(date)}).select(
+        *TRANSACTIONS.names
+    )
+
+
+def amount_category() -> Column:
+    """The size of an amount: small < 100 <= medium < 1000 <= large."""
+    amount = F.col("amount")
+    return F.when(amount < 100, "small").when(amount < 1000, "medium").otherwise("large")
+
+
+def daily_sales(published: DataFrame) -> DataFrame:
+    """One row per size of amount and status: how many were sold, for how much, to how many customers.
+
+    Left out are transactions that are neither completed nor pending.
+
+    Columns in: those of `TRANSACTIONS`.
+    Columns out: those of `DAILY_SALES`.
+    """
+    groups = published.where(F.col("status").isin(*SOLD)).groupBy("processed_date", "amount_category", "status")
+    return groups.agg(
+        F.count(F.lit(1)).alias("transaction_count"),
+        F.sum("amount").cast(TOTAL).alias("total_amount"),
+        F.avg("amount").cast(MONEY).alias("avg_amount"),
+        F.count_distinct("customer_id").alias("unique_customers"),
+    ).select(*DAILY_SALES.names)
+
+
+def run(context: Context, config: Config) -> None:
+    """Publishes the sales of one date, or leaves what was published and raises."""
+    kept = promises(context.date, currency=context.settings.currency)
+    names = [*bronze.figure_names(kept), quality.DUPLICATES, quality.OUTLIERS, quality.FRESHNESS]
+    limits = quality.limits_of(names, config.limits, default=config.default_limit, where="etl.daily_sales")
+    context.declare("transactions", names)
+    seen = _write_bronze(context, kept if config.checks else [], config, limits)
+    with context.savepoint("transactions", "daily_sales"):
+        _publish(context, seen, config, limits)
+
+
+def _write_bronze(context: Context, kept: list[Promise], config: Config, limits: dict[str, float]) -> Seen:
+    raw = context.read_raw("transactions", schema=RAW_TRANSACTIONS, bronze="bronze")
+    with context.step("transform transactions", kind="transform"):
+        found = with_customers(bronze.typed(raw, schema=RAW_TRANSACTIONS), context.table("customers"))
+        columns = [*RAW_TRANSACTIONS.names, "customer_segment", "customer_country"]
+        rows = bronze.judged(found, columns=columns, promises=kept, date=context.date).select(*BRONZE.names)
+    amount = F.when(~quality.is_invalid(), F.col("amount").cast("double"))
+    newest = F.max(F.when(~quality.is_invalid(), F.col("created_at"))).cast("double")
+    seen = bronze.write(
+        context,
+        rows,
+        "bronze",
+        schema=RAW_TRANSACTIONS,
+        promises=kept,
+        config=config,
+        limits=limits,
+        observe=[F.avg(amount).alias("mean"), F.stddev_samp(amount).alias("sigma"), newest.alias("newest")],
+    )
+    if seen.observed.get("newest") is not None:
+        context.judge([_freshness(context, seen, limits)], table="transactions", rows=seen.rows)
+    return seen
+
+
+def _freshness(context: Context, seen: Seen, limits: dict[str, float]) -> Figure:
+    end = datetime.datetime.combine(context.date, datetime.time(), datetime.UTC) + datetime.timedelta(days=1)
+    age = end.timestamp() - seen.observed["newest"]
+    context.run.record_freshness("transactions", seconds=age)
+    return Figure(quality.FRESHNESS, age, limits[quality.FRESHNESS])
+
+
+def _publish(context: Context, seen: Seen, config: Config, limits: dict[str, float]) -> None:
+    day = f"processed_date = '{context.date}'"
+    counted = Observation()
+    valid = bronze.valid(context, "bronze").observe(counted, F.count(F.lit(1)).alias("valid"))
+    rows = transactions(valid, date=context.date)
+    outliers = [F.count_if(_is_outlier(seen)).alias("outliers")] if config.checks and seen.observed else []
+    written = context.overwrite(rows, "transactions", where=day, observe=outliers, also=counted)
+    duplicates = written.observed["valid"] - written.commit.rows
+    if config.checks:
+        _judge_published(context, seen, duplicates, written.commit.rows, written.observed, limits)
+    context.overwrite(daily_sales(context.table("transactions").where(day)), "daily_sales", where=day, kind="publish")
+    context.account(
+        Counts(read=seen.rows, written=written.commit.rows, quarantined=seen.quarantined, duplicate=duplicates)
+    )
+
+
+def _judge_published(
+    context: Context, seen: Seen, duplicates: int, published: int, observed: Any, limits: dict[str, float]
+) -> None:
+    context.facts |= {name: seen.observed[name] for name in ("mean", "sigma") if seen.observed[name] is not None}
+    bound = SIGMAS * context.facts.get("sigma", 0)
+    where = f"abs(amount - {context.facts.get('mean', 0):.2f}) > {bound:.2f} and size(problems) = 0"
+    figures = [
+        quality.share(quality.DUPLICATES, duplicates, seen.rows, limits),
+        quality.share(quality.OUTLIERS, observed["outliers"], published, limits, where=where),
+    ]
+    context.report_rows(duplicate=duplicates)
+    context.judge(figures, table="bronze", rows=published)
+
+
+def _is_outlier(seen: Seen) -> Column:
+    """Whether an amount is further than three standard deviations from the mean of the day's valid amounts."""
+    mean, sigma = seen.observed["mean"], seen.observed["sigma"]
+    return F.abs(F.col("amount").cast("double") - F.lit(mean)) > SIGMAS * F.lit(sigma)

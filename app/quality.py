@@ -1,0 +1,169 @@
+"""Column promises as data: what each asks of a row, and the figures that say how well a day kept it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType, StringType, StructType
+
+from app.errors import ConfigError
+
+MALFORMED: Final = "malformed"
+DUPLICATES: Final = "duplicates"
+OUTLIERS: Final = "outliers"
+FRESHNESS: Final = "freshness"
+MISSING_COLUMNS: Final = "columns.missing"
+UNEXPECTED_COLUMNS: Final = "columns.unexpected"
+OTHER_COLUMN_NAMES: Final = 20
+"""How many names of unexpected columns are reported; a feed with random keys must not grow a figure."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What every row of a source keeps; `breaks` is true for a row that does not, null or false otherwise.
+
+    Attributes:
+        name: `<column>.<rule>`, the reason in `problems` and the key of its limit in configuration.
+        breaks: A condition over the typed columns; the untyped text of a column is `text.<column>`.
+    """
+
+    name: str
+    breaks: Column
+
+
+def not_null(column: str) -> Promise:
+    """The column has a value, readable or not."""
+    return Promise(f"{column}.not_null", text(column).isNull())
+
+
+def readable(column: str, *, money: bool = False) -> Promise:
+    """A value that is there can be read as the column's type, without a digit lost if it is money."""
+    unreadable = F.col(column).isNull()
+    if money:
+        unreadable = unreadable | (text(column).try_cast(DecimalType(38, 10)) != F.col(column))
+    return Promise(f"{column}.type", text(column).isNotNull() & unreadable)
+
+
+def allowed(column: str, values: Sequence[str]) -> Promise:
+    """The value is one of a set."""
+    return Promise(f"{column}.allowed", ~F.col(column).isin(*values))
+
+
+def at_least(column: str, low: float | str) -> Promise:
+    """The value is not below a bound."""
+    return Promise(f"{column}.range", F.col(column) < F.lit(low).cast(DecimalType(12, 2)))
+
+
+def matches(column: str, pattern: str) -> Promise:
+    """The value matches a regular expression."""
+    return Promise(f"{column}.pattern", ~F.col(column).rlike(pattern))
+
+
+def on_date(column: str, day: Column) -> Promise:
+    """The instant lies on the day of the raw folder."""
+    return Promise(f"{column}.day", F.to_date(column) != day)
+
+
+def known(column: str, is_unknown: Column) -> Promise:
+    """The value refers to a row that exists in another table."""
+    return Promise(f"{column}.known", is_unknown)
+
+
+def text(column: str) -> Column:
+    """A column as it was read, before it got its type."""
+    return F.col(f"text.{column}")
+
+
+def typed(schema: StructType) -> list[Column]:
+    """The columns of a schema made from their text; what cannot be read is null."""
+    return [
+        (
+            text(field.name) if isinstance(field.dataType, StringType) else text(field.name).try_cast(field.dataType)
+        ).alias(field.name)
+        for field in schema.fields
+    ]
+
+
+def readable_columns(schema: StructType) -> list[Promise]:
+    """One promise for each column that is not text: its value can be read."""
+    return [
+        readable(field.name, money=isinstance(field.dataType, DecimalType))
+        for field in schema.fields
+        if not isinstance(field.dataType, StringType)
+    ]
+
+
+def problems(promises: Sequence[Promise]) -> Column:
+    """The names of all promises that a row breaks; a row that does not parse breaks only `malformed`."""
+    names = [F.when(promise.breaks, F.lit(promise.name)) for promise in promises]
+    broken = F.array_compact(F.array(*names)) if names else F.array().cast("array<string>")
+    return F.when(F.col("is_malformed"), F.array(F.lit(MALFORMED))).otherwise(broken)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """How well one promise was kept.
+
+    Attributes:
+        promise: Name of the promise.
+        value: What was measured: a share of rows (0 to 1), a number of columns, or seconds for `freshness`.
+        limit: The largest value that may be published.
+        broken: Rows (or columns) that break it; None where rows are not what is counted.
+        total: Rows (or columns) that were looked at.
+        where: An SQL condition over `bronze` that shows the rows; None where there are none to show.
+    """
+
+    promise: str
+    value: float
+    limit: float
+    broken: int | None = None
+    total: int | None = None
+    where: str | None = None
+
+    @property
+    def is_breached(self) -> bool:
+        """Whether the value is beyond the limit."""
+        return self.value > self.limit
+
+    def __str__(self) -> str:
+        if self.promise == FRESHNESS:
+            return f"{FRESHNESS}: the newest row is {self.value:,.0f} s older than the end of the day, allowed {self.limit:,.0f} s"
+        counted = f"{self.broken:,} of {self.total:,}"
+        return f"{self.promise}: {counted} ({self.value:.4%}), allowed {self.limit:.4%}"
+
+
+def share(promise: str, broken: int, total: int, limits: Mapping[str, float], *, where: str | None = None) -> Figure:
+    """The figure of a promise about rows or columns: which part of them breaks it."""
+    return Figure(promise, broken / total if total else 0.0, limits[promise], broken, total, where)
+
+
+def limits_of(names: Sequence[str], configured: Mapping[str, float], *, default: float, where: str) -> dict[str, float]:
+    """The limit of every promise: the configured one, else the default.
+
+    Raises:
+        ConfigError: A limit is configured for a promise that does not exist.
+    """
+    unknown = sorted(set(configured) - set(names))
+    if unknown:
+        raise ConfigError(f"{where}: limits: unknown promise {unknown[0]!r}; allowed are {', '.join(sorted(names))}")
+    return {name: configured.get(name, default) for name in names}
+
+
+def invalid_counts(promises: Sequence[Promise]) -> list[Column]:
+    """Aggregates for `observe`: rows, rows with problems, and rows per broken promise."""
+    reasons = [MALFORMED, *(promise.name for promise in promises)]
+    counts = [F.count_if(F.array_contains("problems", reason)).alias(reason) for reason in reasons]
+    return [F.count(F.lit(1)).alias("rows"), F.count_if(is_invalid()).alias("quarantined"), *counts]
+
+
+def unexpected_columns() -> list[Column]:
+    """Aggregates for `observe`: names of columns that no schema knows, each as often as there are rows with it."""
+    names = "CASE WHEN extra IS NOT NULL THEN substring(array_join(map_keys(extra), '\\n'), 1, 500) END"
+    return [F.expr(f"approx_top_k({names}, {OTHER_COLUMN_NAMES}, 1000)").alias("unexpected")]
+
+
+def is_invalid() -> Column:
+    """Whether a judged row breaks any promise."""
+    return F.size("problems") > 0

@@ -1,0 +1,269 @@
+"""Composition root: settings, telemetry, Spark and one pipeline at a time."""
+
+import datetime
+import fcntl
+import importlib
+import importlib.metadata
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from app import jars, session, sources
+from app.context import Context, Watcher
+from app.errors import InputError, MachineError, SparkAppError
+from app.quality import Figure
+from app.samples import shop
+from app.settings import Settings, load_pipeline_config
+from app.telemetry import setup
+from app.telemetry.names import Outcome
+from app.telemetry.runs import Run, RunFacts, outcome_of
+
+ETL: Final = ("etl.customers", "etl.daily_sales")
+DEMO_ROWS: Final = 10_000
+DEMO_SEED: Final = 7
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How one run went; what is not known is None. Also the run's record, `run.json` in its folder."""
+
+    run_id: str
+    invocation_id: str
+    pipeline: str
+    date: datetime.date
+    outcome: Outcome
+    started_at: datetime.datetime
+    seconds: float
+    rows_read: int | None
+    rows_written: int | None
+    rows_quarantined: int | None
+    rows_duplicate: int | None
+    tables: dict[str, str]
+    folder: Path
+    error: str | None
+    trace_id: str
+    application_id: str
+    event_log: str
+    spark_log: str
+    figures: list[Figure] = field(default_factory=list)
+    nulls: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """What the runs of one command share."""
+
+    id: str
+    settings: Settings
+    spark: SparkSession
+    telemetry: setup.Telemetry
+    watcher: Watcher
+    log_file: Path
+    is_replay: bool
+
+
+def run_etl(
+    settings: Settings,
+    dates: Sequence[datetime.date],
+    *,
+    watcher: Watcher,
+    replay: bool = False,
+) -> list[RunResult]:
+    """Runs both pipelines for every date, in order, and stops at the first that fails.
+
+    Raises:
+        SparkAppError: A run failed; the attribute `results` has all runs so far.
+    """
+    results: list[RunResult] = []
+    with _invocation(settings, watcher, replay=replay) as invocation:
+        for date in dates:
+            _make_if_missing(invocation, date)
+            for pipeline in ETL:
+                _run(invocation, pipeline, date, results)
+    return results
+
+
+@contextmanager
+def spark(settings: Settings, *, watcher: Watcher) -> Iterator[SparkSession]:
+    """A session to look at tables with; it leaves no event log."""
+    jars.require_java()
+    jars.ensure_jars(note=watcher.note)
+    quiet = {"spark.eventLog.enabled": "false"}
+    started = session.start(settings, name="spark-app", events=None, log_file=_log_file(settings, "look"), extra=quiet)
+    try:
+        with _explained():
+            yield started
+    finally:
+        session.stop(started)
+
+
+@contextmanager
+def _invocation(settings: Settings, watcher: Watcher, *, replay: bool) -> Iterator[Invocation]:
+    identity = secrets.token_hex(6)
+    jars.require_java()
+    jars.ensure_jars(note=watcher.note)
+    log_file = _log_file(settings, identity)
+    started = session.start(settings, name="spark-app etl", events=None, log_file=log_file)
+    telemetry = setup.start(
+        service_version=importlib.metadata.version("spark-app"),
+        environment=settings.environment,
+        application="spark-app etl",
+    )
+    try:
+        yield Invocation(identity, settings, started, telemetry, watcher, log_file, replay)
+    finally:
+        session.stop(started)
+        telemetry.close()
+
+
+def _log_file(settings: Settings, name: str) -> Path:
+    return settings.home / "logs" / f"spark-{name}.jsonl"
+
+
+def _make_if_missing(invocation: Invocation, date: datetime.date) -> None:
+    """In the demo shop, makes a day that is not there, and says so."""
+    settings = invocation.settings
+    folders = [sources.day_folder(settings.raw_path, source, date) for source in ("customers", "transactions")]
+    if invocation.is_replay or not settings.is_demo:
+        return
+    if all(sources.has_files(invocation.spark, folder) for folder in folders):
+        return
+    formats = {"transactions": settings.raw.transactions, "customers": settings.raw.customers}
+    shop.write_day(
+        Path(settings.raw_path), date=date, rows=DEMO_ROWS, seed=DEMO_SEED, formats=formats, currency=settings.currency
+    )
+    invocation.watcher.note(
+        f"no raw data for {date}: made {DEMO_ROWS:,} demo transactions in {settings.raw_path} "
+        "(set raw.path in config/app.yml to read your own)"
+    )
+
+
+def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: list[RunResult]) -> None:
+    started_at = datetime.datetime.now(datetime.UTC)
+    run_id = f"{started_at:%Y%m%dT%H%M%SZ}-{pipeline}-{date}-{secrets.token_hex(3)}"
+    folder = invocation.settings.runs_path / run_id
+    _made(folder)
+    facts = RunFacts(run_id, invocation.id, pipeline, date, folder, invocation.spark.sparkContext.appName)
+    run = invocation.telemetry.run(facts)
+    context = Context(invocation.spark, invocation.settings, date, run, invocation.watcher, invocation.is_replay)
+    began, error = time.monotonic(), None
+    try:
+        with _alone(invocation, pipeline, date), run, _explained():
+            module: Any = importlib.import_module(f"app.{pipeline}")
+            module.run(context, load_pipeline_config(pipeline, module.Config, invocation.settings.config))
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        result = _result(invocation, context, run, started_at, time.monotonic() - began, error)
+        results.append(result)
+        _record(result)
+        if isinstance(error, SparkAppError):
+            error.results = results  # type: ignore[attr-defined]
+
+
+def _result(
+    invocation: Invocation,
+    context: Context,
+    run: Run,
+    started_at: datetime.datetime,
+    seconds: float,
+    error: BaseException | None,
+) -> RunResult:
+    application, facts = invocation.spark.sparkContext, run.facts
+    return RunResult(
+        run_id=facts.run_id,
+        invocation_id=facts.invocation_id,
+        pipeline=facts.pipeline,
+        date=facts.date,
+        outcome=outcome_of(error),
+        started_at=started_at,
+        seconds=seconds,
+        rows_read=context.counts.read,
+        rows_written=context.counts.written,
+        rows_quarantined=context.counts.quarantined,
+        rows_duplicate=context.counts.duplicate,
+        tables=context.written,
+        folder=facts.folder,
+        error=None if error is None else f"{type(error).__name__}: {error}",
+        trace_id=run.trace_id,
+        application_id=str(application.applicationId),
+        event_log=f"{application.getConf().get('spark.eventLog.dir')}/eventlog_v2_{application.applicationId}",
+        spark_log=str(invocation.log_file),
+        figures=context.figures,
+        nulls=context.nulls,
+        facts=context.facts,
+    )
+
+
+def _record(result: RunResult) -> None:
+    """Writes the run's record, whole or not at all."""
+    content = msgspec.json.format(msgspec.json.encode(result, enc_hook=str), indent=2)
+    part = result.folder / "run.json.part"
+    part.write_bytes(content + b"\n")
+    part.rename(result.folder / "run.json")
+
+
+@contextmanager
+def _alone(invocation: Invocation, pipeline: str, date: datetime.date) -> Iterator[None]:
+    """Keeps a second run of the same date waiting; a killed one lets go by itself.
+
+    Only where the warehouse is a local folder. Elsewhere Delta's own conflict check is what keeps two runs right.
+    """
+    warehouse = invocation.settings.warehouse_path
+    if ":/" in warehouse:
+        yield
+        return
+    locks = Path(warehouse) / "_locks"
+    _made(locks)
+    with (locks / f"{pipeline}-{date}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            invocation.watcher.note(f"another run of {pipeline} for {date} is at work: waiting for it to end")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _made(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MachineError(f"cannot make folder {folder}: {error.strerror}") from error
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Turns what Spark and the machine say into one line that names the thing."""
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError) as error:
+        explained = _explanation(error)
+        if explained is None:
+            raise
+        raise explained from error
+
+
+def _explanation(error: Exception) -> SparkAppError | None:
+    text = str(error)
+    if "No space left on device" in text:
+        return MachineError("the disk is full: free some space and run again; nothing was half published")
+    if "Permission denied" in text:
+        return MachineError(f"no permission: {_line(text, 'Permission denied')}")
+    if isinstance(error, PySparkException) and (error.getCondition() or "").startswith("FAILED_READ_FILE"):
+        return InputError(f"cannot read a raw file: {_line(text, 'FAILED_READ_FILE')}")
+    return None
+
+
+def _line(text: str, word: str) -> str:
+    return next((line.strip() for line in text.splitlines() if word in line), word)[:500]

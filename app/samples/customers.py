@@ -134,4 +134,5 @@ class Customers:
     def _segments(self, numbers: Ints, version: Ints) -> Codes:
         """Every other change is one of the segment, the ones between are of the country."""
         turn = self._draws.below("segment", numbers, len(_SEGMENT_ROUND)) + version // 2
-        return _SEGMENT_ROUND[turn % len(_SEGMENT_ROUND)]
+        segments: Codes = _SEGMENT_ROUND[turn % len(_SEGMENT_ROUND)]
+        return segments

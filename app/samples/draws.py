@@ -46,8 +46,9 @@ class Draws:
 
     def codes(self, purpose: str, numbers: Ints, percents: Mapping[str, int]) -> Codes:
         """For each number the position of one of the values, each as often as its percentage says."""
-        table = np.repeat(np.arange(len(percents), dtype=np.int8), list(percents.values()))
-        return table[self.below(purpose, numbers, len(table))]
+        table: Codes = np.repeat(np.arange(len(percents), dtype=np.int8), list(percents.values()))
+        chosen: Codes = table[self.below(purpose, numbers, len(table))]
+        return chosen
 
     def _bits(self, purpose: str, numbers: Ints) -> npt.NDArray[np.uint64]:
         """SplitMix64 (Steele, Lea, Flood 2014): its n-th output, from any n at once."""
@@ -86,7 +87,8 @@ class Layout:
     def line(self, kind: str, indexes: Ints) -> Ints:
         """The lines that have these indexes among the lines of a kind."""
         slots = indexes + self._starts[self.kinds[kind]]
-        return (slots * self._step + self._shift) % self.lines
+        lines: Ints = (slots * self._step + self._shift) % self.lines
+        return lines
 
 
 def _coprime_near(number: int, modulus: int) -> int:

@@ -33,13 +33,11 @@ def write_files(folder: Path, chunks: Iterator[Chunk], *, file_format: str, writ
         file_format: One of `FORMATS`.
         written: Called with the number of rows of each chunk, once it is written.
     """
-    part = 0
-    for chunk in chunks:
-        with _WRITERS[file_format](folder / f"part-{part:05}.{file_format}", chunk.rows.schema) as write:
-            for each in _of_one_file(chunk, chunks):
-                write(each)
-                written(each.rows.num_rows)
-        part += 1
+    for part, first in enumerate(chunks):
+        with _WRITERS[file_format](folder / f"part-{part:05}.{file_format}", first.rows.schema) as write:
+            for chunk in _of_one_file(first, chunks):
+                write(chunk)
+                written(chunk.rows.num_rows)
 
 
 def _of_one_file(first: Chunk, others: Iterator[Chunk]) -> Iterable[Chunk]:
@@ -55,13 +53,13 @@ Write = Callable[[Chunk], None]
 
 
 @contextmanager
-def _json_file(path: Path, schema: pa.Schema) -> Iterator[Write]:
+def _json_file(path: Path, _schema: pa.Schema) -> Iterator[Write]:
     with path.open("wb") as file:
         yield lambda chunk: _write_text(file, json_lines(chunk))
 
 
 @contextmanager
-def _gzip_file(path: Path, schema: pa.Schema) -> Iterator[Write]:
+def _gzip_file(path: Path, _schema: pa.Schema) -> Iterator[Write]:
     # No file name and no time in the header: both would make the bytes differ.
     with path.open("wb") as file, gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as zipped:
         yield lambda chunk: _write_text(zipped, json_lines(chunk))

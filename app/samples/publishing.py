@@ -1,5 +1,6 @@
 """A folder that appears with all of its files at once, or not at all."""
 
+import errno
 import fcntl
 import filecmp
 import os
@@ -51,8 +52,8 @@ def publish(folder: Path, target: Path) -> None:
         try:
             folder.rename(target)
         except OSError as error:
-            if not target.is_dir():
-                raise error
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
             _put_away(target)
         else:
             return
@@ -62,21 +63,32 @@ def _locked_folder(target: Path) -> tuple[Path, int]:
     while True:
         folder = _hidden(target)
         folder.mkdir()
-        with suppress(OSError):  # another process may take it for stale before it is locked
-            lock = os.open(folder, os.O_RDONLY)
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if folder.is_dir():
-                return folder, lock
+        lock = _lock(folder)
+        if lock is not None and folder.is_dir():  # else another process took it for stale before it was locked
+            return folder, lock
+        if lock is not None:
+            os.close(lock)
+
+
+def _lock(folder: Path) -> int | None:
+    """A lock on a folder, held until it is closed or the process ends; None if another process has it."""
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
 
 
 def _remove_unless_locked(folder: Path) -> None:
-    with suppress(OSError):
-        lock = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        finally:
-            os.close(lock)
+    lock = _lock(folder)
+    if lock is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
 def _put_away(target: Path) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from app.samples.columns import HOUR_US, MINUTE_US
 from app.samples.draws import Codes, Draws, Ints
@@ -77,11 +78,13 @@ def amounts(draws: Draws, purpose: str, numbers: Ints) -> Ints:
     """Normal amounts in cents: bounded, and of the three sizes in fixed proportions."""
     band = _BANDS[numbers * 7 % len(_BANDS)]
     size = _BAND_LAST[band] - _BAND_FIRST[band] + 1
-    return _BAND_FIRST[band] + (draws.unit(purpose, numbers) * size).astype(np.int64)
+    cents: Ints = _BAND_FIRST[band] + (draws.unit(purpose, numbers) * size).astype(np.int64)
+    return cents
 
 
-def time_of_day(share: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Ints:
+def time_of_day(share: npt.NDArray[np.float64]) -> Ints:
     """The microsecond of the day until which this share of a day's sales, in [0, 1), has been made."""
     hour = np.searchsorted(_UNTIL_HOUR, share, side="right") - 1
     within = (share - _UNTIL_HOUR[hour]) / (_UNTIL_HOUR[hour + 1] - _UNTIL_HOUR[hour])
-    return hour * HOUR_US + np.minimum((within * HOUR_US).astype(np.int64), HOUR_US - 1)
+    micros: Ints = hour * HOUR_US + np.minimum((within * HOUR_US).astype(np.int64), HOUR_US - 1)
+    return micros

@@ -9,11 +9,11 @@ from typing import Any, Final
 from app.errors import UsageError
 from app.samples.customers import Customers
 from app.samples.formats import FORMATS, write_files
-from app.samples.ledger import LEDGER_NAME, Ledger, read_ledger, write_ledger
+from app.samples.ledger import Ledger, read_ledger, write_ledger
 from app.samples.publishing import draft, publish, writing
 from app.samples.transactions import Transactions
 
-__all__ = ["FIRST_DATE", "LEDGER_NAME", "MOST_ROWS", "Ledger", "day_folder", "read_ledger", "write_day", "write_history"]
+__all__ = ["FIRST_DATE", "MOST_ROWS", "Ledger", "day_folder", "read_ledger", "write_day", "write_history"]
 
 # Before it the shop's customers have not all signed up; beyond this many rows the customers' numbers run out.
 FIRST_DATE: Final = datetime.date(2012, 1, 1)
@@ -59,7 +59,7 @@ def write_day(
         MachineError: The folder cannot be written to.
     """
     _require_possible(date, rows, formats)
-    made = {
+    made: dict[str, Customers | Transactions] = {
         "customers": Customers(date=date, rows=rows, seed=seed, file_format=formats["customers"]),
         "transactions": Transactions(
             date=date, rows=rows, seed=seed, file_format=formats["transactions"], currency=currency
@@ -70,9 +70,7 @@ def write_day(
         targets = {source: day_folder(folder, source, date) for source in SOURCES}
         folders = {source: drafts.enter_context(draft(target)) for source, target in targets.items()}
         for source, rows_of in made.items():
-            write_files(
-                folders[source], rows_of.chunks(), file_format=formats[source], written=notified[source]
-            )
+            write_files(folders[source], rows_of.chunks(), file_format=formats[source], written=notified[source])
             write_ledger(folders[source], rows_of.ledger())
         for source in SOURCES:
             publish(folders[source], targets[source])

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -102,9 +103,7 @@ def _with_misfits(
     return _replaced(texts, [row for row, _ in here], [text for _, text in here])
 
 
-def _with_malformed(
-    lines: pa.StringArray, rows: Sequence[int], spoilt: Callable[[str, int], str]
-) -> pa.StringArray:
+def _with_malformed(lines: pa.StringArray, rows: Sequence[int], spoilt: Callable[[str, int], str]) -> pa.StringArray:
     return _replaced(lines, rows, [spoilt(lines[row].as_py(), variant) for variant, row in enumerate(rows)])
 
 
@@ -112,5 +111,6 @@ def _replaced(texts: pa.StringArray, rows: Sequence[int], replacements: Sequence
     """The texts with those of some rows, in rising order, replaced."""
     if not rows:
         return texts
-    mask = pc.is_in(pa.array(range(len(texts))), pa.array(rows))
-    return pc.replace_with_mask(texts, mask, pa.array(replacements, pa.string()))
+    mask = np.zeros(len(texts), dtype=np.bool_)
+    mask[rows] = True
+    return pc.replace_with_mask(texts, pa.array(mask), pa.array(replacements, pa.string()))

@@ -111,7 +111,8 @@ class Transactions:
         return Chunk(self._rows(sold, null), self._misfits(kinds, indexes), np.flatnonzero(malformed).tolist())
 
     def _of(self, kinds: Codes, kind: str) -> Mask:
-        return kinds == self._layout.kinds[kind]
+        mask: Mask = kinds == self._layout.kinds[kind]
+        return mask
 
     def _origins(self, lines: Ints, kinds: Codes, indexes: Ints) -> Ints:
         """The line that each row is drawn from: its own, or that of the row it repeats or is an older version of.

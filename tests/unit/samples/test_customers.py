@@ -1,0 +1,81 @@
+"""Customers over the days: each snapshot is the one before it and the changes of its day."""
+
+import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from app.samples.customers import customer_count
+from app.samples.shop import write_history
+from tests.unit.samples.recount import Row, recounted
+
+FIRST: Final = datetime.date(2023, 12, 1)
+DAYS: Final = 70
+ROWS: Final = 4_000
+ATTRIBUTES: Final = ("segment", "country")
+
+Snapshots = dict[datetime.date, dict[str, Row]]
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten weeks of the shop."""
+    folder = tmp_path_factory.mktemp("raw")
+    formats = {"transactions": "parquet", "customers": "json"}
+    write_history(folder, first=FIRST, last=FIRST + datetime.timedelta(DAYS - 1), rows=ROWS, seed=3, formats=formats)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def snapshots(raw: Path) -> Snapshots:
+    """The customers of each day, of each the version that was updated last."""
+    days = [FIRST + datetime.timedelta(number) for number in range(DAYS)]
+    return {day: recounted(raw, "customers", day).published("customer_id") for day in days}
+
+
+def test_every_day_has_all_customers(snapshots: Snapshots) -> None:
+    """No customer comes, goes or is missing because of a fault."""
+    everyone = {f"c-{number:07}" for number in range(1, customer_count(ROWS) + 1)}
+    assert all(set(snapshot) == everyone for snapshot in snapshots.values())
+
+
+def test_a_customer_changes_only_on_the_day_that_its_updated_at_tells(snapshots: Snapshots) -> None:
+    """Of two days in a row a customer is the same on both, or differs and was updated on the second."""
+    for (_, before), (day, after) in pairwise(snapshots.items()):
+        for customer, row in after.items():
+            if row["updated_at"] == before[customer]["updated_at"]:
+                assert row == before[customer]
+            else:
+                assert row["updated_at"][:10] == day.isoformat()
+                assert [row[name] for name in ATTRIBUTES] != [before[customer][name] for name in ATTRIBUTES]
+                assert row["signed_up_at"] == before[customer]["signed_up_at"]
+
+
+def test_about_one_customer_in_thirty_changes_a_day(snapshots: Snapshots) -> None:
+    """Changes are rare and come on every day."""
+    changes = [sum(row["updated_at"][:10] == str(day) for row in rows.values()) for day, rows in snapshots.items()]
+    assert sum(changes) / len(changes) / customer_count(ROWS) == pytest.approx(1 / 30, rel=0.2)
+
+
+def test_an_older_version_is_what_the_customer_was(raw: Path, snapshots: Snapshots) -> None:
+    """An older version in a file says what an earlier snapshot has said already."""
+    known = {(customer, row["updated_at"]): row for rows in snapshots.values() for customer, row in rows.items()}
+    later = list(snapshots)[60:]
+    older = [
+        row
+        for day in later
+        for rows in recounted(raw, "customers", day).by_key("customer_id").values()
+        for _, row in rows
+        if row != snapshots[day][row["customer_id"]]
+    ]
+    assert older
+    assert all(known[row["customer_id"], row["updated_at"]] == row for row in older)
+
+
+def test_customers_have_signed_up_before_anything_else(snapshots: Snapshots) -> None:
+    """They were there long before their first transaction and before any change."""
+    for day, rows in snapshots.items():
+        assert all(row["signed_up_at"] < row["updated_at"] < f"{day}T24" for row in rows.values())
+    assert max(row["signed_up_at"] for row in snapshots[FIRST].values()) < "2011-11-01"

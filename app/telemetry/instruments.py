@@ -27,7 +27,7 @@ class Measurements:
         self._reader = InMemoryMetricReader(dict.fromkeys((sdk.Counter, sdk.Histogram), AggregationTemporality.DELTA))
         self._provider = sdk.MeterProvider([self._reader], resource, shutdown_on_exit=False)
         self._meter = self._provider.get_meter(SCOPE)
-        self._made: dict[Metric, Instrument] = {}
+        self.made: dict[Metric, Instrument] = {}
 
     def new(self) -> MetricsData | None:
         """What was measured since the last time; None if nothing was."""
@@ -52,9 +52,9 @@ class Measurements:
                 gauge.set(value, attributes)
 
     def _instrument(self, metric: Metric) -> Instrument:
-        if metric not in self._made:
-            self._made[metric] = made(self._meter, metric)
-        return self._made[metric]
+        if metric not in self.made:
+            self.made[metric] = made(self._meter, metric)
+        return self.made[metric]
 
 
 def made(meter: Meter, metric: Metric) -> Instrument:

@@ -1,0 +1,23 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.telemetry.memory import InMemory
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variables of whoever runs the tests do not reach the SDK."""
+    for name in tuple(os.environ):
+        if name.startswith("OTEL_") or name in {"TRACEPARENT", "TRACESTATE"}:
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def telemetry(tmp_path: Path) -> Iterator[InMemory]:
+    """Telemetry that keeps what it would send."""
+    memory = InMemory(tmp_path)
+    yield memory
+    memory.telemetry.close()

@@ -1,0 +1,316 @@
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from opentelemetry.trace import StatusCode
+
+from app.errors import ConfigError, InputError, QualityGateError
+from app.telemetry.names import OUTCOMES, Outcome
+from app.telemetry.runs import outcome_of
+from tests.unit.telemetry.memory import InMemory, file_metrics, file_spans, plain
+
+IDENTITY: Final = {
+    "pipeline.name": "etl.daily_sales",
+    "pipeline.run.id": "run-1",
+    "pipeline.invocation.id": "0a1b2c3d4e5f",
+    "pipeline.run.date": "2024-01-01",
+}
+RESOURCE: Final = {
+    "service.name": "spark-app",
+    "service.version": "1.2.3",
+    "service.instance.id": "batch",
+    "deployment.environment.name": "test",
+    "spark.app.name": "shop",
+}
+
+
+@pytest.fixture
+def told(telemetry: InMemory) -> InMemory:
+    """A run with two steps, one in the other, that counted what it did."""
+    with telemetry.run() as run:
+        with run.step("write bronze", kind="write", table="bronze") as outer:
+            outer.count(rows_read=10, rows_written=9, bytes_read=1000, bytes_written=500, files=2)
+            with run.step("read transactions", kind="read"):
+                pass
+        run.record(
+            rows_read=10,
+            rows_written={"bronze": 10, "transactions": 6},
+            rows_quarantined=3,
+            rows_duplicate=1,
+            rows_unaccounted=0,
+            bytes_read=1000,
+            bytes_written=500,
+        )
+        run.record_freshness("transactions", seconds=90.5)
+    return telemetry
+
+
+def test_spans_have_exactly_these_names_and_attributes(told: InMemory) -> None:
+    """Names, attributes and types of values are a contract: dashboards and the report read them."""
+    assert {name: dict(span.attributes or {}) for name, span in told.spans.items()} == {
+        "run etl.daily_sales": {
+            **IDENTITY,
+            "spark.app.name": "shop",
+            "pipeline.rows.read": 10,
+            "pipeline.rows.quarantined": 3,
+            "pipeline.rows.duplicate": 1,
+            "pipeline.rows.unaccounted": 0,
+            "pipeline.bytes.read": 1000,
+            "pipeline.bytes.written": 500,
+            "pipeline.run.outcome": "succeeded",
+        },
+        "step write bronze": {
+            **IDENTITY,
+            "pipeline.step.name": "write bronze",
+            "pipeline.step.kind": "write",
+            "pipeline.table": "bronze",
+            "pipeline.rows.read": 10,
+            "pipeline.rows.written": 9,
+            "pipeline.bytes.read": 1000,
+            "pipeline.bytes.written": 500,
+            "pipeline.files": 2,
+        },
+        "step read transactions": {
+            **IDENTITY,
+            "pipeline.step.name": "read transactions",
+            "pipeline.step.kind": "read",
+        },
+    }
+    for span in told.spans.values():
+        assert {type(value) for value in (span.attributes or {}).values()} <= {str, int}
+
+
+def test_every_span_but_the_run_has_its_parent(told: InMemory) -> None:
+    """No orphans: a step hangs on the step around it, else on the run; all are in one trace."""
+    spans = told.spans
+    parents = {name: span.parent.span_id if span.parent else None for name, span in spans.items()}
+    ids = {name: span.get_span_context().span_id for name, span in spans.items()}  # type: ignore[union-attr]
+    assert parents == {
+        "run etl.daily_sales": None,
+        "step write bronze": ids["run etl.daily_sales"],
+        "step read transactions": ids["step write bronze"],
+    }
+    assert len({span.get_span_context().trace_id for span in spans.values()}) == 1  # type: ignore[union-attr]
+
+
+def test_metrics_have_exactly_these_names_units_and_values(told: InMemory) -> None:
+    """Names, units, labels and values are a contract: panels and alerts read them."""
+    units = {metric.name: metric.unit for metric in told.metrics}
+    assert units == {
+        "pipeline.runs": "{run}",
+        "pipeline.run.duration": "s",
+        "pipeline.step.duration": "s",
+        "pipeline.run.last_success.timestamp": "s",
+        "pipeline.rows.read": "{row}",
+        "pipeline.rows.written": "{row}",
+        "pipeline.rows.quarantined": "{row}",
+        "pipeline.rows.duplicate": "{row}",
+        "pipeline.rows.unaccounted": "{row}",
+        "pipeline.bytes.read": "By",
+        "pipeline.bytes.written": "By",
+        "pipeline.data.freshness": "s",
+    }
+    name = "etl.daily_sales"
+    assert told.values("pipeline.runs") == {(name, each): int(each == "succeeded") for each in OUTCOMES}
+    assert told.values("pipeline.run.duration") == {(name, "succeeded"): 1}
+    assert told.values("pipeline.step.duration") == {
+        (name, "write", "write bronze"): 1,
+        (name, "read", "read transactions"): 1,
+    }
+    assert told.values("pipeline.rows.read") == {(name,): 10}
+    assert told.values("pipeline.rows.written") == {(name, "bronze"): 10, (name, "transactions"): 6}
+    assert told.values("pipeline.rows.quarantined") == {(name,): 3}
+    assert told.values("pipeline.rows.duplicate") == {(name,): 1}
+    assert told.values("pipeline.rows.unaccounted") == {(name,): 0}
+    assert told.values("pipeline.bytes.read") == {(name,): 1000}
+    assert told.values("pipeline.bytes.written") == {(name,): 500}
+    assert told.values("pipeline.data.freshness") == {(name, "transactions"): 90.5}
+
+
+def test_the_resource_says_who_reports(told: InMemory) -> None:
+    """All three signals carry the same five attributes, and nothing that differs from run to run."""
+    resources = [span.resource for span in told.spans.values()]
+    resources += [data.resource_metrics[0].resource for data in told.metrics_kept.kept]
+    for resource in resources:
+        ours = {name: value for name, value in resource.attributes.items() if not name.startswith("telemetry.sdk.")}
+        assert ours == RESOURCE
+
+
+def test_every_outcome_starts_at_0_in_an_export_of_its_own(telemetry: InMemory) -> None:
+    """The first value of a series never counts as an increase, so the first one sent is 0."""
+    with telemetry.run():
+        pass
+    telemetry.telemetry.close()
+    first = telemetry.metrics_kept.kept[0].resource_metrics[0].scope_metrics[0].metrics
+    assert [metric.name for metric in first] == ["pipeline.runs"]
+    assert [getattr(point, "value", None) for point in first[0].data.data_points] == [0] * len(OUTCOMES)
+
+
+def test_what_is_not_known_is_absent(telemetry: InMemory) -> None:
+    """0 would be a claim: a step that counts nothing says nothing, and no metric gets a value."""
+    with telemetry.run() as run:
+        with run.step("publish", kind="publish") as step:
+            step.count(rows_read=None, rows_written=0)
+        run.record()
+    found = telemetry.spans["step publish"].attributes or {}
+    assert "pipeline.rows.read" not in found
+    assert found["pipeline.rows.written"] == 0
+    assert telemetry.values("pipeline.rows.read") == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (QualityGateError("x"), "rejected"),
+        (InputError("x"), "missing_input"),
+        (ConfigError("x"), "failed"),
+        (ValueError("x"), "failed"),
+        (KeyboardInterrupt(), "interrupted"),
+        (SystemExit(130), "interrupted"),
+        (None, "succeeded"),
+    ],
+)
+def test_the_exception_tells_the_outcome(error: BaseException | None, outcome: Outcome) -> None:
+    """A gate rejects, missing input is told apart from failure, and an interruption is none of these."""
+    assert outcome_of(error) == outcome
+
+
+def test_an_exception_goes_on_unchanged_and_is_on_both_spans(telemetry: InMemory) -> None:
+    """The same object leaves; span and run say its type, message and where it came from, and their status is error."""
+    error = QualityGateError("amount: 3 of 10 rows are negative")
+    with (
+        pytest.raises(QualityGateError) as raised,
+        telemetry.run() as run,
+        run.step("publish transactions", kind="publish"),
+    ):
+        raise error
+    assert raised.value is error
+    assert (error.__cause__, error.__context__) == (None, None)
+    for span in telemetry.spans.values():
+        assert span.status.status_code is StatusCode.ERROR
+        (event,) = span.events
+        found = dict(event.attributes or {})
+        assert "test_an_exception_goes_on" in str(found.pop("exception.stacktrace"))
+        assert (event.name, found) == (
+            "exception",
+            {"exception.type": "app.errors.QualityGateError", "exception.message": str(error)},
+        )
+    assert telemetry.values("pipeline.runs")["etl.daily_sales", "rejected"] == 1
+    assert telemetry.values("pipeline.run.last_success.timestamp") == {}
+
+
+def test_a_long_message_is_cut_and_said_to_be(telemetry: InMemory) -> None:
+    """Spark's messages hold whole plans: 4096 characters of one are kept, and a flag tells that more existed."""
+    with pytest.raises(ValueError, match="xxx"), telemetry.run():
+        raise ValueError("x" * 4097)
+    found = telemetry.spans["run etl.daily_sales"].events[0].attributes or {}
+    assert found["exception.message"] == "x" * 4096
+    assert found["exception.message.truncated"] is True
+
+
+class UnspeakableError(Exception):
+    """Raises when it is asked for its text, as py4j's do after the JVM is gone."""
+
+    def __str__(self) -> str:
+        raise ConnectionError
+
+
+def test_an_exception_without_a_text_is_told_too(telemetry: InMemory) -> None:
+    """py4j fetches the text from the JVM, which may be gone; the span still ends, and the exception goes on."""
+    with pytest.raises(UnspeakableError), telemetry.run():
+        raise UnspeakableError
+    found = telemetry.spans["run etl.daily_sales"].events[0].attributes or {}
+    assert found["exception.message"] == "(no message: asking for it raised ConnectionError)"
+
+
+def test_a_stated_outcome_wins(telemetry: InMemory) -> None:
+    """A run that ends without an exception but did not succeed says so, and its span has the status of an error."""
+    with telemetry.run() as run:
+        run.finish("failed")
+    span = telemetry.spans["run etl.daily_sales"]
+    assert (span.attributes or {})["pipeline.run.outcome"] == "failed"
+    assert span.status.status_code is StatusCode.ERROR
+
+
+def test_a_step_started_on_another_thread_has_its_parent(telemetry: InMemory) -> None:
+    """The current span is not inherited by threads; the run is the parent all the same."""
+    with telemetry.run() as run:
+
+        def work() -> None:
+            with run.step("write bronze", kind="write"):
+                pass
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    parent = telemetry.spans["step write bronze"].parent
+    assert parent is not None
+    assert parent == telemetry.spans["run etl.daily_sales"].get_span_context()
+
+
+def test_traceparent_makes_others_children_of_the_step(telemetry: InMemory) -> None:
+    """The header has the ids of the step, and they are those in the files."""
+    with telemetry.run() as run, run.step("write bronze", kind="write") as step:
+        version, trace_id, span_id, flags = (step.traceparent or "").split("-")
+    kept = file_spans(telemetry.folder / "run-1" / "traces.jsonl")["step write bronze"]
+    assert (version, int(flags, 16) & 1) == ("00", 1)
+    assert (trace_id, span_id) == (step.trace_id, step.span_id) == (kept["traceId"], kept["spanId"])
+
+
+@pytest.fixture(params=["01", "00"])
+def child(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[InMemory]:
+    """Telemetry of a process that was started by a traced one, which is sampled or not."""
+    traceparent = f"00-{'ab' * 16}-{'cd' * 8}-{request.param}"
+    memory = InMemory(tmp_path, variables={"TRACEPARENT": traceparent})
+    with memory.run():
+        pass
+    yield memory
+    memory.telemetry.close()
+
+
+def test_traceparent_of_the_environment_is_the_parent(child: InMemory) -> None:
+    """A scheduler that traces sees its runs as children; the files have them even if it does not sample."""
+    span = file_spans(child.folder / "run-1" / "traces.jsonl")["run etl.daily_sales"]
+    assert (span["traceId"], span["parentSpanId"]) == ("ab" * 16, "cd" * 8)
+
+
+def test_what_is_not_sampled_is_not_sent(tmp_path: Path) -> None:
+    """Sampling is about what is sent: the parent decided, and is obeyed."""
+    memory = InMemory(tmp_path, variables={"TRACEPARENT": f"00-{'ab' * 16}-{'cd' * 8}-00"})
+    with memory.run():
+        pass
+    assert memory.spans == {}
+
+
+def test_runs_of_one_process_do_not_mix(telemetry: InMemory) -> None:
+    """Each run's files have its own spans and figures only, gauges too, and its trace is its own."""
+    with telemetry.run("first", pipeline="etl.customers") as run:
+        run.record(rows_read=1)
+        run.record_freshness("customers", seconds=1.0)
+    with telemetry.run("second") as run:
+        run.record(rows_read=2)
+    for run_id, pipeline in (("first", "etl.customers"), ("second", "etl.daily_sales")):
+        spans = file_spans(telemetry.folder / run_id / "traces.jsonl")
+        assert list(spans) == [f"run {pipeline}"]
+        for metric in file_metrics(telemetry.folder / run_id / "metrics.jsonl"):
+            ((_, data),) = [(key, value) for key, value in metric.items() if isinstance(value, dict)]
+            assert {plain(point["attributes"])["pipeline.name"] for point in data["dataPoints"]} == {pipeline}
+    assert len({span.get_span_context().trace_id for span in telemetry.spans.values()}) == 2  # type: ignore[union-attr]
+
+
+def test_counters_and_histograms_are_deltas(told: InMemory) -> None:
+    """Each process starts at nothing; a collector adds the deltas up."""
+    temporality = {
+        metric.data.aggregation_temporality.name
+        for metric in told.metrics
+        if hasattr(metric.data, "aggregation_temporality")
+    }
+    assert temporality == {"DELTA"}
+
+
+def test_nothing_goes_wrong_unseen(told: InMemory) -> None:
+    """A sound run leaves an empty list of problems."""
+    told.telemetry.close()
+    assert told.telemetry.problems == []

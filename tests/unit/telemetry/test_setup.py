@@ -1,0 +1,105 @@
+from collections.abc import Iterator
+
+import pytest
+
+from app.telemetry import setup
+from app.telemetry.export import network_exporters
+from app.telemetry.problems import Problems
+
+
+@pytest.fixture
+def started() -> Iterator[setup.Telemetry]:
+    """The telemetry of this process."""
+    telemetry = setup.start(service_version="1", environment="test", application="shop")
+    yield telemetry
+    telemetry.close()
+
+
+def test_it_is_built_once(started: setup.Telemetry) -> None:
+    """A second start gives the same; after the end, a new one."""
+    assert setup.start(service_version="1", environment="test", application="shop") is started
+    started.close()
+    other = setup.start(service_version="1", environment="test", application="shop")
+    other.close()
+    assert other is not started
+
+
+def test_closing_twice_does_no_harm(started: setup.Telemetry) -> None:
+    """The second time nothing happens, and nothing is told."""
+    started.close()
+    started.close()
+    assert started.problems == []
+
+
+def test_the_environment_names_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OTEL_SERVICE_NAME wins over our name, and OTEL_RESOURCE_ATTRIBUTES adds and wins too."""
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "nightly")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=production,team=data")
+    found = setup.resource(service_version="1", environment="dev", application="shop").attributes
+    assert (found["service.name"], found["deployment.environment.name"], found["team"]) == (
+        "nightly",
+        "production",
+        "data",
+    )
+
+
+def kinds(variables: dict[str, str]) -> dict[str, str]:
+    """The protocol and endpoint of each exporter that some variables ask for."""
+    exporters, problems = network_exporters(variables, problems=Problems()), Problems()
+    assert list(problems) == []
+    return {
+        type(each).__name__: ("grpc " if ".grpc." in type(each).__module__ else "http ") + each._endpoint
+        for each in exporters.present()
+    }
+
+
+def test_nothing_is_sent_unless_an_endpoint_is_named() -> None:
+    """No variable, an empty one, or one about something else: no exporter, no thread, no import."""
+    assert kinds({}) == {}
+    assert kinds({"OTEL_EXPORTER_OTLP_ENDPOINT": " ", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) == {}
+
+
+def test_http_is_the_default_and_paths_are_added() -> None:
+    """As the specification says for SDKs: http/protobuf, and the path of the signal after the common endpoint."""
+    assert kinds({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318/"}) == {
+        "OTLPSpanExporter": "http http://localhost:4318/v1/traces",
+        "OTLPMetricExporter": "http http://localhost:4318/v1/metrics",
+        "OTLPLogExporter": "http http://localhost:4318/v1/logs",
+    }
+
+
+def test_a_signal_can_have_its_own_endpoint_and_protocol() -> None:
+    """Its own endpoint is taken as it is; signals without any endpoint are not sent."""
+    assert kinds(
+        {
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4317",
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc",
+            "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "http://localhost:4318/logs",
+        }
+    ) == {"OTLPSpanExporter": "grpc localhost:4317", "OTLPLogExporter": "http http://localhost:4318/logs"}
+
+
+def test_a_signal_can_be_left_out() -> None:
+    """OTEL_<SIGNAL>_EXPORTER=none is the standard way to say so."""
+    variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318", "OTEL_LOGS_EXPORTER": "none"}
+    assert set(kinds(variables)) == {"OTLPSpanExporter", "OTLPMetricExporter"}
+
+
+def test_a_wrong_protocol_is_told_and_harms_nothing() -> None:
+    """Telemetry never raises into a job: a wrong variable means that nothing is sent, and a line that says why."""
+    problems = Problems()
+    variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}
+    assert network_exporters(variables, problems=problems).present() == []
+    assert next(iter(problems)) == (
+        "traces are not sent: ValueError: OTEL_EXPORTER_OTLP_PROTOCOL is 'http/json'; "
+        "this program speaks grpc and http/protobuf"
+    )
+
+
+def test_wrong_settings_of_the_sdk_are_told_and_harm_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue of no length cannot be made: nothing is sent, and what the run keeps is kept."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "0")
+    telemetry = setup.start(service_version="1", environment="test", application="shop")
+    telemetry.close()
+    assert telemetry.problems == ["nothing is sent: ValueError: max_queue_size must be a positive integer."]

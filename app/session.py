@@ -6,28 +6,43 @@ Every word of Spark goes to one log file: log4j as JSON lines (`config/spark/log
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-import pyspark
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
+from pyspark.sql import Observation, SparkSession, functions
 
 from app.errors import MachineError
-from app.jars import class_data_archive, require_java
-from app.settings import Settings, config_folder, process_environment, read_spark_properties
+from app.java import class_data_archive, require_java, spark_home
+from app.settings import Settings, config_folder, load_settings, process_environment, read_spark_properties
 
 OPTIONS: Final = "spark.driver.extraJavaOptions"
 EVENTS: Final = "spark.eventLog.dir"
 STOP_SECONDS: Final = 10
 LAST_LINES: Final = 3
+REHEARSAL_SECONDS: Final = 300
+REHEARSAL: Final = """
+    INSERT OVERWRITE DIRECTORY '{folder}/raw' USING json OPTIONS (compression 'gzip')
+        SELECT string(id % 900) key, decimal(id) amount, timestamp_seconds(id) at, string(id % 3) kind FROM range(1000);
+    CREATE TEMPORARY VIEW latest AS SELECT key, amount, at, kind FROM (
+        SELECT *, row_number() OVER (PARTITION BY key ORDER BY at DESC) place FROM json.`{folder}/raw`) WHERE place = 1;
+    CREATE TABLE delta.`{folder}/days` (key string, amount decimal(12, 2), at timestamp, kind string)
+        USING delta PARTITIONED BY (kind);
+    MERGE INTO delta.`{folder}/days` days USING latest ON days.key = latest.key AND days.at <= latest.at
+        WHEN MATCHED AND days.amount > 0 THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+    MERGE INTO delta.`{folder}/days` days USING latest ON days.key = latest.key AND days.at <= latest.at
+        WHEN MATCHED AND days.amount > 0 THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+    SELECT kind, count(*), sum(days.amount), avg(latest.amount), count(DISTINCT key)
+        FROM delta.`{folder}/days` days JOIN latest USING (key, kind) GROUP BY kind;
+    DESCRIBE HISTORY delta.`{folder}/days`
+    """
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -47,42 +62,44 @@ def start(
         MachineError: No Java, a folder that cannot be written, or a JVM that does not come up.
     """
     _made(log_file.parent)
-    if _is_submitted():
-        gateway, conf = _joined(log_file)
-        properties = read_spark_properties() | dict(conf.getAll())
-    else:
-        properties = {"spark.master": "local[*]"} | read_spark_properties()
-    properties |= {"spark.app.name": name} | ({EVENTS: str(events)} if events else {}) | extra
+    properties = {"spark.master": "local[*]"} | read_spark_properties()
+    gateway = _joined(log_file) if _has_jvm() else None
+    if gateway is not None:
+        properties |= dict(SparkConf(_jvm=gateway.jvm).getAll())
+    properties |= {"spark.app.name": name} | ({EVENTS: str(events)} if events else {}) | dict(extra)
     properties[EVENTS] = _event_folder(properties.get(EVENTS, str(settings.events_path)))
-    if not _is_submitted():
+    properties.setdefault("spark.sql.warehouse.dir", settings.warehouse_path)  # or else Spark makes one where we stand
+    if gateway is None:
         properties = _embedded(properties, log_file)
         gateway = _launched(properties, log_file)
     return _session(gateway, properties, log_file)
 
 
-def stop(spark: SparkSession) -> None:
-    """Ends a session, and its JVM if this process started it."""
+def stop(spark: SparkSession, *, patience: float = STOP_SECONDS) -> None:
+    """Ends a session, and its JVM if this process started it.
+
+    Args:
+        spark: The session.
+        patience: Seconds after which a JVM that does not end is killed.
+    """
     gateway: Any = SparkContext._gateway
-    spark.stop()
-    process = getattr(gateway, "proc", None)
-    if process is None:
-        return
-    SparkContext._gateway = SparkContext._jvm = None
-    gateway.shutdown()
-    _end(process)
+    with suppress(Py4JError, OSError):  # a JVM that has died needs no goodbye
+        spark.stop()
+    _release(gateway, patience)
 
 
-def _is_submitted() -> bool:
-    return "PYSPARK_GATEWAY_PORT" in process_environment()
+def _has_jvm() -> bool:
+    """Whether spark-submit, or a notebook, has started a JVM already."""
+    return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in process_environment()
 
 
-def _joined(log_file: Path) -> tuple[JavaGateway, SparkConf]:
-    """The JVM that spark-submit has started, with its log turned to our file."""
-    gateway = launch_gateway()
+def _joined(log_file: Path) -> JavaGateway:
+    """The JVM that is there already, with its log turned to our file."""
+    gateway = SparkContext._gateway or launch_gateway()
     jvm: Any = gateway.jvm
-    jvm.java.lang.System.setProperty("app.log.file", str(log_file))
+    jvm.java.lang.System.setProperty("app.log.file", str(log_file.absolute()))
     jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure(jvm.java.net.URI(_log_config()))
-    return gateway, SparkConf(_jvm=jvm)
+    return gateway
 
 
 def _embedded(properties: Mapping[str, str], log_file: Path) -> dict[str, str]:
@@ -91,10 +108,11 @@ def _embedded(properties: Mapping[str, str], log_file: Path) -> dict[str, str]:
         properties.get(OPTIONS, ""),
         f'"-Dlog4j2.configurationFile={_log_config()}"',
         f'"-Dapp.log.file={log_file.absolute()}"',
+        f'"-XX:ErrorFile={log_file.absolute().parent}/java-crash-%p.log"',
     ]
     archive = class_data_archive(require_java())
     if archive is not None:
-        options += ["-Xshare:auto", f'"-XX:SharedArchiveFile={archive}"', "-Xlog:disable"]
+        options.append(f'"-XX:SharedArchiveFile={archive}"')
     alone = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if _is_local(properties) else {}
     return alone | dict(properties) | {OPTIONS: " ".join(options).strip()}
 
@@ -118,7 +136,7 @@ def _launched(properties: Mapping[str, str], log_file: Path) -> JavaGateway:
 
 def _jvm_variables(properties: Mapping[str, str]) -> dict[str, str]:
     """What the JVM inherits: this Spark and this Python, whatever else is installed, and nothing open to a network."""
-    variables = {"SPARK_HOME": str(Path(pyspark.__file__).parent), "PYSPARK_PYTHON": sys.executable}
+    variables = {"SPARK_HOME": str(spark_home()), "PYSPARK_PYTHON": sys.executable}
     return variables | ({"SPARK_LOCAL_IP": "127.0.0.1"} if _is_local(properties) else {})
 
 
@@ -139,28 +157,26 @@ def _session(gateway: JavaGateway, properties: Mapping[str, str], log_file: Path
     try:
         with _variables({"PYSPARK_PYTHON": sys.executable}):
             return SparkSession(SparkContext(conf=conf, gateway=gateway))
-    except Py4JJavaError as error:
-        cause = str(error.java_exception.toString()).splitlines()[0]
-        _abandon(gateway)
+    except BaseException as error:
+        cause = str(error.java_exception.toString()).splitlines()[0] if isinstance(error, Py4JJavaError) else None
+        _release(gateway, STOP_SECONDS)
+        if cause is None:
+            raise
         raise MachineError(f"Spark did not start: {cause}; see {log_file}") from error
-    except BaseException:
-        _abandon(gateway)
-        raise
 
 
-def _abandon(gateway: JavaGateway) -> None:
-    process = getattr(gateway, "proc", None)
-    if process is not None:
-        SparkContext._gateway = SparkContext._jvm = None
-        _end(process)
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Waits for a JVM that ends because its standard input does; kills one that hangs."""
+def _release(gateway: JavaGateway, patience: float) -> None:
+    """Ends the JVM if it is ours: by itself, as its standard input ends; by force if it hangs."""
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if process is None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    with suppress(Py4JError, OSError):
+        gateway.shutdown()
     if process.stdin:
         process.stdin.close()
     try:
-        process.wait(STOP_SECONDS)
+        process.wait(patience)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -185,3 +201,21 @@ def _made(folder: Path) -> Path:
 def _last_words(log_file: Path) -> str:
     lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines() if log_file.exists() else []
     return " | ".join([line.strip() for line in lines if line.strip()][-LAST_LINES:])
+
+
+def rehearse(folder: Path) -> None:
+    """A day in miniature, for the classes it loads: JSON to Delta, merged, joined, grouped, observed, read again."""
+    settings = load_settings().model_copy(update={"home": folder})
+    spark = start(settings, name="rehearsal", events=None, log_file=folder / "spark.log")
+    for statement in REHEARSAL.format(folder=folder).split(";"):
+        spark.sql(statement).collect()
+    seen = Observation()
+    days = spark.read.schema("key string, amount decimal(12,2), at timestamp, kind string").json(f"{folder}/raw")
+    watched = days.observe(seen, functions.count("*").alias("rows"), functions.stddev("amount").alias("sigma"))
+    watched.write.format("delta").mode("overwrite").option("replaceWhere", "kind >= '0'").save(f"{folder}/days")
+    spark.read.format("delta").option("versionAsOf", 0).load(f"{folder}/days").limit(5).collect()
+    stop(spark, patience=REHEARSAL_SECONDS)
+
+
+if __name__ == "__main__":
+    rehearse(Path(sys.argv[1]))

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from app import quality
-from app.context import Context, Written
+from app.commits import Written
+from app.context import Context
 from app.quality import Figure, Promise
 
 PARSED = ("text", "is_malformed", "raw", "extra", "source_file")

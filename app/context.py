@@ -1,74 +1,28 @@
 """What a pipeline is handed: whatever passes through it is traced, timed, counted and checked."""
 
+import dataclasses
 import datetime
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any
 
-from delta.exceptions import DeltaConcurrentModificationException
+from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from app import sources, tables
+from app import commits, savepoint, sources, tables
+from app.commits import Written
 from app.errors import QualityGateError, ReconciliationError
+from app.progress import Counts, Doing, Watcher
 from app.quality import Figure
 from app.settings import Settings, Source
-from app.telemetry.names import StepKind
 from app.telemetry import quality as quality_telemetry
+from app.telemetry.names import StepKind
 from app.telemetry.quality import PromiseFigures
 from app.telemetry.runs import Run, Step
-
-ATTEMPTS: Final = 10
-"""How often a commit is tried against writers of the same table; each try starts from the newest version."""
-
-
-class Watcher(Protocol):
-    """Somebody who is told how a run gets on."""
-
-    def note(self, text: str) -> None:
-        """One line worth telling."""
-
-    def step_started(self, pipeline: str, date: datetime.date, step: str) -> None:
-        """A step begins."""
-
-    def step_ended(self, pipeline: str, date: datetime.date, step: str, seconds: float, rows: int | None) -> None:
-        """A step has ended well; `rows` is what it wrote, or read if it writes nothing."""
-
-
-@dataclass
-class Counts:
-    """Rows of one run; None is not known (yet)."""
-
-    read: int | None = None
-    written: int | None = None
-    quarantined: int | None = None
-    duplicate: int | None = None
-
-
-@dataclass(frozen=True)
-class Written:
-    """What a write did: the table's own commit and what was observed on the way."""
-
-    commit: tables.Commit
-    observed: Mapping[str, Any]
-
-
-class Doing:
-    """A step in the making: states what it does, and remembers the rows for whoever watches."""
-
-    def __init__(self, step: Step) -> None:
-        """Nothing is known yet."""
-        self._step = step
-        self.rows: int | None = None
-
-    def count(self, **counts: int) -> None:
-        """States numbers of the step, by the names that `Step.count` knows."""
-        self.rows = counts.get("rows_written", counts.get("rows_read", self.rows))
-        self._step.count(**counts)
 
 
 @dataclass
@@ -102,7 +56,7 @@ class Context:
     written: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
-    def step(self, name: str, *, kind: StepKind, table: str | None = None) -> Iterator["Doing"]:
+    def step(self, name: str, *, kind: StepKind, table: str | None = None) -> Iterator[Doing]:
         """A named part of the run; Spark's jobs in it carry its trace."""
         pipeline, started = self.run.facts.pipeline, time.monotonic()
         self.watcher.step_started(pipeline, self.date, name)
@@ -120,7 +74,7 @@ class Context:
         folder = sources.day_folder(self.settings.raw_path, source, self.date)
         with self.step(f"read {source}", kind="read") as step:
             if self.is_replay:
-                return sources.json_rows(self._replayed(bronze, schema), schema=schema)
+                return sources.again(self.table(bronze).where(F.col("date") == F.lit(self.date)), schema=schema)
             rows = sources.read_day(self.spark, folder, schema=schema, kind=self.settings.raw.format(source))
             files, size = sources.bytes_of(self.spark, folder)
             step.count(files=files, bytes_read=size)
@@ -169,8 +123,6 @@ class Context:
         path = tables.ensure(self.spark, self.settings, table)
 
         def write(tag: str) -> Mapping[str, Any]:
-            from delta.tables import DeltaTable
-
             with self._conf("spark.databricks.delta.commitInfo.userMetadata", tag):
                 merge = DeltaTable.forPath(self.spark, path).alias("old").merge(rows.alias("new"), condition)
                 merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
@@ -204,60 +156,49 @@ class Context:
         """Says which promises will be judged, before anything is counted."""
         quality_telemetry.declare(self.run, table=table, promises=promises)
 
-    def report_rows(
-        self, *, read: int | None = None, quarantined: int | None = None, duplicate: int | None = None
-    ) -> None:
-        """States numbers of rows as soon as they are known, so that a run that fails later has told them."""
-        known = {"read": read, "quarantined": quarantined, "duplicate": duplicate}
-        for name, value in known.items():
-            if value is not None:
-                setattr(self.counts, name, value)
+    def report_rows(self, **known: int) -> None:
+        """States numbers of rows, by the names of `Counts`, as soon as they are known.
 
-    def account(self, counts: Counts) -> None:
+        So a run that fails later has told them.
+        """
+        new = {name for name in known if getattr(self.counts, name) is None}
+        self.counts = dataclasses.replace(self.counts, **known)
+        self.run.record(
+            rows_read=known["read"] if "read" in new else None,
+            rows_quarantined=known["quarantined"] if "quarantined" in new else None,
+            rows_duplicate=known["duplicate"] if "duplicate" in new else None,
+        )
+
+    def account(self, *, read: int, written: int, quarantined: int, duplicate: int) -> None:
         """Takes the final numbers of rows, which must add up.
 
         Raises:
             ReconciliationError: Rows read are not the rows published, quarantined and removed.
         """
-        self.counts = counts
-        parts = (counts.written or 0) + (counts.quarantined or 0) + (counts.duplicate or 0)
-        missing = (counts.read or 0) - parts
-        self.run.record(rows_unaccounted=abs(missing))
-        if missing:
+        self.report_rows(read=read, written=written, quarantined=quarantined, duplicate=duplicate)
+        parts = written + quarantined + duplicate
+        self.run.record(rows_unaccounted=abs(read - parts))
+        if read != parts:
             raise ReconciliationError(
-                f"{self.run.facts.pipeline} {self.date}: {counts.read:,} rows read, but {counts.written:,} published + "
-                f"{counts.quarantined:,} quarantined + {counts.duplicate:,} duplicates = {parts:,}"
+                f"{self.run.facts.pipeline} {self.date}: {read:,} rows read, but {written:,} published + "
+                f"{quarantined:,} quarantined + {duplicate:,} duplicates = {parts:,}"
             )
 
-    @contextmanager
-    def savepoint(self, *names: str) -> Iterator[None]:
-        """Puts this date of some tables back to where it was if the block fails, or was killed the last time.
-
-        The versions to go back to are noted in a file before anything changes and kept until the block has ended, so
-        that a rerun after a kill knows the last good content, not that of the killed run.
-        """
-        note = f"{self.settings.warehouse_path.rstrip('/')}/_savepoints/{self.run.facts.pipeline}-{self.date}.json"
-        paths = {name: tables.ensure(self.spark, self.settings, name) for name in names}
-        noted = tables.read_text(self.spark, note)
-        versions: dict[str, int] = (
-            json.loads(noted)
-            if noted
-            else {name: tables.last_version(self.spark, path) for name, path in paths.items()}
+    def savepoint(self, *names: str) -> AbstractContextManager[None]:
+        """Puts this date of some tables back to its last good content if a quality gate stops the block."""
+        return savepoint.savepoint(
+            self.spark,
+            self.settings,
+            f"{self.run.facts.pipeline}-{self.date}",
+            versions={
+                name: commits.last_version(self.spark, tables.ensure(self.spark, self.settings, name)) for name in names
+            },
+            put_back=self._put_back,
         )
-        if not noted:
-            tables.write_text(self.spark, note, json.dumps(versions))
-        try:
-            yield
-        except QualityGateError:
-            for name, path in paths.items():
-                self._put_back(name, path, versions[name])
-            tables.delete_file(self.spark, note)
-            raise
-        tables.delete_file(self.spark, note)
 
-    def _put_back(self, name: str, path: str, version: int) -> None:
-        where = f"processed_date = '{self.date}'"
-        if tables.last_version(self.spark, path) != version:
+    def _put_back(self, name: str, version: int) -> None:
+        path, where = tables.path_of(self.settings, name), f"processed_date = '{self.date}'"
+        if commits.last_version(self.spark, path) != version:
             good = self.spark.read.format("delta").option("versionAsOf", version).load(path).where(where)
             self.overwrite(good, name, where=where)
 
@@ -268,27 +209,7 @@ class Context:
         self.written[table] = path
 
     def _committed(self, path: str, write: Callable[[str], Mapping[str, Any]]) -> Written:
-        """Runs a write until no other writer is in its way, and reads what its commit states."""
-        for attempt in range(1, ATTEMPTS + 1):
-            before, tag = tables.last_version(self.spark, path), f"{self.run.facts.run_id}#{attempt}"
-            try:
-                observed = write(tag)
-            except DeltaConcurrentModificationException:
-                if attempt == ATTEMPTS:
-                    raise
-                self.watcher.note(f"another writer was faster at {path}: trying again")
-                continue
-            commit = next(
-                (commit for commit in tables.commits(self.spark, path, after=before) if commit.tag == tag), None
-            )
-            return Written(commit or _nothing(before), observed)
-        raise AssertionError("unreachable")
-
-    def _replayed(self, bronze: str, schema: StructType) -> DataFrame:
-        columns = F.create_map(*[item for name in schema.names for item in (F.lit(name), F.col(name).cast("string"))])
-        whole = F.to_json(F.map_concat(columns, F.coalesce("extra", F.create_map().cast("map<string,string>"))))
-        rows = self.table(bronze).where(F.col("date") == F.lit(self.date))
-        return rows.select(F.coalesce("raw", whole).alias("value"), "source_file")
+        return commits.committed(self.spark, path, write, author=self.run.facts.run_id, note=self.watcher.note)
 
     def _explained(self, figure: Figure, table: str) -> str:
         rows = f' (rows: spark-app show {table} --date {self.date} --where "{figure.where}")' if figure.where else ""
@@ -299,7 +220,8 @@ class Context:
         context = self.spark.sparkContext
         properties = {"traceparent": step.traceparent, "mdc.trace_id": step.trace_id}
         for key, value in properties.items():
-            context.setLocalProperty(key, value)
+            if value is not None:
+                context.setLocalProperty(key, value)
         context.setJobDescription(f"{self.run.facts.pipeline} {self.date}: {name}")
         try:
             yield
@@ -314,8 +236,3 @@ class Context:
             yield
         finally:
             self.spark.conf.unset(key)
-
-
-def _nothing(version: int) -> tables.Commit:
-    """The commit of a write that had nothing to do."""
-    return tables.Commit(version, 0, 0, 0, {}, "none", datetime.datetime.now(datetime.UTC), None)

@@ -129,7 +129,8 @@ class Figure:
 
     def __str__(self) -> str:
         if self.promise == FRESHNESS:
-            return f"{FRESHNESS}: the newest row is {self.value:,.0f} s older than the end of the day, allowed {self.limit:,.0f} s"
+            age = f"the newest row is {self.value:,.0f} s older than the end of the day"
+            return f"{FRESHNESS}: {age}, allowed {self.limit:,.0f} s"
         counted = f"{self.broken:,} of {self.total:,}"
         return f"{self.promise}: {counted} ({self.value:.4%}), allowed {self.limit:.4%}"
 

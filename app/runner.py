@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from app import jars, session, sources
-from app.context import Context, Watcher
-from app.errors import InputError, MachineError, SparkAppError
+from app.context import Context
+from app.errors import MachineError, SparkAppError
+from app.explanations import explained
+from app.progress import Watcher
 from app.quality import Figure
 from app.samples import shop
 from app.settings import Settings, load_pipeline_config
@@ -28,6 +28,7 @@ from app.telemetry.names import Outcome
 from app.telemetry.runs import Run, RunFacts, outcome_of
 
 ETL: Final = ("etl.customers", "etl.daily_sales")
+APPLICATION: Final = "spark-app etl"
 DEMO_ROWS: Final = 10_000
 DEMO_SEED: Final = 7
 
@@ -50,7 +51,7 @@ class RunResult:
     tables: dict[str, str]
     folder: Path
     error: str | None
-    trace_id: str
+    trace_id: str | None
     application_id: str
     event_log: str
     spark_log: str
@@ -101,7 +102,7 @@ def spark(settings: Settings, *, watcher: Watcher) -> Iterator[SparkSession]:
     quiet = {"spark.eventLog.enabled": "false"}
     started = session.start(settings, name="spark-app", events=None, log_file=_log_file(settings, "look"), extra=quiet)
     try:
-        with _explained():
+        with explained():
             yield started
     finally:
         session.stop(started)
@@ -113,11 +114,11 @@ def _invocation(settings: Settings, watcher: Watcher, *, replay: bool) -> Iterat
     jars.require_java()
     jars.ensure_jars(note=watcher.note)
     log_file = _log_file(settings, identity)
-    started = session.start(settings, name="spark-app etl", events=None, log_file=log_file)
+    started = session.start(settings, name=APPLICATION, events=None, log_file=log_file)
     telemetry = setup.start(
         service_version=importlib.metadata.version("spark-app"),
         environment=settings.environment,
-        application="spark-app etl",
+        application=APPLICATION,
     )
     try:
         yield Invocation(identity, settings, started, telemetry, watcher, log_file, replay)
@@ -153,12 +154,12 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
     run_id = f"{started_at:%Y%m%dT%H%M%SZ}-{pipeline}-{date}-{secrets.token_hex(3)}"
     folder = invocation.settings.runs_path / run_id
     _made(folder)
-    facts = RunFacts(run_id, invocation.id, pipeline, date, folder, invocation.spark.sparkContext.appName)
+    facts = RunFacts(run_id, invocation.id, pipeline, date, folder, APPLICATION)
     run = invocation.telemetry.run(facts)
     context = Context(invocation.spark, invocation.settings, date, run, invocation.watcher, invocation.is_replay)
     began, error = time.monotonic(), None
     try:
-        with _alone(invocation, pipeline, date), run, _explained():
+        with _alone(invocation, pipeline, date), run, explained():
             module: Any = importlib.import_module(f"app.{pipeline}")
             module.run(context, load_pipeline_config(pipeline, module.Config, invocation.settings.config))
     except BaseException as raised:
@@ -240,30 +241,3 @@ def _made(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MachineError(f"cannot make folder {folder}: {error.strerror}") from error
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Turns what Spark and the machine say into one line that names the thing."""
-    try:
-        yield
-    except (PySparkException, Py4JError, OSError) as error:
-        explained = _explanation(error)
-        if explained is None:
-            raise
-        raise explained from error
-
-
-def _explanation(error: Exception) -> SparkAppError | None:
-    text = str(error)
-    if "No space left on device" in text:
-        return MachineError("the disk is full: free some space and run again; nothing was half published")
-    if "Permission denied" in text:
-        return MachineError(f"no permission: {_line(text, 'Permission denied')}")
-    if isinstance(error, PySparkException) and (error.getCondition() or "").startswith("FAILED_READ_FILE"):
-        return InputError(f"cannot read a raw file: {_line(text, 'FAILED_READ_FILE')}")
-    return None
-
-
-def _line(text: str, word: str) -> str:
-    return next((line.strip() for line in text.splitlines() if word in line), word)[:500]

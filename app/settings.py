@@ -1,6 +1,7 @@
 """Reads configuration and the environment into typed settings; nothing else in the program reads either."""
 
 import os
+import re
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
@@ -144,13 +145,8 @@ def read_spark_properties(path: Path | None = None) -> dict[str, str]:
 
 
 def _property(line: str) -> tuple[str, str]:
-    key, _, value = line.strip().replace("=", " ", 1).partition(" ") if "=" in line.split()[0] else _spaced(line)
+    key, _, value = re.sub(r"[\s=]+", " ", line.strip(), count=1).partition(" ")
     return key, value.strip()
-
-
-def _spaced(line: str) -> tuple[str, str, str]:
-    key, *rest = line.strip().split(None, 1)
-    return key, " ", rest[0] if rest else ""
 
 
 def _validated(model: type[ConfigModel], content: Mapping[str, Any], *, where: Path) -> ConfigModel:

@@ -6,17 +6,17 @@ schema does not know, as a map of strings, or null), `is_malformed`, `raw` (the 
 
 import datetime
 from collections import defaultdict
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from app import files
 from app.errors import InputError
 from app.settings import RawFormat
 
 _CORRUPT: Final = "__corrupt"
-_HEADER_BYTES: Final = 64 * 1024
 
 
 def day_folder(root: str, source: str, date: datetime.date) -> str:
@@ -26,7 +26,7 @@ def day_folder(root: str, source: str, date: datetime.date) -> str:
 
 def has_files(spark: SparkSession, folder: str) -> bool:
     """Whether a folder exists and holds at least one file that is not hidden."""
-    return bool(_files(spark, folder))
+    return bool(files.sizes(spark, folder))
 
 
 def read_day(spark: SparkSession, folder: str, *, schema: StructType, kind: RawFormat) -> DataFrame:
@@ -35,14 +35,14 @@ def read_day(spark: SparkSession, folder: str, *, schema: StructType, kind: RawF
     Raises:
         InputError: The folder is missing or holds no files.
     """
-    files = _files(spark, folder)
-    if not files:
+    found = files.sizes(spark, folder)
+    if not found:
         raise InputError(f"no raw data at {folder}: deliver the day's files there, or name another raw.path")
     if kind == "json":
         return json_rows(spark.read.text(folder).withColumn("source_file", _file_name()), schema=schema)
     if kind == "csv":
-        return _csv_rows(spark, files, schema=schema)
-    table = spark.read.option("mergeSchema", "true").option("recursiveFileLookup", "false").parquet(*files)
+        return _csv_rows(spark, list(found), schema=schema)
+    table = spark.read.option("mergeSchema", "true").option("recursiveFileLookup", "false").parquet(*found)
     return _column_rows(table, schema=schema, corrupt=F.lit(None).cast("string"))
 
 
@@ -64,11 +64,21 @@ def json_rows(lines: DataFrame, *, schema: StructType) -> DataFrame:
     )
 
 
-def _csv_rows(spark: SparkSession, files: dict[str, int], *, schema: StructType) -> DataFrame:
+def again(rows: DataFrame, *, schema: StructType) -> DataFrame:
+    """Rows of a bronze table as they were read, to be judged once more.
+
+    Columns in: those of the schema, raw, extra, source_file.
+    """
+    columns = F.create_map(*[item for name in schema.names for item in (F.lit(name), F.col(name).cast("string"))])
+    whole = F.to_json(F.map_concat(columns, F.coalesce("extra", F.create_map().cast("map<string,string>"))))
+    return json_rows(rows.select(F.coalesce("raw", whole).alias("value"), "source_file"), schema=schema)
+
+
+def _csv_rows(spark: SparkSession, paths: list[str], *, schema: StructType) -> DataFrame:
     """CSV files, read by their own header each, so that a column may appear in the middle of a day."""
     by_header: dict[str, list[str]] = defaultdict(list)
-    for file in files:
-        by_header[_first_line(spark, file)].append(file)
+    for path in paths:
+        by_header[files.first_line(spark, path)].append(path)
     parts = [_csv_part(spark, names, schema=schema) for names in by_header.values()]
     rows = parts[0]
     for part in parts[1:]:
@@ -76,11 +86,11 @@ def _csv_rows(spark: SparkSession, files: dict[str, int], *, schema: StructType)
     return rows
 
 
-def _csv_part(spark: SparkSession, files: list[str], *, schema: StructType) -> DataFrame:
-    header = spark.read.option("header", "true").csv(files).columns
+def _csv_part(spark: SparkSession, paths: list[str], *, schema: StructType) -> DataFrame:
+    header = spark.read.option("header", "true").csv(paths).columns
     strings = StructType([StructField(name, StringType()) for name in [*header, _CORRUPT]])
     reader = spark.read.schema(strings).option("header", "true").option("columnNameOfCorruptRecord", _CORRUPT)
-    return _column_rows(reader.option("mode", "PERMISSIVE").csv(files), schema=schema, corrupt=F.col(_CORRUPT))
+    return _column_rows(reader.option("mode", "PERMISSIVE").csv(paths), schema=schema, corrupt=F.col(_CORRUPT))
 
 
 def _column_rows(table: DataFrame, *, schema: StructType, corrupt: Column) -> DataFrame:
@@ -102,37 +112,7 @@ def _file_name() -> Column:
     return F.col("_metadata.file_name")
 
 
-def _files(spark: SparkSession, folder: str) -> dict[str, int]:
-    """Files of a folder that are not hidden, with their sizes in bytes, in order of name."""
-    path = _jvm(spark).org.apache.hadoop.fs.Path(folder)
-    system = path.getFileSystem(_hadoop(spark))
-    if not system.exists(path):
-        return {}
-    found = {status.getPath().getName(): status for status in system.listStatus(path) if status.isFile()}
-    return {found[name].getPath().toString(): found[name].getLen() for name in sorted(found) if name[0] not in "._"}
-
-
 def bytes_of(spark: SparkSession, folder: str) -> tuple[int, int]:
     """Number of files of a folder that are not hidden, and their bytes together."""
-    sizes = _files(spark, folder).values()
+    sizes = files.sizes(spark, folder).values()
     return len(sizes), sum(sizes)
-
-
-def _first_line(spark: SparkSession, file: str) -> str:
-    path = _jvm(spark).org.apache.hadoop.fs.Path(file)
-    stream = path.getFileSystem(_hadoop(spark)).open(path)
-    codec = _jvm(spark).org.apache.hadoop.io.compress.CompressionCodecFactory(_hadoop(spark)).getCodec(path)
-    reader = _jvm(spark).java.io.InputStreamReader(codec.createInputStream(stream) if codec else stream, "UTF-8")
-    buffered = _jvm(spark).java.io.BufferedReader(reader, _HEADER_BYTES)
-    try:
-        return str(buffered.readLine() or "")
-    finally:
-        buffered.close()
-
-
-def _jvm(spark: SparkSession) -> Any:
-    return spark.sparkContext._jvm
-
-
-def _hadoop(spark: SparkSession) -> Any:
-    return spark.sparkContext._jsc.hadoopConfiguration()

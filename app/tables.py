@@ -1,17 +1,16 @@
 """Delta tables of the warehouse: what they are, their commits and history, and their upkeep."""
 
 import datetime
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from app import schemas
+from app import commits, schemas
 from app.errors import UsageError
 from app.settings import Settings
 
@@ -34,31 +33,6 @@ TABLES: Final[Mapping[str, Table]] = {
     "transactions": Table(schemas.TRANSACTIONS, ("processed_date", "amount_category")),
     "daily_sales": Table(schemas.DAILY_SALES, ("processed_date",)),
 }
-
-
-@dataclass(frozen=True)
-class Commit:
-    """What one commit of a table states of itself.
-
-    Attributes:
-        version: Version of the table that the commit made.
-        rows: Rows in the files that it added.
-        bytes: Bytes of those files.
-        files: Number of those files.
-        nulls: Nulls per top-level column in those files.
-        operation: What Delta calls it: WRITE, MERGE, OPTIMIZE.
-        at: Instant of the commit.
-        tag: What the writer noted with it (`userMetadata`).
-    """
-
-    version: int
-    rows: int
-    bytes: int
-    files: int
-    nulls: Mapping[str, int]
-    operation: str
-    at: datetime.datetime
-    tag: str | None
 
 
 @dataclass(frozen=True)
@@ -175,87 +149,12 @@ def vacuum(spark: SparkSession, settings: Settings, name: str, *, retain_days: i
     return f"{name}: files that only versions older than {retain_days} days need are deleted"
 
 
-def commits(spark: SparkSession, path: str, *, after: int = -1) -> Iterator[Commit]:
-    """The commits of a table newer than a version, newest first, read from its log without a Spark job."""
-    for version in range(last_version(spark, path), after, -1):
-        commit = _commit(spark, path, version)
-        if commit is None:
-            return
-        yield commit
-
-
-def last_version(spark: SparkSession, path: str) -> int:
-    """The newest version in a table's log; -1 where there is no table."""
-    log = _jvm(spark).org.apache.hadoop.fs.Path(f"{path}/_delta_log")
-    system = log.getFileSystem(_hadoop(spark))
-    if not system.exists(log):
-        return -1
-    names = [status.getPath().getName() for status in system.listStatus(log)]
-    return max((int(name[:20]) for name in names if name.endswith(".json") and name[:20].isdigit()), default=-1)
-
-
-def _commit(spark: SparkSession, path: str, version: int) -> Commit | None:
-    text = read_text(spark, f"{path}/_delta_log/{version:020d}.json")
-    if text is None:
-        return None
-    actions = [json.loads(line) for line in text.splitlines() if line]
-    info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
-    added = [action["add"] for action in actions if "add" in action]
-    stats = [json.loads(add["stats"]) for add in added if add.get("stats")]
-    nulls: dict[str, int] = {}
-    for stat in stats:
-        for column, count in stat.get("nullCount", {}).items():
-            if isinstance(count, int):
-                nulls[column] = nulls.get(column, 0) + count
-    return Commit(
-        version=version,
-        rows=sum(stat["numRecords"] for stat in stats),
-        bytes=sum(add["size"] for add in added),
-        files=len(added),
-        nulls=nulls,
-        operation=info.get("operation", "unknown"),
-        at=datetime.datetime.fromtimestamp(info.get("timestamp", 0) / 1000, datetime.UTC),
-        tag=info.get("userMetadata"),
-    )
-
-
-def read_text(spark: SparkSession, path: str) -> str | None:
-    """The content of a small file on any path that Spark can read; None where there is none."""
-    file = _jvm(spark).org.apache.hadoop.fs.Path(path)
-    system = file.getFileSystem(_hadoop(spark))
-    if not system.exists(file):
-        return None
-    stream = system.open(file)
-    try:
-        return str(_jvm(spark).org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-    finally:
-        stream.close()
-
-
-def write_text(spark: SparkSession, path: str, content: str) -> None:
-    """Puts a small file in place, whole or not at all."""
-    jvm = _jvm(spark)
-    part = jvm.org.apache.hadoop.fs.Path(path + ".part")
-    system = part.getFileSystem(_hadoop(spark))
-    stream = system.create(part, True)
-    stream.write(bytearray(content, "utf-8"))
-    stream.close()
-    if not system.rename(part, jvm.org.apache.hadoop.fs.Path(path)):
-        raise OSError(f"cannot rename {path}.part")
-
-
-def delete_file(spark: SparkSession, path: str) -> None:
-    """Deletes a file if it is there."""
-    file = _jvm(spark).org.apache.hadoop.fs.Path(path)
-    file.getFileSystem(_hadoop(spark)).delete(file, False)
-
-
 def _facts(spark: SparkSession, settings: Settings, name: str) -> TableFacts:
     path = path_of(settings, name)
     if not exists(spark, path):
         return TableFacts(name, path, exists=False)
     detail = DeltaTable.forPath(spark, path).detail().collect()[0]
-    history = [HistoryEntry(c.version, c.at, c.operation, c.rows) for c in commits(spark, path)]
+    history = [HistoryEntry(c.version, c.at, c.operation, c.rows) for c in commits.newest_first(spark, path)]
     return TableFacts(
         name,
         path,
@@ -267,11 +166,3 @@ def _facts(spark: SparkSession, settings: Settings, name: str) -> TableFacts:
         last_change=history[0].at if history else None,
         history=history,
     )
-
-
-def _jvm(spark: SparkSession) -> Any:
-    return spark.sparkContext._jvm
-
-
-def _hadoop(spark: SparkSession) -> Any:
-    return spark.sparkContext._jsc.hadoopConfiguration()

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from app import bronze, quality
 from app.bronze import Limits
-from app.context import Context, Counts
+from app.context import Context
 from app.quality import Promise
 from app.schemas import CUSTOMERS, RAW_CUSTOMERS
 
@@ -90,7 +90,7 @@ def run(context: Context, config: Config) -> None:
     )
     published = _publish(context, bronze.valid(context, "bronze_customers").select(*RAW_CUSTOMERS.names))
     duplicates = seen.rows - seen.quarantined - published
-    context.account(Counts(read=seen.rows, written=published, quarantined=seen.quarantined, duplicate=duplicates))
+    context.account(read=seen.rows, written=published, quarantined=seen.quarantined, duplicate=duplicates)
 
 
 def _publish(context: Context, valid: DataFrame) -> int:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from app import bronze, quality
 from app.bronze import Limits, Seen
-from app.context import Context, Counts
+from app.context import Context
 from app.etl.customers import as_of
 from app.quality import Figure, Promise
 from app.schemas import BRONZE, DAILY_SALES, MONEY, RAW_TRANSACTIONS, TOTAL, TRANSACTIONS
@@ -156,9 +156,7 @@ def _publish(context: Context, seen: Seen, config: Config, limits: dict[str, flo
     if config.checks:
         _judge_published(context, seen, duplicates, written.commit.rows, written.observed, limits)
     context.overwrite(daily_sales(context.table("transactions").where(day)), "daily_sales", where=day, kind="publish")
-    context.account(
-        Counts(read=seen.rows, written=written.commit.rows, quarantined=seen.quarantined, duplicate=duplicates)
-    )
+    context.account(read=seen.rows, written=written.commit.rows, quarantined=seen.quarantined, duplicate=duplicates)
 
 
 def _judge_published(

@@ -1,0 +1,70 @@
+"""Small files on any path that Spark can read, through Hadoop's own file systems; no Spark job."""
+
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+_HEADER_BYTES: Final = 64 * 1024
+
+
+def read_text(spark: SparkSession, path: str) -> str | None:
+    """The content of a small file on any path that Spark can read; None where there is none."""
+    file = jvm(spark).org.apache.hadoop.fs.Path(path)
+    system = file.getFileSystem(hadoop(spark))
+    if not system.exists(file):
+        return None
+    stream = system.open(file)
+    try:
+        return str(jvm(spark).org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+    finally:
+        stream.close()
+
+
+def write_text(spark: SparkSession, path: str, content: str) -> None:
+    """Puts a small file in place, whole or not at all."""
+    part = jvm(spark).org.apache.hadoop.fs.Path(path + ".part")
+    system = part.getFileSystem(hadoop(spark))
+    stream = system.create(part, True)
+    stream.write(bytearray(content, "utf-8"))
+    stream.close()
+    if not system.rename(part, jvm(spark).org.apache.hadoop.fs.Path(path)):
+        raise OSError(f"cannot rename {path}.part")
+
+
+def delete_file(spark: SparkSession, path: str) -> None:
+    """Deletes a file if it is there."""
+    file = jvm(spark).org.apache.hadoop.fs.Path(path)
+    file.getFileSystem(hadoop(spark)).delete(file, False)
+
+
+def sizes(spark: SparkSession, folder: str) -> dict[str, int]:
+    """Files of a folder that are not hidden, with their sizes in bytes, in order of name."""
+    path = jvm(spark).org.apache.hadoop.fs.Path(folder)
+    system = path.getFileSystem(hadoop(spark))
+    if not system.exists(path):
+        return {}
+    found = {status.getPath().getName(): status for status in system.listStatus(path) if status.isFile()}
+    return {found[name].getPath().toString(): found[name].getLen() for name in sorted(found) if name[0] not in "._"}
+
+
+def first_line(spark: SparkSession, file: str) -> str:
+    """The first line of a text file, which may be compressed; empty if there is none."""
+    path = jvm(spark).org.apache.hadoop.fs.Path(file)
+    stream = path.getFileSystem(hadoop(spark)).open(path)
+    codec = jvm(spark).org.apache.hadoop.io.compress.CompressionCodecFactory(hadoop(spark)).getCodec(path)
+    reader = jvm(spark).java.io.InputStreamReader(codec.createInputStream(stream) if codec else stream, "UTF-8")
+    buffered = jvm(spark).java.io.BufferedReader(reader, _HEADER_BYTES)
+    try:
+        return str(buffered.readLine() or "")
+    finally:
+        buffered.close()
+
+
+def jvm(spark: SparkSession) -> Any:
+    """The classes of the driver's JVM."""
+    return spark.sparkContext._jvm
+
+
+def hadoop(spark: SparkSession) -> Any:
+    """The Hadoop configuration of the session."""
+    return spark.sparkContext._jsc.hadoopConfiguration()

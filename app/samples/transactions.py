@@ -88,7 +88,6 @@ class Transactions:
 
     def chunks(self) -> Iterator[Chunk]:
         """All rows, in chunks that are made one at a time."""
-        self._hot_rows = 0
         for start in range(0, self.rows, CHUNK_ROWS):
             yield self._chunk(np.arange(start, min(start + CHUNK_ROWS, self.rows)))
 

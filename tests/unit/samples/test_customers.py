@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 
 from app.samples.customers import customer_count
-from app.samples.shop import write_history
-from tests.unit.samples.recount import Row, recounted
+from app.samples.shop import day_folder, write_history
+from tests.unit.samples.recount import Row, faults_of, read_rows, recounted
 
 FIRST: Final = datetime.date(2023, 12, 1)
 DAYS: Final = 70
@@ -39,6 +39,15 @@ def test_every_day_has_all_customers(snapshots: Snapshots) -> None:
     """No customer comes, goes or is missing because of a fault."""
     everyone = {f"c-{number:07}" for number in range(1, customer_count(ROWS) + 1)}
     assert all(set(snapshot) == everyone for snapshot in snapshots.values())
+
+
+def test_faulty_rows_are_of_nobody_else(raw: Path, snapshots: Snapshots) -> None:
+    """A row with a fault has an id of its own, which no customer and no transaction has."""
+    rows = [row for _, row in read_rows(day_folder(raw, "customers", FIRST), "customers") if row is not None]
+    faulty = [row["customer_id"] for row in rows if list(faults_of(row, "customers", FIRST, None, "EUR"))]
+    sold_to = set(recounted(raw, "transactions", FIRST).rows_of)
+    assert len(set(faulty)) == len(faulty) == 3
+    assert not set(faulty) & (set(snapshots[FIRST]) | sold_to)
 
 
 def test_a_customer_changes_only_on_the_day_that_its_updated_at_tells(snapshots: Snapshots) -> None:

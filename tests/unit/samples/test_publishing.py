@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from app.errors import MachineError
-from app.samples.publishing import draft
+from app.samples.publishing import draft, publish
 from app.samples.shop import Ledger, day_folder, read_ledger, write_day
 
 DATE: Final = datetime.date(2024, 1, 1)
@@ -22,7 +22,7 @@ ROOT: Final = Path(__file__).resolve().parents[3]
 HELD_DRAFT: Final = """
 import sys
 from pathlib import Path
-from app.samples.publishing import draft
+from app.samples.publishing import draft, publish
 with draft(Path(sys.argv[1])) as folder:
     print(folder, flush=True)
     sys.stdin.read()
@@ -83,6 +83,21 @@ def test_several_at_once_end_well(tmp_path: Path, seeds: tuple[int, ...]) -> Non
             list(threads.map(lambda seed: made(tmp_path / "raw", seed=seed), seeds))
     for source in ("transactions", "customers"):
         assert contents(tmp_path / "raw" / source) in [contents(folder / source) for folder in whole.values()]
+    assert hidden(tmp_path) == []
+
+
+def test_publishing_is_safe_at_every_moment(tmp_path: Path) -> None:
+    """Many that replace each other's folder at once all end well, and what remains is one of theirs."""
+    target = tmp_path / "day"
+
+    def replace(number: int) -> None:
+        with draft(target) as folder:
+            (folder / "part").write_text(str(number))
+            publish(folder, target)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(replace, range(800)))
+    assert int((target / "part").read_text()) < 800
     assert hidden(tmp_path) == []
 
 

@@ -228,6 +228,20 @@ def test_the_smallest_days_add_up_too(tmp_path: Path, rows: int) -> None:
     assert max(row["created_at"] for _, row in found.valid)[:14] == f"{DATE}T23:"
 
 
+def test_hot_rows_are_counted_among_rows_that_parse(tmp_path: Path) -> None:
+    """A hot row that is malformed or lost its customer is none; the day is large enough to have such."""
+    ledger = made(tmp_path, rows=100_000)["transactions"]
+    assert ledger.hot_key == "c-0000001"
+    assert ledger.hot_key_rows == both(tmp_path)[0].rows_of["c-0000001"] == pytest.approx(5_000, rel=0.05)
+
+
+def test_a_gzip_file_bears_no_time(tmp_path: Path) -> None:
+    """The same bytes come out a second later too: the header holds neither time nor name."""
+    made(tmp_path, rows=10, kind="json.gz")
+    header = (day_folder(tmp_path, "transactions", DATE) / "part-00000.json.gz").read_bytes()[:10]
+    assert (header[3], header[4:8]) == (0, b"\0\0\0\0")
+
+
 def test_the_shop_has_its_own_currency(tmp_path: Path) -> None:
     """The configured currency is the normal one, and another one the fault."""
     formats = {"transactions": "json", "customers": "json"}

@@ -1,0 +1,140 @@
+"""`spark-app`: arguments and exit codes, nothing else.
+
+Started as `spark-app`, as `python -m app`, or by `spark-submit app/__main__.py`.
+"""
+
+import contextlib
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, NoReturn
+
+if not __package__:  # Started as a file: its folder must not lend its modules' names to others, but hold `app`.
+    sys.path[:] = [str(Path(__file__).resolve().parent.parent), *sys.path[1:]]
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from app.commands import failures
+from app.commands.data import data
+from app.commands.etl import etl
+from app.commands.show import show
+from app.commands.tables import tables
+from app.errors import UsageError
+
+MODES: Final = ("etl",)
+LATER_MODES: Final = ("streaming", "ml")
+
+
+class Verb(TyperCommand):
+    """A command whose help shows no type beside `--help`, as beside no other switch."""
+
+    def get_help_option(self, ctx: typer.Context) -> TyperOption | None:  # type: ignore[override]
+        """The option `--help`."""
+        return _switch(super().get_help_option(ctx))
+
+
+class Verbs(TyperGroup):
+    """All commands, with the same `--help`."""
+
+    def get_help_option(self, ctx: typer.Context) -> TyperOption | None:  # type: ignore[override]
+        """The option `--help`."""
+        return _switch(super().get_help_option(ctx))
+
+
+def _switch(option: TyperOption | None) -> TyperOption | None:
+    if option is not None:
+        option.metavar = ""
+    return option
+
+
+program = typer.Typer(
+    name="spark-app",
+    cls=Verbs,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 bug, 2 usage or configuration, 3 input missing, 4 quality gate, 130 interrupted.",
+)
+
+
+@program.callback()
+def root(
+    *,
+    _mode: Annotated[
+        str | None, typer.Option("--mode", metavar="|".join(MODES), help="In place of a command: --mode etl is etl.")
+    ] = None,
+) -> None:
+    """Daily ETL on an embedded Spark: checked, traced, and safe to repeat."""
+
+
+for verb in (etl, data, tables, show):
+    program.command(cls=Verb)(verb)
+
+
+def main() -> NoReturn:
+    """Does what the command line asks, and ends the process with the exit code that says how it went."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    code = run(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            _silence(stream)
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Does what the arguments ask; gives the exit code and never raises."""
+    try:
+        given = spelled_out(arguments) or ["--help"]
+        command = typer.main.get_command(program)
+        with command.make_context("spark-app", given) as context:
+            command.invoke(context)
+    except typer.Exit as done:
+        return done.exit_code
+    except SystemExit:  # rich ends the program when the reader of --help went away; that is no failure
+        return 0
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place where a failure can be explained
+        return failures.report(error, arguments=arguments)
+    return 0
+
+
+def spelled_out(arguments: Sequence[str]) -> list[str]:
+    """The arguments with `--mode etl` replaced by the verb `etl`.
+
+    Raises:
+        UsageError: The mode is none, or none yet.
+    """
+    given = list(arguments)
+    if not given or not given[0].startswith("-"):
+        return given
+    for position, argument in enumerate(given):
+        name, has_value, mode = argument.partition("=")
+        rest = given[position + 1 :]
+        if name == "--mode" and (has_value or rest):
+            return [_verb(mode if has_value else rest.pop(0)), *given[:position], *rest]
+    return given
+
+
+def _verb(mode: str) -> str:
+    if mode in LATER_MODES:
+        raise UsageError(f"--mode {mode} is not there yet; there is {', '.join(MODES)}")
+    if mode not in MODES:
+        raise UsageError(f"--mode {mode!r} is not known; there is {', '.join(MODES)}")
+    return mode
+
+
+def _interrupt(_signal: int, _frame: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _silence(stream: Any) -> None:
+    from app.commands.terminal import silence
+
+    with contextlib.suppress(OSError):
+        silence(stream)
+
+
+if __name__ == "__main__":
+    main()

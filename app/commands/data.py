@@ -1,0 +1,151 @@
+"""`spark-app data`: made days of the demo shop, with a ledger of the faults planted in them."""
+
+import datetime
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import unquote, urlsplit
+
+import typer
+
+from app.commands import cells, options
+from app.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from app.commands.terminal import Terminal
+    from app.samples.ledger import Ledger
+    from app.settings import Settings
+
+SOURCES: Final = ("transactions", "customers")
+PARTS: Final = ("rows", "valid", "quarantined", "duplicates")
+BY_COLUMN: Final = {"nulls": "null", "wrong_type": "wrong type"}
+BY_KIND: Final = {
+    "malformed": "malformed",
+    "negative_amounts": "negative amount",
+    "unknown_status": "unknown status",
+    "unknown_segment": "unknown segment",
+    "unknown_customer": "unknown customer",
+    "other_day": "of another day",
+    "other_currency": "other currency",
+    "exact_duplicates": "exact duplicate",
+    "older_versions": "older version of a key",
+    "outliers": "outlier (valid)",
+    "hot_key_rows": "of the one hot customer (valid)",
+}
+
+
+def data(
+    *,
+    date: options.Date = None,
+    first: options.From = None,
+    last: options.To = None,
+    rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="Transactions a day.")] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="The same seed gives the same bytes.")] = 7,
+    json: options.Json = False,
+    config: options.Config = None,
+    _debug: options.Debug = False,
+) -> None:
+    """Make raw files of the demo shop, planted faults included, for one day or each day of a range."""
+    chosen = options.days(date, first, last)
+    # What makes the rows is imported only now: --help and a wrong argument answer at once.
+    from app.commands.terminal import Terminal
+    from app.settings import load_settings
+
+    settings = load_settings(config)
+    folder = local_folder(settings.raw_path)
+    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    with terminal:
+        ledgers = [
+            ledger
+            for day in chosen
+            for ledger in made(settings, folder, date=day, rows=rows, seed=seed, terminal=terminal)
+        ]
+    if json:
+        terminal.document({"exit_code": 0, "error": None, "folder": folder, "ledgers": ledgers})
+    else:
+        listing(terminal, ledgers, folder=folder)
+
+
+def local_folder(path: str) -> Path:
+    """The folder of this machine that a path or a `file:` URI names.
+
+    Raises:
+        ConfigError: It names a place that only Spark can write to.
+    """
+    if ":/" not in path:
+        return Path(path)
+    parts = urlsplit(path)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+        return Path(unquote(parts.path))
+    raise ConfigError(f"raw.path is {path}: days can be made only in a folder of this machine")
+
+
+def made(
+    settings: "Settings", folder: Path, *, date: datetime.date, rows: int, seed: int, terminal: "Terminal"
+) -> list["Ledger"]:
+    """Makes one day of both sources; gives a ledger for each.
+
+    Raises:
+        UsageError: The day is there, and was not made by this program.
+    """
+    from app.samples.ledger import LEDGER_NAME
+    from app.samples.shop import day_folder, write_day
+
+    for source in SOURCES:
+        require_ours(day_folder(folder, source, date), ledger=LEDGER_NAME)
+    formats = {"transactions": settings.raw.transactions, "customers": settings.raw.customers}
+    with terminal.counting(f"making {date}", rows) as written:
+        ledgers = write_day(
+            folder, date=date, rows=rows, seed=seed, formats=formats, currency=settings.currency, progress=written
+        )
+    terminal.note(f"{date}: made {cells.count(rows)} transactions")
+    return [ledgers[source] for source in SOURCES]
+
+
+def require_ours(folder: Path, *, ledger: str) -> None:
+    """Makes sure that no real data is replaced.
+
+    Raises:
+        UsageError: The folder holds files, and no ledger beside them.
+    """
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / ledger).is_file():
+        raise UsageError(f"{folder} holds files that were not made by this program; it is left as it is")
+
+
+def listing(terminal: "Terminal", ledgers: Sequence["Ledger"], *, folder: Path) -> None:
+    """Prints how many rows there are, how many faults of each kind, and where the files are."""
+    terminal.line()
+    terminal.table(
+        ("date", "source", *PARTS),
+        [[str(ledger.date), ledger.source, *_numbers(ledger, PARTS)] for ledger in ledgers],
+        right=PARTS,
+    )
+    terminal.line()
+    terminal.table(("planted", *SOURCES), list(_faults(ledgers)), right=SOURCES)
+    terminal.line()
+    terminal.facts([(source, cells.place(folder / source)) for source in SOURCES])
+
+
+def _numbers(ledger: "Ledger", names: Sequence[str]) -> list[str]:
+    return [cells.count(getattr(ledger, name)) for name in names]
+
+
+def _faults(ledgers: Sequence["Ledger"]) -> Iterator[list[str]]:
+    """A row per kind of fault with its number in each source, all days together; kinds that nobody has are left out."""
+    for name, text in BY_KIND.items():
+        yield from _fault(text, ledgers, attrgetter(name))
+    for name, text in BY_COLUMN.items():
+        for column in dict.fromkeys(column for ledger in ledgers for column in getattr(ledger, name)):
+            yield from _fault(f"{text} {column}", ledgers, _of_column(name, column))
+
+
+def _of_column(name: str, column: str) -> Callable[["Ledger"], int]:
+    return lambda ledger: int(getattr(ledger, name).get(column, 0))
+
+
+def _fault(text: str, ledgers: Sequence["Ledger"], count: Callable[["Ledger"], int]) -> Iterator[list[str]]:
+    totals = [sum(count(ledger) for ledger in ledgers if ledger.source == source) for source in SOURCES]
+    if any(totals):
+        yield [text, *[cells.count(total) for total in totals]]

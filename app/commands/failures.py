@@ -1,0 +1,96 @@
+"""What a failure looks like from outside: an exit code, one line, and a JSON document if it was asked for."""
+
+import errno
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import typer
+
+from app.commands import cells
+from app.errors import EXIT_INTERRUPTED, MachineError, SparkAppError
+
+LONGEST: Final = 600
+NO_ROOM: Final = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
+INTERRUPTED: Final = "interrupted; what was published is whole; give the same command again"
+
+
+class Failure(NamedTuple):
+    """An exit code, the kind of failure, and the line that explains it."""
+
+    exit_code: int
+    kind: str
+    message: str
+
+
+def failure(error: BaseException) -> Failure:
+    """What an exception means to whom called the program."""
+    kind = type(error).__name__
+    match error:
+        case KeyboardInterrupt():
+            return Failure(EXIT_INTERRUPTED, "Interrupted", INTERRUPTED)
+        case SparkAppError():
+            return Failure(error.exit_code, kind, _one_line(str(error)))
+        case typer.TyperException():
+            return Failure(error.exit_code, "UsageError", _one_line(error.format_message()).rstrip(".") + _hint(error))
+        case OSError() if error.errno in NO_ROOM:
+            where = f": {error.filename}" if error.filename else ""
+            return Failure(MachineError.exit_code, MachineError.__name__, _one_line(f"{error.strerror}{where}"))
+    text = _one_line(str(error))[:LONGEST]
+    return Failure(1, kind, f"a bug: {kind}: {text} ({_log(error)}--debug shows the traceback)")
+
+
+def report(error: BaseException, *, arguments: Sequence[str]) -> int:
+    """Tells a failure on standard error, and as JSON on standard output if that was asked for; gives the exit code."""
+    told = failure(error)
+    if "--debug" in arguments:
+        traceback.print_exception(error)
+    if "--json" in arguments:
+        _document(told, results(error))
+    line = told.message if told.exit_code == EXIT_INTERRUPTED else f"error: {told.message}"
+    print(line, file=sys.stderr)  # noqa: T201 - rich would fold and colour it
+    return told.exit_code
+
+
+def results(error: BaseException) -> list[Any]:
+    """The runs that ended before an exception, the one it ended included."""
+    return list(getattr(error, "results", ()))
+
+
+def _document(told: Failure, runs: list[Any]) -> None:
+    # The terminal brings rich and msgspec, which a usage error on a terminal need not wait for.
+    from app.commands.terminal import Terminal
+
+    error = {"type": told.kind, "message": told.message}
+    content = {"exit_code": told.exit_code, "error": error} | ({"runs": runs} if runs else {})
+    Terminal(out=sys.stdout, err=sys.stderr).document(content)
+
+
+def _one_line(text: str) -> str:
+    """The text without the stack of a JVM, on one line, with nothing a terminal would act on."""
+    lines = takewhile(lambda line: not line.lstrip().startswith("at "), text.splitlines())
+    return cells.literal(" ".join(word for line in lines for word in line.split()))
+
+
+def _hint(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"; see '{context.command_path} --help'" if context else ""
+
+
+def _log(error: BaseException) -> str:
+    folder = next(_folders(error), None)
+    return f"its log is in {cells.place(folder)}; " if folder else ""
+
+
+def _folders(error: BaseException) -> Iterator[Path]:
+    """The folder of the run that failed; without one, the folder of all runs."""
+    yield from (run.folder for run in reversed(results(error)))
+    from app.settings import load_settings
+
+    try:
+        yield load_settings().runs_path
+    except SparkAppError:
+        return

@@ -1,0 +1,103 @@
+"""`spark-app tables`: the tables and their history, and their upkeep."""
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from app.commands import cells, options
+from app.errors import UsageError
+
+if TYPE_CHECKING:
+    from app.commands.terminal import Terminal
+    from app.tables import TableFacts
+
+SAFE_DAYS: Final = 7
+CHANGES_LISTED: Final = 5
+RetainDays = Annotated[
+    int | None,
+    typer.Option(
+        "--retain-days",
+        metavar="N",
+        min=SAFE_DAYS,
+        help=f"With --vacuum: days of old versions that stay readable; at least {SAFE_DAYS}, the default.",
+    ),
+]
+
+
+def tables(
+    *,
+    optimize: Annotated[bool, typer.Option("--optimize", metavar="", help="Join small files into large ones.")] = False,
+    vacuum: Annotated[
+        bool, typer.Option("--vacuum", metavar="", help="Delete files that no version within --retain-days needs.")
+    ] = False,
+    retain_days: RetainDays = None,
+    json: options.Json = False,
+    config: options.Config = None,
+    _debug: options.Debug = False,
+) -> None:
+    """List the tables and their history; keep them in shape with --optimize and --vacuum."""
+    if retain_days is not None and not vacuum:
+        raise UsageError("--retain-days is for --vacuum: give both")
+    # Spark is imported only now: --help and a wrong argument answer at once.
+    from app import runner
+    from app import tables as delta
+    from app.commands.terminal import Terminal
+    from app.settings import load_settings
+
+    settings = load_settings(config)
+    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    with terminal, runner.spark(settings, watcher=terminal) as spark:
+        steps: list[Callable[[str], str]] = [partial(delta.optimize, spark, settings)] if optimize else []
+        if vacuum:
+            steps.append(partial(delta.vacuum, spark, settings, retain_days=retain_days or SAFE_DAYS))
+        done = upkeep(delta.list_tables(spark, settings), steps, note=terminal.note) if steps else []
+        found = delta.list_tables(spark, settings)
+    if json:
+        terminal.document({"exit_code": 0, "error": None, "tables": found, "upkeep": done})
+    else:
+        listing(terminal, found)
+
+
+def upkeep(
+    found: Sequence["TableFacts"], steps: Sequence[Callable[[str], str]], *, note: Callable[[str], None]
+) -> list[str]:
+    """Does each step on each table that exists, and tells what came of it; a view has no files to care for."""
+    done = []
+    for table in found:
+        if not table.exists or table.version is None:
+            continue
+        for step in steps:
+            text = step(table.name)
+            note(text)
+            done.append(text)
+    return done
+
+
+def listing(terminal: "Terminal", found: Sequence["TableFacts"]) -> None:
+    """Prints what is known of each table, its last changes, and where it is."""
+    terminal.table(
+        ("table", "version", "rows", "files", "size", "changed"),
+        [_facts(table) for table in found],
+        right=("version", "rows", "files", "size"),
+    )
+    changes = [_change(table.name, entry) for table in found for entry in table.history[:CHANGES_LISTED]]
+    if changes:
+        terminal.line()
+        headers = ("table", "version", "at", "operation", "rows")
+        terminal.table(headers, changes, right=("version", "rows"))
+    terminal.line()
+    terminal.facts([(table.name, cells.place(table.path)) for table in found if table.exists])
+
+
+def _facts(table: "TableFacts") -> list[str]:
+    if not table.exists:
+        return [table.name, *[cells.UNKNOWN] * 4, "not made yet"]
+    version, rows, files = (cells.count(number) for number in (table.version, table.rows, table.files))
+    return [table.name, version, rows, files, cells.size(table.bytes), cells.moment(table.last_change)]
+
+
+def _change(name: str, entry: Any) -> list[str]:
+    return [name, str(entry.version), cells.moment(entry.at), cells.literal(entry.operation), cells.count(entry.rows)]

@@ -1,0 +1,82 @@
+import errno
+import json
+import traceback
+from pathlib import Path
+
+import pytest
+import typer
+
+from app.commands import failures
+from app.errors import ConfigError, InputError, MachineError, QualityGateError, ReconciliationError, UsageError
+from tests.unit.commands.conftest import run_result
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("x"), 2),
+        (ConfigError("x"), 2),
+        (MachineError("x"), 2),
+        (InputError("x"), 3),
+        (QualityGateError("x"), 4),
+        (ReconciliationError("x"), 1),
+        (typer.BadParameter("x"), 2),
+        (KeyboardInterrupt(), 130),
+        (ValueError("x"), 1),
+        (OSError(errno.ENOSPC, "No space left on device"), 2),
+        (PermissionError(errno.EACCES, "Permission denied"), 2),
+        (FileNotFoundError(errno.ENOENT, "No such file"), 1),
+    ],
+)
+def test_each_kind_of_failure_has_its_exit_code(error: BaseException, code: int) -> None:
+    """What went wrong can be told from the exit code alone."""
+    assert failures.failure(error).exit_code == code
+
+
+def test_a_full_disk_is_told_with_the_file() -> None:
+    """An error of the machine names the thing."""
+    error = OSError(errno.ENOSPC, "No space left on device", "/runs/x")
+    assert failures.failure(error).message == "No space left on device: /runs/x"
+
+
+def test_a_message_is_one_line_that_no_terminal_acts_on() -> None:
+    """Line breaks and control characters of a message do not reach the terminal."""
+    assert failures.failure(ConfigError("a\n  b\x1b[31m")).message == "a b\\x1b[31m"
+
+
+def test_the_stack_of_a_jvm_is_no_part_of_the_line() -> None:
+    """What Java says is told without where in Java it was."""
+    told = failures.failure(RuntimeError("calling o5.save.\n: java.lang.Error: full\n\tat org.x.Y(Z.java:1)\n\tat b"))
+    assert told.message.startswith("a bug: RuntimeError: calling o5.save. : java.lang.Error: full (")
+
+
+def test_a_bug_says_where_the_log_is_and_how_to_see_more() -> None:
+    """A bug names the folder of the run that it ended, and --debug."""
+    error = ValueError("x")
+    error.results = [run_result(folder=Path("/runs/1")), run_result(folder=Path("/runs/2"))]  # type: ignore[attr-defined]
+    assert (
+        failures.failure(error).message == "a bug: ValueError: x (its log is in /runs/2; --debug shows the traceback)"
+    )
+
+
+def test_a_failure_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --debug there is no traceback, and nothing on standard output."""
+    assert failures.report(InputError("no data"), arguments=[]) == 3
+    assert capsys.readouterr() == ("", "error: no data\n")
+
+
+def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    """With --debug the traceback comes first, the line last."""
+    error = InputError("no data")
+    failures.report(error, arguments=["etl", "--debug"])
+    assert capsys.readouterr().err == "".join(traceback.format_exception(error)) + "error: no data\n"
+
+
+def test_json_tells_a_failure_as_one_document(capsys: pytest.CaptureFixture[str]) -> None:
+    """Standard output is the document: exit code, kind, message, and the runs until then."""
+    error = QualityGateError("too many nulls")
+    error.results = [run_result(outcome="rejected")]  # type: ignore[attr-defined]
+    failures.report(error, arguments=["etl", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (told["exit_code"], told["error"]) == (4, {"type": "QualityGateError", "message": "too many nulls"})
+    assert [run["outcome"] for run in told["runs"]] == ["rejected"]

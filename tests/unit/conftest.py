@@ -1,0 +1,26 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from app import session
+from app.settings import load_settings
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one local session of all unit tests: small, without an event log, otherwise as in a run."""
+    folder: Path = tmp_path_factory.mktemp("spark")
+    small = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.eventLog.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "1g",
+        "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
+    }
+    settings = load_settings().model_copy(update={"home": folder})
+    started = session.start(settings, name="unit tests", events=None, log_file=folder / "spark.jsonl", extra=small)
+    yield started
+    session.stop(started)

@@ -1,0 +1,168 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app import __main__ as program
+from app.errors import UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+# Stands in for a command that takes long and one that fails in a way nobody thought of.
+SLOW = """
+import sys, threading
+from app import __main__ as program
+def etl() -> None:
+    print("at work", flush=True)
+    threading.Event().wait()
+program.program.registered_commands[0].callback = etl
+sys.argv = ["spark-app", "etl"]
+program.main()
+"""
+
+
+def spark_app(*arguments: str, start: tuple[str, ...] = ("-m", "app"), folder: Path = ROOT) -> tuple[int, str, str]:
+    """The exit code, standard output and standard error of the program in a process of its own."""
+    environment = {key: value for key, value in os.environ.items() if key not in {"GITHUB_ACTIONS", "FORCE_COLOR"}}
+    done = subprocess.run(
+        [sys.executable, *start, *arguments], capture_output=True, text=True, cwd=folder, env=environment, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("start", [("-m", "app"), ("app/__main__.py",), ("app",)])
+def test_the_program_starts_in_each_way(start: tuple[str, ...]) -> None:
+    """As a module, as the file that spark-submit is given, and as a folder."""
+    code, out, err = spark_app("--help", start=start)
+    assert (code, err) == (0, "")
+    assert "Usage: spark-app" in out
+
+
+def test_started_as_a_file_its_modules_shadow_no_others(tmp_path: Path) -> None:
+    """From any folder `app` is found, and `tables`, `errors` and the like are not names of the top level."""
+    code, out, _ = spark_app("-c", _probe(), start=(), folder=tmp_path)
+    assert (code, out) == (0, "app.errors None None\n")
+
+
+def _probe() -> str:
+    names = (
+        "import app.errors, importlib.util as u; print(app.errors.__name__, u.find_spec('tables'), u.find_spec('jars'))"
+    )
+    file = str(ROOT / "app" / "__main__.py")
+    return (
+        f"import sys, runpy; sys.path.insert(0, {str(ROOT / 'app')!r}); "
+        f"runpy.run_path({file!r}, run_name='probe'); {names}"
+    )
+
+
+def test_without_arguments_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who does not know what to type is told."""
+    assert program.run([]) == 0
+    assert "Usage: spark-app" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["etl"], "--date"),
+        (["etl", "--date", "2024-1-1"], "'2024-1-1'"),
+        (["etl", "--date", "2024-02-30"], "2024-02-30"),
+        (["etl", "--date", "2024-01-01", "--to", "2024-01-02"], "not both"),
+        (["etl", "--from", "2024-01-02", "--to", "2024-01-01"], "after"),
+        (["etl", "--date"], "--date"),
+        (["data", "--date", "2024-01-01", "--rows", "0"], "--rows"),
+        (["tables", "--vacuum", "--retain-days", "6"], "--retain-days"),
+        (["tables", "--retain-days", "8"], "--vacuum"),
+        (["show"], "TABLE"),
+        (["show", "bronz"], "there is no table 'bronz'"),
+        (["show", "bronze", "--version", "1", "--as-of", "2024-01-01"], "--version"),
+        (["etl", "--date", "2024-01-01", "--config", "nowhere"], "nowhere/app.yml"),
+        (["--mode", "ml", "--date", "2024-01-01"], "not there yet"),
+        (["--mode=streaming"], "not there yet"),
+        (["--mode", "x"], "'x'"),
+        (["--mode"], "--mode"),
+        (["--mode", "etl"], "--date"),
+        (["nonsense"], "nonsense"),
+        (["--nonsense"], "--nonsense"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line names the thing; there is no traceback."""
+    assert program.run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("error: ")
+    assert named in err
+
+
+def test_wrong_usage_is_json_if_that_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """A script reads one document, whatever went wrong."""
+    assert program.run(["etl", "--json"]) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert (told["exit_code"], told["error"]["type"]) == (2, "UsageError")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["--mode", "etl", "--date", "2024-01-01"], ["etl", "--date", "2024-01-01"]),
+        (["--date", "2024-01-01", "--mode=etl", "--json"], ["etl", "--date", "2024-01-01", "--json"]),
+        (["show", "bronze", "--where", "--mode"], ["show", "bronze", "--where", "--mode"]),
+        (["--help"], ["--help"]),
+    ],
+)
+def test_a_mode_is_a_verb_in_another_place(given: list[str], meant: list[str]) -> None:
+    """`--mode etl` is `etl`; after a verb the word means nothing special."""
+    assert program.spelled_out(given) == meant
+
+
+def test_an_unknown_mode_names_those_there_are() -> None:
+    """The line says what can be chosen."""
+    with pytest.raises(UsageError, match="there is etl"):
+        program.spelled_out(["--mode", "batch"])
+
+
+def test_a_wrong_argument_is_told_before_anything_heavy_is_loaded() -> None:
+    """Help and usage errors wait neither for Spark nor for the rows' maker."""
+    script = "import sys; from app import __main__ as p; p.run(['etl', '--date', 'x']); print(*sys.modules)"
+    _, out, _ = spark_app("-c", script, start=())
+    assert {"pyspark", "numpy", "pandas", "app.settings", "app.runner", "opentelemetry"} & set(out.split()) == set()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_is_one_line_and_exit_code_130(sent: signal.Signals) -> None:
+    """Ctrl-C and a polite end both end the program with 130, without a traceback."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "at work\n"
+        process.send_signal(sent)
+        _, err = process.communicate()
+    assert process.returncode == 130
+    assert err == "interrupted; what was published is whole; give the same command again\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["etl", "--json"]])
+def test_a_reader_that_went_away_is_no_error(arguments: list[str]) -> None:
+    """`spark-app ... | head` ends without a traceback and with the exit code of the work."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "app", *arguments],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            check=False,
+        )
+    assert done.returncode == (0 if arguments == ["--help"] else 2)
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr

@@ -90,9 +90,9 @@ def write(
         quarantined = context.table(table).where(day(context)).where(quality.is_invalid()).count()
         return Seen(written.commit.rows, quarantined, {})
     seen = written.observed
-    context.nulls = nulls(written, schema)
+    context.report_nulls(table, nulls(written, schema))
     context.report_rows(read=seen["rows"], quarantined=seen["quarantined"])
-    context.judge(_figures(context, written, schema, promises, limits), table=table, rows=seen["rows"])
+    context.judge(_figures(context, written, schema, promises, limits), table=table)
     return Seen(seen["rows"], seen["quarantined"], seen)
 
 

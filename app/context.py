@@ -133,7 +133,7 @@ class Context:
             self._count(step, table, path, written)
         return written
 
-    def judge(self, figures: Sequence[Figure], *, table: str, rows: int) -> None:
+    def judge(self, figures: Sequence[Figure], *, table: str) -> None:
         """Records figures and lets nothing through that is beyond its limit.
 
         Raises:
@@ -151,6 +151,11 @@ class Context:
         breached = [figure for figure in figures if figure.is_breached]
         if breached:
             raise QualityGateError("; ".join(self._explained(figure, table) for figure in breached))
+
+    def report_nulls(self, table: str, nulls: Mapping[str, int]) -> None:
+        """States the rows without a value, per column."""
+        self.nulls = dict(nulls)
+        quality_telemetry.record_nulls(self.run, table=table, nulls=nulls)
 
     def declare(self, table: str, promises: Sequence[str]) -> None:
         """Says which promises will be judged, before anything is counted."""

@@ -77,9 +77,9 @@ def _same_row(left: DataFrame, right: DataFrame) -> Column:
 def run(context: Context, config: Config) -> None:
     """Brings the customers of one date into the table with their history."""
     kept = promises()
-    limits = quality.limits_of(
-        bronze.figure_names(kept), config.limits, default=config.default_limit, where="etl.customers"
-    )
+    names = bronze.figure_names(kept)
+    limits = quality.limits_of(names, config.limits, default=config.default_limit, where="etl.customers")
+    context.declare("bronze_customers", names)
     kept = kept if config.checks else []
     raw = context.read_raw("customers", schema=RAW_CUSTOMERS, bronze="bronze_customers")
     with context.step("transform customers", kind="transform"):

@@ -109,7 +109,7 @@ def run(context: Context, config: Config) -> None:
     kept = promises(context.date, currency=context.settings.currency)
     names = [*bronze.figure_names(kept), quality.DUPLICATES, quality.OUTLIERS, quality.FRESHNESS]
     limits = quality.limits_of(names, config.limits, default=config.default_limit, where="etl.daily_sales")
-    context.declare("transactions", names)
+    context.declare("bronze", names)
     seen = _write_bronze(context, kept if config.checks else [], config, limits)
     with context.savepoint("transactions", "daily_sales"):
         _publish(context, seen, config, limits)
@@ -134,7 +134,7 @@ def _write_bronze(context: Context, kept: list[Promise], config: Config, limits:
         observe=[F.avg(amount).alias("mean"), F.stddev_samp(amount).alias("sigma"), newest.alias("newest")],
     )
     if seen.observed.get("newest") is not None:
-        context.judge([_freshness(context, seen, limits)], table="transactions", rows=seen.rows)
+        context.judge([_freshness(context, seen, limits)], table="bronze")
     return seen
 
 
@@ -170,7 +170,7 @@ def _judge_published(
         quality.share(quality.OUTLIERS, observed["outliers"], published, limits, where=where),
     ]
     context.report_rows(duplicate=duplicates)
-    context.judge(figures, table="bronze", rows=published)
+    context.judge(figures, table="bronze")
 
 
 def _is_outlier(seen: Seen) -> Column:

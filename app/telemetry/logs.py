@@ -69,23 +69,27 @@ def _attributes(record: logging.LogRecord) -> dict[str, str | bool | int | float
     return extra if error is None else {**extra, **described(error)}
 
 
-class Redirected:
-    """Our logger goes to a handler until closed, the SDK's to the list of problems for good: global state of `logging`.
+def quiet_sdk(problems: Problems) -> None:
+    """Sends what the SDK logs to a list of problems, for good.
 
     For good, because a thread that is left behind with a hanging endpoint may still log when the process ends.
     """
+    for name in _SDK_LOGGERS:
+        _redirect(logging.getLogger(name), [problems], level=logging.WARNING, propagate=False)
 
-    def __init__(self, handler: Handler, *, problems: Problems) -> None:
-        """Redirects them."""
+
+class Redirected:
+    """Our logger goes to a handler until closed: global state of `logging`."""
+
+    def __init__(self, handler: Handler) -> None:
+        """Redirects it."""
         logger = logging.getLogger(LOGGER)
         self._undo = contextlib.ExitStack()
         self._undo.callback(_redirect, logger, logger.handlers[:], level=logger.level, propagate=logger.propagate)
         _redirect(logger, [handler], level=logging.INFO, propagate=False)
-        for name in _SDK_LOGGERS:
-            _redirect(logging.getLogger(name), [problems], level=logging.WARNING, propagate=False)
 
     def close(self) -> None:
-        """Puts our logger back."""
+        """Puts it back."""
         self._undo.close()
 
 

@@ -16,10 +16,10 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from app.settings import process_environment
-from app.telemetry import names
+from app.telemetry import WRONG_VARIABLES, names
 from app.telemetry.export import Deadline, Exporters, MetricSender, all_done, network_exporters
 from app.telemetry.files import Current, LocalLogs, LocalSpans
-from app.telemetry.logs import Handler, Redirected
+from app.telemetry.logs import Handler, Redirected, quiet_sdk
 from app.telemetry.problems import Problems
 from app.telemetry.runs import Run, RunFacts
 from app.telemetry.sampling import KeptLocally
@@ -35,6 +35,9 @@ def start(*, service_version: str, environment: str, application: str) -> "Telem
     global _started  # noqa: PLW0603 - this module is where the global state is
     if _started is None or _started.is_closed:
         problems, variables = Problems(), process_environment()
+        quiet_sdk(problems)
+        for wrong in WRONG_VARIABLES:
+            problems.tell(wrong)
         _started = Telemetry(
             resource(service_version=service_version, environment=environment, application=application),
             exporters=Exporters() if is_off(variables) else network_exporters(variables, problems=problems),
@@ -68,6 +71,7 @@ class Telemetry:
         self, resource: Resource, *, exporters: Exporters, variables: Mapping[str, str], problems: Problems
     ) -> None:
         """Builds the providers; exporters get what they are given on threads of their own."""
+        quiet_sdk(problems)
         self.is_closed = False
         self._problems = problems
         self._exporters = exporters
@@ -78,9 +82,7 @@ class Telemetry:
         self._tracers.add_span_processor(LocalSpans(self._current))
         self._loggers.add_log_record_processor(LocalLogs(self._current))
         self._problems.guard("nothing is sent", self._connect)
-        self._redirected = Redirected(
-            Handler(self._loggers, current=self._current, problems=problems), problems=problems
-        )
+        self._redirected = Redirected(Handler(self._loggers, current=self._current, problems=problems))
         self._engine = Engine(
             tracer=self._tracers.get_tracer(names.SCOPE),
             parent=TraceContextTextMapPropagator().extract(

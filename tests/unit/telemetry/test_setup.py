@@ -1,10 +1,12 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from app.telemetry import setup
 from app.telemetry.export import network_exporters
 from app.telemetry.problems import Problems
+from tests.unit.telemetry.memory import process
 
 
 @pytest.fixture
@@ -94,6 +96,16 @@ def test_a_wrong_protocol_is_told_and_harms_nothing() -> None:
         "traces are not sent: ValueError: OTEL_EXPORTER_OTLP_PROTOCOL is 'http/json'; "
         "this program speaks grpc and http/protobuf"
     )
+
+
+def test_what_the_sdk_thinks_of_the_variables_is_told_and_not_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDK logs about values it does not know while it is set up: the terminal stays clean, the list has it."""
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "no value")
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "sometimes")
+    ended = process("print(len(telemetry.problems))", tmp_path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "2\n", "")
 
 
 def test_wrong_settings_of_the_sdk_are_told_and_harm_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from app.errors import MachineError, SparkAppError
-from app.java import build_class_data, class_data_archive, require_java, spark_home
+from app.java.class_data import build_class_data, class_data_archive
+from app.java.runtime import require_java, spark_home
 from app.settings import config_folder, process_environment
 
 __all__ = ["build_class_data", "class_data_archive", "ensure_jars", "main", "require_java"]
@@ -165,9 +166,7 @@ def _move(jars: Mapping[str, str], source: Path, folder: Path) -> None:
 def _verify(file: Path, wanted: str) -> None:
     found = _sha256(file)
     if found is None:
-        raise MachineError(
-            f"{file.name} of config/spark/jars.sha256 was not fetched: is it in config/spark/jars.ivy.xml?"
-        )
+        raise MachineError(f"{file.name} was not fetched: is it in config/spark/jars.ivy.xml, in this version?")
     if found != wanted:
         raise MachineError(
             f"{file.name} is not the file that was verified (its SHA-256 is {found[:16]}..., not {wanted[:16]}...): "

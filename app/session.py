@@ -3,30 +3,34 @@
 Every word of Spark goes to one log file: log4j as JSON lines (`config/spark/log4j2.properties`), the rest as it comes.
 """
 
-import subprocess
+import logging
+import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final
+from threading import Thread
+from types import FrameType, MappingProxyType
+from typing import Any, Final, NoReturn
 from urllib.parse import unquote, urlsplit
 
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
 from pyspark.sql import Observation, SparkSession, functions
 
 from app.errors import MachineError
-from app.java import class_data_archive, require_java, spark_home
+from app.java.class_data import class_data_archive
+from app.java.jvm import is_local, launched, release
+from app.java.runtime import require_java
 from app.settings import Settings, config_folder, load_settings, process_environment, read_spark_properties
 
 OPTIONS: Final = "spark.driver.extraJavaOptions"
 EVENTS: Final = "spark.eventLog.dir"
 STOP_SECONDS: Final = 10
-LAST_LINES: Final = 3
 REHEARSAL_SECONDS: Final = 300
 REHEARSAL: Final = """
     INSERT OVERWRITE DIRECTORY '{folder}/raw' USING json OPTIONS (compression 'gzip')
@@ -62,7 +66,9 @@ def start(
         MachineError: No Java, a folder that cannot be written, or a JVM that does not come up.
     """
     _made(log_file.parent)
-    properties = {"spark.master": "local[*]"} | read_spark_properties()
+    _turn_python_logs_to(log_file)
+    own = settings.config / "spark" / "spark-defaults.conf"
+    properties = {"spark.master": "local[*]"} | read_spark_properties(own if own.is_file() else None)
     gateway = _joined(log_file) if _has_jvm() else None
     if gateway is not None:
         properties |= dict(SparkConf(_jvm=gateway.jvm).getAll())
@@ -71,7 +77,7 @@ def start(
     properties.setdefault("spark.sql.warehouse.dir", settings.warehouse_path)  # or else Spark makes one where we stand
     if gateway is None:
         properties = _embedded(properties, log_file)
-        gateway = _launched(properties, log_file)
+        gateway = launched(properties, log_file)
     return _session(gateway, properties, log_file)
 
 
@@ -82,10 +88,13 @@ def stop(spark: SparkSession, *, patience: float = STOP_SECONDS) -> None:
         spark: The session.
         patience: Seconds after which a JVM that does not end is killed.
     """
+    handler = signal.getsignal(signal.SIGINT)
+    if isinstance(handler, _CancelsJobs):
+        signal.signal(signal.SIGINT, handler.before)
     gateway: Any = SparkContext._gateway
     with suppress(Py4JError, OSError):  # a JVM that has died needs no goodbye
         spark.stop()
-    _release(gateway, patience)
+    release(gateway, patience=patience)
 
 
 def _has_jvm() -> bool:
@@ -102,6 +111,19 @@ def _joined(log_file: Path) -> JavaGateway:
     return gateway
 
 
+def _turn_python_logs_to(log_file: Path) -> None:
+    """PySpark says on standard error, with all of Java's stack, what it then raises; so does Py4J, if it may."""
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(logging.NullHandler())  # or else Py4J would add one for standard error
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        logger = PySparkLogger.getLogger(name)
+        for handler in tuple(logger.handlers):
+            logger.removeHandler(handler)
+            handler.close()
+        logger.addHandler(logging.FileHandler(log_file, delay=True))
+
+
 def _embedded(properties: Mapping[str, str], log_file: Path) -> dict[str, str]:
     """Properties of a JVM of our own: quiet, on the loopback if it is alone, with its classes ready."""
     options = [
@@ -113,73 +135,48 @@ def _embedded(properties: Mapping[str, str], log_file: Path) -> dict[str, str]:
     archive = class_data_archive(require_java())
     if archive is not None:
         options.append(f'"-XX:SharedArchiveFile={archive}"')
-    alone = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if _is_local(properties) else {}
+    alone = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if is_local(properties) else {}
     return alone | dict(properties) | {OPTIONS: " ".join(options).strip()}
-
-
-def _is_local(properties: Mapping[str, str]) -> bool:
-    return properties["spark.master"].startswith("local")
 
 
 def _log_config() -> str:
     return (config_folder() / "spark" / "log4j2.properties").as_uri()
 
 
-def _launched(properties: Mapping[str, str], log_file: Path) -> JavaGateway:
-    conf = SparkConf(loadDefaults=False).setAll(list(properties.items()))
-    try:
-        with log_file.open("ab") as log, _variables(_jvm_variables(properties)):
-            return launch_gateway(conf, {"stdout": log, "stderr": subprocess.STDOUT})
-    except (OSError, PySparkRuntimeError) as error:
-        raise MachineError(f"Java did not start Spark: {_last_words(log_file) or error}; see {log_file}") from error
-
-
-def _jvm_variables(properties: Mapping[str, str]) -> dict[str, str]:
-    """What the JVM inherits: this Spark and this Python, whatever else is installed, and nothing open to a network."""
-    variables = {"SPARK_HOME": str(spark_home()), "PYSPARK_PYTHON": sys.executable}
-    return variables | ({"SPARK_LOCAL_IP": "127.0.0.1"} if _is_local(properties) else {})
-
-
-@contextmanager
-def _variables(variables: Mapping[str, str]) -> Iterator[None]:
-    environment = process_environment()
-    before = {key: environment.get(key) for key in variables}
-    environment.update(variables)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            environment.pop(key) if value is None else environment.update({key: value})
-
-
 def _session(gateway: JavaGateway, properties: Mapping[str, str], log_file: Path) -> SparkSession:
     conf = SparkConf(_jvm=gateway.jvm).setAll(list(properties.items()))
+    before = signal.getsignal(signal.SIGINT)
     try:
-        with _variables({"PYSPARK_PYTHON": sys.executable}):
-            return SparkSession(SparkContext(conf=conf, gateway=gateway))
+        context = SparkContext(conf=conf, gateway=gateway)
+        context.pythonExec = sys.executable
+        if signal.getsignal(signal.SIGINT) is not before:
+            signal.signal(signal.SIGINT, _CancelsJobs(context, before))
+        return SparkSession(context)
     except BaseException as error:
         cause = str(error.java_exception.toString()).splitlines()[0] if isinstance(error, Py4JJavaError) else None
-        _release(gateway, STOP_SECONDS)
+        release(gateway, patience=STOP_SECONDS)
         if cause is None:
             raise
         raise MachineError(f"Spark did not start: {cause}; see {log_file}") from error
 
 
-def _release(gateway: JavaGateway, patience: float) -> None:
-    """Ends the JVM if it is ours: by itself, as its standard input ends; by force if it hangs."""
-    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
-    if process is None:
-        return
-    SparkContext._gateway = SparkContext._jvm = None
-    with suppress(Py4JError, OSError):
-        gateway.shutdown()
-    if process.stdin:
-        process.stdin.close()
-    try:
-        process.wait(patience)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+@dataclass(frozen=True)
+class _CancelsJobs:
+    """Ctrl-C cancels the jobs that run, from a thread that has a connection of its own.
+
+    PySpark's own handler does it on the connection that waits for their results, and fails with pages of complaint.
+    """
+
+    context: SparkContext
+    before: Any
+
+    def __call__(self, _signal: int, _frame: FrameType | None) -> NoReturn:
+        Thread(target=self._cancel, daemon=True).start()
+        raise KeyboardInterrupt
+
+    def _cancel(self) -> None:
+        with suppress(Exception):  # the session may have ended meanwhile
+            self.context.cancelAllJobs()
 
 
 def _event_folder(folder: str) -> str:
@@ -196,11 +193,6 @@ def _made(folder: Path) -> Path:
     except OSError as error:
         raise MachineError(f"cannot make folder {folder}: {error.strerror}") from error
     return folder
-
-
-def _last_words(log_file: Path) -> str:
-    lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines() if log_file.exists() else []
-    return " | ".join([line.strip() for line in lines if line.strip()][-LAST_LINES:])
 
 
 def rehearse(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The Java that Spark is started with, and an archive of its classes that makes each start shorter.
+"""An archive of Spark's classes, ready to run, that makes each start shorter.
 
 An archive fits one Java and one folder of jars. With another Java, or other jars, Spark starts without it and says so
 nowhere.
@@ -6,58 +6,19 @@ nowhere.
 
 import hashlib
 import os
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from app.errors import MachineError
+from app.java.runtime import java_version, spark_home
 from app.settings import PROJECT, process_environment
 
-OLDEST: Final = 17
-ASK: Final = "install a Java 17 or 21 runtime (on Debian and Ubuntu: apt-get install openjdk-17-jre-headless)"
 Rehearse = Callable[[Path], None]
 
 REHEARSAL_SECONDS: Final = 600
-
-
-def require_java() -> Path:
-    """The `java` that Spark will start: that of `JAVA_HOME`, or else the first on the `PATH`.
-
-    Raises:
-        MachineError: There is none, or it is too old.
-    """
-    home = process_environment().get("JAVA_HOME")
-    found = shutil.which(Path(home, "bin", "java") if home else "java")
-    if not found:
-        raise MachineError(
-            f"no Java at JAVA_HOME={home}: correct or unset it, or {ASK}" if home else f"no Java found: {ASK}"
-        )
-    java = Path(found).resolve()
-    version = _version(java)
-    major = re.match(r"(?:1\.)?(\d+)", version)
-    if not major:
-        raise MachineError(f"{found} does not run: {ASK}")
-    if int(major[1]) < OLDEST:
-        raise MachineError(f"Java {version} at {found} is too old for Spark 4.2: {ASK}")
-    return java
-
-
-def spark_home() -> Path:
-    """The folder of the installed PySpark, found without loading it.
-
-    Raises:
-        MachineError: This Python has no PySpark.
-    """
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
-        raise MachineError(f"{sys.executable} has no PySpark: run scripts/setup-dev.sh, and use the Python in .venv")
-    return Path(found.origin).parent
 
 
 def class_data_archive(java: Path) -> Path | None:
@@ -79,19 +40,6 @@ def build_class_data(java: Path, *, rehearse: Rehearse | None = None) -> Path | 
         return None
 
 
-def _version(java: Path) -> str:
-    """Read from a file where there is one: Java would take a moment of every command to tell."""
-    try:
-        words = (java.parent.parent / "release").read_text(encoding="utf-8")
-    except OSError:
-        try:
-            words = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-        except OSError:
-            words = ""
-    told = re.search(r'(?:^JAVA_VERSION=| version )"([^"]+)"', words, re.MULTILINE)
-    return told[1] if told else ""
-
-
 def _name(java: Path) -> str:
     """The environment, so that a newer archive replaces an older one, and all that Java compares before it uses one."""
     return f"{_digest([str(spark_home())])}-{_digest(_class_path(java))}"
@@ -103,7 +51,7 @@ def _is_whole(file: Path) -> bool:
 
 
 def _class_path(java: Path) -> Iterator[str]:
-    yield f"{java} {_version(java)} {java.stat().st_mtime_ns}"
+    yield f"{java} {java_version(java)} {java.stat().st_mtime_ns}"
     with os.scandir(spark_home() / "jars") as entries:  # in this order Java finds them, too
         for entry in entries:
             if entry.name.endswith(".jar"):

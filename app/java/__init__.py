@@ -1,0 +1,1 @@
+"""The Java that Spark runs in: found, started and ended, and made to start faster."""

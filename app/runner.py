@@ -85,12 +85,17 @@ def run_etl(
     Raises:
         SparkAppError: A run failed; the attribute `results` has all runs so far.
     """
-    results: list[RunResult] = []
     with _invocation(settings, watcher, replay=replay) as invocation:
-        for date in dates:
-            _make_if_missing(invocation, date)
-            for pipeline in ETL:
-                _run(invocation, pipeline, date, results)
+        return run_on(invocation, dates)
+
+
+def run_on(invocation: Invocation, dates: Sequence[datetime.date]) -> list[RunResult]:
+    """What `run_etl` does, with a session and telemetry that are there already and stay."""
+    results: list[RunResult] = []
+    for date in dates:
+        _make_if_missing(invocation, date)
+        for pipeline in ETL:
+            _run(invocation, pipeline, date, results)
     return results
 
 

@@ -10,7 +10,7 @@ from app.settings import load_settings
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one local session of all unit tests: small, without an event log, otherwise as in a run."""
+    """The one local session of all tests in this process: small, without an event log, otherwise as in a run."""
     folder: Path = tmp_path_factory.mktemp("spark")
     small = {
         "spark.master": "local[2]",
@@ -21,6 +21,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
     }
     settings = load_settings().model_copy(update={"home": folder})
-    started = session.start(settings, name="unit tests", events=None, log_file=folder / "spark.jsonl", extra=small)
+    started = session.start(settings, name="tests", events=None, log_file=folder / "spark.jsonl", extra=small)
     yield started
     session.stop(started)

@@ -4,6 +4,7 @@ import errno
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -39,7 +40,7 @@ def failure(error: BaseException) -> Failure:
         case OSError() if error.errno in NO_ROOM:
             where = f": {error.filename}" if error.filename else ""
             return Failure(MachineError.exit_code, MachineError.__name__, _one_line(f"{error.strerror}{where}"))
-    text = _one_line(str(error))[:LONGEST]
+    text = _one_line(_text(error))[:LONGEST]
     return Failure(1, kind, f"a bug: {kind}: {text} ({_log(error)}--debug shows the traceback)")
 
 
@@ -69,6 +70,14 @@ def _document(told: Failure, runs: list[Any]) -> None:
     Terminal(out=sys.stdout, err=sys.stderr).document(content)
 
 
+def _text(error: BaseException) -> str:
+    """What an exception says; PySpark's own cannot say it any more once their JVM is gone."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - whatever it is, the failure that it hides is what counts
+        return str(getattr(error, "_desc", "no message"))
+
+
 def _one_line(text: str) -> str:
     """The text without the stack of a JVM, on one line, with nothing a terminal would act on."""
     lines = takewhile(lambda line: not line.lstrip().startswith("at "), text.splitlines())
@@ -86,11 +95,10 @@ def _log(error: BaseException) -> str:
 
 
 def _folders(error: BaseException) -> Iterator[Path]:
-    """The folder of the run that failed; without one, the folder of all runs."""
+    """The folder of the run that failed; without one, that of Spark's logs, if there are any."""
     yield from (run.folder for run in reversed(results(error)))
     from app.settings import load_settings
 
-    try:
-        yield load_settings().runs_path
-    except SparkAppError:
-        return
+    with suppress(SparkAppError):
+        logs = load_settings().home / "logs"
+        yield from [logs] if logs.is_dir() else []

@@ -3,6 +3,8 @@
 import datetime
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 CLOCK: Final = r"[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?"
 INSTANT_FORM: Final = re.compile(rf"\d{{4}}-\d{{2}}-\d{{2}}({CLOCK})?", re.ASCII)
 EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+# PySpark prints each refusal on the terminal, stack and all; one line says it here.
+REFUSAL_LOGS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+# What Spark says, without its name for the error and what follows: a state, the query, the stack.
+REFUSAL: Final = re.compile(r"\s*(?:\[[A-Z_.]+\] )?(.*?)\s*(?:SQLSTATE: |\n\n|\n==|\Z)", re.DOTALL)
 DAY_COLUMNS: Final = ("processed_date", "date")
 TABLES: Final = ("bronze", "bronze_customers", "customers", "transactions", "daily_sales", "quarantine")
 
@@ -87,7 +93,8 @@ def show(
     settings = load_settings(config)
     terminal = Terminal(out=sys.stdout, err=sys.stderr)
     with terminal, runner.spark(settings, watcher=terminal) as spark:
-        frame = delta.open_table(spark, settings, table, version=version, as_of=as_of)
+        with blamed_on(_moment(version, as_of)):
+            frame = delta.open_table(spark, settings, table, version=version, as_of=as_of)
         found = first_rows(frame, table=table, date=date, where=where, limit=limit)
     if json:
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
@@ -104,18 +111,33 @@ def first_rows(
     Raises:
         UsageError: The condition is none that this table can answer, or the table has no days.
     """
-    from pyspark.errors import PySparkException
-
-    try:
+    with blamed_on(f"--where {where!r}" if where else None):
         chosen = _chosen(frame, table=table, date=date, where=where)
         collected = chosen.select(*_readable(chosen)).limit(limit + 1).collect()
-    except PySparkException as error:
-        if where is None:
-            raise
-        raise UsageError(f"--where {where!r}: {str(error).splitlines()[0]}") from error
     fields = list(frame.schema.fields)
     rows = [[_content(field.dataType, value) for field, value in zip(fields, row, strict=True)] for row in collected]
     return Rows(frame.columns, rows[:limit], len(rows) > limit)
+
+
+@contextmanager
+def blamed_on(option: str | None) -> Iterator[None]:
+    """Tells what Spark refuses as wrong usage of an option, if that was given.
+
+    Raises:
+        UsageError: Spark refused.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.logger import PySparkLogger
+
+    for name in REFUSAL_LOGS:
+        PySparkLogger.getLogger(name).disabled = True
+    try:
+        yield
+    except PySparkException as error:
+        if option is None:
+            raise
+        told = REFUSAL.match(str(error))
+        raise UsageError(f"{option}: {' '.join(told[1].split() if told else [])}") from error
 
 
 def listing(terminal: "Terminal", found: Rows) -> None:
@@ -126,6 +148,12 @@ def listing(terminal: "Terminal", found: Rows) -> None:
     shown = len(found.rows)
     count = f"{cells.count(shown)} row{'' if shown == 1 else 's'}"
     terminal.note(f"{count}; there are more, see --limit" if found.has_more else count)
+
+
+def _moment(version: int | None, as_of: datetime.datetime | None) -> str | None:
+    if as_of is not None:
+        return f"--as-of {cells.iso(as_of)}"
+    return None if version is None else f"--version {version}"
 
 
 def _chosen(frame: "DataFrame", *, table: str, date: datetime.date | None, where: str | None) -> "DataFrame":

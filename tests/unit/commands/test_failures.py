@@ -80,3 +80,17 @@ def test_json_tells_a_failure_as_one_document(capsys: pytest.CaptureFixture[str]
     told = json.loads(capsys.readouterr().out)
     assert (told["exit_code"], told["error"]) == (4, {"type": "QualityGateError", "message": "too many nulls"})
     assert [run["outcome"] for run in told["runs"]] == ["rejected"]
+
+
+class Mute(Exception):  # noqa: N818 - like PySpark's, which cannot say anything without its JVM
+    """An exception that cannot be turned into text any more."""
+
+    _desc = "[TABLE_NOT_FOUND] x"
+
+    def __str__(self) -> str:
+        raise AssertionError
+
+
+def test_an_exception_without_a_voice_is_told_all_the_same() -> None:
+    """An exception of PySpark is explained even after its JVM has ended."""
+    assert failures.failure(Mute()).message.startswith("a bug: Mute: [TABLE_NOT_FOUND] x (")

@@ -1,10 +1,12 @@
 import datetime
 import json
+import re
 from decimal import Decimal
 from typing import Any
 
 import pytest
 import typer
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from app.commands import show
@@ -69,11 +71,21 @@ def test_a_table_without_days_cannot_be_asked_for_one(rows: DataFrame) -> None:
 
 
 @pytest.mark.parametrize("where", ["nmae = 'a'", "id =", "1 / (id - id) > 0", "id"])
-def test_a_condition_that_makes_no_sense_is_one_line(rows: DataFrame, where: str) -> None:
+def test_a_condition_that_makes_no_sense_is_one_line(
+    rows: DataFrame, where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An unknown column, bad syntax, an error in a row and a condition that is none are told as wrong usage."""
     with pytest.raises(UsageError, match="--where") as raised:
         show.first_rows(rows, table="bronze", where=where)
-    assert "\n" not in str(raised.value)
+    assert re.fullmatch(r"--where (['\"]).*\1: [A-Z][^\n]*[.)]", str(raised.value))
+    assert "SQLSTATE" not in str(raised.value)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_spark_refuses_without_a_condition_is_no_wrong_usage(rows: DataFrame) -> None:
+    """Nobody is blamed for what they did not ask."""
+    with pytest.raises(PySparkException), show.blamed_on(None):
+        rows.where("1 / (id - id) > 0").collect()
 
 
 def test_rows_are_shown_literally(printed: Printed) -> None:

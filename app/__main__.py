@@ -3,7 +3,6 @@
 Started as `spark-app`, as `python -m app`, or by `spark-submit app/__main__.py`.
 """
 
-import contextlib
 import signal
 import sys
 from collections.abc import Sequence
@@ -75,13 +74,7 @@ for verb in (etl, data, tables, show):
 def main() -> NoReturn:
     """Does what the command line asks, and ends the process with the exit code that says how it went."""
     signal.signal(signal.SIGTERM, _interrupt)
-    code = run(sys.argv[1:])
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            _silence(stream)
-    sys.exit(code)
+    sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -127,13 +120,6 @@ def _verb(mode: str) -> str:
 
 def _interrupt(_signal: int, _frame: Any) -> NoReturn:
     raise KeyboardInterrupt
-
-
-def _silence(stream: Any) -> None:
-    from app.commands.terminal import silence
-
-    with contextlib.suppress(OSError):
-        silence(stream)
 
 
 if __name__ == "__main__":

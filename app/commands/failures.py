@@ -48,17 +48,22 @@ def report(error: BaseException, *, arguments: Sequence[str]) -> int:
     """Tells a failure on standard error, and as JSON on standard output if that was asked for; gives the exit code."""
     told = failure(error)
     if "--debug" in arguments:
-        traceback.print_exception(error)
+        _say("".join(traceback.format_exception(error)))
     if "--json" in arguments:
-        _document(told, results(error))
-    line = told.message if told.exit_code == EXIT_INTERRUPTED else f"error: {told.message}"
-    print(line, file=sys.stderr)  # noqa: T201 - rich would fold and colour it
+        with suppress(OSError):  # the line below tells it all the same
+            _document(told, results(error))
+    _say(told.message + "\n" if told.exit_code == EXIT_INTERRUPTED else f"error: {told.message}\n")
     return told.exit_code
 
 
 def results(error: BaseException) -> list[Any]:
     """The runs that ended before an exception, the one it ended included."""
     return list(getattr(error, "results", ()))
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):  # nobody reads it any more
+        sys.stderr.write(text)
 
 
 def _document(told: Failure, runs: list[Any]) -> None:

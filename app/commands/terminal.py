@@ -8,7 +8,7 @@ import io
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from types import MappingProxyType
 from typing import Any, Final, Self, TextIO
@@ -82,7 +82,7 @@ class Terminal:
 
     def line(self, text: str = "", *, style: str = "") -> None:
         """Prints one line of the answer, never folded."""
-        _print(self._out, Text(text, style=style))
+        self._print(Text(text, style=style))
 
     def table(
         self,
@@ -107,15 +107,15 @@ class Terminal:
             self._records(headers, rows, styles=styles)
             return
         places = [(width, header in right) for width, header in zip(widths, headers, strict=True)]
-        _print(self._out, _row(headers, places, gap=gap, styles=dict.fromkeys(headers, "bold")))
+        self._print(_row(headers, places, gap=gap, styles=dict.fromkeys(headers, "bold")))
         for row in rows:
-            _print(self._out, _row(row, places, gap=gap, styles=styles))
+            self._print(_row(row, places, gap=gap, styles=styles))
 
     def facts(self, facts: Sequence[tuple[str, str]], *, styles: Mapping[str, str] = NO_STYLES) -> None:
         """Prints names and what belongs to them, a line each, never folded: a path can be copied whole."""
         width = max((cell_len(name) for name, _ in facts), default=0)
         for name, fact in facts:
-            _print(self._out, Text.assemble((_padded(name, width), "bold"), GAP, (fact, styles.get(fact, ""))))
+            self._print(Text.assemble((_padded(name, width), "bold"), GAP, (fact, styles.get(fact, ""))))
 
     def document(self, content: Any) -> None:
         """Prints the one JSON document that a script reads."""
@@ -141,7 +141,11 @@ class Terminal:
         return is_live(self._err) and _is_unicode(self._err)
 
     def _say(self, text: Text) -> None:
-        _print(self._err, text)
+        with suppress(OSError):  # progress that cannot be told is no reason to fail
+            self._err.print(text, soft_wrap=True)
+
+    def _print(self, text: Text) -> None:
+        self._out.print(text, soft_wrap=True)
 
 
 class _Bar(BarColumn):
@@ -181,9 +185,6 @@ def _console(file: TextIO) -> Console:
         file=file,
         force_terminal=is_terminal,
         width=None if is_terminal else UNBOUNDED,
-        markup=False,
-        emoji=False,
-        highlight=False,
     )
 
 
@@ -196,13 +197,6 @@ def _width(console: Console) -> int:
 
 def _is_unicode(console: Console) -> bool:
     return console.encoding.lower().startswith("utf")
-
-
-def _print(console: Console, text: Text) -> None:
-    try:
-        console.print(text, soft_wrap=True)
-    except OSError:
-        console.quiet = True
 
 
 def _row(row: Sequence[str], places: Sequence[tuple[int, bool]], *, gap: str, styles: Mapping[str, str]) -> Text:

@@ -113,7 +113,7 @@ def test_wrong_usage_is_json_if_that_was_asked_for(capsys: pytest.CaptureFixture
     [
         (["--mode", "etl", "--date", "2024-01-01"], ["etl", "--date", "2024-01-01"]),
         (["--date", "2024-01-01", "--mode=etl", "--json"], ["etl", "--date", "2024-01-01", "--json"]),
-        (["show", "bronze", "--where", "--mode"], ["show", "bronze", "--where", "--mode"]),
+        (["show", "bronze", "--where", "--mode", "--json"], ["show", "bronze", "--where", "--mode", "--json"]),
         (["--help"], ["--help"]),
     ],
 )
@@ -149,20 +149,27 @@ def test_an_interruption_is_one_line_and_exit_code_130(sent: signal.Signals) -> 
     assert err == "interrupted; what was published is whole; give the same command again\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["etl", "--json"]])
-def test_a_reader_that_went_away_is_no_error(arguments: list[str]) -> None:
-    """`spark-app ... | head` ends without a traceback and with the exit code of the work."""
+@pytest.mark.parametrize("arguments", [["--help"], ["data", "--date", "2024-01-01", "--rows", "1"]])
+def test_an_answer_that_cannot_be_written_is_an_error(arguments: list[str], tmp_path: Path) -> None:
+    """A full disk behind standard output is told in one line; nobody takes an empty file for the answer."""
+    environment = os.environ | {"SPARK_APP_HOME": str(tmp_path)}
+    start = [sys.executable, "-m", "app", *arguments]
+    with Path("/dev/full").open("w") as out:
+        done = subprocess.run(
+            start, stdout=out, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "error: No space left on device"
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["--help"], 0), (["etl"], 2), (["etl", "--json", "--debug"], 2)])
+def test_readers_that_went_away_are_no_error(arguments: list[str], code: int) -> None:
+    """`spark-app ... 2>&1 | head` ends with the exit code of the work, whoever has stopped reading."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as out:
-        done = subprocess.run(
-            [sys.executable, "-m", "app", *arguments],
-            stdout=out,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            check=False,
-        )
-    assert done.returncode == (0 if arguments == ["--help"] else 2)
-    assert "Traceback" not in done.stderr
-    assert "Exception" not in done.stderr
+        start = [sys.executable, "-m", "app", *arguments]
+        assert subprocess.run(start, stdout=out, stderr=out, cwd=ROOT, check=False).returncode == code
+        told = subprocess.run(start, stdout=out, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    assert told.returncode == code
+    assert "BrokenPipe" not in told.stderr

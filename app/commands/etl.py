@@ -57,6 +57,7 @@ def perform(job: Callable[[], Sequence["RunResult"]], *, terminal: "Terminal", i
     started = time.monotonic()
     try:
         with terminal:
+            terminal.wait("starting Spark")
             results = job()
     except BaseException as error:
         if not is_json:

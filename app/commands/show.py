@@ -92,6 +92,7 @@ def show(
 
     settings = load_settings(config)
     terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    terminal.wait("asking Spark")
     with terminal, runner.spark(settings, watcher=terminal) as spark:
         with blamed_on(_moment(version, as_of)):
             frame = delta.open_table(spark, settings, table, version=version, as_of=as_of)

@@ -49,6 +49,7 @@ def tables(
 
     settings = load_settings(config)
     terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    terminal.wait("asking Spark")
     with terminal, runner.spark(settings, watcher=terminal) as spark:
         steps: list[Callable[[str], str]] = [partial(delta.optimize, spark, settings)] if optimize else []
         if vacuum:

@@ -36,6 +36,7 @@ class Terminal:
         self._out = _console(out)
         self._err = _console(err)
         self._steps: dict[Step, tuple[TaskID, float]] = {}
+        self._waits: list[TaskID] = []
         self._progress = Progress(
             SpinnerColumn("dots" if _is_unicode(self._err) else "line"),
             TextColumn("{task.description}", markup=False),
@@ -53,6 +54,7 @@ class Terminal:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._end_wait()
         for step in list(self._steps):
             self._finish(step, state="stopped", mark="✗", style="red")
         self._progress.stop()
@@ -61,8 +63,13 @@ class Terminal:
         """Says one line worth telling."""
         self._say(Text(cells.literal(text)))
 
+    def wait(self, text: str) -> None:
+        """Shows, where there is a terminal, what is waited for until the first step begins or all is done."""
+        self._waits.append(self._progress.add_task(text, total=None, state=""))
+
     def step_started(self, pipeline: str, date: date, step: str) -> None:
         """Shows that a step is at work, where there is a terminal to show it on."""
+        self._end_wait()
         task = self._progress.add_task(f"{pipeline}  {date}  {step}", total=None, state="")
         self._steps[pipeline, date, step] = (task, time.monotonic())
 
@@ -127,6 +134,10 @@ class Terminal:
             if len(rows) > 1:
                 self.line(f"-- {number} --", style="dim")
             self.facts(list(zip(headers, row, strict=True)), styles=styles)
+
+    def _end_wait(self) -> None:
+        while self._waits:
+            self._progress.remove_task(self._waits.pop())
 
     def _finish(self, step: Step, *, state: str, mark: str, style: str, seconds: float | None = None) -> None:
         task, started = self._steps.pop(step, (None, time.monotonic()))

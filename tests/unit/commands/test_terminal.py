@@ -50,6 +50,17 @@ def test_on_a_terminal_the_step_at_work_is_shown_live(screen: Screen) -> None:
     assert re.search(r"✗ \S*etl\.customers    2024-01-01  publish customers +stopped", text)
 
 
+def test_what_is_waited_for_is_shown_only_until_the_first_step(printed: Printed, screen: Screen) -> None:
+    """The seconds until Spark is there are no silence on a terminal; elsewhere nothing is said."""
+    for terminal in (printed.terminal, Terminal(out=screen.stream, err=screen.stream)):
+        terminal.wait("starting Spark")
+        run_steps(terminal)
+    assert "starting Spark" not in printed.err.getvalue()
+    before, _, after = screen.text().partition("read customers")
+    assert "starting Spark" in before
+    assert "starting Spark" not in after
+
+
 def test_a_dumb_terminal_gets_plain_lines(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where lines cannot be redrawn, none is."""
     monkeypatch.setenv("TERM", "dumb")

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from app import commits, savepoint, sources, tables
 from app.commits import Written
-from app.errors import QualityGateError, ReconciliationError
+from app.errors import InputError, QualityGateError, ReconciliationError
 from app.progress import Counts, Doing, Watcher
 from app.quality import Figure
 from app.settings import Settings, Source
@@ -74,7 +74,12 @@ class Context:
         folder = sources.day_folder(self.settings.raw_path, source, self.date)
         with self.step(f"read {source}", kind="read") as step:
             if self.is_replay:
-                return sources.again(self.table(bronze).where(F.col("date") == F.lit(self.date)), schema=schema)
+                kept = self.table(bronze).where(F.col("date") == F.lit(self.date))
+                if kept.isEmpty():
+                    raise InputError(
+                        f"{bronze} has no rows of {self.date} to replay: run the date from its raw files first"
+                    )
+                return sources.again(kept, schema=schema)
             rows = sources.read_day(self.spark, folder, schema=schema, kind=self.settings.raw.format(source))
             files, size = sources.bytes_of(self.spark, folder)
             step.count(files=files, bytes_read=size)

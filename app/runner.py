@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from app import jars, session, sources
 from app.context import Context
-from app.errors import MachineError, SparkAppError
+from app.errors import MachineError
 from app.explanations import explained
 from app.progress import Watcher
 from app.quality import Figure
@@ -83,7 +83,7 @@ def run_etl(
     """Runs both pipelines for every date, in order, and stops at the first that fails.
 
     Raises:
-        SparkAppError: A run failed; the attribute `results` has all runs so far.
+        SparkAppError: A run failed; the attribute `results` (of any exception that leaves a run) has all runs so far.
     """
     with _invocation(settings, watcher, replay=replay) as invocation:
         return run_on(invocation, dates)
@@ -174,7 +174,7 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
         result = _result(invocation, context, run, started_at, time.monotonic() - began, error)
         results.append(result)
         _record(result)
-        if isinstance(error, SparkAppError):
+        if error is not None:
             error.results = results  # type: ignore[attr-defined]
 
 

@@ -104,7 +104,8 @@ def load_settings(folder: Path | None = None) -> Settings:
         ConfigError: A key is missing, unknown or wrong, or the file cannot be read.
     """
     path = (folder or config_folder()) / "app.yml"
-    return _validated(Settings, {"config": path.parent, **read_yaml(path)}, where=path)
+    settings = _validated(Settings, read_yaml(path), where=path)
+    return settings.model_copy(update={"config": path.parent})
 
 
 def load_pipeline_config(name: str, model: type[ConfigModel], folder: Path | None = None) -> ConfigModel:

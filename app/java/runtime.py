@@ -46,7 +46,9 @@ def spark_home() -> Path:
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         raise MachineError(f"{sys.executable} has no PySpark: run scripts/setup-dev.sh, and use the Python in .venv")
-    return Path(found.origin).parent
+    zipped = next((place for place in Path(found.origin).parents if place.suffix == ".zip"), None)
+    # spark-submit puts <home>/python/lib/pyspark.zip before the installed package.
+    return zipped.parents[2] if zipped else Path(found.origin).parent
 
 
 def java_version(java: Path) -> str:

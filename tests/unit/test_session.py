@@ -3,8 +3,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 from app.errors import MachineError
 from app.session import start
 from app.settings import PROJECT, Settings, config_folder, load_settings
+from tests.polling import poll_until
 
 LOOK_AROUND = """
 import json, sys
@@ -226,14 +225,6 @@ def is_alive(pid: int) -> bool:
     """Whether a process runs; one that ended but was not waited for by its new parent does not."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
     return bool(state.strip()) and not state.startswith("Z")
-
-
-def poll_until(holds: Callable[[], bool], missing: str) -> None:
-    """Waits for at most a minute; says what is missing."""
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline, missing
-        time.sleep(0.1)
 
 
 def test_what_hinders_java_or_spark_is_told_in_one_line(tmp_path: Path) -> None:

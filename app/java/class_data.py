@@ -83,10 +83,14 @@ def _built(folder: Path, name: str, rehearse: Rehearse) -> Path:
 
 
 def _rehearse(archive: Path) -> None:
-    """Runs a small day in a process of its own, since a JVM writes its classes down when it ends."""
+    """Runs a small day in a process of its own, since a JVM writes its classes down when it ends.
+
+    Compiled lightly, it takes a third less time, for the same archive.
+    """
+    options = f'"-XX:ArchiveClassesAtExit={archive}" -XX:TieredStopAtLevel=1'
     subprocess.run(
         [sys.executable, "-m", "app.session", str(archive.parent)],
-        env=dict(process_environment()) | {"SPARK_SUBMIT_OPTS": f'"-XX:ArchiveClassesAtExit={archive}"'},
+        env=dict(process_environment()) | {"SPARK_SUBMIT_OPTS": options},
         cwd=PROJECT,
         stdin=subprocess.DEVNULL,
         capture_output=True,

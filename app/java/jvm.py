@@ -18,6 +18,7 @@ from app.java.runtime import spark_home
 from app.settings import process_environment
 
 LAST_LINES: Final = 3
+LAUNCHER: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # it only puts the command together
 NOT_TELLING: Final = ("at ", "WARNING: Using incubator modules", "{", "#", "...")
 
 
@@ -43,7 +44,7 @@ def launched(properties: Mapping[str, str], log_file: Path) -> JavaGateway:
 
 def _jvm_variables(properties: Mapping[str, str]) -> dict[str, str]:
     """What the JVM inherits: this Spark and this Python, whatever else is installed, and nothing open to a network."""
-    variables = {"SPARK_HOME": str(spark_home()), "PYSPARK_PYTHON": sys.executable}
+    variables = {"SPARK_HOME": str(spark_home()), "PYSPARK_PYTHON": sys.executable, "SPARK_LAUNCHER_OPTS": LAUNCHER}
     return variables | ({"SPARK_LOCAL_IP": "127.0.0.1"} if is_local(properties) else {})
 
 

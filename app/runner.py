@@ -173,7 +173,7 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
     finally:
         result = _result(invocation, context, run, started_at, time.monotonic() - began, error)
         results.append(result)
-        _record(result)
+        _record(result, invocation.watcher)
         if error is not None:
             error.results = results  # type: ignore[attr-defined]
 
@@ -212,12 +212,15 @@ def _result(
     )
 
 
-def _record(result: RunResult) -> None:
-    """Writes the run's record, whole or not at all."""
+def _record(result: RunResult, watcher: Watcher) -> None:
+    """Writes the run's record, whole or not at all; a record that cannot be written does not change the run."""
     content = msgspec.json.format(msgspec.json.encode(result, enc_hook=str), indent=2)
     part = result.folder / "run.json.part"
-    part.write_bytes(content + b"\n")
-    part.rename(result.folder / "run.json")
+    try:
+        part.write_bytes(content + b"\n")
+        part.rename(result.folder / "run.json")
+    except OSError as error:
+        watcher.note(f"the record of {result.run_id} cannot be written: {error.strerror}")
 
 
 @contextmanager

@@ -4,15 +4,12 @@ Every word of Spark goes to one log file: log4j as JSON lines (`config/spark/log
 """
 
 import logging
-import signal
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
-from types import FrameType, MappingProxyType
-from typing import Any, Final, NoReturn
+from types import MappingProxyType
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from py4j.java_gateway import JavaGateway
@@ -88,9 +85,6 @@ def stop(spark: SparkSession, *, patience: float = STOP_SECONDS) -> None:
         spark: The session.
         patience: Seconds after which a JVM that does not end is killed.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    if isinstance(handler, _CancelsJobs):
-        signal.signal(signal.SIGINT, handler.before)
     gateway: Any = SparkContext._gateway
     with suppress(Py4JError, OSError):  # a JVM that has died needs no goodbye
         spark.stop()
@@ -145,12 +139,9 @@ def _log_config() -> str:
 
 def _session(gateway: JavaGateway, properties: Mapping[str, str], log_file: Path) -> SparkSession:
     conf = SparkConf(_jvm=gateway.jvm).setAll(list(properties.items()))
-    before = signal.getsignal(signal.SIGINT)
     try:
         context = SparkContext(conf=conf, gateway=gateway)
         context.pythonExec = sys.executable
-        if signal.getsignal(signal.SIGINT) is not before:
-            signal.signal(signal.SIGINT, _CancelsJobs(context, before))
         return SparkSession(context)
     except BaseException as error:
         cause = str(error.java_exception.toString()).splitlines()[0] if isinstance(error, Py4JJavaError) else None
@@ -158,25 +149,6 @@ def _session(gateway: JavaGateway, properties: Mapping[str, str], log_file: Path
         if cause is None:
             raise
         raise MachineError(f"Spark did not start: {cause}; see {log_file}") from error
-
-
-@dataclass(frozen=True)
-class _CancelsJobs:
-    """Ctrl-C cancels the jobs that run, from a thread that has a connection of its own.
-
-    PySpark's own handler does it on the connection that waits for their results, and fails with pages of complaint.
-    """
-
-    context: SparkContext
-    before: Any
-
-    def __call__(self, _signal: int, _frame: FrameType | None) -> NoReturn:
-        Thread(target=self._cancel, daemon=True).start()
-        raise KeyboardInterrupt
-
-    def _cancel(self) -> None:
-        with suppress(Exception):  # the session may have ended meanwhile
-            self.context.cancelAllJobs()
 
 
 def _event_folder(folder: str) -> str:

@@ -26,6 +26,7 @@ settings = load_settings().model_copy(update={"home": home})
 spark = start(settings, name="look around", events=None, log_file=home / "logs" / "spark.log")
 context = spark.sparkContext
 spark.range(3).write.format("delta").save(f"{home}/table")
+spark.sql(f"CREATE TABLE delta.`{home}/another` (id long) USING delta")
 context.setLocalProperty("mdc.trace_id", "4bf92f3577b34da6a3ce929d0e0e4736")
 for wrong in ("SELECT raise_error('on purpose')", "SELECT sum(rand()) FROM range(1)", "SELECT nothing FROM range(1)"):
     try:

@@ -94,9 +94,9 @@ def _csv_part(spark: SparkSession, paths: list[str], *, schema: StructType) -> D
 
 
 def _column_rows(table: DataFrame, *, schema: StructType, corrupt: Column) -> DataFrame:
-    """Rows that come with columns, as rows of text."""
+    """Rows that come with columns, as rows of text; one that does not parse has none in any column."""
     present = [name for name in table.columns if name != _CORRUPT]
-    texts = {name: F.col(f"`{name}`").cast("string") for name in present}
+    texts = {name: F.when(corrupt.isNull(), F.col(f"`{name}`").cast("string")) for name in present}
     others = [item for name in present if name not in schema.names for item in (F.lit(name), texts[name])]
     whole = F.to_json(F.struct(*[texts[name].alias(name) for name in present]))
     return table.select(

@@ -1,0 +1,19 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.integration.home import Home
+
+
+@pytest.fixture
+def home(tmp_path: Path, spark: SparkSession) -> Home:
+    """An empty home folder."""
+    return Home(tmp_path / "home", spark)
+
+
+@pytest.fixture(scope="module")
+def new_home(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Callable[[str], Home]:
+    """Makes home folders that several tests of a module look at."""
+    return lambda name: Home(tmp_path_factory.mktemp(name), spark)

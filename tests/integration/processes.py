@@ -1,0 +1,99 @@
+"""The real program in processes of its own: run to the end, or killed at a chosen moment."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.integration.home import DAY, Home
+
+PATIENCE_SECONDS: Final = 180
+PAUSE_SECONDS: Final = 0.002
+QUICK: Final = {
+    "spark.ui.enabled": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+def make_quick(home: Home) -> None:
+    """Lets Spark of a home's processes spend as little as it can on a handful of rows."""
+    path = home.settings.config / "spark" / "spark-defaults.conf"
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if line.partition(" ")[0] not in QUICK]
+    path.write_text("\n".join([*kept, *(f"{key} {value}" for key, value in QUICK.items())]) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def started(home: Home, *, stderr: Path, **variables: str) -> Iterator[subprocess.Popen[str]]:
+    """`spark-app etl` at work on a home; it does not outlive the block."""
+    command = [sys.executable, "-m", "app", "etl", "--date", DAY.isoformat(), "--config", str(home.settings.config)]
+    variables = {"SPARK_APP_HOME": str(home.folder), "SPARK_APP_RAW__PATH": "raw"} | variables
+    with stderr.open("w", encoding="utf-8") as errors:
+        process = subprocess.Popen(
+            command, env=os.environ | variables, stdout=subprocess.DEVNULL, stderr=errors, text=True
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def ended(home: Home, *, stderr: Path, **variables: str) -> tuple[int, str]:
+    """The exit code of `spark-app etl` and what it says on standard error."""
+    with started(home, stderr=stderr, **variables) as process:
+        code = process.wait(PATIENCE_SECONDS)
+    return code, stderr.read_text(encoding="utf-8")
+
+
+def kill_when(home: Home, appears: str, *, stderr: Path) -> None:
+    """Starts `spark-app etl` and kills it with SIGKILL as soon as a new file of a name is in the warehouse.
+
+    Fails if the program ends before. Comes back when the JVM is gone, which ends by itself.
+    """
+    warehouse = Path(home.settings.warehouse_path)
+    before = _files(warehouse, appears)
+    with started(home, stderr=stderr) as process:
+        until(
+            lambda: bool(_files(warehouse, appears) - before) or process.poll() is not None,
+            missing=f"a new file {appears}",
+        )
+        children = _children(process.pid)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL, f"ended before {appears}: {stderr.read_text(encoding='utf-8')}"
+    until(lambda: not any(_is_alive(child) for child in children), missing=f"the end of {children}")
+
+
+def until(condition: Callable[[], bool], *, missing: str) -> None:
+    """Looks again and again until a condition holds."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"still missing: {missing}"
+        time.sleep(PAUSE_SECONDS)
+
+
+def _files(warehouse: Path, pattern: str) -> set[str]:
+    return {str(path) for path in warehouse.glob(pattern)}
+
+
+def _children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    return [int(child) for child in text.split()]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return not re.search(r"\) [ZX] ", state)

@@ -1,0 +1,63 @@
+"""The figures of the real pipeline equal the ledger of the faults planted in a day, exactly."""
+
+from collections.abc import Callable
+
+import pytest
+
+from app.runner import RunResult
+from app.samples.ledger import Ledger
+from tests.integration.home import Home, assert_is_ledger
+
+ROWS = 20_000
+
+
+@pytest.fixture(scope="module")
+def day(new_home: Callable[[str], Home]) -> tuple[Home, dict[str, Ledger], list[RunResult]]:
+    """A day with every fault planted, once through both pipelines with the shipped thresholds."""
+    home = new_home("ledger")
+    ledgers = home.made(rows=ROWS)
+    return home, ledgers, home.run()
+
+
+def test_every_kind_of_fault_is_planted(day: tuple[Home, dict[str, Ledger], list[RunResult]]) -> None:
+    """The ledger of the tested day has no kind of fault that it counts as 0."""
+    _, ledgers, _ = day
+    counted = ledgers["transactions"]
+    numbers = [counted.malformed, counted.negative_amounts, counted.outliers, counted.unknown_status]
+    numbers += [counted.unknown_customer, counted.other_day, counted.other_currency, counted.exact_duplicates]
+    numbers += [counted.older_versions, counted.hot_key_rows, *counted.nulls.values(), *counted.wrong_type.values()]
+    assert min(numbers) > 0
+
+
+def test_transactions_equal_their_ledger(day: tuple[Home, dict[str, Ledger], list[RunResult]]) -> None:
+    """Rows, published, quarantined, duplicates, nulls, outliers and every reason are those of the ledger."""
+    _, ledgers, results = day
+    assert_is_ledger(results[1], ledgers["transactions"])
+
+
+def test_customers_equal_their_ledger(day: tuple[Home, dict[str, Ledger], list[RunResult]]) -> None:
+    """So are those of the customers' feed."""
+    _, ledgers, results = day
+    assert_is_ledger(results[0], ledgers["customers"])
+
+
+def test_bronze_keeps_every_row_and_one_reason_each(day: tuple[Home, dict[str, Ledger], list[RunResult]]) -> None:
+    """Nothing is dropped on the way to bronze; a quarantined row has the reason that was planted and no other."""
+    home, ledgers, _ = day
+    assert home.table("bronze").count() == ledgers["transactions"].rows
+    assert home.table("bronze_customers").count() == ledgers["customers"].rows
+    reasons = home.table("quarantine").groupBy("source", "problems").count().collect()
+    assert {len(row.problems) for row in reasons} == {1}
+    assert sum(row["count"] for row in reasons) == sum(ledger.quarantined for ledger in ledgers.values())
+    assert home.table("quarantine").where("raw IS NULL").count() == 0
+
+
+def test_published_rows_are_those_of_the_ledger(day: tuple[Home, dict[str, Ledger], list[RunResult]]) -> None:
+    """The table holds each valid key once, every customer is found, and the totals add up to it."""
+    home, ledgers, _ = day
+    published = home.table("transactions")
+    assert published.count() == published.select("transaction_id").distinct().count() == ledgers["transactions"].valid
+    assert published.where("customer_segment IS NULL OR customer_country IS NULL").count() == 0
+    sold = published.where("status IN ('completed', 'pending')").selectExpr("count(*)", "sum(amount)").collect()
+    summed = home.table("daily_sales").selectExpr("sum(transaction_count)", "sum(total_amount)").collect()
+    assert tuple(sold[0]) == tuple(summed[0])

@@ -1,7 +1,6 @@
 """Composition root: settings, telemetry, Spark and one pipeline at a time."""
 
 import datetime
-import fcntl
 import importlib
 import importlib.metadata
 import secrets
@@ -15,9 +14,8 @@ from typing import Any, Final
 import msgspec
 from pyspark.sql import SparkSession
 
-from app import jars, session, sources
+from app import folders, jars, session, sources
 from app.context import Context
-from app.errors import MachineError
 from app.explanations import explained
 from app.progress import Watcher
 from app.quality import Figure
@@ -158,13 +156,13 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
     started_at = datetime.datetime.now(datetime.UTC)
     run_id = f"{started_at:%Y%m%dT%H%M%SZ}-{pipeline}-{date}-{secrets.token_hex(3)}"
     folder = invocation.settings.runs_path / run_id
-    _made(folder)
+    folders.made(folder)
     facts = RunFacts(run_id, invocation.id, pipeline, date, folder, APPLICATION)
     run = invocation.telemetry.run(facts)
     context = Context(invocation.spark, invocation.settings, date, run, invocation.watcher, invocation.is_replay)
     began, error = time.monotonic(), None
     try:
-        with _alone(invocation, pipeline, date), run, explained():
+        with folders.alone(invocation.settings, f"{pipeline}-{date}", note=invocation.watcher.note), run, explained():
             module: Any = importlib.import_module(f"app.{pipeline}")
             module.run(context, load_pipeline_config(pipeline, module.Config, invocation.settings.config))
     except BaseException as raised:
@@ -221,31 +219,3 @@ def _record(result: RunResult, watcher: Watcher) -> None:
         part.rename(result.folder / "run.json")
     except OSError as error:
         watcher.note(f"the record of {result.run_id} cannot be written: {error.strerror}")
-
-
-@contextmanager
-def _alone(invocation: Invocation, pipeline: str, date: datetime.date) -> Iterator[None]:
-    """Keeps a second run of the same date waiting; a killed one lets go by itself.
-
-    Only where the warehouse is a local folder. Elsewhere Delta's own conflict check is what keeps two runs right.
-    """
-    warehouse = invocation.settings.warehouse_path
-    if ":/" in warehouse:
-        yield
-        return
-    locks = Path(warehouse) / "_locks"
-    _made(locks)
-    with (locks / f"{pipeline}-{date}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            invocation.watcher.note(f"another run of {pipeline} for {date} is at work: waiting for it to end")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _made(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MachineError(f"cannot make folder {folder}: {error.strerror}") from error

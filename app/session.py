@@ -20,6 +20,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import Observation, SparkSession, functions
 
 from app.errors import MachineError
+from app.folders import made
 from app.java.class_data import class_data_archive
 from app.java.jvm import is_local, launched, release
 from app.java.runtime import require_java
@@ -62,7 +63,7 @@ def start(
     Raises:
         MachineError: No Java, a folder that cannot be written, or a JVM that does not come up.
     """
-    _made(log_file.parent)
+    made(log_file.parent)
     _turn_python_logs_to(log_file)
     own = settings.config / "spark" / "spark-defaults.conf"
     properties = {"spark.master": "local[*]"} | read_spark_properties(own if own.is_file() else None)
@@ -156,15 +157,7 @@ def _event_folder(folder: str) -> str:
     parts = urlsplit(folder)
     if parts.scheme not in ("", "file"):
         return folder
-    return _made(Path(unquote(parts.path) if parts.scheme else folder).absolute()).as_uri()
-
-
-def _made(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MachineError(f"cannot make folder {folder}: {error.strerror}") from error
-    return folder
+    return made(Path(unquote(parts.path) if parts.scheme else folder).absolute()).as_uri()
 
 
 def rehearse(folder: Path) -> None:

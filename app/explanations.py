@@ -1,5 +1,6 @@
 """What Spark and the machine say, turned into one line that names the thing."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,8 +28,10 @@ def _explanation(error: Exception) -> SparkAppError | None:
         return MachineError("the disk is full: free some space and run again; nothing was half published")
     if "Permission denied" in text:
         return MachineError(f"no permission: {_line(text, 'Permission denied')}")
-    if isinstance(error, PySparkException) and (error.getCondition() or "").startswith("FAILED_READ_FILE"):
-        return InputError(f"cannot read a raw file: {_line(text, 'FAILED_READ_FILE')}")
+    unread = re.search(r"\[FAILED_READ_FILE\S*\] Encountered error while reading file (\S+?)\.?\s", text)
+    if unread:
+        causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
+        return InputError(f"cannot read {unread[1]}" + (f": {causes[-1]}" if causes else ""))
     return None
 
 

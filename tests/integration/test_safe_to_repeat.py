@@ -7,9 +7,11 @@ from typing import Final
 
 import pytest
 
-from tests.integration.home import Home, customer, sale
+from app.errors import QualityGateError
+from tests.integration.home import DAY, Home, customer, sale
 from tests.integration.processes import PATIENCE_SECONDS, kill_when, make_quick, started
 
+PUBLISHED: Final = ("transactions", "daily_sales")
 ROWS: Final = 400
 FIRST: Final = "_delta_log/00000000000000000001.json"
 SECOND: Final = "_delta_log/00000000000000000002.json"
@@ -99,4 +101,18 @@ def test_killed_in_its_second_run_and_run_again(days: Days, tmp_path: Path, mome
     kill_when(home, moment, stderr=tmp_path / "stderr")
     home.run()
     assert home.content() == days.corrected_content
+    assert home.savepoints() == []
+
+
+def test_killed_before_it_put_a_bad_day_back(days: Days, tmp_path: Path) -> None:
+    """The rerun of a killed run that is stopped at the gate goes back to the last good content, not to the bad one."""
+    home = days.once.copied(tmp_path / "home")
+    home.deliver("transactions", [sale(950_001, amount="99999.00")], name="outlier.json")
+    home.configure("etl.daily_sales", limits={"outliers": 0.0})
+    good = home.content(*PUBLISHED)
+    kill_when(home, f"transactions/{SECOND}", stderr=tmp_path / "stderr")
+    assert home.content("transactions") != [row for row in good if row[0] == "transactions"]
+    with pytest.raises(QualityGateError, match="outliers"):
+        home.run(DAY)
+    assert home.content(*PUBLISHED) == good
     assert home.savepoints() == []

@@ -1,6 +1,6 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev format lint type-check test test-faults check dev-check bench run-etl requirements clean
+.PHONY: help install install-dev format lint type-check test test-faults test-readme check dev-check bench run-etl requirements clean
 
 VENV := .venv/bin
 PYTHON := $(VENV)/python
@@ -27,10 +27,13 @@ type-check: install ## Mypy, strict, on the program and its tests
 	$(VENV)/mypy
 
 test: install ## All tests that need Python and Java, no more
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder
 
 test-faults: install ## Full disks and the like; needs root, to mount small disks
 	$(PYTHON) -m pytest tests/faults
+
+test-readme: install ## The commands of the README, run
+	$(PYTHON) -m pytest tests/documentation
 
 check: lint type-check ## The fast checks: lint, type-check and the contract tests
 	$(PYTHON) -m pytest tests/contract

@@ -84,12 +84,11 @@ def write(
     Raises:
         QualityGateError: A promise about single rows or columns is broken by more than its limit.
     """
-    counts = [*quality.invalid_counts(promises), *quality.unexpected_columns(), *observe] if config.checks else []
-    written = context.overwrite(rows, table, where=day(context), observe=counts)
-    if not config.checks:
-        quarantined = context.table(table).where(day(context)).where(quality.is_invalid()).count()
-        return Seen(written.commit.rows, quarantined, {})
+    checks = [*quality.reason_counts(promises), *quality.unexpected_columns(), *observe] if config.checks else []
+    written = context.overwrite(rows, table, where=day(context), observe=[*quality.row_counts(), *checks])
     seen = written.observed
+    if not config.checks:
+        return Seen(seen["rows"], seen["quarantined"], {})
     context.report_nulls(table, nulls(written, schema))
     context.report_rows(read=seen["rows"], quarantined=seen["quarantined"])
     context.judge(_figures(context, written, schema, promises, limits), table=table)

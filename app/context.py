@@ -83,6 +83,7 @@ class Context:
             rows = sources.read_day(self.spark, folder, schema=schema, kind=self.settings.raw.format(source))
             files, size = sources.bytes_of(self.spark, folder)
             step.count(files=files, bytes_read=size)
+            self.run.record(bytes_read=size)
             return rows
 
     def table(self, name: str) -> DataFrame:

@@ -152,11 +152,15 @@ def limits_of(names: Sequence[str], configured: Mapping[str, float], *, default:
     return {name: configured.get(name, default) for name in names}
 
 
-def invalid_counts(promises: Sequence[Promise]) -> list[Column]:
-    """Aggregates for `observe`: rows, rows with problems, and rows per broken promise."""
+def row_counts() -> list[Column]:
+    """Aggregates for `observe`: rows, and rows with problems; a run cannot be reconciled without them."""
+    return [F.count(F.lit(1)).alias("rows"), F.count_if(is_invalid()).alias("quarantined")]
+
+
+def reason_counts(promises: Sequence[Promise]) -> list[Column]:
+    """Aggregates for `observe`: rows per broken promise."""
     reasons = [MALFORMED, *(promise.name for promise in promises)]
-    counts = [F.count_if(F.array_contains("problems", reason)).alias(reason) for reason in reasons]
-    return [F.count(F.lit(1)).alias("rows"), F.count_if(is_invalid()).alias("quarantined"), *counts]
+    return [F.count_if(F.array_contains("problems", reason)).alias(reason) for reason in reasons]
 
 
 def unexpected_columns() -> list[Column]:

@@ -96,7 +96,7 @@ def open_table(
     """A table, now or as it was at a version or an instant; `quarantine` is the rows of bronze with problems.
 
     Raises:
-        UsageError: There is no such table, or not yet, or the view is asked for an old version.
+        UsageError: There is no such table, not yet, or not then; or the view is asked for an old version.
     """
     if name == QUARANTINE:
         if version is not None or as_of is not None:
@@ -105,12 +105,21 @@ def open_table(
     path = path_of(settings, name)
     if not exists(spark, path):
         raise UsageError(f"table {name} does not exist yet: run `spark-app etl --date YYYY-MM-DD` first")
-    reader = spark.read.format("delta")
-    if version is not None:
-        reader = reader.option("versionAsOf", version)
     if as_of is not None:
-        reader = reader.option("timestampAsOf", as_of.astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S.%f"))
-    return reader.load(path)
+        version = _version_at(spark, path, as_of)
+    reader = spark.read.format("delta")
+    return (reader if version is None else reader.option("versionAsOf", version)).load(path)
+
+
+def _version_at(spark: SparkSession, path: str, instant: datetime.datetime) -> int:
+    """The version that was the newest at an instant, which may be later than the last commit."""
+    oldest = None
+    for commit in commits.newest_first(spark, path):
+        if commit.at <= instant:
+            return commit.version
+        oldest = commit
+    since = f"; its first version is of {oldest.at:%Y-%m-%dT%H:%M:%SZ}" if oldest else ""
+    raise UsageError(f"{path} has no version that old{since}")
 
 
 def quarantine(spark: SparkSession, settings: Settings) -> DataFrame:

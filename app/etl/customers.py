@@ -59,6 +59,7 @@ def customer_versions(rows: DataFrame) -> DataFrame:
 def changed_versions(old: DataFrame, new: DataFrame) -> DataFrame:
     """The versions that the table does not hold yet, or holds otherwise.
 
+    Columns in: those of `CUSTOMERS`; new: those of `RAW_CUSTOMERS`.
     Columns out: those of `CUSTOMERS`.
     """
     touched = new.select("customer_id").distinct()

@@ -14,8 +14,8 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TARGETS: Final = {
-    "help", "install", "install-dev", "format", "lint", "type-check", "test", "test-faults", "check", "dev-check",
-    "bench", "run-etl", "requirements", "clean",
+    "help", "install", "install-dev", "format", "lint", "type-check", "test", "test-faults", "test-readme", "check",
+    "dev-check", "bench", "run-etl", "requirements", "clean",
 }  # fmt: skip
 TIES: Final = {
     "a package registry's host": r"pypi\.org|pythonhosted\.org|repo1?\.maven\.|registry\.npmjs|maven\.org/maven2",

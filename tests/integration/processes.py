@@ -1,12 +1,13 @@
-"""The real program in processes of its own: run to the end, or killed at a chosen moment."""
+"""The real program in processes of its own: run to the end, killed, or held still at chosen moments."""
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -62,17 +63,43 @@ def kill_when(home: Home, appears: str, *, stderr: Path) -> None:
 
     Fails if the program ends before. Comes back when the JVM is gone, which ends by itself.
     """
-    warehouse = Path(home.settings.warehouse_path)
-    before = _files(warehouse, appears)
+    before = _files(home, appears)
     with started(home, stderr=stderr) as process:
-        until(
-            lambda: bool(_files(warehouse, appears) - before) or process.poll() is not None,
-            missing=f"a new file {appears}",
-        )
+        _wait_for(home, appears, process, before)
         children = _children(process.pid)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL, f"ended before {appears}: {stderr.read_text(encoding='utf-8')}"
     until(lambda: not any(_is_alive(child) for child in children), missing=f"the end of {children}")
+
+
+def left_behind(home: Home, moments: Sequence[str], folder: Path) -> dict[str, Path]:
+    """What a `spark-app etl` leaves on disk if it is killed at each of some moments: a copy of the home for each.
+
+    The program runs once. When a new file of the next name is in the warehouse, all its processes are held still
+    (SIGSTOP), the home folder is copied, and they go on: a killed process leaves just the files that are there.
+    """
+    before = {moment: _files(home, moment) for moment in moments}
+    copies = {}
+    with started(home, stderr=folder / "stderr") as process:
+        for number, moment in enumerate(moments):
+            _wait_for(home, moment, process, before[moment])
+            processes = [process.pid, *_children(process.pid)]
+            for one in processes:
+                os.kill(one, signal.SIGSTOP)
+            copies[moment] = Path(shutil.copytree(home.folder, folder / str(number)))
+            for one in processes:
+                os.kill(one, signal.SIGCONT)
+        code = process.wait(PATIENCE_SECONDS)
+    assert code == 0, (folder / "stderr").read_text(encoding="utf-8")
+    return copies
+
+
+def _wait_for(home: Home, appears: str, process: subprocess.Popen[str], before: set[str]) -> None:
+    until(
+        lambda: bool(_files(home, appears) - before) or process.poll() is not None,
+        missing=f"a new file {appears}",
+    )
+    assert process.poll() is None, f"ended before {appears}"
 
 
 def until(condition: Callable[[], bool], *, missing: str) -> None:
@@ -83,8 +110,8 @@ def until(condition: Callable[[], bool], *, missing: str) -> None:
         time.sleep(PAUSE_SECONDS)
 
 
-def _files(warehouse: Path, pattern: str) -> set[str]:
-    return {str(path) for path in warehouse.glob(pattern)}
+def _files(home: Home, pattern: str) -> set[str]:
+    return {str(path) for path in Path(home.settings.warehouse_path).glob(pattern)}
 
 
 def _children(pid: int) -> list[int]:

@@ -9,7 +9,7 @@ import pytest
 
 from app.errors import QualityGateError
 from tests.integration.home import DAY, Home, customer, sale
-from tests.integration.processes import PATIENCE_SECONDS, kill_when, make_quick, started
+from tests.integration.processes import PATIENCE_SECONDS, kill_when, left_behind, make_quick, started
 
 PUBLISHED: Final = ("transactions", "daily_sales")
 ROWS: Final = 400
@@ -18,17 +18,14 @@ SECOND: Final = "_delta_log/00000000000000000002.json"
 # In the order in which they appear. At `transactions/` + commit the totals are not written yet.
 IN_FIRST_RUN: Final = (
     "bronze_customers/**/part-*.parquet",
-    f"customers/{FIRST}",
     f"bronze/{FIRST}",
     "_savepoints/*.json",
     f"transactions/{FIRST}",
 )
 IN_SECOND_RUN: Final = (
     f"customers/{SECOND}",
-    "bronze/**/part-*.parquet",
     "transactions/**/part-*.parquet",
     f"transactions/{SECOND}",
-    "daily_sales/**/part-*.parquet",
     f"daily_sales/{SECOND}",
 )
 
@@ -84,21 +81,34 @@ def test_two_runs_of_a_day_at_once_both_end_well(days: Days, tmp_path: Path) -> 
     assert home.savepoints() == []
 
 
+@pytest.fixture(scope="module")
+def killed_in_first_run(days: Days, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """What is left where the day was not published yet."""
+    folder = tmp_path_factory.mktemp("first")
+    return left_behind(days.fresh.copied(folder / "home"), IN_FIRST_RUN, folder)
+
+
+@pytest.fixture(scope="module")
+def killed_in_second_run(days: Days, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """What is left where another content of the day was published."""
+    folder = tmp_path_factory.mktemp("second")
+    return left_behind(days.once.copied(folder / "home"), IN_SECOND_RUN, folder)
+
+
 @pytest.mark.parametrize("moment", IN_FIRST_RUN)
-def test_killed_in_its_first_run_and_run_again(days: Days, tmp_path: Path, moment: str) -> None:
-    """A process killed with SIGKILL leaves a day that a rerun makes whole, whenever it was."""
-    home = days.fresh.copied(tmp_path / "home")
-    kill_when(home, moment, stderr=tmp_path / "stderr")
+def test_killed_in_its_first_run_and_run_again(days: Days, killed_in_first_run: dict[str, Path], moment: str) -> None:
+    """A killed process leaves a day that a rerun makes whole, whenever it was."""
+    home = Home(killed_in_first_run[moment], days.fresh.spark)
+    assert home.content() != days.content
     home.run()
     assert home.content() == days.content
     assert home.savepoints() == []
 
 
 @pytest.mark.parametrize("moment", IN_SECOND_RUN)
-def test_killed_in_its_second_run_and_run_again(days: Days, tmp_path: Path, moment: str) -> None:
+def test_killed_in_its_second_run_and_run_again(days: Days, killed_in_second_run: dict[str, Path], moment: str) -> None:
     """So does one that was replacing a day that is published already."""
-    home = days.once.copied(tmp_path / "home")
-    kill_when(home, moment, stderr=tmp_path / "stderr")
+    home = Home(killed_in_second_run[moment], days.fresh.spark)
     home.run()
     assert home.content() == days.corrected_content
     assert home.savepoints() == []

@@ -1,0 +1,81 @@
+"""What a docstring says of columns is what the function does, and every column of a table says what it means."""
+
+import datetime
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from app import schemas, tables
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PACKAGES: Final = ("etl", "streaming", "ml")
+DAY: Final = datetime.date(2024, 1, 1)
+SCHEMAS: Final = {name: value for name, value in vars(schemas).items() if isinstance(value, StructType)}
+
+
+def transforms() -> Iterator[Callable[..., DataFrame]]:
+    """The public functions of the pipelines that make rows of rows."""
+    for path in sorted(path for package in PACKAGES for path in (ROOT / "app" / package).glob("[!_]*.py")):
+        module = importlib.import_module(f"app.{path.parent.name}.{path.stem}")
+        for name, function in vars(module).items():
+            is_own = inspect.isfunction(function) and function.__module__ == module.__name__
+            if is_own and not name.startswith("_") and inspect.signature(function).return_annotation is DataFrame:
+                yield function
+
+
+TRANSFORMS: Final = list(transforms())
+
+
+def documented(function: Callable[..., Any], heading: str) -> list[str]:
+    """What a docstring says after a heading, one text per parameter; the remark after a comma or in brackets is cut."""
+    found = re.search(rf"^Columns {heading}: (.+?)\.$", inspect.getdoc(function) or "", re.MULTILINE | re.DOTALL)
+    assert found, f"{function.__module__}.{function.__name__} does not say `Columns {heading}:`"
+    return [re.sub(r"\s*\(.*?\)", "", part).strip() for part in found[1].split(";")]
+
+
+def frames(function: Callable[..., Any], spark: SparkSession) -> dict[str, DataFrame]:
+    """An empty frame for each parameter, with the columns that are documented for it."""
+    names = [name for name, value in inspect.signature(function).parameters.items() if value.annotation is DataFrame]
+    given: dict[str, DataFrame] = {}
+    for part in documented(function, "in"):
+        found = re.match(r"(?:(\w+): )?those of `(\w+)`", part)
+        if found:
+            given[found[1] or names[0]] = spark.createDataFrame([], SCHEMAS[found[2]])
+    assert list(given) == names
+    return given
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda function: f"{function.__module__}.{function.__name__}")
+def test_documented_columns_are_the_real_ones(transform: Callable[..., DataFrame], spark: SparkSession) -> None:
+    """`Columns out` names just the columns that come out, in their order, and with the types of a schema."""
+    given = frames(transform, spark)
+    dates = {"date": DAY} if "date" in inspect.signature(transform).parameters else {}
+    made = transform(**given, **dates)
+    said = documented(transform, "out")[0]
+    whole = re.fullmatch(r"those of `(\w+)`", said)
+    if whole:
+        assert [(field.name, field.dataType) for field in made.schema] == [
+            (field.name, field.dataType) for field in SCHEMAS[whole[1]]
+        ]
+    else:
+        first = next(iter(given.values()))
+        names = said.removeprefix("those of the rows, ").split(", ")
+        assert made.columns == (first.columns if said.startswith("those of the rows") else []) + names
+
+
+def test_there_are_transforms_to_look_at() -> None:
+    """The search above finds the heart of the main job."""
+    assert {"customer_versions", "transactions", "daily_sales"} <= {function.__name__ for function in TRANSFORMS}
+
+
+@pytest.mark.parametrize("table", tables.TABLES)
+def test_every_column_of_a_table_says_what_it_means(table: str) -> None:
+    """In its comment, which goes into the table itself."""
+    assert [field.name for field in tables.TABLES[table].schema if not field.metadata.get("comment")] == []

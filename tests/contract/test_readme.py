@@ -1,0 +1,55 @@
+"""What the README tells a reader to type exists; `make test-readme` runs it."""
+
+import re
+import shlex
+from typing import Any, Final
+
+import pytest
+import typer
+
+from app.__main__ import program, spelled_out
+from tests.readme import README, ROOT, commands
+
+COMMAND: Final[Any] = typer.main.get_command(program)
+TARGETS: Final = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+PROGRAM: Final = re.compile(r"(?:^|\s)(?:spark-app|app/__main__\.py) (.+)$")
+
+
+@pytest.mark.parametrize("command", commands())
+def test_a_command_exists(command: str) -> None:
+    """Its make target, its script, or its verb and options do."""
+    words = shlex.split(command)
+    if words[0] == "make":
+        assert words[1] in TARGETS
+        return
+    if words[0].startswith("./"):
+        assert (ROOT / words[0]).stat().st_mode & 0o100
+        return
+    ours = PROGRAM.search(command)
+    assert ours or words[0] in ("source", "uv"), command
+    if ours:
+        _, verb, rest = COMMAND.resolve_command(COMMAND.make_context("spark-app", ["tables"]), parts(ours[1]))
+        verb.make_context("spark-app", rest)
+
+
+def parts(arguments: str) -> list[str]:
+    """Arguments as the program takes them, with an instant for what a shell would work out."""
+    return spelled_out(shlex.split(re.sub(r"\$\(.+?\)", "2024-01-31T08:00:00", arguments)))
+
+
+def test_the_first_commands_are_the_two_of_a_newcomer() -> None:
+    """They set up everything by themselves, so nothing may stand before them."""
+    assert commands()[:2] == ["make run-etl DATE=2024-01-01", "make test"]
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", README))))
+def test_a_link_leads_somewhere(link: str) -> None:
+    """Every file that the README links to is there."""
+    assert link.startswith("https://") or (ROOT / link).exists()
+
+
+@pytest.mark.parametrize("anchor", sorted(set(re.findall(r"\]\(#([^)]+)\)", README))))
+def test_a_jump_lands(anchor: str) -> None:
+    """Every heading that the README jumps to is there."""
+    headings = re.findall(r"^#+ (.+)$", README, re.MULTILINE)
+    assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}

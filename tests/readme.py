@@ -1,0 +1,16 @@
+"""The commands that the README tells a reader to type."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
+STARTS: Final = r"(?:make|spark-app|spark-submit|uv|source|\./scripts/\S+|OTEL_\w+=\S+ spark-app)(?: |$)"
+
+
+def commands() -> list[str]:
+    """All of them, in blocks and within sentences, in the order in which a reader meets them; each once."""
+    inline = re.findall(r"```.*?\n(.*?)```|`([^`\n]+)`", README, re.DOTALL)
+    lines = [line.strip() for block, code in inline for line in (block or code).splitlines()]
+    return list(dict.fromkeys(line for line in lines if re.match(STARTS, line) and line != "spark-app etl"))

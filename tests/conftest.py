@@ -17,6 +17,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.eventLog.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.driver.memory": "1g",
         # Most tests see a handful of rows once: to compile for them would cost more than all else.

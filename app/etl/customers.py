@@ -65,14 +65,8 @@ def changed_versions(old: DataFrame, new: DataFrame) -> DataFrame:
     touched = new.select("customer_id").distinct()
     known = old.join(touched, "customer_id", "left_semi")
     versions = customer_versions(known.select(*RAW_CUSTOMERS.names).unionByName(new.select(*RAW_CUSTOMERS.names)))
-    return versions.join(known, _same_row(versions, known), "left_anti").select(*CUSTOMERS.names)
-
-
-def _same_row(left: DataFrame, right: DataFrame) -> Column:
-    same = F.lit(True)
-    for name in CUSTOMERS.names:
-        same = same & left[name].eqNullSafe(right[name])
-    return same
+    is_same = [F.col(f"version.{name}").eqNullSafe(F.col(f"known.{name}")) for name in CUSTOMERS.names]
+    return versions.alias("version").join(known.alias("known"), is_same, "left_anti").select(*CUSTOMERS.names)
 
 
 def run(context: Context, config: Config) -> None:

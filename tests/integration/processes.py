@@ -20,6 +20,7 @@ QUICK: Final = {
     "spark.ui.enabled": "false",
     "spark.eventLog.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

@@ -1,6 +1,7 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev format lint type-check test test-faults test-readme check dev-check bench run-etl requirements clean
+.PHONY: help install install-dev format lint type-check test test-faults test-readme test-stack e2e check dev-check bench run-etl requirements docker-up docker-full-up docker-down \
+        docker-clean status logs clean
 
 VENV := .venv/bin
 PYTHON := $(VENV)/python
@@ -35,6 +36,13 @@ test-faults: install ## Full disks and the like; needs root, to mount small disk
 test-readme: install ## The commands of the README, run
 	$(PYTHON) -m pytest tests/documentation
 
+test-stack: install ## What Compose, the collector and promtool say of the stack's files; needs them on PATH
+	$(PYTHON) -m pytest tests/stack
+
+e2e: install ## The full stack, brought up, used and harmed; needs Docker
+	docker compose -f docker-compose.full.yml build
+	$(PYTHON) -m pytest tests/e2e
+
 check: lint type-check ## The fast checks: lint, type-check and the contract tests
 	$(PYTHON) -m pytest tests/contract
 
@@ -48,9 +56,29 @@ run-etl: ## The daily run: make run-etl DATE=2024-01-01
 	@scripts/setup-dev.sh
 	@$(VENV)/spark-app etl --date "$(DATE)"
 
+docker-up: ## Spark in containers: master, workers, history server
+	docker compose up --build --detach --wait
+
+docker-full-up: ## The whole stack; the same as scripts/start-full-stack.sh
+	scripts/start-full-stack.sh
+
+docker-down: ## End the stack; its data stays
+	docker compose -f docker-compose.full.yml down
+
+docker-clean: ## End the stack and delete its data
+	docker compose -f docker-compose.full.yml down --volumes
+
+status: ## The containers of the stack and their health
+	docker compose -f docker-compose.full.yml ps --all
+
+logs: ## What the containers of the stack say, as they say it
+	docker compose -f docker-compose.full.yml logs --follow --tail 50
+
 requirements: install ## Write requirements.txt anew from the pins in pyproject.toml
 	@$(VENV)/uv lock --quiet --upgrade
 	@$(VENV)/uv export --quiet --frozen --no-emit-project --no-annotate --no-header --output-file requirements.txt
+	@$(VENV)/uv export --quiet --frozen --no-emit-project --no-annotate --no-header --no-dev --group image \
+		--output-file requirements-image.txt
 
 clean: ## Remove the environment and all caches; data and runs stay
 	rm -rf .venv .setup.log .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build *.egg-info

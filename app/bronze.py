@@ -14,6 +14,7 @@ from app import quality
 from app.commits import Written
 from app.context import Context
 from app.quality import Figure, Promise
+from app.settings import Schedule
 
 PARSED = ("text", "is_malformed", "raw", "extra", "source_file")
 
@@ -26,6 +27,7 @@ class Limits(BaseModel):
     default_limit: float
     limits: dict[str, float]
     checks: bool
+    schedule: Schedule | None
 
 
 @dataclass(frozen=True)

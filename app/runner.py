@@ -164,7 +164,9 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
     try:
         with folders.alone(invocation.settings, f"{pipeline}-{date}", note=invocation.watcher.note), run, explained():
             module: Any = importlib.import_module(f"app.{pipeline}")
-            module.run(context, load_pipeline_config(pipeline, module.Config, invocation.settings.config))
+            config: Any = load_pipeline_config(pipeline, module.Config, invocation.settings.config)
+            module.run(context, config)
+            run.record_schedule(config.schedule)
     except BaseException as raised:
         error = raised
         raise

@@ -24,7 +24,7 @@ from app.folders import made
 from app.java.class_data import class_data_archive
 from app.java.jvm import is_local, launched, release
 from app.java.runtime import require_java
-from app.settings import Settings, config_folder, load_settings, process_environment, read_spark_properties
+from app.settings import Settings, config_folder, load_settings, process_environment
 
 OPTIONS: Final = "spark.driver.extraJavaOptions"
 EVENTS: Final = "spark.eventLog.dir"
@@ -65,8 +65,7 @@ def start(
     """
     made(log_file.parent)
     _turn_python_logs_to(log_file)
-    own = settings.config / "spark" / "spark-defaults.conf"
-    properties = {"spark.master": "local[*]"} | read_spark_properties(own if own.is_file() else None)
+    properties = {"spark.master": "local[*]"} | settings.spark_properties
     gateway = _joined(log_file) if _has_jvm() else None
     if gateway is not None:
         properties |= dict(SparkConf(_jvm=gateway.jvm).getAll())

@@ -51,11 +51,12 @@ def _is_whole(file: Path) -> bool:
 
 
 def _class_path(java: Path) -> Iterator[str]:
-    yield f"{java} {java_version(java)} {java.stat().st_mtime_ns}"
+    """What the archive depends on; times in whole seconds, since the layer of an image keeps no more."""
+    yield f"{java} {java_version(java)} {int(java.stat().st_mtime)}"
     with os.scandir(spark_home() / "jars") as entries:  # in this order Java finds them, too
         for entry in entries:
             if entry.name.endswith(".jar"):
-                yield f"{entry.name} {entry.stat().st_size} {entry.stat().st_mtime_ns}"
+                yield f"{entry.name} {entry.stat().st_size} {int(entry.stat().st_mtime)}"
 
 
 def _digest(words: Iterable[str]) -> str:

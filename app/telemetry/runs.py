@@ -11,6 +11,7 @@ from typing import Final, Self
 from opentelemetry import context, trace
 
 from app.errors import InputError, QualityGateError
+from app.settings import Schedule
 from app.telemetry import names
 from app.telemetry.instruments import Measurements
 from app.telemetry.names import Attribute, Metric, Outcome, StepKind
@@ -108,6 +109,7 @@ class Run(Spanned):
         self.facts: Final = facts
         self._outcome: Outcome | None = None
         self._measurements = Measurements(engine.resource)
+        self._ages: dict[str, float] = {}
 
     def __enter__(self) -> Self:
         guard = self.engine.problems.guard
@@ -161,7 +163,19 @@ class Run(Spanned):
 
     def record_freshness(self, table: str, *, seconds: float) -> None:
         """States how old the newest row of a table was when it was published."""
+        self._ages[table] = seconds
         self.measure(names.FRESHNESS, seconds, {names.TABLE: table})
+
+    def record_schedule(self, schedule: Schedule | None) -> None:
+        """States, at a good end, by when the next run is expected, and when what was published will be too old."""
+        due = time.time() + schedule.every + schedule.grace if schedule else 0
+        self.measure(names.SCHEDULE_DUE, due)
+        self.measure(names.SCHEDULE_MISSED, due + schedule.every if schedule else 0)
+        if schedule is None:
+            return
+        end = datetime.datetime.combine(self.facts.date, datetime.time(), datetime.UTC) + datetime.timedelta(days=1)
+        for table, age in self._ages.items():
+            self.measure(names.DATA_STALE, end.timestamp() - age + schedule.max_age, {names.TABLE: table})
 
     def measure(self, metric: Metric, value: float, labels: Mapping[Attribute, str] | None = None) -> None:
         """Records one value of a metric of the catalogue; the pipeline is added to the labels."""
@@ -192,9 +206,10 @@ class Run(Spanned):
         self.start_span(names.RUN_SPAN.of(self.facts.pipeline), self.engine.parent, attributes)
 
     def _announce(self) -> None:
-        """Starts every outcome at 0: the first value that a series is seen with never counts as an increase."""
+        """Starts what alerts count at 0: the first value that a series is seen with never counts as an increase."""
         for outcome in names.OUTCOMES:
             self.measure(names.RUNS, 0, {names.OUTCOME: outcome})
+        self.measure(names.UNACCOUNTED, 0)
         self.export_metrics()
 
     def _conclude(self, outcome: Outcome) -> None:
@@ -202,6 +217,8 @@ class Run(Spanned):
         self.measure(names.RUN_DURATION, self.seconds, {names.OUTCOME: outcome})
         if outcome == "succeeded":
             self.measure(names.LAST_SUCCESS, time.time())
+        else:
+            self.measure(names.LAST_FAILURE, time.time(), {names.OUTCOME: outcome})
         self.export_metrics()
 
     def _end(self, outcome: Outcome, error: BaseException | None) -> None:

@@ -1,4 +1,6 @@
+import datetime
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -7,6 +9,7 @@ import pytest
 from opentelemetry.trace import StatusCode
 
 from app.errors import ConfigError, InputError, QualityGateError
+from app.settings import Schedule
 from app.telemetry.names import OUTCOMES, Outcome
 from app.telemetry.runs import outcome_of
 from tests.unit.telemetry.memory import InMemory, file_metrics, file_spans, plain
@@ -138,14 +141,51 @@ def test_the_resource_says_who_reports(told: InMemory) -> None:
         assert ours == RESOURCE
 
 
-def test_every_outcome_starts_at_0_in_an_export_of_its_own(telemetry: InMemory) -> None:
+def test_what_alerts_count_starts_at_0_in_an_export_of_its_own(telemetry: InMemory) -> None:
     """The first value of a series never counts as an increase, so the first one sent is 0."""
     with telemetry.run():
         pass
     telemetry.telemetry.close()
     first = telemetry.metrics_kept.kept[0].resource_metrics[0].scope_metrics[0].metrics
-    assert [metric.name for metric in first] == ["pipeline.runs"]
-    assert [getattr(point, "value", None) for point in first[0].data.data_points] == [0] * len(OUTCOMES)
+    values = {metric.name: [getattr(point, "value", None) for point in metric.data.data_points] for metric in first}
+    assert values == {"pipeline.runs": [0] * len(OUTCOMES), "pipeline.rows.unaccounted": [0]}
+
+
+def test_a_run_that_does_not_succeed_tells_when(telemetry: InMemory) -> None:
+    """The alert stands until a success is newer than the last failure, so both are times."""
+    began = time.time()
+    with pytest.raises(InputError), telemetry.run():
+        raise InputError("no raw data")
+    ((labels, value),) = telemetry.values("pipeline.run.last_failure.timestamp").items()
+    assert labels == ("etl.daily_sales", "missing_input")
+    assert began <= value <= time.time()
+    assert telemetry.values("pipeline.run.last_success.timestamp") == {}
+
+
+def test_a_schedule_tells_by_when_what_is_expected(telemetry: InMemory) -> None:
+    """The next run is due after the interval and the grace; data is stale when its newest row is too old."""
+    with telemetry.run() as run:
+        run.record_freshness("transactions", seconds=600)
+        began = time.time()
+        run.record_schedule(Schedule(every=3600, grace=60, max_age=7200))
+    (due,) = telemetry.values("pipeline.schedule.due.timestamp").values()
+    (missed,) = telemetry.values("pipeline.schedule.missed.timestamp").values()
+    assert 3660 <= due - began < 3661
+    assert missed - due == pytest.approx(3600)
+    end_of_day = datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC).timestamp()
+    assert telemetry.values("pipeline.data.stale.timestamp") == {
+        ("etl.daily_sales", "transactions"): end_of_day - 600 + 7200
+    }
+
+
+def test_no_schedule_takes_the_last_one_back(telemetry: InMemory) -> None:
+    """A gauge is remembered for days: 0 says that nothing is expected any more."""
+    with telemetry.run() as run:
+        run.record_freshness("transactions", seconds=600)
+        run.record_schedule(None)
+    assert telemetry.values("pipeline.schedule.due.timestamp") == {("etl.daily_sales",): 0}
+    assert telemetry.values("pipeline.schedule.missed.timestamp") == {("etl.daily_sales",): 0}
+    assert telemetry.values("pipeline.data.stale.timestamp") == {}
 
 
 def test_what_is_not_known_is_absent(telemetry: InMemory) -> None:

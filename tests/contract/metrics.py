@@ -65,7 +65,15 @@ _PROMETHEUS: Final = {
     "process_cpu_seconds_total",
 }
 
-THIRD_PARTY: Final[frozenset[str]] = frozenset(_ANY | _SPANS | _COLLECTOR | _SPARK | _KAFKA | _PROMETHEUS)
+_JAEGER: Final = {
+    "otelcol_receiver_accepted_spans_total",
+    "otelcol_receiver_refused_spans_total",
+    "otelcol_exporter_sent_spans_total",
+    "otelcol_process_memory_rss_bytes",
+    "otelcol_process_cpu_seconds_total",
+}
+
+THIRD_PARTY: Final[frozenset[str]] = frozenset(_ANY | _JAEGER | _SPANS | _COLLECTOR | _SPARK | _KAFKA | _PROMETHEUS)
 """What other programs tell, at the versions of .env: from their answers, Kafka's from the collector's source."""
 
 

@@ -1,0 +1,140 @@
+"""What panels are told about how they look, as Grafana's own models: units, colours, meanings, links."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from grafana_foundation_sdk.models import dashboard
+
+from app.telemetry import names
+from grafana.links import Link
+
+Colors = Mapping[float | None, str]
+Texts = Mapping[str, tuple[str, str]]
+
+NONE_IS_GOOD: Final[Colors] = {None: "green", 1: "red"}
+ONE_IS_GOOD: Final[Colors] = {None: "red", 1: "green"}
+FULL_IS_BAD: Final[Colors] = {None: "green", 0.7: "yellow", 0.9: "red"}
+UP: Final[Texts] = {"0": ("down", "red"), "1": ("up", "green")}
+OUTCOMES: Final[Mapping[str, str]] = dict(
+    zip(names.OUTCOMES, ("green", "orange", "red", "purple", "yellow"), strict=True)
+)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What panels of all kinds are told.
+
+    Attributes:
+        text: What is to be seen, and what to think of it.
+        unit: Grafana's id of the unit.
+        links: Where it leads.
+        colors: From which value on which colour; None is the lowest.
+        series: Colours of single series, by their name.
+        texts: What single values mean, and their colours.
+        maximum: The largest value that there can be.
+        interval: The least width of `$__interval`.
+    """
+
+    text: str
+    unit: str
+    links: Sequence[Link]
+    colors: Colors = field(default_factory=dict)
+    series: Mapping[str, str] = field(default_factory=dict)
+    texts: Texts = field(default_factory=dict)
+    maximum: float | None = None
+    interval: str | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """How one column of a table is shown.
+
+    Attributes:
+        source: A label, or `Value #A` for what the query A gives.
+        title: What stands above it.
+        unit: Grafana's id of the unit.
+        links: Where a cell leads.
+        colors: From which value on which colour.
+        texts: What single values mean, and their colours.
+    """
+
+    source: str
+    title: str
+    unit: str = "none"
+    links: Sequence[Link] = ()
+    colors: Colors = field(default_factory=dict)
+    texts: Texts = field(default_factory=dict)
+
+
+def fields(look: Look, columns: Sequence[Column] = ()) -> dashboard.FieldConfigSource:
+    """How all fields of a panel are shown, and some series or columns in another way."""
+    defaults = dashboard.FieldConfig(
+        unit=look.unit,
+        min_val=0 if look.maximum is not None else None,
+        max_val=look.maximum,
+        links=links(look.links),
+        mappings=_mappings(look.texts),
+        thresholds=_thresholds(look.colors),
+        color=dashboard.FieldColor(mode=_mode(look)),
+    )
+    overrides = [_override(name, {"color": _fixed(color)}) for name, color in look.series.items()]
+    overrides += [_override(column.title, _of_column(column)) for column in columns]
+    return dashboard.FieldConfigSource(defaults=defaults, overrides=overrides)
+
+
+class DataLink(dashboard.DashboardLink):
+    """A link under a point, a cell or the title of a panel: less than what the SDK takes for one."""
+
+    def to_json(self) -> dict[str, object]:
+        """Title and address."""
+        return {"title": self.title, "url": self.url}
+
+
+def links(of: Sequence[Link]) -> list[dashboard.DashboardLink]:
+    """Links, as they lie under the points and cells of a panel."""
+    return [DataLink(title=link.title, url=link.url) for link in of]
+
+
+def _mode(look: Look) -> dashboard.FieldColorModeId:
+    modes = dashboard.FieldColorModeId
+    return modes.THRESHOLDS if look.colors or look.texts else modes.PALETTE_CLASSIC
+
+
+def _fixed(color: str) -> dict[str, str]:
+    return {"mode": "fixed", "fixedColor": color}
+
+
+def _thresholds(colors: Colors) -> dashboard.ThresholdsConfig:
+    steps = [dashboard.Threshold(value=value, color=color) for value, color in (colors or {None: "green"}).items()]
+    return dashboard.ThresholdsConfig(mode=dashboard.ThresholdsMode.ABSOLUTE, steps=steps)
+
+
+def _mappings(texts: Texts) -> list[dashboard.ValueMapping]:
+    if not texts:
+        return []
+    options = {
+        value: dashboard.ValueMappingResult(text=text, color=color, index=place)
+        for place, (value, (text, color)) in enumerate(texts.items())
+    }
+    return [dashboard.ValueMap(options=options)]
+
+
+def _of_column(column: Column) -> dict[str, object]:
+    properties: dict[str, object] = {"unit": column.unit}
+    if column.links:
+        properties["links"] = links(column.links)
+    if column.texts:
+        properties["mappings"] = _mappings(column.texts)
+    if column.colors:
+        properties["thresholds"] = _thresholds(column.colors)
+        properties["color"] = {"mode": "thresholds"}
+        properties["custom.cellOptions"] = {"type": "color-text"}
+    return properties
+
+
+def _override(name: str, properties: Mapping[str, object]) -> dashboard.DashboardFieldConfigSourceOverrides:
+    return dashboard.DashboardFieldConfigSourceOverrides(
+        matcher=dashboard.MatcherConfig(id_val="byName", options=name),
+        properties=[dashboard.DynamicConfigValue(id_val=key, value=value) for key, value in properties.items()],
+    )

@@ -1,0 +1,115 @@
+"""The committed dashboards as data: their panels, what the panels ask, and where they lead."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import promql_parser
+import yaml
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+FOLDER: Final = ROOT / "grafana" / "dashboards"
+WINDOWS: Final = {
+    "$__rate_interval": timedelta(minutes=7),
+    "$__interval": timedelta(minutes=3),
+    "$__range": timedelta(hours=6),
+}
+"""What Grafana fills in by itself, each unlike any other length of time in an expression."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One query of one panel.
+
+    Attributes:
+        board: The uid of its dashboard.
+        panel: The panel.
+        query: The query, in the words of its data source.
+        kind: The type of its data source.
+    """
+
+    board: str
+    panel: dict[str, Any]
+    query: dict[str, Any]
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.board}: {self.panel['title']}: {self.query['refId']}"
+
+    def expression(self, **variables: str) -> str:
+        """Its PromQL, with what Grafana would fill in: variables as given, or else everything there is."""
+        filled: str = self.query["expr"]
+        for name, window in WINDOWS.items():
+            filled = filled.replace(name, f"{int(window.total_seconds())}s")
+        return re.sub(r"\$([a-z]\w*)", lambda found: variables.get(found[1], ".*"), filled)
+
+
+BOARDS: Final[dict[Path, dict[str, Any]]] = {
+    path: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*/*.json"))
+}
+
+
+def panels(board: dict[str, Any]) -> list[dict[str, Any]]:
+    """The panels of a dashboard, without the headings of its rows."""
+    return [panel for panel in board["panels"] if panel["type"] != "row"]
+
+
+def queries() -> list[Asked]:
+    """Every query of every panel of every dashboard."""
+    return [
+        Asked(board["uid"], panel, query, query["datasource"]["type"])
+        for board in BOARDS.values()
+        for panel in panels(board)
+        for query in panel.get("targets", [])
+    ]
+
+
+def links(panel: dict[str, Any]) -> list[str]:
+    """The addresses that a panel leads to: from its title, its points, its columns."""
+    settings = panel["fieldConfig"]
+    found = [*panel.get("links", []), *settings["defaults"].get("links", [])]
+    for override in settings["overrides"]:
+        found += [link for each in override["properties"] if each["id"] == "links" for link in each["value"]]
+    return [link["url"] for link in found]
+
+
+def explored(url: str) -> list[dict[str, Any]]:
+    """The queries that a link opens in Explore."""
+    (content,) = parse_qs(urlsplit(url).query)["panes"]
+    return [query for pane in json.loads(content).values() for query in pane["queries"]]
+
+
+def calls(expression: Any) -> Iterator[tuple[str, Any]]:
+    """Each selector of a parsed expression with the function that it is given to, or with none."""
+    if isinstance(expression, promql_parser.Call):
+        for argument in expression.args:
+            if isinstance(argument, promql_parser.MatrixSelector | promql_parser.VectorSelector):
+                yield expression.func.name, argument
+            else:
+                yield from calls(argument)
+    elif isinstance(expression, promql_parser.MatrixSelector | promql_parser.VectorSelector):
+        yield "", expression
+    else:
+        for part in ("lhs", "rhs", "expr", "param"):
+            if getattr(expression, part, None) is not None:
+                yield from calls(getattr(expression, part))
+
+
+def provisioned() -> dict[str, dict[str, Any]]:
+    """The data sources by their uid."""
+    path = ROOT / "grafana" / "provisioning" / "datasources" / "datasources.yml"
+    return {source["uid"]: source for source in yaml.safe_load(path.read_text(encoding="utf-8"))["datasources"]}
+
+
+def values(content: Any, *keys: str) -> Iterator[Any]:
+    """What stands anywhere under some keys."""
+    if isinstance(content, dict):
+        yield from (value for key, value in content.items() if key in keys)
+    children = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()
+    for child in children:
+        yield from values(child, *keys)

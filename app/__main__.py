@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from app.commands import failures
 from app.commands.data import data
+from app.commands.doctor import doctor
 from app.commands.etl import etl
 from app.commands.show import show
 from app.commands.tables import tables
@@ -67,7 +68,7 @@ def root(
     """Daily ETL on an embedded Spark: checked, traced, and safe to repeat."""
 
 
-for verb in (etl, data, tables, show):
+for verb in (etl, data, tables, show, doctor):
     program.command(cls=Verb)(verb)
 
 

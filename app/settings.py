@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -17,6 +17,7 @@ DEMO_RAW: Final = "data/raw"
 
 RawFormat = Literal["json", "csv", "parquet"]
 Source = Literal["transactions", "customers"]
+Url = Annotated[str, Field(pattern=r"^https?://[^/]")] | None
 ConfigModel = TypeVar("ConfigModel", bound=BaseModel)
 
 
@@ -35,11 +36,43 @@ class Raw(BaseModel):
         return formats[source]
 
 
+class Schedule(BaseModel):
+    """When runs of a pipeline are expected, in seconds; alerts tell of a run that does not come."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    every: float = Field(gt=0)
+    grace: float = Field(ge=0)
+    max_age: float = Field(gt=0)
+
+
+class Backends(BaseModel):
+    """Where the programs of the stack are asked how they do; None leaves one out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    otlp: Url
+    collector: Url
+    jaeger: Url
+    prometheus: Url
+    alertmanager: Url
+    elasticsearch: Url
+    kibana: Url
+    grafana: Url
+    spark_master: Url
+    kafka: Annotated[str, Field(pattern=r"^[^/:]+:\d+$")] | None
+
+
 class Settings(BaseSettings):
     """Everything of `config/app.yml`, each key overridable as `SPARK_APP_<KEY>`."""
 
     model_config = SettingsConfigDict(
-        extra="forbid", frozen=True, env_prefix="SPARK_APP_", env_nested_delimiter="__", env_ignore_empty=True
+        extra="forbid",
+        frozen=True,
+        env_prefix="SPARK_APP_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        env_parse_none_str="null",
     )
 
     home: Path = PROJECT
@@ -48,7 +81,9 @@ class Settings(BaseSettings):
     currency: str = Field(pattern=r"^[A-Z]{3}$")
     warehouse: str
     runs: str
+    cluster: str | None
     raw: Raw
+    backends: Backends
 
     @classmethod
     def settings_customise_sources(
@@ -81,6 +116,13 @@ class Settings(BaseSettings):
     def runs_path(self) -> Path:
         """The local folder that holds one folder per run."""
         return self.home / self.runs
+
+    @property
+    def spark_properties(self) -> dict[str, str]:
+        """The Spark properties of `spark-defaults.conf`, with those of the cluster on top if there is one."""
+        own = self.config / "spark" / "spark-defaults.conf"
+        everywhere = read_spark_properties(own if own.is_file() else None)
+        return everywhere | (read_spark_properties(PROJECT / self.cluster) if self.cluster else {})
 
     @property
     def events_path(self) -> Path:

@@ -16,6 +16,8 @@ STEP_KINDS: Final[tuple[StepKind, ...]] = ("read", "transform", "write", "publis
 
 SCOPE: Final = "app"
 DEFAULT_SERVICE_NAME: Final = "spark-app"
+PROBE_SERVICE_NAME: Final = "spark-app-doctor"
+"""A service of its own: what tests the way of telemetry is not counted among what jobs do."""
 BATCH_INSTANCE_ID: Final = "batch"
 """One constant instance for all one-shot runs: their deltas then add up in one series."""
 
@@ -104,6 +106,7 @@ _COUNTS: Final = (
 _OF_A_RUN: Final = (PIPELINE, RUN_ID, INVOCATION_ID, RUN_DATE)
 
 RUN_SPAN: Final = SpanName("run", "one run of one pipeline for one date", (*_OF_A_RUN, APPLICATION, OUTCOME, *_COUNTS))
+PROBE_SPAN: Final = SpanName("probe", "one look at the way of telemetry", ())
 STEP_SPAN: Final = SpanName("step", "one step of a run", (*_OF_A_RUN, STEP, STEP_KIND, TABLE, FILES, *_COUNTS))
 
 _SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0)
@@ -118,6 +121,27 @@ STEP_DURATION: Final = Metric(
 LAST_SUCCESS: Final = Metric(
     "pipeline.run.last_success.timestamp", "gauge", "s", "When a run last succeeded, in Unix time", (PIPELINE,)
 )
+LAST_FAILURE: Final = Metric(
+    "pipeline.run.last_failure.timestamp",
+    "gauge",
+    "s",
+    "When a run last ended otherwise, in Unix time, by outcome",
+    (PIPELINE, OUTCOME),
+)
+SCHEDULE_DUE: Final = Metric(
+    "pipeline.schedule.due.timestamp",
+    "gauge",
+    "s",
+    "When the next run must have succeeded, in Unix time; 0 without a schedule",
+    (PIPELINE,),
+)
+SCHEDULE_MISSED: Final = Metric(
+    "pipeline.schedule.missed.timestamp",
+    "gauge",
+    "s",
+    "When a whole run will have been left out, in Unix time; 0 without a schedule",
+    (PIPELINE,),
+)
 READ: Final = Metric("pipeline.rows.read", "counter", "{row}", "Rows read", (PIPELINE,))
 WRITTEN: Final = Metric("pipeline.rows.written", "counter", "{row}", "Rows written to a table", (PIPELINE, TABLE))
 QUARANTINED: Final = Metric("pipeline.rows.quarantined", "counter", "{row}", "Rows kept apart as invalid", (PIPELINE,))
@@ -127,6 +151,13 @@ READ_BYTES: Final = Metric("pipeline.bytes.read", "counter", "By", "Bytes read",
 WRITTEN_BYTES: Final = Metric("pipeline.bytes.written", "counter", "By", "Bytes written", (PIPELINE,))
 FRESHNESS: Final = Metric(
     "pipeline.data.freshness", "gauge", "s", "Age of the newest row when its table was published", (PIPELINE, TABLE)
+)
+DATA_STALE: Final = Metric(
+    "pipeline.data.stale.timestamp",
+    "gauge",
+    "s",
+    "When the newest row will be older than the schedule allows, in Unix time",
+    (PIPELINE, TABLE),
 )
 
 QUALITY_CHECKED: Final = Metric(
@@ -156,7 +187,9 @@ QUALITY_NULLS: Final = Metric(
     "pipeline.quality.nulls", "counter", "{row}", "Rows without a value in a column", (PIPELINE, TABLE, COLUMN)
 )
 
+PROBES: Final = Metric("platform.probes", "counter", "{probe}", "Looks at the way of telemetry, by the doctor", ())
+
 RESOURCE: Final = (SERVICE_NAME, SERVICE_VERSION, SERVICE_INSTANCE_ID, ENVIRONMENT, APPLICATION)
-SPANS: Final = (RUN_SPAN, STEP_SPAN)
+SPANS: Final = (RUN_SPAN, STEP_SPAN, PROBE_SPAN)
 ATTRIBUTES: Final = tuple(entry for entry in globals().copy().values() if isinstance(entry, Attribute))
 METRICS: Final = tuple(entry for entry in globals().copy().values() if isinstance(entry, Metric))

@@ -39,6 +39,18 @@ def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.
     assert not settings.is_demo
 
 
+def test_null_in_the_environment_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the file can leave out, a variable can."""
+    monkeypatch.setenv("SPARK_APP_BACKENDS__KIBANA", "null")
+    monkeypatch.setenv("SPARK_APP_BACKENDS__JAEGER", "http://jaeger:16686")
+    backends = load_settings().backends
+    assert (backends.kibana, backends.jaeger, backends.grafana) == (
+        None,
+        "http://jaeger:16686",
+        "http://localhost:3000",
+    )
+
+
 def test_the_demo_shop_is_where_no_source_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It lies below the home folder."""
     monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path))
@@ -62,6 +74,9 @@ def test_a_uri_is_left_as_it_is() -> None:
         ("currency: EUR", "", r"app\.yml: key 'currency' is missing"),
         ("currency: EUR", "currency: EUR\ncolour: red", r"app\.yml: unknown key 'colour'; allowed are "),
         ("currency: EUR", "currency: [", r"app\.yml is not valid YAML: "),
+        ("jaeger: http://", "jaeger: ", r"app\.yml: backends\.jaeger: .*found 'localhost:16686'"),
+        ("kafka: localhost:9092", "kafka: localhost", r"app\.yml: backends\.kafka: .*found 'localhost'"),
+        ("backends:", "backends:\n  jager: null", r"unknown key 'backends\.jager'; allowed are .*jaeger"),
     ],
 )
 def test_what_is_wrong_in_the_settings_is_named(tmp_path: Path, old: str, new: str, told: str) -> None:

@@ -1,0 +1,201 @@
+"""The doctor's checks: how each hop of the stack is, and whether a trace, a metric and a log line arrive."""
+
+import importlib.metadata
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal
+
+from app import backends as ask
+from app.backends import Elasticsearch, Jaeger, Prometheus
+from app.errors import MachineError
+from app.settings import Backends, Settings, process_environment
+from app.telemetry import names, probe
+from app.telemetry.export import Signal
+from app.telemetry.probe import Sent
+from app.telemetry.prometheus_names import series
+
+State = Literal["ok", "down", "lost", "left out"]
+EVERY_SECONDS: Final = 0.5
+_MILLISECOND: Final = 0.0015
+_NULL: Final = "is null in the configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was found at one hop, and what to look at if it is not well."""
+
+    hop: str
+    state: State
+    found: str
+    look_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The way of one part of the probe: the store where it must arrive, and what in the collector sends to it."""
+
+    part: str
+    signal: Signal
+    store: str
+    exporter: str
+
+
+WAYS: Final = (
+    Way("trace", "traces", "jaeger", "otlp_grpc/jaeger"),
+    Way("metric", "metrics", "prometheus", "otlp_http/prometheus"),
+    Way("log", "logs", "elasticsearch", "elasticsearch"),
+)
+LOOK_AT: Final[Mapping[str, str]] = {
+    "collector": "docker logs otel-collector",
+    "jaeger": "docker logs jaeger",
+    "prometheus": "docker logs prometheus",
+    "targets": "the page /targets of Prometheus",
+    "elasticsearch": "docker logs elasticsearch",
+    "alertmanager": "docker logs alertmanager",
+    "grafana": "docker logs grafana",
+    "kibana": "docker logs kibana",
+    "spark_master": "docker logs spark-master, docker logs spark-worker-1",
+    "kafka": "docker logs kafka",
+}
+
+
+def examined(settings: Settings, *, seconds: float) -> list[Check]:
+    """The health of every hop, and what came of a probe that was given some seconds to arrive."""
+    hops = healths(settings.backends)
+    down = {check.hop for check in hops if check.state == "down"}
+    return [*hops, *arrivals(settings, down=down, seconds=seconds)]
+
+
+def healths(backends: Backends) -> list[Check]:
+    """How each hop is; all are asked at once, so that several that hang cost the time of one."""
+    hops: list[tuple[str, str | None, Callable[[str], str]]] = [
+        ("collector", backends.collector, ask.collector_health),
+        ("jaeger", backends.jaeger, lambda url: Jaeger(url).health()),
+        ("prometheus", backends.prometheus, lambda url: Prometheus(url).health()),
+        ("targets", backends.prometheus, lambda url: targets_health(Prometheus(url))),
+        ("elasticsearch", backends.elasticsearch, lambda url: Elasticsearch(url).health()),
+        ("alertmanager", backends.alertmanager, ask.alertmanager_health),
+        ("grafana", backends.grafana, ask.grafana_health),
+        ("kibana", backends.kibana, ask.kibana_health),
+        ("spark_master", backends.spark_master, ask.spark_health),
+        ("kafka", backends.kafka, ask.kafka_health),
+    ]
+    with ThreadPoolExecutor(len(hops)) as pool:
+        return list(pool.map(lambda hop: _health(*hop), hops))
+
+
+def targets_health(prometheus: Prometheus) -> str:
+    """That all that Prometheus scrapes is up.
+
+    Raises:
+        MachineError: Something is not; names it, with the reason that Prometheus knows.
+    """
+    targets = prometheus.targets()
+    down = [target for target in targets if target.health != "up"]
+    if down or not targets:
+        what = "; ".join(f"{one.job} {one.url} is {one.health}: {one.error or 'not scraped yet'}" for one in down)
+        raise MachineError(f"{len(targets) - len(down)} of {len(targets)} targets up; {what or 'nothing is scraped'}")
+    return f"all {len(targets)} targets up"
+
+
+def arrivals(settings: Settings, *, down: set[str], seconds: float) -> list[Check]:
+    """Sends a probe, and follows each part of it to the store where it must arrive."""
+    backends = settings.backends
+    if backends.otlp is None:
+        return [Check(way.part, "left out", f"not sent: backends.otlp {_NULL}") for way in WAYS]
+    version = importlib.metadata.version("spark-app")
+    sent = probe.send(
+        process_environment(), endpoint=backends.otlp, service_version=version, environment=settings.environment
+    )
+    taken = {name: finder for name, finder in finders(backends, sent).items() if name not in _refused(sent)}
+    arrived = awaited(taken, seconds=seconds)
+    return [_arrival(way, backends, sent, arrived, down=down, seconds=seconds) for way in WAYS]
+
+
+def finders(backends: Backends, sent: Sent) -> dict[str, Callable[[], bool]]:
+    """What looks for each part of a probe in the store that it must be in, of the stores that are not left out."""
+    found: dict[str, Callable[[], bool]] = {}
+    if backends.jaeger is not None:
+        found["trace"] = partial(_has_trace, Jaeger(backends.jaeger), sent)
+    if backends.prometheus is not None:
+        found["metric"] = partial(_has_metric, Prometheus(backends.prometheus), sent)
+    if backends.elasticsearch is not None:
+        found["log"] = partial(_has_log, Elasticsearch(backends.elasticsearch), sent)
+    return found
+
+
+def awaited(wanted: Mapping[str, Callable[[], bool]], *, seconds: float) -> dict[str, float]:
+    """After how many seconds each thing was found; what was not found in time is absent."""
+    began = time.monotonic()
+    found: dict[str, float] = {}
+    while True:
+        for name in [name for name in wanted if name not in found]:
+            if _is_there(wanted[name]):
+                found[name] = time.monotonic() - began
+        if len(found) == len(wanted) or time.monotonic() - began > seconds:
+            return found
+        time.sleep(EVERY_SECONDS)
+
+
+def _health(hop: str, url: str | None, health: Callable[[str], str]) -> Check:
+    if url is None:
+        return Check(hop, "left out", f"backends.{'prometheus' if hop == 'targets' else hop} {_NULL}")
+    try:
+        return Check(hop, "ok", f"{health(url)} ({url})")
+    except MachineError as error:
+        return Check(hop, "down", str(error), LOOK_AT[hop])
+
+
+def _arrival(
+    way: Way, backends: Backends, sent: Sent, arrived: Mapping[str, float], *, down: set[str], seconds: float
+) -> Check:
+    if way.part in _refused(sent):
+        refused = f"the collector did not take it: {sent.refused[way.signal]}"
+        return Check(way.part, "lost", refused, LOOK_AT["collector"])
+    if getattr(backends, way.store) is None:
+        return Check(way.part, "left out", f"sent; backends.{way.store} {_NULL}")
+    if way.part in arrived:
+        return Check(way.part, "ok", f"in {way.store} after {arrived[way.part]:.1f} s")
+    lost = f"the collector took it; it is not in {way.store} after {seconds:.0f} s"
+    if way.store in down:
+        return Check(way.part, "lost", f"{lost}, which is down", LOOK_AT[way.store])
+    look_at = f"{LOOK_AT['collector']} (exporter {way.exporter}), {LOOK_AT[way.store]}"
+    return Check(way.part, "lost", f"{lost}{_waiting(way, backends)}", look_at)
+
+
+def _waiting(way: Way, backends: Backends) -> str:
+    """What the collector holds back for a store, if that can be known."""
+    query = f'sum(otelcol_exporter_queue_size{{exporter="{way.exporter}"}})'
+    try:
+        values = Prometheus(backends.prometheus).values(query) if backends.prometheus else {}
+    except MachineError:
+        return ""
+    return "".join(f"; {value:.0f} batches wait in the collector" for value in values.values())
+
+
+def _is_there(finder: Callable[[], bool]) -> bool:
+    try:
+        return finder()
+    except MachineError:  # that the store does not answer is told by its health
+        return False
+
+
+def _refused(sent: Sent) -> set[str]:
+    return {way.part for way in WAYS if way.signal in sent.refused}
+
+
+def _has_trace(jaeger: Jaeger, sent: Sent) -> bool:
+    return bool(jaeger.spans(sent.trace_id))
+
+
+def _has_metric(prometheus: Prometheus, sent: Sent) -> bool:
+    """Whether the series has the very point that was sent; its value falls back with a restart of the collector."""
+    query = f'timestamp({series(names.PROBES)}{{job="{names.PROBE_SERVICE_NAME}"}})'
+    return any(value >= sent.at - _MILLISECOND for value in prometheus.values(query, at=sent.at + 1).values())
+
+
+def _has_log(elasticsearch: Elasticsearch, sent: Sent) -> bool:
+    return bool(elasticsearch.logs(sent.trace_id))

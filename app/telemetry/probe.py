@@ -1,0 +1,142 @@
+"""One trace, one metric and one log line that are sent to be found again: a test of the way, not of a job."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from opentelemetry import trace
+from opentelemetry._logs import LogRecord, SeverityNumber
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+from app.telemetry import names
+from app.telemetry.export import Deadline, Exporters, Signal, all_done, network_exporters
+from app.telemetry.instruments import Measurements
+from app.telemetry.logs import quiet_sdk
+from app.telemetry.problems import Problems
+from app.telemetry.setup import is_off
+
+SEND_SECONDS: Final = 5.0
+KINDS: Final[Mapping[Signal, str]] = {"traces": "spans", "metrics": "metrics", "logs": "logs"}
+"""The signals, and what the SDK calls their parts in its messages."""
+_TEXT: Final = "spark-app doctor looks whether log lines arrive"
+_ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A probe that was sent.
+
+    Attributes:
+        trace_id: The id that the trace and the log line have.
+        at: The Unix time of the metric's point.
+        refused: The signals that the endpoint did not take, and why.
+    """
+
+    trace_id: str
+    at: float
+    refused: Mapping[Signal, str] = field(default_factory=dict)
+
+
+def send(variables: Mapping[str, str], *, endpoint: str, service_version: str, environment: str) -> Sent:
+    """Sends a probe, and waits until the endpoint has taken it or some seconds have passed.
+
+    Args:
+        variables: The environment; what the standard variables say wins.
+        endpoint: The base URL to send to, by OTLP over HTTP, where they name none.
+        service_version: Of this project.
+        environment: `deployment.environment.name`.
+    """
+    if is_off(variables):
+        return Sent("", time.time(), dict.fromkeys(KINDS, "OTEL_SDK_DISABLED is true"))
+    probe = _Probe(_resource(service_version=service_version, environment=environment))
+    problems = Problems()
+    quiet_sdk(problems)
+    exporters = network_exporters(endpoint_variables(variables, endpoint), problems=problems)
+    taken: set[Signal] = set()
+    calls = probe.calls(exporters)
+    sends = [partial(_note, taken, signal, call) for signal, call in calls.items()]
+    all_done(sends, deadline=Deadline(SEND_SECONDS), problems=problems)
+    refused = {signal: _why(signal, list(problems), is_sent=signal in calls) for signal in KINDS if signal not in taken}
+    all_done([each.shutdown for each in exporters.present()], deadline=Deadline(1.0), problems=problems)
+    return Sent(probe.trace_id, probe.at, refused)
+
+
+def endpoint_variables(variables: Mapping[str, str], endpoint: str) -> dict[str, str]:
+    """The variables, with an endpoint of our own where they name none; an empty one is none."""
+    given = {name: value for name, value in variables.items() if value.strip()}
+    ours = {_ENDPOINT: endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}
+    return given if _ENDPOINT in given else given | ours
+
+
+class _Probe:
+    """A span, a log line within it, and a count of 1."""
+
+    def __init__(self, resource: Resource) -> None:
+        tracer = TracerProvider(ALWAYS_ON, resource, shutdown_on_exit=False).get_tracer(names.SCOPE)
+        self._span: Any = tracer.start_span(names.PROBE_SPAN.of("telemetry"))
+        self.trace_id = trace.format_trace_id(self._span.get_span_context().trace_id)
+        self._lines = _lines(resource, trace.set_span_in_context(self._span))
+        self._span.end()
+        measurements = Measurements(resource)
+        measurements.record(names.PROBES, 1, {})
+        metrics: Any = measurements.new()
+        (point,) = metrics.resource_metrics[0].scope_metrics[0].metrics[0].data.data_points
+        self.at = point.time_unix_nano / 1e9
+        self._metrics = metrics
+
+    def calls(self, exporters: Exporters) -> dict[Signal, Callable[[], Any]]:
+        """What sends each signal for which there is an exporter."""
+        found: dict[Signal, Callable[[], Any]] = {}
+        if exporters.spans is not None:
+            found["traces"] = partial(exporters.spans.export, [self._span])
+        if exporters.metrics is not None:
+            found["metrics"] = partial(exporters.metrics.export, self._metrics)
+        if exporters.logs is not None:
+            found["logs"] = partial(exporters.logs.export, self._lines)
+        return found
+
+
+def _resource(*, service_version: str, environment: str) -> Resource:
+    """The same each time, whatever the environment says: one series, however often somebody looks."""
+    return Resource(
+        {
+            names.SERVICE_NAME.name: names.PROBE_SERVICE_NAME,
+            names.SERVICE_VERSION.name: service_version,
+            names.SERVICE_INSTANCE_ID.name: names.BATCH_INSTANCE_ID,
+            names.ENVIRONMENT.name: environment,
+        }
+    )
+
+
+def _lines(resource: Resource, context: Any) -> Any:
+    kept: Any = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
+    loggers = LoggerProvider(resource, shutdown_on_exit=False)
+    loggers.add_log_record_processor(SimpleLogRecordProcessor(kept))
+    record = LogRecord(
+        timestamp=time.time_ns(),
+        observed_timestamp=time.time_ns(),
+        context=context,
+        severity_number=SeverityNumber.INFO,
+        severity_text="INFO",
+        body=_TEXT,
+    )
+    loggers.get_logger(names.SCOPE).emit(record)
+    return kept.get_finished_logs()
+
+
+def _note(taken: set[Signal], signal: Signal, call: Callable[[], Any]) -> None:
+    if call().name == "SUCCESS":
+        taken.add(signal)
+
+
+def _why(signal: Signal, told: list[str], *, is_sent: bool) -> str:
+    """What is known about a signal that was not taken; of several lines the first, the rest is about trying again."""
+    said = [line for line in told if signal in line or KINDS[signal] in line]
+    nothing = f"no answer within {SEND_SECONDS:.0f} s" if is_sent else f"OTEL_{signal.upper()}_EXPORTER is none"
+    return said[0] if said else nothing

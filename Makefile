@@ -7,7 +7,7 @@ VENV := .venv/bin
 PYTHON := $(VENV)/python
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: ## Set up everything: the environment in .venv, the jars, the class-data archive
 	@scripts/setup-dev.sh

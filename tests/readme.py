@@ -6,7 +6,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
-STARTS: Final = r"(?:make|spark-app|spark-submit|uv|source|\./scripts/\S+|OTEL_\w+=\S+ spark-app)(?: |$)"
+STARTS: Final = r"(?:(?:OTEL_\w+=\S+ )?(?:make|spark-app|spark-submit|uv|source) \S|\./scripts/\S+$)"
 
 
 def commands() -> list[str]:

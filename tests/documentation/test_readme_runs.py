@@ -1,6 +1,6 @@
 """The README's own commands, one after the other, as its reader types them.
 
-`make`, `uv` and the set-up itself are run by `.ci/run`, in clones of their own.
+`make`, `uv` and the set-up itself are run by `.ci/run`, in clones of their own; what needs Docker, by `make e2e`.
 """
 
 import os
@@ -13,7 +13,7 @@ import pytest
 
 from tests.readme import ROOT, commands
 
-ELSEWHERE: Final = ("make", "uv", "source", "./scripts/setup-dev.sh")
+ELSEWHERE: Final = ("make", "uv", "source", "./scripts/")
 
 
 @pytest.fixture(scope="module")

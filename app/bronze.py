@@ -140,9 +140,9 @@ def _figures(
     missing = [name for name, count in context.nulls.items() if parsed and count == parsed]
     unexpected = _names(written.observed["unexpected"])
     if missing:
-        context.watcher.note(f"no row has a value for {', '.join(missing)}")
+        context.note(f"no row has a value for {', '.join(missing)}")
     if unexpected:
-        context.watcher.note(f"new columns upstream, kept in bronze only: {', '.join(unexpected)}")
+        context.note(f"new columns upstream, kept in bronze only: {', '.join(unexpected)}")
     columns = len(schema.names)
     return [
         *figures,

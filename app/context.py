@@ -2,18 +2,19 @@
 
 import dataclasses
 import datetime
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from app import commits, savepoint, sources, tables
+from app import commits, markings, savepoint, sources, tables
 from app.commits import Written
 from app.errors import InputError, QualityGateError, ReconciliationError
 from app.progress import Counts, Doing, Watcher
@@ -22,7 +23,9 @@ from app.settings import Settings, Source
 from app.telemetry import quality as quality_telemetry
 from app.telemetry.names import StepKind
 from app.telemetry.quality import PromiseFigures
-from app.telemetry.runs import Run, Step
+from app.telemetry.runs import Run
+
+LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass
@@ -60,10 +63,19 @@ class Context:
         """A named part of the run; Spark's jobs in it carry its trace."""
         pipeline, started = self.run.facts.pipeline, time.monotonic()
         self.watcher.step_started(pipeline, self.date, name)
-        with self.run.step(name, kind=kind, table=table) as step, self._spark_properties(name, step):
+        what = f"{pipeline} {self.date}: {name}"
+        with self.run.step(name, kind=kind, table=table) as step:
             doing = Doing(step)
-            yield doing
+            with markings.of_a_step(self.spark, what, traceparent=step.traceparent, trace_id=step.trace_id):
+                yield doing
+            rows = "" if doing.rows is None else f", {doing.rows:,} rows"
+            LOG.info("%s: done in %.1f s%s", name, time.monotonic() - started, rows)
         self.watcher.step_ended(pipeline, self.date, name, time.monotonic() - started, doing.rows)
+
+    def note(self, text: str) -> None:
+        """Tells something worth knowing to whoever watches, and to the run's log."""
+        LOG.warning(text)
+        self.watcher.note(text)
 
     def read_raw(self, source: Source, *, schema: StructType, bronze: str) -> DataFrame:
         """The raw rows of the date, from the landing folder or, in a replay, from bronze.
@@ -129,7 +141,7 @@ class Context:
         path = tables.ensure(self.spark, self.settings, table)
 
         def write(tag: str) -> Mapping[str, Any]:
-            with self._conf("spark.databricks.delta.commitInfo.userMetadata", tag):
+            with markings.setting(self.spark, "spark.databricks.delta.commitInfo.userMetadata", tag):
                 merge = DeltaTable.forPath(self.spark, path).alias("old").merge(rows.alias("new"), condition)
                 merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
             return {}
@@ -220,30 +232,8 @@ class Context:
         self.written[table] = path
 
     def _committed(self, path: str, write: Callable[[str], Mapping[str, Any]]) -> Written:
-        return commits.committed(self.spark, path, write, author=self.run.facts.run_id, note=self.watcher.note)
+        return commits.committed(self.spark, path, write, author=self.run.facts.run_id, note=self.note)
 
     def _explained(self, figure: Figure, table: str) -> str:
         rows = f' (rows: spark-app show {table} --date {self.date} --where "{figure.where}")' if figure.where else ""
         return f"{figure}{rows}"
-
-    @contextmanager
-    def _spark_properties(self, name: str, step: Step) -> Iterator[None]:
-        context = self.spark.sparkContext
-        properties = {"traceparent": step.traceparent, "mdc.trace_id": step.trace_id}
-        for key, value in properties.items():
-            if value is not None:
-                context.setLocalProperty(key, value)
-        context.setJobDescription(f"{self.run.facts.pipeline} {self.date}: {name}")
-        try:
-            yield
-        finally:
-            for key in [*properties, "spark.job.description"]:
-                context.setLocalProperty(key, None)  # type: ignore[arg-type]
-
-    @contextmanager
-    def _conf(self, key: str, value: str) -> Iterator[None]:
-        self.spark.conf.set(key, value)
-        try:
-            yield
-        finally:
-            self.spark.conf.unset(key)

@@ -3,6 +3,7 @@
 import datetime
 import importlib
 import importlib.metadata
+import logging
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -22,9 +23,11 @@ from app.quality import Figure
 from app.samples import shop
 from app.settings import Settings, load_pipeline_config
 from app.telemetry import setup
+from app.telemetry.facts import RunFacts, outcome_of
 from app.telemetry.names import Outcome
-from app.telemetry.runs import Run, RunFacts, outcome_of
+from app.telemetry.runs import Run
 
+LOG: Final = logging.getLogger(__name__)
 ETL: Final = ("etl.customers", "etl.daily_sales")
 APPLICATION: Final = "spark-app etl"
 DEMO_ROWS: Final = 10_000
@@ -162,7 +165,8 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
     context = Context(invocation.spark, invocation.settings, date, run, invocation.watcher, invocation.is_replay)
     began, error = time.monotonic(), None
     try:
-        with folders.alone(invocation.settings, f"{pipeline}-{date}", note=invocation.watcher.note), run, explained():
+        alone = folders.alone(invocation.settings, f"{pipeline}-{date}", note=invocation.watcher.note)
+        with alone, run, _logged(), explained():
             module: Any = importlib.import_module(f"app.{pipeline}")
             config: Any = load_pipeline_config(pipeline, module.Config, invocation.settings.config)
             module.run(context, config)
@@ -176,6 +180,17 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
         _record(result, invocation.watcher)
         if error is not None:
             error.results = results  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    """What becomes of a run, in its own log."""
+    try:
+        yield
+    except BaseException as error:
+        LOG.exception("run ended by %s: %s", type(error).__name__, error)
+        raise
+    LOG.info("run succeeded")
 
 
 def _result(

@@ -3,41 +3,26 @@
 import datetime
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from opentelemetry import context, trace
 
-from app.errors import InputError, QualityGateError
 from app.settings import Schedule
 from app.telemetry import names
+from app.telemetry.facts import RunFacts, outcome_of
 from app.telemetry.instruments import Measurements
 from app.telemetry.names import Attribute, Metric, Outcome, StepKind
 from app.telemetry.spans import Engine, Spanned
 
-
-@dataclass(frozen=True, slots=True)
-class RunFacts:
-    """What is known about a run before it starts; its folder exists."""
-
-    run_id: str
-    invocation_id: str
-    pipeline: str
-    date: datetime.date
-    folder: Path
-    application: str
-
-    @property
-    def identity(self) -> dict[str, str]:
-        """The attributes that every span and log record of the run carries."""
-        return {
-            names.PIPELINE.name: self.pipeline,
-            names.RUN_ID.name: self.run_id,
-            names.INVOCATION_ID.name: self.invocation_id,
-            names.RUN_DATE.name: self.date.isoformat(),
-        }
+_COUNTED: Final = (
+    names.READ,
+    names.QUARANTINED,
+    names.DUPLICATE,
+    names.UNACCOUNTED,
+    names.READ_BYTES,
+    names.WRITTEN_BYTES,
+)
 
 
 class Step(Spanned):
@@ -209,7 +194,8 @@ class Run(Spanned):
         """Starts what alerts count at 0: the first value that a series is seen with never counts as an increase."""
         for outcome in names.OUTCOMES:
             self.measure(names.RUNS, 0, {names.OUTCOME: outcome})
-        self.measure(names.UNACCOUNTED, 0)
+        for metric in _COUNTED:
+            self.measure(metric, 0)
         self.export_metrics()
 
     def _conclude(self, outcome: Outcome) -> None:
@@ -226,18 +212,3 @@ class Run(Spanned):
         if error is None and outcome != "succeeded":
             self.mark_failed(outcome)
         self.stop_span(error)
-
-
-def outcome_of(error: BaseException | None) -> Outcome:
-    """How a run ended, told by the exception that left it."""
-    match error:
-        case None:
-            return "succeeded"
-        case QualityGateError():
-            return "rejected"
-        case InputError():
-            return "missing_input"
-        case KeyboardInterrupt() | SystemExit():
-            return "interrupted"
-        case _:
-            return "failed"

@@ -18,10 +18,11 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from app.settings import process_environment
 from app.telemetry import WRONG_VARIABLES, names
 from app.telemetry.export import Deadline, Exporters, MetricSender, all_done, network_exporters
+from app.telemetry.facts import RunFacts
 from app.telemetry.files import Current, LocalLogs, LocalSpans
 from app.telemetry.logs import Handler, Redirected, quiet_sdk
 from app.telemetry.problems import Problems
-from app.telemetry.runs import Run, RunFacts
+from app.telemetry.runs import Run
 from app.telemetry.sampling import KeptLocally
 from app.telemetry.spans import Engine
 

@@ -18,7 +18,7 @@ SECRET: Final = "s3cr3t-t0ken"
 PROGRAM: Final = """
 import datetime, json, logging, sys, threading, time
 from pathlib import Path
-from app.telemetry.runs import RunFacts
+from app.telemetry.facts import RunFacts
 from app.telemetry.setup import start
 
 telemetry = start(service_version="1.2.3", environment="test", application="shop")

@@ -16,14 +16,15 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from app.telemetry.export import Exporters
+from app.telemetry.facts import RunFacts
 from app.telemetry.problems import Problems
-from app.telemetry.runs import Run, RunFacts
+from app.telemetry.runs import Run
 from app.telemetry.setup import Telemetry, resource
 
 PROGRAM: Final = """
 import datetime, os, resource, signal, sys
 from pathlib import Path
-from app.telemetry.runs import RunFacts
+from app.telemetry.facts import RunFacts
 from app.telemetry.setup import start
 
 telemetry = start(service_version="1", environment="test", application="shop")

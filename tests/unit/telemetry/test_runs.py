@@ -10,8 +10,8 @@ from opentelemetry.trace import StatusCode
 
 from app.errors import ConfigError, InputError, QualityGateError
 from app.settings import Schedule
+from app.telemetry.facts import outcome_of
 from app.telemetry.names import OUTCOMES, Outcome
-from app.telemetry.runs import outcome_of
 from tests.unit.telemetry.memory import InMemory, file_metrics, file_spans, plain
 
 IDENTITY: Final = {
@@ -141,14 +141,16 @@ def test_the_resource_says_who_reports(told: InMemory) -> None:
         assert ours == RESOURCE
 
 
-def test_what_alerts_count_starts_at_0_in_an_export_of_its_own(telemetry: InMemory) -> None:
+def test_what_adds_up_starts_at_0_in_an_export_of_its_own(telemetry: InMemory) -> None:
     """The first value of a series never counts as an increase, so the first one sent is 0."""
     with telemetry.run():
         pass
     telemetry.telemetry.close()
     first = telemetry.metrics_kept.kept[0].resource_metrics[0].scope_metrics[0].metrics
     values = {metric.name: [getattr(point, "value", None) for point in metric.data.data_points] for metric in first}
-    assert values == {"pipeline.runs": [0] * len(OUTCOMES), "pipeline.rows.unaccounted": [0]}
+    rows = {f"pipeline.rows.{what}": [0] for what in ("read", "quarantined", "duplicate", "unaccounted")}
+    size = {f"pipeline.bytes.{what}": [0] for what in ("read", "written")}
+    assert values == {"pipeline.runs": [0] * len(OUTCOMES), **rows, **size}
 
 
 def test_a_run_that_does_not_succeed_tells_when(telemetry: InMemory) -> None:
@@ -189,7 +191,7 @@ def test_no_schedule_takes_the_last_one_back(telemetry: InMemory) -> None:
 
 
 def test_what_is_not_known_is_absent(telemetry: InMemory) -> None:
-    """0 would be a claim: a step that counts nothing says nothing, and no metric gets a value."""
+    """0 would be a claim: a step that counts nothing says nothing, and nothing is added to a metric."""
     with telemetry.run() as run:
         with run.step("publish", kind="publish") as step:
             step.count(rows_read=None, rows_written=0)
@@ -197,7 +199,7 @@ def test_what_is_not_known_is_absent(telemetry: InMemory) -> None:
     found = telemetry.spans["step publish"].attributes or {}
     assert "pipeline.rows.read" not in found
     assert found["pipeline.rows.written"] == 0
-    assert telemetry.values("pipeline.rows.read") == {}
+    assert telemetry.values("pipeline.rows.read") == {("etl.daily_sales",): 0}
 
 
 @pytest.mark.parametrize(

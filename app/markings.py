@@ -1,0 +1,50 @@
+"""What Spark is told about whose work it does: properties and settings that hold for a while."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+TRACEPARENT: Final = "traceparent"
+TRACE_OF_LINES: Final = "mdc.trace_id"
+"""Where lines of Spark's own logs have the id of their trace; executors take it from the property of that name."""
+
+
+@contextmanager
+def of_a_step(
+    spark: SparkSession, description: str, *, traceparent: str | None, trace_id: str | None
+) -> Iterator[None]:
+    """Jobs, and the lines of their logs, lead to the trace of a step; what is None is not known."""
+    context = spark.sparkContext
+    properties = {TRACEPARENT: traceparent, TRACE_OF_LINES: trace_id}
+    for key, value in properties.items():
+        if value is not None:
+            context.setLocalProperty(key, value)
+    _mark_driver_lines(spark, trace_id)
+    context.setJobDescription(description)
+    try:
+        yield
+    finally:
+        for key in [*properties, "spark.job.description"]:
+            context.setLocalProperty(key, None)  # type: ignore[arg-type]
+        _mark_driver_lines(spark, None)
+
+
+@contextmanager
+def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
+    """A property of the session has a value."""
+    spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        spark.conf.unset(key)
+
+
+def _mark_driver_lines(spark: SparkSession, trace_id: str | None) -> None:
+    """Executors mark the lines of their tasks by themselves; the driver's thread that serves us has to be told."""
+    jvm: Any = spark.sparkContext._jvm
+    if trace_id is None:
+        jvm.org.slf4j.MDC.remove(TRACE_OF_LINES)
+    else:
+        jvm.org.slf4j.MDC.put(TRACE_OF_LINES, trace_id)

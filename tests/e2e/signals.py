@@ -1,7 +1,7 @@
 """What each pipeline must show where: the one table that drives the tests of the live stack."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 
 @dataclass(frozen=True)
@@ -51,3 +51,11 @@ COUNTED: Final = {
     "rows_duplicate": "pipeline_rows_duplicate_total",
 }
 """Figures of a run's record, and the series that must have grown by them."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A run of the main job: the records of its pipelines, and what the series had before it."""
+
+    runs: dict[str, dict[str, Any]]
+    before: dict[tuple[str, str], float]

@@ -1,6 +1,7 @@
 """The live compose stack as the tests handle it: brought up, asked, and harmed."""
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -9,9 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from tests.polling import poll_until
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 FILE: Final = "docker-compose.full.yml"
 READY_SECONDS: Final = 420
+RUN_SECONDS: Final = 600
+WEBHOOK: Final = "http://jupyter:9999/"
+"""Where Alertmanager sends alerts to: Jupyter's container, so that nothing of this machine has to listen to others."""
 
 
 @dataclass
@@ -20,10 +26,12 @@ class Stack:
 
     Attributes:
         left_out: Those services.
+        was_up: Whether somebody had started it before.
         seconds: How long it took until all was healthy.
     """
 
     left_out: list[str] = field(default_factory=list)
+    was_up: bool = False
     seconds: float = 0.0
 
     def up(self) -> None:
@@ -31,6 +39,7 @@ class Stack:
         services = self._services()
         self.left_out = sorted(name for name, image in services.items() if not _is_there(image))
         self.left_out += sorted(f"{name}-setup" for name in self.left_out if f"{name}-setup" in services)
+        self.was_up = bool(compose("ps", "--quiet"))
         began = time.monotonic()
         wanted = [name for name in services if name not in self.left_out]
         compose("up", "--detach", "--wait", f"--wait-timeout={READY_SECONDS}", "--no-build", *wanted)
@@ -49,10 +58,15 @@ def compose(*arguments: str) -> str:
     """What `docker compose` answers.
 
     Raises:
-        AssertionError: It failed; tells what it said, and the last lines of what had ended.
+        AssertionError: It failed; tells what it said.
     """
     done = subprocess.run(
-        ["docker", "compose", "-f", FILE, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+        ["docker", "compose", "-f", FILE, *arguments],
+        cwd=ROOT,
+        env=os.environ | {"ALERT_WEBHOOK_URL": WEBHOOK},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, f"docker compose {' '.join(arguments)}: {done.stderr[-3000:]}"
     return done.stdout
@@ -81,15 +95,46 @@ def running_in(container: str, *command: str, **variables: str) -> Iterator[subp
     )
     try:
         yield process
-    finally:
-        process.kill()
-        process.wait()
+    finally:  # what runs in the container ends with its input; it would outlive a client that is killed
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+        process.communicate(timeout=RUN_SECONDS)
 
 
-def etl(date: str) -> list[dict[str, Any]]:
+def etl(*words: str) -> list[dict[str, Any]]:
     """Runs the main job of a day on the cluster; gives the records of its runs."""
-    done = run_in("spark-master", "run_etl.sh", date, "--json")
-    runs: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+    return records(run_in("spark-master", "run_etl.sh", *words, "--json").stdout)
+
+
+@contextmanager
+def at_work(*command: str) -> Iterator[subprocess.Popen[str]]:
+    """The main job on the cluster, in the midst of its first run."""
+    before = folders()
+    with running_in("spark-master", *command, "--json") as process:
+        poll_until(lambda: folders() > before or process.poll() is not None, "a run has begun", seconds=RUN_SECONDS)
+        yield process
+
+
+def folders() -> set[str]:
+    """The folders of all runs so far."""
+    return set(docker("exec", "spark-master", "ls", "/data/runs").split())
+
+
+def ended(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
+    """The records of the runs of a job, when it has ended.
+
+    Raises:
+        AssertionError: It did not end well.
+    """
+    out, err = process.communicate(timeout=RUN_SECONDS)
+    assert process.returncode == 0, f"exit code {process.returncode}: {out}\n{err}"
+    return records(out)
+
+
+def records(document: str) -> list[dict[str, Any]]:
+    """The records of the runs in what `--json` prints."""
+    runs: list[dict[str, Any]] = json.loads(document)["runs"]
     return runs
 
 

@@ -1,0 +1,87 @@
+"""What the back ends of the stack know, asked through the package that `spark-app doctor` asks with."""
+
+import time
+from typing import Any, Final
+
+from app.backends import Elasticsearch, Jaeger, Prometheus, get
+from app.errors import MachineError
+
+JAEGER: Final = Jaeger("http://localhost:16686")
+PROMETHEUS: Final = Prometheus("http://localhost:9090")
+ELASTICSEARCH: Final = Elasticsearch("http://localhost:9200")
+EXEMPLAR_SECONDS: Final = 3600
+
+
+def number(query: str) -> float | None:
+    """The one value of a query; None if there is none (yet).
+
+    Raises:
+        AssertionError: There are several.
+    """
+    values = list(PROMETHEUS.values(query).values())
+    assert len(values) <= 1, f"{query} has {len(values)} series"
+    return values[0] if values else None
+
+
+def ranged(query: str, *, seconds: float, step: int = 15) -> list[float]:
+    """All points of a query over the last seconds, whatever series they are of."""
+    now = time.time()
+    parameters = {"query": query, "start": f"{now - seconds:.0f}", "end": f"{now:.0f}", "step": str(step)}
+    found = get(f"{PROMETHEUS.url}/api/v1/query_range", "data", "result", parameters=parameters)
+    return [float(value) for series in found for _, value in series["values"]]
+
+
+def exemplars(query: str) -> set[str]:
+    """The trace ids of the exemplars of some series in the last hour."""
+    now = time.time()
+    return PROMETHEUS.exemplars(query, start=now - EXEMPLAR_SECONDS, end=now)
+
+
+def log_services(trace_id: str) -> set[str]:
+    """Who has written log lines of a trace."""
+    return {line["resource"]["attributes"]["service.name"] for line in ELASTICSEARCH.logs(trace_id)}
+
+
+def found_lines(query: str) -> int:
+    """How many log lines a query in Lucene's words finds."""
+    found = get(f"{ELASTICSEARCH.url}/logs-*/_count", "count", parameters={"q": query})
+    return int(found)
+
+
+def traces(service: str) -> int:
+    """How many of the latest traces of a service Jaeger gives."""
+    parameters = {"service": service, "limit": "20", "lookback": "1h"}
+    return len(get(f"{JAEGER.url}/api/traces", "data", parameters=parameters))
+
+
+def monitored(service: str) -> int:
+    """How many points Jaeger's Monitor tab has for a service."""
+    parameters = {
+        "service": service,
+        "spanKind": "internal",
+        "lookback": "3600000",
+        "ratePer": "600000",
+        "step": "60000",
+    }
+    metrics = get(f"{JAEGER.url}/api/metrics/calls", "metrics", parameters=parameters)
+    return sum(len(one["metricPoints"]) for one in metrics)
+
+
+def parents(span: dict[str, Any]) -> list[str]:
+    """The ids of a span's parents."""
+    return [reference["spanID"] for reference in span["references"] if reference["refType"] == "CHILD_OF"]
+
+
+def tags(span: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a span."""
+    return {tag["key"]: tag["value"] for tag in span["tags"]}
+
+
+def is_up(name: str) -> bool:
+    """Whether a store answers and is well."""
+    ask = {"jaeger": JAEGER.health, "prometheus": PROMETHEUS.health, "elasticsearch": ELASTICSEARCH.health}[name]
+    try:
+        ask()
+    except MachineError:
+        return False
+    return True

@@ -1,0 +1,75 @@
+"""Every query of every panel has data, once what some panels are about has happened."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Final
+
+import pytest
+
+from tests.contract.dashboards import Asked, queries
+from tests.e2e import asked
+from tests.e2e.signals import Seen
+from tests.e2e.stack import Stack, run_in
+from tests.polling import poll_until
+
+WINDOW_SECONDS: Final = 1800
+SCHEDULED: Final = (
+    "rm -rf /tmp/scheduled && cp -r /app/config /tmp/scheduled && "
+    "sed -i 's/^schedule: null.*/schedule: {every: 86400, grace: 7200, max_age: 129600}/' /tmp/scheduled/etl/*.yml && "
+    "spark-app etl --date 2024-01-01 --config /tmp/scheduled --json"
+)
+REJECTED: Final = (
+    "rm -rf /tmp/strict && cp -r /app/config /tmp/strict && "
+    "sed -i 's/^default_limit: .*/default_limit: 0.0/' /tmp/strict/etl/daily_sales.yml && "
+    "spark-app etl --date 2024-01-01 --config /tmp/strict --json"
+)
+
+
+@pytest.fixture(scope="module")
+def provoked(day: Seen) -> Seen:
+    """What a quiet day does not show: a run with a schedule, one that is rejected, a look by the doctor."""
+    run_in("spark-master", "sh", "-c", SCHEDULED)
+    rejected = run_in("spark-master", "sh", "-c", REJECTED, check=False)
+    assert rejected.returncode == 4, rejected.stderr
+    return day
+
+
+def test_the_doctor_finds_everything_well(stack: Stack) -> None:
+    """Each hop, and a trace, a metric and a log line in their stores."""
+    absent = {f"SPARK_APP_BACKENDS__{name.upper()}": "null" for name in stack.left_out}
+    done = subprocess.run(
+        [sys.executable, "-m", "app", "doctor", "--json"],
+        capture_output=True,
+        text=True,
+        env=os.environ | absent,
+        check=False,
+    )
+    checks = {check["hop"]: check["state"] for check in json.loads(done.stdout)["checks"]}
+    assert {hop for hop, state in checks.items() if state != "ok"} <= set(stack.left_out), done.stderr
+    assert done.returncode == 0
+
+
+PANELS: Final = [pytest.param(query, id=str(query)) for query in queries()]
+
+
+@pytest.mark.usefixtures("provoked")
+@pytest.mark.parametrize("query", PANELS)
+def test_every_query_of_every_panel_has_data(query: Asked) -> None:
+    """Asked of the data source as Grafana asks."""
+    poll_until(lambda: has_data(query), f"{query} has data: {query.query}", seconds=60)
+
+
+def has_data(query: Asked) -> bool:
+    """Whether a query is answered by at least one point, line or trace."""
+    match query.kind:
+        case "prometheus" if query.query.get("instant"):
+            return bool(asked.PROMETHEUS.values(query.expression()))
+        case "prometheus":
+            return bool(asked.ranged(query.expression(), seconds=WINDOW_SECONDS))
+        case "elasticsearch":
+            return asked.found_lines(query.query["query"].replace("$pipeline", "*")) > 0
+        case "jaeger":
+            return asked.traces(query.query["service"]) > 0
+    raise AssertionError(f"no way to ask {query.kind}")

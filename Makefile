@@ -1,6 +1,6 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev format lint type-check test test-faults test-readme test-stack e2e check dev-check bench run-etl requirements docker-up docker-full-up docker-down \
+.PHONY: help install install-dev format lint type-check test test-faults test-readme test-stack e2e check dev-check bench bench-stack run-etl requirements docker-up docker-full-up docker-down \
         docker-clean status logs clean
 
 VENV := .venv/bin
@@ -50,6 +50,9 @@ dev-check: format lint type-check test ## Before a commit: format, lint, type-ch
 
 bench: install ## Measure, and write docs/benchmarks.md (takes long)
 	$(PYTHON) -m tests.bench
+
+bench-stack: install ## The same for the compose stack; needs Docker and the images
+	$(PYTHON) -m tests.bench.stack
 
 run-etl: ## The daily run: make run-etl DATE=2024-01-01
 	@test -n "$(DATE)" || { echo "run-etl needs a date: make run-etl DATE=2024-01-01" >&2; exit 2; }

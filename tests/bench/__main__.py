@@ -6,10 +6,8 @@ measured so far is on the page, so that an hour is not lost where it is stopped.
 
 import datetime
 import os
-import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -21,6 +19,7 @@ from typing import Final
 
 from app.samples import shop
 from app.settings import PROJECT
+from tests.bench import page
 from tests.bench.measure import Measured, ratio, run
 
 DAY: Final = datetime.date(2024, 1, 1)
@@ -84,7 +83,7 @@ def overheads(scratch: Path) -> list[str]:
     }
     goals = {"all checks": "<= 1.2", "telemetry and event log": "<= 1.02"}
     lines = [
-        f"## What checks and telemetry cost ({ROWS:,} rows, whole process, CPU seconds)",
+        f"{ROWS:,} rows, the whole process, CPU seconds.",
         "",
         "| the run with : without | ratio | goal | CPU s with | CPU s without |",
         "|---|---|---|---|---|",
@@ -114,7 +113,7 @@ def side_by_side(name: str, one: Side, other: Side) -> tuple[list[float], list[f
 
 def sizes(_scratch: Path) -> list[str]:
     """Rows per second and peak memory of days of several sizes."""
-    lines = ["## Size", "", "| rows | wall s | rows/s | CPU s | peak memory (Python + JVM) |", "|---|---|---|---|---|"]
+    lines = ["| rows | wall s | rows/s | CPU s | peak memory (Python + JVM) |", "|---|---|---|---|---|"]
     for rows in SIZES:
         found = day(rows, config=PROJECT / "config")
         peak = f"{found.peak_bytes / 1e6:,.0f} MB"
@@ -130,7 +129,7 @@ def starts(scratch: Path) -> list[str]:
         found["with"].append(day(SMALL, config=PROJECT / "config"))
         found["without"].append(day(SMALL, config=PROJECT / "config", environment=bare))
     lines = [
-        f"## Start ({SMALL:,} rows, median of {STARTS})",
+        f"{SMALL:,} rows, median of {STARTS}.",
         "",
         "| class-data archive | first rows s | whole run s |",
         "|---|---|---|",
@@ -141,24 +140,13 @@ def starts(scratch: Path) -> list[str]:
     return lines
 
 
-def machine() -> str:
-    """What this was measured on."""
-    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr.splitlines()[0]
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    return f"{os.cpu_count()} cores, {memory:.0f} GiB, {java}, Python {platform.python_version()}, PySpark 4.2.0"
-
-
 def main() -> None:
-    """Measures everything and writes the page."""
+    """Measures everything and writes its parts of the page."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    page = PROJECT / "docs" / "benchmarks.md"
-    today = datetime.datetime.now(datetime.UTC).date()
-    text = f"# Benchmarks\n\nWritten by `make bench` on {today}: {machine()}.\n"
+    parts = {"What checks and telemetry cost": overheads, "Size": sizes, "Start": starts}
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as folder:
-        for part in (overheads, sizes, starts):
-            text += "\n" + "\n".join(part(Path(folder))) + "\n"
-            page.write_text(text)
-    print(text)
+        for heading, part in parts.items():
+            page.write(heading, "make bench", part(Path(folder)))
 
 
 if __name__ == "__main__":

@@ -36,14 +36,19 @@ class Stack:
 
     def up(self) -> None:
         """Brings it up and waits until everything is healthy."""
-        services = self._services()
-        self.left_out = sorted(name for name, image in services.items() if not _is_there(image))
-        self.left_out += sorted(f"{name}-setup" for name in self.left_out if f"{name}-setup" in services)
+        services = self.find_left_out()
         self.was_up = bool(compose("ps", "--quiet"))
         began = time.monotonic()
         wanted = [name for name in services if name not in self.left_out]
         compose("up", "--detach", "--wait", f"--wait-timeout={READY_SECONDS}", "--no-build", *wanted)
         self.seconds = time.monotonic() - began
+
+    def find_left_out(self) -> dict[str, str]:
+        """Finds what has to be left out; gives all services with their images."""
+        services = self._services()
+        self.left_out = sorted(name for name, image in services.items() if not _is_there(image))
+        self.left_out += sorted(f"{name}-setup" for name in self.left_out if f"{name}-setup" in services)
+        return services
 
     def down(self) -> None:
         """Ends all containers; the data stays."""

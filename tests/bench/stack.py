@@ -20,7 +20,7 @@ from tests.polling import poll_until
 
 COMMAND: Final = "make bench-stack"
 STARTS: Final = 3
-BARE: Final = ("--env", "XDG_CACHE_HOME=/tmp/no-archive")
+BARE: Final = ("--env", "XDG_CACHE_HOME=/dev/shm/no-archive")
 UNITS: Final = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "B": 1}
 SAMPLE_SECONDS: Final = 1.0
 NOT_NEEDED: Final = {"kibana", "kibana-setup", "otel-collector-ready"}

@@ -1,10 +1,27 @@
 from collections.abc import Iterator
+from typing import Any, Final
 
 import pytest
 
+from app.backends import spark_health
+from app.errors import MachineError
 from tests.e2e import asked
-from tests.e2e.signals import COUNTED, SIGNALS, Seen
-from tests.e2e.stack import Stack, etl
+from tests.e2e.signals import COUNTED, SIGNALS, Harmed, Seen
+from tests.e2e.stack import Stack, at_work, docker, ended, etl, run_in, running_in, to_end
+from tests.e2e.webhook import alerts, receiver
+from tests.polling import poll_until
+
+MASTER: Final = "http://localhost:8080"
+ALERTS: Final = {"PipelineRunFailing", "SparkWorkerDown"}
+ALERT_SECONDS: Final = 240
+SCHEDULED = (
+    "rm -rf /dev/shm/scheduled && cp -r /app/config /dev/shm/scheduled && "
+    "sed -i 's/^schedule: null.*/schedule: {every: 86400, grace: 7200, max_age: 129600}/' /dev/shm/scheduled/etl/*.yml"
+)
+HELD = (
+    "from pyspark.sql import SparkSession; spark = SparkSession.builder.getOrCreate();"
+    "print(spark.range(9).count(), flush=True); input()"
+)
 
 
 @pytest.fixture(scope="session")
@@ -28,5 +45,47 @@ def day(stack: Stack) -> Seen:
         for signals in SIGNALS
     }
     runs = etl("2024-01-01")
+    seconds = to_end(runs)
     assert [run["outcome"] for run in runs] == ["succeeded", "succeeded"]
-    return Seen({run["pipeline"]: run for run in runs}, before)
+    return Seen({run["pipeline"]: run for run in runs}, before, seconds)
+
+
+@pytest.fixture(scope="session")
+def together(day: Seen) -> list[dict[str, Any]]:
+    """The records of two jobs at once, one with a schedule, while a notebook holds a session."""
+    assert day.runs
+    run_in("spark-master", "sh", "-c", SCHEDULED)
+    with running_in("jupyter", "python", "-c", HELD) as notebook:
+        assert notebook.stdout is not None
+        assert notebook.stdout.readline().strip() == "9"
+        with at_work("spark-app", "etl", "--date", "2024-01-02", "--config", "/dev/shm/scheduled") as job:
+            runs = etl("2024-01-01") + ended(job)
+        assert notebook.poll() is None
+    return runs
+
+
+@pytest.fixture(scope="session")
+def harmed(day: Seen) -> Harmed:
+    """A worker is killed in the midst of a run, and another run has no input, until both are told as alerts."""
+    assert day.runs
+    with receiver():
+        try:
+            with at_work("run_etl.sh", "2024-01-01") as job:
+                docker("kill", "spark-worker-2")
+                runs = ended(job)
+            missing = {"SPARK_APP_RAW__PATH": "/data/nothing"}
+            failed = run_in("spark-master", "run_etl.sh", "2024-01-01", check=False, **missing)
+            assert failed.returncode == 3, failed.stderr
+            poll_until(lambda: set(alerts()) >= ALERTS, f"{ALERTS} at the webhook", seconds=ALERT_SECONDS)
+        finally:
+            docker("start", "spark-worker-2")
+        poll_until(has_two_workers, "two workers", seconds=120)
+        return Harmed(runs, alerts())
+
+
+def has_two_workers() -> bool:
+    """Whether both workers are there."""
+    try:
+        return spark_health(MASTER).startswith("2 ")
+    except MachineError:
+        return False

@@ -55,7 +55,27 @@ COUNTED: Final = {
 
 @dataclass(frozen=True)
 class Seen:
-    """A run of the main job: the records of its pipelines, and what the series had before it."""
+    """A run of the main job.
+
+    Attributes:
+        runs: The records of its pipelines, by their names.
+        before: What the series of each metric and pipeline had before it.
+        seconds_to_end: How long its command took to end after the last record was written.
+    """
 
     runs: dict[str, dict[str, Any]]
     before: dict[tuple[str, str], float]
+    seconds_to_end: float
+
+
+@dataclass(frozen=True)
+class Harmed:
+    """What happened when a worker was killed in the midst of a run, and another run had no input.
+
+    Attributes:
+        runs: The records of the run that lost a worker.
+        alerts: The annotations of the alerts that reached the webhook, by their names.
+    """
+
+    runs: list[dict[str, Any]]
+    alerts: dict[str, dict[str, str]]

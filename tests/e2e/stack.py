@@ -121,6 +121,12 @@ def at_work(*command: str) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
+def to_end(runs: list[dict[str, Any]]) -> float:
+    """Seconds from the record of the last of some runs to now, when their command has ended."""
+    now = time.time()
+    return now - float(run_in("spark-master", "stat", "--format=%.Y", f"{runs[-1]['folder']}/run.json").stdout)
+
+
 def folders() -> set[str]:
     """The folders of all runs so far."""
     return set(docker("exec", "spark-master", "ls", "/data/runs").split())

@@ -1,4 +1,4 @@
-"""Every query of every panel has data, once what some panels are about has happened."""
+"""Every query of every panel has data, once what some of them are about has been provoked."""
 
 import json
 import os
@@ -10,30 +10,10 @@ import pytest
 
 from tests.contract.dashboards import Asked, queries
 from tests.e2e import asked
-from tests.e2e.signals import Seen
-from tests.e2e.stack import Stack, run_in
+from tests.e2e.stack import Stack
 from tests.polling import poll_until
 
 WINDOW_SECONDS: Final = 1800
-SCHEDULED: Final = (
-    "rm -rf /tmp/scheduled && cp -r /app/config /tmp/scheduled && "
-    "sed -i 's/^schedule: null.*/schedule: {every: 86400, grace: 7200, max_age: 129600}/' /tmp/scheduled/etl/*.yml && "
-    "spark-app etl --date 2024-01-01 --config /tmp/scheduled --json"
-)
-REJECTED: Final = (
-    "rm -rf /tmp/strict && cp -r /app/config /tmp/strict && "
-    "sed -i 's/^default_limit: .*/default_limit: 0.0/' /tmp/strict/etl/daily_sales.yml && "
-    "spark-app etl --date 2024-01-01 --config /tmp/strict --json"
-)
-
-
-@pytest.fixture(scope="module")
-def provoked(day: Seen) -> Seen:
-    """What a quiet day does not show: a run with a schedule, one that is rejected, a look by the doctor."""
-    run_in("spark-master", "sh", "-c", SCHEDULED)
-    rejected = run_in("spark-master", "sh", "-c", REJECTED, check=False)
-    assert rejected.returncode == 4, rejected.stderr
-    return day
 
 
 def test_the_doctor_finds_everything_well(stack: Stack) -> None:
@@ -54,7 +34,7 @@ def test_the_doctor_finds_everything_well(stack: Stack) -> None:
 PANELS: Final = [pytest.param(query, id=str(query)) for query in queries()]
 
 
-@pytest.mark.usefixtures("provoked")
+@pytest.mark.usefixtures("together", "harmed")
 @pytest.mark.parametrize("query", PANELS)
 def test_every_query_of_every_panel_has_data(query: Asked) -> None:
     """Asked of the data source as Grafana asks."""

@@ -1,0 +1,46 @@
+"""A receiver of alerts, in Jupyter's container, so that nothing of this machine has to listen to others."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from tests.e2e.stack import docker, running_in
+
+ALERTS: Final = "/dev/shm/alerts.jsonl"
+RECEIVER: Final = f"""
+import http.server, sys, threading
+
+class Hook(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        with open("{ALERTS}", "ab") as file:
+            file.write(body.strip() + b"\\n")
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+open("{ALERTS}", "wb").close()
+server = http.server.HTTPServer(("", 9999), Hook)
+print("listening", flush=True)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def receiver() -> Iterator[None]:
+    """Receives alerts for a while."""
+    with running_in("jupyter", "python", "-c", RECEIVER) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "listening\n"
+        yield
+
+
+def alerts() -> dict[str, dict[str, str]]:
+    """The annotations of each alert that was received as firing, by its name."""
+    lines = docker("exec", "jupyter", "cat", ALERTS).splitlines()
+    firing = [alert for line in lines for alert in json.loads(line)["alerts"] if alert["status"] == "firing"]
+    return {alert["labels"]["alertname"]: alert["annotations"] for alert in firing}

@@ -53,18 +53,22 @@ COUNTED: Final = {
 """Figures of a run's record, and the series that must have grown by them."""
 
 
+Figure = tuple[str, str]
+"""The name of a figure of a run's record, and a pipeline."""
+
+
 @dataclass(frozen=True)
 class Seen:
     """A run of the main job.
 
     Attributes:
         runs: The records of its pipelines, by their names.
-        before: What the series of each metric and pipeline had before it.
+        grown: What the series of each figure of each pipeline grew by.
         seconds_to_end: How long its command took to end after the last record was written.
     """
 
     runs: dict[str, dict[str, Any]]
-    before: dict[tuple[str, str], float]
+    grown: dict[Figure, float]
     seconds_to_end: float
 
 

@@ -1,10 +1,16 @@
 """What the back ends of the stack know, asked through the package that `spark-app doctor` asks with."""
 
 import time
+from collections.abc import Iterable
 from typing import Any, Final
 
 from app.backends import Elasticsearch, Jaeger, Prometheus, get
 from app.errors import MachineError
+from app.telemetry import names
+from app.telemetry.prometheus_names import label
+from grafana import queries
+from grafana.queries import added
+from tests.e2e.signals import COUNTED, SIGNALS, Figure
 
 JAEGER: Final = Jaeger("http://localhost:16686")
 PROMETHEUS: Final = Prometheus("http://localhost:9090")
@@ -29,6 +35,24 @@ def ranged(query: str, *, seconds: float, step: int = 15) -> list[float]:
     parameters = {"query": query, "start": f"{now - seconds:.0f}", "end": f"{now:.0f}", "step": str(step)}
     found = get(f"{PROMETHEUS.url}/api/v1/query_range", "data", "result", parameters=parameters)
     return [float(value) for series in found for _, value in series["values"]]
+
+
+def grown(since: float) -> dict[Figure, float]:
+    """By how much each figure of each pipeline has grown since a Unix time, asked as the dashboards ask."""
+    window = f"{time.time() - since:.0f}s"
+    return {
+        (name, signals.pipeline): number(
+            added(queries.grown(metric, window, f'{label(names.PIPELINE)}="{signals.pipeline}"'))
+        )
+        or 0.0
+        for name, metric in COUNTED.items()
+        for signals in SIGNALS
+    }
+
+
+def recorded(runs: Iterable[dict[str, Any]]) -> dict[Figure, float]:
+    """The same figures as some runs record them, one of each pipeline."""
+    return {(name, run["pipeline"]): run[name] for name in COUNTED for run in runs}
 
 
 def exemplars(query: str) -> set[str]:

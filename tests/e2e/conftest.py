@@ -8,7 +8,7 @@ import pytest
 from app.backends import answer, spark_health
 from app.errors import MachineError
 from tests.e2e import asked
-from tests.e2e.signals import COUNTED, SIGNALS, Figure, Harmed, Seen
+from tests.e2e.signals import Harmed, Seen
 from tests.e2e.stack import Stack, at_work, docker, ended, etl, run_in, running_in, to_end
 from tests.e2e.webhook import alerts, receiver
 from tests.polling import poll_until
@@ -43,33 +43,13 @@ def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
 @pytest.fixture(scope="session")
 def day(stack: Stack) -> Seen:
     """One day, run once on the cluster, and what the series have grown by when its figures have arrived."""
-    before = counted()
-    done = etl("2024-01-01")
-    seconds = to_end(done)
-    assert [run["outcome"] for run in done] == ["succeeded", "succeeded"]
-    runs = {run["pipeline"]: run for run in done}
+    began = time.time()
+    runs = etl("2024-01-01")
+    seconds = to_end(runs)
+    assert [run["outcome"] for run in runs] == ["succeeded", "succeeded"]
     with suppress(AssertionError):  # what does not arrive is told by the test of the figure
-        poll_until(lambda: grown(before) == figures(runs), "")
-    return Seen(runs, grown(before), seconds)
-
-
-def counted() -> dict[Figure, float]:
-    """What the series of each figure of each pipeline have added up."""
-    return {
-        (name, signals.pipeline): asked.number(f'sum({metric}{{pipeline_name="{signals.pipeline}"}})') or 0.0
-        for name, metric in COUNTED.items()
-        for signals in SIGNALS
-    }
-
-
-def grown(before: dict[Figure, float]) -> dict[Figure, float]:
-    """What they have grown by since then."""
-    return {figure: value - before[figure] for figure, value in counted().items()}
-
-
-def figures(runs: dict[str, dict[str, Any]]) -> dict[Figure, float]:
-    """The same figures as some runs record them."""
-    return {(name, pipeline): run[name] for name in COUNTED for pipeline, run in runs.items()}
+        poll_until(lambda: asked.grown(began) == asked.recorded(runs), "")
+    return Seen({run["pipeline"]: run for run in runs}, asked.grown(began), seconds)
 
 
 @pytest.fixture(scope="session")

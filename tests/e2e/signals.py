@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.telemetry import names
+
 
 @dataclass(frozen=True)
 class Signals:
@@ -45,14 +47,8 @@ SIGNALS: Final = (
         ("bronze", "transactions", "daily_sales"),
     ),
 )
-COUNTED: Final = {
-    "rows_read": "pipeline_rows_read_total",
-    "rows_quarantined": "pipeline_rows_quarantined_total",
-    "rows_duplicate": "pipeline_rows_duplicate_total",
-}
-"""Figures of a run's record, and the series that must have grown by them."""
-
-
+COUNTED: Final = {"rows_read": names.READ, "rows_quarantined": names.QUARANTINED, "rows_duplicate": names.DUPLICATE}
+"""Figures of a run's record, and the metrics that must have grown by them."""
 Figure = tuple[str, str]
 """The name of a figure of a run's record, and a pipeline."""
 

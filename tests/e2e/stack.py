@@ -47,7 +47,6 @@ class Stack:
         """Finds what has to be left out; gives all services with their images."""
         services = self._services()
         self.left_out = sorted(name for name, image in services.items() if not _is_there(image))
-        self.left_out += sorted(f"{name}-setup" for name in self.left_out if f"{name}-setup" in services)
         return services
 
     def down(self) -> None:

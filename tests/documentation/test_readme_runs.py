@@ -13,7 +13,7 @@ import pytest
 
 from tests.readme import ROOT, commands
 
-ELSEWHERE: Final = ("make", "uv", "source", "./scripts/")
+ELSEWHERE: Final = ("make", "uv", "source", "./scripts/", "spark-app doctor")
 
 
 @pytest.fixture(scope="module")

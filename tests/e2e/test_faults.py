@@ -11,7 +11,7 @@ from tests.polling import poll_until
 STORES: Final = ("prometheus", "elasticsearch", "jaeger")
 AWAY_SECONDS: Final = 30
 LATER_SECONDS: Final = 3.0
-"""What a run without a collector may take longer to end: the promise of docs/reference.md."""
+"""What a run without a collector may take longer to end: the promise of the README."""
 
 
 def test_a_killed_worker_costs_no_run(harmed: Harmed, day: Seen) -> None:

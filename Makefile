@@ -40,7 +40,7 @@ test-stack: install ## What Compose, the collector and promtool say of the stack
 	$(PYTHON) -m pytest tests/stack
 
 e2e: install ## The full stack, brought up, used and harmed; needs Docker
-	docker compose -f docker-compose.full.yml build
+	docker compose -f docker-compose.full.yml build spark-master
 	$(PYTHON) -m pytest tests/e2e
 
 check: lint type-check ## The fast checks: lint, type-check and the contract tests
@@ -60,7 +60,8 @@ run-etl: ## The daily run: make run-etl DATE=2024-01-01
 	@$(VENV)/spark-app etl --date "$(DATE)"
 
 docker-up: ## Spark in containers: master, workers, history server
-	docker compose up --build --detach --wait
+	docker compose build spark-master
+	docker compose up --detach --wait
 
 docker-full-up: ## The whole stack; the same as scripts/start-full-stack.sh
 	scripts/start-full-stack.sh

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, Final
 
-from app.backends import Elasticsearch, Jaeger, Prometheus, get
+from app.backends import Elasticsearch, Jaeger, Prometheus, get, spark_health
 from app.errors import MachineError
 from app.telemetry import names
 from app.telemetry.prometheus_names import label
@@ -12,6 +12,7 @@ from grafana import queries
 from grafana.queries import added
 from tests.e2e.signals import COUNTED, SIGNALS, Figure
 
+MASTER: Final = "http://localhost:8080"
 JAEGER: Final = Jaeger("http://localhost:16686")
 PROMETHEUS: Final = Prometheus("http://localhost:9090")
 ELASTICSEARCH: Final = Elasticsearch("http://localhost:9200")
@@ -99,6 +100,19 @@ def parents(span: dict[str, Any]) -> list[str]:
 def tags(span: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a span."""
     return {tag["key"]: tag["value"] for tag in span["tags"]}
+
+
+def has_two_workers() -> bool:
+    """Whether both workers are there."""
+    try:
+        return spark_health(MASTER).startswith("2 ")
+    except MachineError:
+        return False
+
+
+def applications() -> dict[str, str]:
+    """The state of each application that the master takes for alive, by its name."""
+    return {one["name"]: one["state"] for one in get(f"{MASTER}/json/", "activeapps")}
 
 
 def is_up(name: str) -> bool:

@@ -5,15 +5,14 @@ from typing import Any, Final
 
 import pytest
 
-from app.backends import answer, spark_health
-from app.errors import MachineError
+from app.backends import answer
 from tests.e2e import asked
+from tests.e2e.notebook import notebook
 from tests.e2e.signals import Harmed, Seen
-from tests.e2e.stack import Stack, at_work, docker, ended, etl, run_in, running_in, to_end
+from tests.e2e.stack import Stack, at_work, docker, ended, etl, run_in, to_end
 from tests.e2e.webhook import alerts, receiver
 from tests.polling import poll_until
 
-MASTER: Final = "http://localhost:8080"
 OTLP: Final = "http://localhost:4318"
 MONTH_SECONDS: Final = 30 * 86_400
 ALERTS: Final = {"PipelineRunFailing", "SparkWorkerDown"}
@@ -22,21 +21,18 @@ SCHEDULED = (
     "rm -rf /dev/shm/scheduled && cp -r /app/config /dev/shm/scheduled && "
     "sed -i 's/^schedule: null.*/schedule: {every: 86400, grace: 7200, max_age: 129600}/' /dev/shm/scheduled/etl/*.yml"
 )
-HELD = (
-    "from pyspark.sql import SparkSession; spark = SparkSession.builder.getOrCreate();"
-    "print(spark.range(9).count(), flush=True); input()"
-)
 
 
 @pytest.fixture(scope="session")
 def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
     """The full stack, up and healthy; it ends with the tests, unless somebody had started it before them."""
     stack = Stack()
+    was_up = stack.is_up()
     stack.up()
     out = request.config.get_terminal_writer()
     out.line(f"healthy after {stack.seconds:.0f} s; left out, as their images cannot be had here: {stack.left_out}")
     yield stack
-    if not stack.was_up:
+    if not was_up:
         stack.down()
 
 
@@ -57,12 +53,10 @@ def together(day: Seen) -> list[dict[str, Any]]:
     """The records of two jobs at once, one with a schedule, while a notebook holds a session."""
     assert day.runs
     run_in("spark-master", "sh", "-c", SCHEDULED)
-    with running_in("jupyter", "python", "-c", HELD) as notebook:
-        assert notebook.stdout is not None
-        assert notebook.stdout.readline().strip() == "9"
+    with notebook() as held:
         with at_work("spark-app", "etl", "--date", "2024-01-02", "--config", "/dev/shm/scheduled") as job:
             runs = etl("2024-01-01") + ended(job)
-        assert notebook.poll() is None
+        assert held() == "9"
     return runs
 
 
@@ -89,13 +83,5 @@ def harmed(day: Seen) -> Harmed:
             poll_until(lambda: set(alerts()) >= ALERTS, f"{ALERTS} at the webhook", seconds=ALERT_SECONDS)
         finally:
             docker("start", "spark-worker-2")
-        poll_until(has_two_workers, "two workers", seconds=120)
+        poll_until(asked.has_two_workers, "two workers", seconds=120)
         return Harmed(runs, alerts())
-
-
-def has_two_workers() -> bool:
-    """Whether both workers are there."""
-    try:
-        return spark_health(MASTER).startswith("2 ")
-    except MachineError:
-        return False

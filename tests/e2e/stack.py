@@ -13,7 +13,8 @@ from typing import Any, Final
 from tests.polling import poll_until
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-FILE: Final = "docker-compose.full.yml"
+FULL: Final = "docker-compose.full.yml"
+OBSERVABILITY: Final = "docker-compose.observability.yml"
 READY_SECONDS: Final = 420
 RUN_SECONDS: Final = 600
 WEBHOOK: Final = "http://jupyter:9999/"
@@ -22,50 +23,51 @@ WEBHOOK: Final = "http://jupyter:9999/"
 
 @dataclass
 class Stack:
-    """The full stack, without the services whose image can neither be pulled nor built here.
+    """The services of a compose file, without those whose image can neither be pulled nor built here.
 
     Attributes:
+        file: The compose file.
         left_out: Those services.
-        was_up: Whether somebody had started it before.
         seconds: How long it took until all was healthy.
     """
 
+    file: str = FULL
     left_out: list[str] = field(default_factory=list)
-    was_up: bool = False
     seconds: float = 0.0
 
     def up(self) -> None:
         """Brings it up and waits until everything is healthy."""
         services = self.find_left_out()
-        self.was_up = bool(compose("ps", "--quiet"))
         began = time.monotonic()
         wanted = [name for name in services if name not in self.left_out]
-        compose("up", "--detach", "--wait", f"--wait-timeout={READY_SECONDS}", "--no-build", *wanted)
+        wait = ("--wait", f"--wait-timeout={READY_SECONDS}")
+        compose("up", "--detach", *wait, "--no-build", *wanted, file=self.file)
         self.seconds = time.monotonic() - began
+
+    def is_up(self) -> bool:
+        """Whether somebody has started it."""
+        return bool(compose("ps", "--quiet", file=self.file))
 
     def find_left_out(self) -> dict[str, str]:
         """Finds what has to be left out; gives all services with their images."""
-        services = self._services()
+        content = json.loads(compose("config", "--format", "json", file=self.file))
+        services = {name: service["image"] for name, service in content["services"].items()}
         self.left_out = sorted(name for name, image in services.items() if not _is_there(image))
         return services
 
     def down(self) -> None:
         """Ends all containers; the data stays."""
-        compose("down")
-
-    def _services(self) -> dict[str, str]:
-        content = json.loads(compose("config", "--format", "json"))
-        return {name: service["image"] for name, service in content["services"].items()}
+        compose("down", file=self.file)
 
 
-def compose(*arguments: str) -> str:
+def compose(*arguments: str, file: str = FULL) -> str:
     """What `docker compose` answers.
 
     Raises:
         AssertionError: It failed; tells what it said.
     """
     done = subprocess.run(
-        ["docker", "compose", "-f", FILE, *arguments],
+        ["docker", "compose", "-f", file, *arguments],
         cwd=ROOT,
         env=os.environ | {"ALERT_WEBHOOK_URL": WEBHOOK},
         capture_output=True,

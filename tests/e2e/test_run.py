@@ -111,3 +111,12 @@ def test_all_runs_are_one_series_that_counts_each() -> None:
     poll_until(
         lambda: round(asked.number(f"increase({series}[15m])") or 0) >= 3, f"three runs more of {series}", seconds=120
     )
+
+
+@pytest.mark.usefixtures("stack")
+@pytest.mark.parametrize("script", ["run_streaming.sh", "run_ml.sh"])
+def test_what_is_not_there_yet_says_so(script: str) -> None:
+    """In one line, with exit code 2."""
+    done = run_in("spark-master", script, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith("are not there yet\n")

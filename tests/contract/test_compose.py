@@ -115,6 +115,16 @@ def test_every_variable_is_set(file: str) -> None:
     assert needed <= set(variables())
 
 
+def test_a_changed_setting_replaces_the_container() -> None:
+    """Compose sees a changed variable of a service, but not a changed configuration: what one reads, the other has."""
+    for file in FILES:
+        for name, config in yaml.safe_load((ROOT / file).read_text(encoding="utf-8")).get("configs", {}).items():
+            read = set(re.findall(r"\$\{(\w+)", config["content"]))
+            users = [one for one in SERVICES.values() if name in [used["source"] for used in one.get("configs", [])]]
+            assert users
+            assert all(read <= set(user.get("environment", {})) for user in users)
+
+
 def test_no_variable_is_left_over() -> None:
     """Each line of `.env` is used by a compose file."""
     text = "".join((ROOT / file).read_text(encoding="utf-8") for file in FILES)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 SAMPLE_SECONDS: Final = 0.25
-PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 # Student's t for 95 %, two-sided, by degrees of freedom 1 to 9.
 T_95: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
@@ -23,7 +22,7 @@ class Measured:
     Attributes:
         cpu: User and system seconds of the process and all it waited for; the JVM is one of them.
         wall: Seconds from start to end.
-        peak_bytes: The largest sum of resident memory of all its processes, sampled four times a second.
+        peak_bytes: The largest sum of memory of all its processes (PSS), sampled four times a second.
         first_rows: Seconds until the first step that wrote rows had ended; None if there was none.
     """
 
@@ -78,12 +77,13 @@ class Peak:
 
 
 def tree_bytes(pid: int) -> int:
-    """Resident memory of a process and all below it."""
+    """Memory of a process and all below it; what they share, as parent and child do after a fork, counts once."""
     try:
-        own = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        own = next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
         threads = Path(f"/proc/{pid}/task").iterdir()
         children = [int(child) for thread in threads for child in (thread / "children").read_text().split()]
-    except (OSError, ValueError, IndexError):
+    except (OSError, ValueError, IndexError, StopIteration):
         return 0
     return own + sum(tree_bytes(child) for child in children)
 

@@ -18,10 +18,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
+from app.runner import RunResult
 from app.samples import shop
+from app.samples.ledger import read_ledger
+from app.samples.shop import day_folder
 from app.settings import PROJECT
 from tests.bench import page
 from tests.bench.measure import Measured, ratio, run
+from tests.integration.home import assert_is_ledger
 
 DAY: Final = datetime.date(2024, 1, 1)
 ROUNDS: Final = int(os.environ.get("BENCH_ROUNDS", "5"))
@@ -50,15 +56,31 @@ def _make(folder: Path, rows: int) -> None:
 
 
 def day(rows: int, *, config: Path, environment: Mapping[str, str] | None = None, core: int | None = None) -> Measured:
-    """The daily run of so many rows in an empty warehouse, from command to end; on one core only if one is named."""
+    """The daily run of so many rows in an empty warehouse, from command to end; on one core only if one is named.
+
+    Raises:
+        AssertionError: With the configuration as shipped, a figure is not that of the ledger of planted faults.
+    """
     data = raw(rows)
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as home:
         command = [sys.executable, "-m", "app", "etl", "--date", DAY.isoformat(), "--config", str(config)]
         pinned = [] if core is None else ["taskset", "--cpu-list", str(core)]
         places = {"SPARK_APP_HOME": home, "SPARK_APP_RAW__PATH": str(data)}
         found = run([*pinned, *command], {**places, **(environment or {})})
+        if config == PROJECT / "config":
+            assert_right(Path(home), data)
     print(f"  {rows:,} rows: {found.cpu:.1f} s CPU, {found.wall:.1f} s, {found.peak_bytes / 1e6:,.0f} MB", flush=True)
     return found
+
+
+def assert_right(home: Path, data: Path) -> None:
+    """Every figure of the runs of a home folder is that of the ledger of its data."""
+    records = list(home.glob("runs/*/run.json"))
+    assert len(records) == 2
+    for record in records:
+        result = msgspec.json.decode(record.read_bytes(), type=RunResult, dec_hook=lambda kind, value: kind(value))
+        source = "customers" if result.pipeline == "etl.customers" else "transactions"
+        assert_is_ledger(result, read_ledger(day_folder(data, source, DAY)))
 
 
 def changed_config(folder: Path, file: str, old: str, new: str) -> Path:

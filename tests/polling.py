@@ -2,15 +2,26 @@
 
 import time
 from collections.abc import Callable
+from typing import Final
+
+SHARE: Final = 20
+"""The next look comes after this part of the time waited so far: soon at first, never a storm of looks."""
+LONGEST_SECONDS: Final = 1.0
 
 
-def poll_until(holds: Callable[[], bool], missing: str, *, seconds: float = 60) -> None:
+def poll_until(holds: Callable[[], bool], missing: str | Callable[[], object], *, seconds: float = 60) -> None:
     """Waits until something holds.
+
+    Args:
+        holds: Whether it does.
+        missing: What is missing, or gives it when it is.
+        seconds: The longest time to wait.
 
     Raises:
         AssertionError: It does not hold in time; says what is missing.
     """
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while not holds():
-        assert time.monotonic() < deadline, missing
-        time.sleep(0.02)
+        waited = time.monotonic() - began
+        assert waited < seconds, missing() if callable(missing) else missing
+        time.sleep(min(LONGEST_SECONDS, 0.02 + waited / SHARE))

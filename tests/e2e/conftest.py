@@ -9,7 +9,7 @@ from app.backends import answer
 from tests.e2e import asked
 from tests.e2e.notebook import notebook
 from tests.e2e.signals import Harmed, Seen
-from tests.e2e.stack import Stack, at_work, docker, ended, etl, run_in, to_end
+from tests.e2e.stack import Stack, at_work, compose, docker, ended, etl, run_in, to_end
 from tests.e2e.webhook import alerts, receiver
 from tests.polling import poll_until
 
@@ -80,8 +80,15 @@ def harmed(day: Seen) -> Harmed:
             missing = {"SPARK_APP_RAW__PATH": "/data/nothing"}
             failed = run_in("spark-master", "run_etl.sh", "2024-01-01", check=False, **missing)
             assert failed.returncode == 3, failed.stderr
-            poll_until(lambda: set(alerts()) >= ALERTS, f"{ALERTS} at the webhook", seconds=ALERT_SECONDS)
+            poll_until(lambda: set(alerts()) >= ALERTS, untold, seconds=ALERT_SECONDS)
         finally:
             docker("start", "spark-worker-2")
         poll_until(asked.has_two_workers, "two workers", seconds=120)
         return Harmed(runs, alerts())
+
+
+def untold() -> str:
+    """Which alerts have not been received, and how far each alert came."""
+    fired = {query: asked.PROMETHEUS.values(query) for query in ("ALERTS", "prometheus_notifications_dropped_total")}
+    said = compose("logs", "--tail", "20", "alertmanager")
+    return f"untold: {ALERTS - set(alerts())}; Prometheus: {fired}; Alertmanager: {said}"

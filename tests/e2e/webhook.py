@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from tests.e2e.stack import docker, running_in
+from tests.e2e.stack import docker, run_in
+from tests.polling import poll_until
 
 ALERTS: Final = "/dev/shm/alerts.jsonl"
 RECEIVER: Final = f"""
-import http.server, sys, threading
+import http.server
 
 class Hook(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
@@ -22,21 +23,22 @@ class Hook(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-open("{ALERTS}", "wb").close()
 server = http.server.HTTPServer(("", 9999), Hook)
-print("listening", flush=True)
-threading.Thread(target=server.serve_forever, daemon=True).start()
-sys.stdin.read()
+open("{ALERTS}", "wb").close()
+server.serve_forever()
 """
 
 
 @contextmanager
 def receiver() -> Iterator[None]:
     """Receives alerts for a while."""
-    with running_in("jupyter", "python", "-c", RECEIVER) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "listening\n"
+    run_in("jupyter", "rm", "-f", ALERTS)
+    docker("exec", "--detach", "jupyter", "python", "-c", RECEIVER)
+    poll_until(lambda: run_in("jupyter", "test", "-f", ALERTS, check=False).returncode == 0, "a receiver of alerts")
+    try:
         yield
+    finally:
+        run_in("jupyter", "pkill", "--full", ALERTS)
 
 
 def alerts() -> dict[str, dict[str, str]]:

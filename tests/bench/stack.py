@@ -70,11 +70,12 @@ def to_first_rows(*options: str) -> float:
     began = time.monotonic()
     found = 0.0
     command = ["docker", "exec", *options, "spark-master", "run_etl.sh", "2024-01-01"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         for line in process.stdout or ():
             if not found and " rows " in line:
                 found = time.monotonic() - began
     assert process.returncode == 0
+    assert found, "no step has told of rows"
     return found
 
 

@@ -1,0 +1,174 @@
+"""Parts of the events of a Spark event log that several events share, or that are worth a name; see `events`."""
+
+from msgspec import Raw, Struct, field
+
+
+class Part(Struct, gc=False):
+    """A part of an event."""
+
+
+class ExecutorInfo(Part):
+    """Where an executor is, and how many tasks it runs at once."""
+
+    host: str = field(name="Host")
+    cores: int = field(name="Total Cores")
+
+
+class JobProperties(Part):
+    """The local properties of the thread that submitted a job or a stage, as far as they lead somewhere."""
+
+    traceparent: str | None = None
+    description: str | None = field(name="spark.job.description", default=None)
+    group: str | None = field(name="spark.jobGroup.id", default=None)
+    execution: str | None = field(name="spark.sql.execution.id", default=None)
+    call_site: str | None = field(name="callSite.short", default=None)
+    query: str | None = field(name="sql.streaming.queryId", default=None)
+    batch: str | None = field(name="streaming.sql.batchId", default=None)
+
+
+class JobException(Part):
+    """Why a job failed."""
+
+    message: str = field(name="Message", default="")
+
+
+class JobResult(Part):
+    """How a job ended: JobSucceeded or JobFailed."""
+
+    result: str = field(name="Result")
+    exception: JobException | None = field(name="Exception", default=None)
+
+
+class Accumulable(Part):
+    """A sum over the tasks of a stage; those of SQL are the numbers of an operator."""
+
+    id: int = field(name="ID")
+    name: str | None = field(name="Name", default=None)
+    value: Raw = field(name="Value", default=Raw(b"null"))
+
+
+class StorageLevel(Part):
+    """Where an RDD is kept; nowhere unless it is cached."""
+
+    use_disk: bool = field(name="Use Disk", default=False)
+    use_memory: bool = field(name="Use Memory", default=False)
+
+
+class RddInfo(Part):
+    """An RDD that a stage computes or reads."""
+
+    id: int = field(name="RDD ID")
+    name: str = field(name="Name")
+    level: StorageLevel = field(name="Storage Level", default_factory=StorageLevel)
+    partitions: int = field(name="Number of Partitions", default=0)
+    cached_partitions: int = field(name="Number of Cached Partitions", default=0)
+
+
+class StageInfo(Part):
+    """One attempt of a stage; its name is the call site."""
+
+    id: int = field(name="Stage ID")
+    attempt: int = field(name="Stage Attempt ID")
+    name: str = field(name="Stage Name")
+    tasks: int = field(name="Number of Tasks")
+    details: str = field(name="Details", default="")
+    parents: list[int] = field(name="Parent IDs", default_factory=list)
+    rdds: list[RddInfo] = field(name="RDD Info", default_factory=list)
+    submitted: int | None = field(name="Submission Time", default=None)
+    completed: int | None = field(name="Completion Time", default=None)
+    failure: str | None = field(name="Failure Reason", default=None)
+    accumulables: list[Accumulable] = field(name="Accumulables", default_factory=list)
+
+
+class TaskInfo(Part):
+    """One attempt of a task, as the scheduler saw it."""
+
+    id: int = field(name="Task ID")
+    index: int = field(name="Index")
+    attempt: int = field(name="Attempt")
+    launched: int = field(name="Launch Time")
+    executor: str = field(name="Executor ID")
+    host: str = field(name="Host")
+    is_speculative: bool = field(name="Speculative", default=False)
+    getting_result: int = field(name="Getting Result Time", default=0)
+    finished: int = field(name="Finish Time", default=0)
+    has_failed: bool = field(name="Failed", default=False)
+    was_killed: bool = field(name="Killed", default=False)
+    locality: str = field(name="Locality", default="")
+
+
+class ShuffleRead(Part):
+    """What a task read of other stages."""
+
+    remote_bytes: int = field(name="Remote Bytes Read", default=0)
+    local_bytes: int = field(name="Local Bytes Read", default=0)
+    records: int = field(name="Total Records Read", default=0)
+    wait_ms: int = field(name="Fetch Wait Time", default=0)
+
+
+class ShuffleWrite(Part):
+    """What a task left for other stages."""
+
+    bytes: int = field(name="Shuffle Bytes Written", default=0)
+    records: int = field(name="Shuffle Records Written", default=0)
+    time_ns: int = field(name="Shuffle Write Time", default=0)
+
+
+class Input(Part):
+    """What a task read of files and tables."""
+
+    bytes: int = field(name="Bytes Read", default=0)
+    records: int = field(name="Records Read", default=0)
+
+
+class Output(Part):
+    """What a task wrote to files and tables."""
+
+    bytes: int = field(name="Bytes Written", default=0)
+    records: int = field(name="Records Written", default=0)
+
+
+class TaskMetrics(Part):
+    """What a task did with its time and memory."""
+
+    run_ms: int = field(name="Executor Run Time", default=0)
+    cpu_ns: int = field(name="Executor CPU Time", default=0)
+    deserialize_ms: int = field(name="Executor Deserialize Time", default=0)
+    serialize_ms: int = field(name="Result Serialization Time", default=0)
+    result_bytes: int = field(name="Result Size", default=0)
+    gc_ms: int = field(name="JVM GC Time", default=0)
+    memory_spilled: int = field(name="Memory Bytes Spilled", default=0)
+    disk_spilled: int = field(name="Disk Bytes Spilled", default=0)
+    peak_memory: int = field(name="Peak Execution Memory", default=0)
+    shuffle_read: ShuffleRead = field(name="Shuffle Read Metrics", default_factory=ShuffleRead)
+    shuffle_write: ShuffleWrite = field(name="Shuffle Write Metrics", default_factory=ShuffleWrite)
+    input: Input = field(name="Input Metrics", default_factory=Input)
+    output: Output = field(name="Output Metrics", default_factory=Output)
+
+
+class TaskEndReason(Part):
+    """Success, or what else; an exception has its class and text, a lost executor its loss."""
+
+    reason: str = field(name="Reason")
+    error_type: str | None = field(name="Class Name", default=None)
+    description: str | None = field(name="Description", default=None)
+    kill: str | None = field(name="Kill Reason", default=None)
+    loss: str | None = field(name="Loss Reason", default=None)
+
+
+class SqlMetric(Part):
+    """A number of an operator: the accumulable that holds it, and how to read it (sum, size, timing, average)."""
+
+    name: str
+    id: int = field(name="accumulatorId")
+    type: str = field(name="metricType", default="sum")
+
+
+class SqlPlan(Part):
+    """An operator of a physical plan, with what it reads from."""
+
+    name: str = field(name="nodeName")
+    text: str = field(name="simpleString", default="")
+    children: "list[SqlPlan]" = field(default_factory=list)
+    metadata: dict[str, str] = field(default_factory=dict)
+    metrics: list[SqlMetric] = field(default_factory=list)

@@ -1,0 +1,66 @@
+"""Lines become events with the fields that are needed; what is broken is an error, what is foreign nothing."""
+
+import pytest
+
+from app.eventlog import events
+from app.eventlog.events import DriverNumbers, JobStart, TaskEnd
+
+TASK_END = (
+    b'{"Event":"SparkListenerTaskEnd","Stage ID":3,"Stage Attempt ID":1,"Task Type":"ResultTask",'
+    b'"Task End Reason":{"Reason":"ExceptionFailure","Class Name":"java.lang.Error","Description":"no"},'
+    b'"Task Info":{"Task ID":7,"Index":2,"Attempt":1,"Launch Time":1000,"Executor ID":"0","Host":"h",'
+    b'"Locality":"ANY","Speculative":true,"Getting Result Time":0,"Finish Time":1500,"Failed":true,"Killed":false}}'
+)
+
+
+def test_a_task_that_failed_has_its_reason_and_no_numbers_of_its_own_making() -> None:
+    """Times are those of the scheduler; metrics that the log does not have stay absent."""
+    found = events.event(TASK_END)
+    assert isinstance(found, TaskEnd)
+    assert (found.stage, found.stage_attempt, found.info.launched, found.info.finished) == (3, 1, 1000, 1500)
+    assert (found.reason.error_type, found.reason.description, found.info.is_speculative) == (
+        "java.lang.Error",
+        "no",
+        True,
+    )
+    assert found.metrics is None
+
+
+def test_a_job_leads_to_its_trace_and_its_query() -> None:
+    """Of all local properties only those that lead somewhere are kept."""
+    found = events.event(
+        b'{"Event":"SparkListenerJobStart","Job ID":4,"Submission Time":1,"Stage Infos":[],"Stage IDs":[5,6],'
+        b'"Properties":{"traceparent":"00-a-b-01","spark.sql.execution.id":"9","spark.app.name":"x"}}'
+    )
+    assert isinstance(found, JobStart)
+    assert found.stages == [5, 6]
+    assert found.properties is not None
+    assert (found.properties.traceparent, found.properties.execution, found.properties.query) == (
+        "00-a-b-01",
+        "9",
+        None,
+    )
+
+
+def test_numbers_of_the_driver_are_pairs() -> None:
+    """As Spark writes them: a list of two."""
+    found = events.event(
+        b'{"Event":"org.apache.spark.sql.execution.ui.SparkListenerDriverAccumUpdates","executionId":1,'
+        b'"accumUpdates":[[64,12]]}'
+    )
+    assert isinstance(found, DriverNumbers)
+    assert found.updates == [(64, 12)]
+
+
+def test_a_kind_that_nobody_needs_is_nothing() -> None:
+    """Whatever later versions of Spark add."""
+    assert events.event(b'{"Event":"org.example.SomethingNew","a":[1,2]}') is None
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b'{"a":1}', TASK_END[:-9], TASK_END.replace(b'"Stage ID":3', b'"Stage ID":"x"')]
+)
+def test_a_broken_line_is_an_error(line: bytes) -> None:
+    """It is for the reader to count it and to go on."""
+    with pytest.raises(ValueError):  # noqa: PT011 - msgspec's own words differ by what is broken
+        events.event(line)

@@ -1,0 +1,148 @@
+"""The events of one application, taken one by one, as what is known of it so far."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from app.eventlog import events
+from app.eventlog.events import Event
+from app.eventlog.model import Executor, Job, Query, StageAttempt
+from app.eventlog.parts import JobProperties, StageInfo
+
+Ended = Job | Query | StageAttempt | Executor
+NO_PROPERTIES: Final = JobProperties()
+
+
+class Application:
+    """What the events so far say about an application.
+
+    Attributes:
+        jobs, queries, executors: By their ids.
+        stages: By the id and the attempt.
+        running: How many tasks are at work now.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self.id: str | None = None
+        self.name: str | None = None
+        self.user: str | None = None
+        self.attempt: str | None = None
+        self.spark_version: str | None = None
+        self.properties: dict[str, str] = {}
+        self.started: int | None = None
+        self.ended: int | None = None
+        self.exit_code: int | None = None
+        self.jobs: dict[int, Job] = {}
+        self.queries: dict[int, Query] = {}
+        self.stages: dict[tuple[int, int], StageAttempt] = {}
+        self.executors: dict[str, Executor] = {}
+        self.running = 0
+        self._take: dict[type, Callable[[Any], Ended | None]] = {
+            events.TaskStart: self._task_start,
+            events.TaskEnd: self._task_end,
+            events.LogStart: self._log_start,
+            events.ApplicationStart: self._application_start,
+            events.ApplicationEnd: self._application_end,
+            events.EnvironmentUpdate: self._environment,
+            events.ExecutorAdded: self._executor_added,
+            events.ExecutorRemoved: self._executor_removed,
+            events.JobStart: self._job_start,
+            events.JobEnd: self._job_end,
+            events.StageSubmitted: self._stage_submitted,
+            events.StageCompleted: self._stage_completed,
+            events.SqlStart: self._query_start,
+            events.SqlPlanChanged: self._plan_changed,
+            events.SqlEnd: self._query_end,
+            events.DriverNumbers: self._driver_numbers,
+        }
+
+    def take(self, event: Event) -> Ended | None:
+        """Takes one event; gives what has ended with it, if anything has."""
+        take = self._take.get(type(event))
+        return take(event) if take else None
+
+    def _log_start(self, event: events.LogStart) -> None:
+        self.spark_version = event.spark_version
+
+    def _application_start(self, event: events.ApplicationStart) -> None:
+        self.id, self.name, self.user, self.attempt = event.id, event.name, event.user, event.attempt
+        self.started = event.time
+
+    def _application_end(self, event: events.ApplicationEnd) -> None:
+        self.ended, self.exit_code = event.time, event.exit_code
+
+    def _environment(self, event: events.EnvironmentUpdate) -> None:
+        self.properties = dict(event.spark_properties)
+
+    def _executor_added(self, event: events.ExecutorAdded) -> None:
+        self.executors[event.id] = Executor(event.id, event.info.host, event.info.cores, event.time)
+
+    def _executor_removed(self, event: events.ExecutorRemoved) -> Executor | None:
+        executor = self.executors.get(event.id)
+        if executor is not None:
+            executor.removed, executor.reason = event.time, event.reason
+        return executor
+
+    def _job_start(self, event: events.JobStart) -> None:
+        properties = event.properties or NO_PROPERTIES
+        query = int(properties.execution) if properties.execution and properties.execution.isdigit() else None
+        self.jobs[event.id] = Job(event.id, event.time, event.stages, properties, query)
+        if query in self.queries:
+            self.queries[query].jobs.append(event.id)
+            self.queries[query].traceparent = self.queries[query].traceparent or properties.traceparent
+
+    def _job_end(self, event: events.JobEnd) -> Job | None:
+        job = self.jobs.get(event.id)
+        if job is not None:
+            job.completed = event.time
+            job.has_failed = event.result.result != "JobSucceeded"
+            job.failure = event.result.exception.message if event.result.exception else None
+        return job
+
+    def _stage_submitted(self, event: events.StageSubmitted) -> None:
+        self._stage(event.info, event.properties)
+
+    def _stage_completed(self, event: events.StageCompleted) -> StageAttempt:
+        stage = self._stage(event.info, None)
+        stage.info = event.info
+        return stage
+
+    def _stage(self, info: StageInfo, properties: JobProperties | None) -> StageAttempt:
+        key = (info.id, info.attempt)
+        if key not in self.stages:
+            wanting = [job.id for job in self.jobs.values() if job.completed is None and info.id in job.stages]
+            self.stages[key] = StageAttempt(info, properties, wanting[0] if wanting else None)
+        return self.stages[key]
+
+    def _task_start(self, event: events.TaskStart) -> None:
+        self.running += 1
+        stage = self.stages.get((event.stage, event.stage_attempt))
+        if stage is not None:
+            stage.started += 1
+
+    def _task_end(self, event: events.TaskEnd) -> None:
+        self.running -= 1
+        stage = self.stages.get((event.stage, event.stage_attempt))
+        if stage is not None:
+            stage.add(event)
+
+    def _query_start(self, event: events.SqlStart) -> None:
+        root = None if event.root in (None, event.id) else event.root
+        self.queries[event.id] = Query(event.id, root, event.time, event.description, event.details, event.plan)
+
+    def _plan_changed(self, event: events.SqlPlanChanged) -> None:
+        query = self.queries.get(event.id)
+        if query is not None:
+            query.plan = event.plan
+            query.plans += 1
+
+    def _query_end(self, event: events.SqlEnd) -> Query | None:
+        query = self.queries.get(event.id)
+        if query is not None:
+            query.ended, query.error = event.time, event.error or None
+        return query
+
+    def _driver_numbers(self, event: events.DriverNumbers) -> None:
+        query = self.queries.get(event.id)
+        if query is not None:
+            query.numbers.update(event.updates)

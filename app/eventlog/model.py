@@ -1,0 +1,173 @@
+"""What an event log says about an application, as data: times in milliseconds since the epoch, None where unknown."""
+
+from array import array
+from dataclasses import dataclass, field
+from heapq import heappush, heappushpop
+from typing import Final
+
+from msgspec import Raw
+
+from app.eventlog.events import TaskEnd
+from app.eventlog.parts import JobProperties, StageInfo, TaskInfo, TaskMetrics
+
+SLOWEST: Final = 5
+"""How many tasks of a stage attempt are kept because they took longest."""
+KEPT_FAILURES: Final = 50
+"""How many failed, killed and speculative tasks of a stage attempt are kept; the rest is counted."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over the tasks of a stage attempt that told their metrics; units as in `parts.TaskMetrics`."""
+
+    run_ms: int = 0
+    cpu_ns: int = 0
+    gc_ms: int = 0
+    deserialize_ms: int = 0
+    serialize_ms: int = 0
+    scheduler_delay_ms: int = 0
+    result_bytes: int = 0
+    memory_spilled: int = 0
+    disk_spilled: int = 0
+    input_bytes: int = 0
+    input_records: int = 0
+    output_bytes: int = 0
+    output_records: int = 0
+    shuffle_read_bytes: int = 0
+    shuffle_read_records: int = 0
+    shuffle_wait_ms: int = 0
+    shuffle_write_bytes: int = 0
+    shuffle_write_records: int = 0
+    shuffle_write_ns: int = 0
+
+    def add(self, metrics: TaskMetrics, *, delay_ms: int) -> None:
+        """Adds what one task did."""
+        read, write = metrics.shuffle_read, metrics.shuffle_write
+        self.run_ms += metrics.run_ms
+        self.cpu_ns += metrics.cpu_ns
+        self.gc_ms += metrics.gc_ms
+        self.deserialize_ms += metrics.deserialize_ms
+        self.serialize_ms += metrics.serialize_ms
+        self.scheduler_delay_ms += delay_ms
+        self.result_bytes += metrics.result_bytes
+        self.memory_spilled += metrics.memory_spilled
+        self.disk_spilled += metrics.disk_spilled
+        self.input_bytes += metrics.input.bytes
+        self.input_records += metrics.input.records
+        self.output_bytes += metrics.output.bytes
+        self.output_records += metrics.output.records
+        self.shuffle_read_bytes += read.remote_bytes + read.local_bytes
+        self.shuffle_read_records += read.records
+        self.shuffle_wait_ms += read.wait_ms
+        self.shuffle_write_bytes += write.bytes
+        self.shuffle_write_records += write.records
+        self.shuffle_write_ns += write.time_ns
+
+
+@dataclass(slots=True)
+class StageAttempt:
+    """One attempt of a stage, with its tasks so far.
+
+    Attributes:
+        info: As Spark submitted it, and as it completed it.
+        properties: Of the thread that submitted it.
+        job: The job that it ran for first; a stage may serve several.
+        totals: Sums over its tasks.
+        durations_ms, shuffle_read_bytes, spilled_bytes: One number per task that ended, in the order of their ends.
+        failed, killed, speculative: How many task attempts.
+        kept: The task attempts of those kinds, up to a number of them.
+    """
+
+    info: StageInfo
+    properties: JobProperties | None
+    job: int | None
+    totals: Totals = field(default_factory=Totals)
+    durations_ms: "array[int]" = field(default_factory=lambda: array("q"))
+    shuffle_read_bytes: "array[int]" = field(default_factory=lambda: array("q"))
+    spilled_bytes: "array[int]" = field(default_factory=lambda: array("q"))
+    started: int = 0
+    failed: int = 0
+    killed: int = 0
+    speculative: int = 0
+    kept: list[TaskEnd] = field(default_factory=list)
+    _slowest: list[tuple[int, int, TaskEnd]] = field(default_factory=list)
+
+    def add(self, task: TaskEnd) -> None:
+        """Takes the end of one attempt of a task."""
+        duration = task.info.finished - task.info.launched
+        self.durations_ms.append(duration)
+        metrics = task.metrics
+        if metrics is not None:
+            read = metrics.shuffle_read
+            self.shuffle_read_bytes.append(read.remote_bytes + read.local_bytes)
+            self.spilled_bytes.append(metrics.memory_spilled)
+            self.totals.add(metrics, delay_ms=scheduler_delay_ms(task.info, metrics))
+        self.failed += task.info.has_failed
+        self.killed += task.info.was_killed
+        self.speculative += task.info.is_speculative
+        if task.info.has_failed or task.info.was_killed or task.info.is_speculative or task.info.attempt:
+            if len(self.kept) < KEPT_FAILURES:
+                self.kept.append(task)
+        elif len(self._slowest) < SLOWEST:
+            heappush(self._slowest, (duration, task.info.id, task))
+        elif duration > self._slowest[0][0]:
+            heappushpop(self._slowest, (duration, task.info.id, task))
+
+    @property
+    def slowest(self) -> list[TaskEnd]:
+        """The tasks that took longest, of those that went well at once; longest first."""
+        return [task for _, _, task in sorted(self._slowest, reverse=True)]
+
+
+@dataclass(slots=True)
+class Job:
+    """A job: `stages` are all that it may need; those that never were submitted for it are skipped."""
+
+    id: int
+    submitted: int
+    stages: list[int]
+    properties: JobProperties
+    query: int | None
+    completed: int | None = None
+    failure: str | None = None
+    has_failed: bool = False
+
+
+@dataclass(slots=True)
+class Query:
+    """A SQL execution with its last plan, and what the driver counted for its operators."""
+
+    id: int
+    root: int | None
+    started: int
+    description: str
+    details: str
+    plan: Raw
+    plans: int = 1
+    ended: int | None = None
+    error: str | None = None
+    traceparent: str | None = None
+    jobs: list[int] = field(default_factory=list)
+    numbers: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Executor:
+    """An executor, or the driver where it runs tasks."""
+
+    id: str
+    host: str
+    cores: int
+    added: int
+    removed: int | None = None
+    reason: str | None = None
+
+
+def scheduler_delay_ms(info: TaskInfo, metrics: TaskMetrics) -> int:
+    """Time of a task that neither it nor its result can account for.
+
+    Source: Spark's `AppStatusUtils.schedulerDelay`.
+    """
+    fetching = info.finished - info.getting_result if info.getting_result else 0
+    work = metrics.run_ms + metrics.deserialize_ms + metrics.serialize_ms
+    return max(0, info.finished - info.launched - work - fetching)

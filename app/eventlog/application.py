@@ -89,7 +89,14 @@ class Application:
         self.jobs[event.id] = Job(event.id, event.time, event.stages, properties, query)
         if query in self.queries:
             self.queries[query].jobs.append(event.id)
-            self.queries[query].traceparent = self.queries[query].traceparent or properties.traceparent
+            self._lead_to(properties.traceparent, query)
+
+    def _lead_to(self, traceparent: str | None, query: int | None) -> None:
+        """A query and those that it is a part of belong to the step of its first job."""
+        while query is not None and query in self.queries:
+            found = self.queries[query]
+            found.traceparent = found.traceparent or traceparent
+            query = found.root
 
     def _job_end(self, event: events.JobEnd) -> Job | None:
         job = self.jobs.get(event.id)

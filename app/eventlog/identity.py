@@ -1,0 +1,75 @@
+"""Where each thing of an application stands in a trace: ids that are derived and never drawn.
+
+Whoever reads a log again, or resumes, or reads beside another, makes the same spans. A parent is always a span that the
+same log makes, or the one that a `traceparent` names.
+"""
+
+import hashlib
+import re
+from typing import Final, NamedTuple
+
+from app.eventlog.application import Application
+from app.eventlog.model import Job, Query, StageAttempt
+from app.eventlog.parts import TaskInfo
+
+_TRACEPARENT: Final = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
+
+
+class Place(NamedTuple):
+    """The ids of a span, as W3C has them; the parent is None for the root of a trace."""
+
+    trace_id: int
+    span_id: int
+    parent_id: int | None
+
+
+def of_application(app: Application) -> Place:
+    """The root of whatever has no `traceparent`."""
+    return Place(_number(app, "trace", octets=16), _number(app, "application"), None)
+
+
+def of_query(app: Application, query: Query) -> Place:
+    """Below the query that it is a part of, or the step that it runs for, or the application."""
+    span_id = _number(app, "query", query.id)
+    root = app.queries.get(query.root) if query.root is not None else None
+    if root is not None:
+        above = of_query(app, root)
+        return Place(above.trace_id, span_id, above.span_id)
+    return _below(app, query.traceparent, span_id)
+
+
+def of_job(app: Application, job: Job) -> Place:
+    """Below its query, or the step that it runs for, or the application."""
+    span_id = _number(app, "job", job.id)
+    query = app.queries.get(job.query) if job.query is not None else None
+    if query is not None:
+        above = of_query(app, query)
+        return Place(above.trace_id, span_id, above.span_id)
+    return _below(app, job.properties.traceparent, span_id)
+
+
+def of_stage(app: Application, stage: StageAttempt) -> Place:
+    """Below the job that it ran for first."""
+    job = app.jobs.get(stage.job) if stage.job is not None else None
+    above = of_application(app) if job is None else of_job(app, job)
+    return Place(above.trace_id, _number(app, "stage", stage.info.id, stage.info.attempt), above.span_id)
+
+
+def of_task(app: Application, stage: StageAttempt, task: TaskInfo) -> Place:
+    """Below the attempt of its stage."""
+    above = of_stage(app, stage)
+    return Place(above.trace_id, _number(app, "task", task.id), above.span_id)
+
+
+def _below(app: Application, traceparent: str | None, span_id: int) -> Place:
+    named = _TRACEPARENT.fullmatch(traceparent or "")
+    if named and int(named[1], 16) and int(named[2], 16):
+        return Place(int(named[1], 16), span_id, int(named[2], 16))
+    root = of_application(app)
+    return Place(root.trace_id, span_id, root.span_id)
+
+
+def _number(app: Application, *words: object, octets: int = 8) -> int:
+    """A number that only this thing of this application has; never 0, which W3C forbids."""
+    text = "\0".join(str(word) for word in (app.id, app.attempt, *words))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:octets]) or 1

@@ -19,6 +19,7 @@ class Application:
         jobs, queries, executors: By their ids.
         stages: By the id and the attempt.
         running: How many tasks are at work now.
+        last: The latest time that any event told.
     """
 
     def __init__(self) -> None:
@@ -37,6 +38,7 @@ class Application:
         self.stages: dict[tuple[int, int], StageAttempt] = {}
         self.executors: dict[str, Executor] = {}
         self.running = 0
+        self.last = 0
         self._take: dict[type, Callable[[Any], Ended | None]] = {
             events.TaskStart: self._task_start,
             events.TaskEnd: self._task_end,
@@ -61,15 +63,21 @@ class Application:
         take = self._take.get(type(event))
         return take(event) if take else None
 
+    def _saw(self, time: int | None) -> None:
+        if time is not None and time > self.last:
+            self.last = time
+
     def _log_start(self, event: events.LogStart) -> None:
         self.spark_version = event.spark_version
 
     def _application_start(self, event: events.ApplicationStart) -> None:
         self.id, self.name, self.user, self.attempt = event.id, event.name, event.user, event.attempt
         self.started = event.time
+        self._saw(event.time)
 
     def _application_end(self, event: events.ApplicationEnd) -> None:
         self.ended, self.exit_code = event.time, event.exit_code
+        self._saw(event.time)
 
     def _environment(self, event: events.EnvironmentUpdate) -> None:
         self.properties = dict(event.spark_properties)
@@ -84,6 +92,7 @@ class Application:
         return executor
 
     def _job_start(self, event: events.JobStart) -> None:
+        self._saw(event.time)
         properties = event.properties or NO_PROPERTIES
         query = int(properties.execution) if properties.execution and properties.execution.isdigit() else None
         self.jobs[event.id] = Job(event.id, event.time, event.stages, properties, query)
@@ -99,6 +108,7 @@ class Application:
             query = found.root
 
     def _job_end(self, event: events.JobEnd) -> Job | None:
+        self._saw(event.time)
         job = self.jobs.get(event.id)
         if job is not None:
             job.completed = event.time
@@ -110,6 +120,7 @@ class Application:
         self._stage(event.info, event.properties)
 
     def _stage_completed(self, event: events.StageCompleted) -> StageAttempt:
+        self._saw(event.info.completed)
         stage = self._stage(event.info, None)
         stage.info = event.info
         return stage
@@ -123,17 +134,20 @@ class Application:
 
     def _task_start(self, event: events.TaskStart) -> None:
         self.running += 1
+        self._saw(event.info.launched)
         stage = self.stages.get((event.stage, event.stage_attempt))
         if stage is not None:
             stage.started += 1
 
     def _task_end(self, event: events.TaskEnd) -> None:
         self.running -= 1
+        self._saw(event.info.finished)
         stage = self.stages.get((event.stage, event.stage_attempt))
         if stage is not None:
             stage.add(event)
 
     def _query_start(self, event: events.SqlStart) -> None:
+        self._saw(event.time)
         root = None if event.root in (None, event.id) else event.root
         self.queries[event.id] = Query(event.id, root, event.time, event.description, event.details, event.plan)
 
@@ -147,6 +161,7 @@ class Application:
         query = self.queries.get(event.id)
         if query is not None:
             query.ended, query.error = event.time, event.error or None
+            self._saw(event.time)
         return query
 
     def _driver_numbers(self, event: events.DriverNumbers) -> None:

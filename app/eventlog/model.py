@@ -163,6 +163,14 @@ class Executor:
     reason: str | None = None
 
 
+def task_totals(task: TaskEnd) -> Totals:
+    """The same sums over one task; zeros for one that has no metrics."""
+    totals = Totals()
+    if task.metrics is not None:
+        totals.add(task.metrics, delay_ms=scheduler_delay_ms(task.info, task.metrics))
+    return totals
+
+
 def scheduler_delay_ms(info: TaskInfo, metrics: TaskMetrics) -> int:
     """Time of a task that neither it nor its result can account for.
 

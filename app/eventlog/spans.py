@@ -1,0 +1,216 @@
+"""What has ended in an application, as spans: the events' own times, derived ids, nothing that is not known."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.eventlog import events, identity
+from app.eventlog.application import Application, Ended
+from app.eventlog.events import TaskEnd
+from app.eventlog.identity import Place
+from app.eventlog.model import Job, Query, StageAttempt, Totals, task_totals
+from app.eventlog.parts import SqlPlan
+from app.telemetry import spark_names as names
+from app.telemetry.names import APPLICATION, Attribute, SpanName
+
+Value = str | int | bool
+MAX_TEXT: Final = 1000
+"""Characters of a text that a span carries; what is longer is cut."""
+_WRAPPERS: Final = ("AdaptiveSparkPlan", "WholeStageCodegen", "InputAdapter")
+_ERROR_CLASS: Final = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]|(?:[\w.]+: )?([\w.$]+(?:Exception|Error))\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why something failed: the class of the error as far as it can be told, and its text."""
+
+    type: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSpan:
+    """A span that an event log tells of; times in milliseconds since the epoch."""
+
+    kind: SpanName
+    name: str
+    place: Place
+    started: int
+    ended: int
+    attributes: Mapping[str, Value]
+    failure: Failure | None = None
+
+
+def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:
+    """The spans of something that has ended; none of an executor."""
+    match ended:
+        case Query():
+            yield of_query(app, ended)
+        case Job():
+            yield of_job(app, ended)
+        case StageAttempt():
+            yield of_stage(app, ended)
+            for task in (*ended.kept, *ended.slowest):
+                yield of_task(app, ended, task)
+
+
+def of_the_end(app: Application) -> Iterator[SparkSpan]:
+    """The spans of what is still open when there is no more of the log, marked incomplete, and of the application."""
+    for stage in app.stages.values():
+        if stage.info.completed is None:
+            yield from of_ended(app, stage)
+    for job in app.jobs.values():
+        if job.completed is None:
+            yield of_job(app, job)
+    for query in app.queries.values():
+        if query.ended is None:
+            yield of_query(app, query)
+    if app.started is not None:
+        yield of_application(app)
+
+
+def of_application(app: Application) -> SparkSpan:
+    """The whole of it: the parent of whatever no step asked for."""
+    known = {
+        APPLICATION: app.name,
+        names.APPLICATION_ID: app.id,
+        names.APPLICATION_ATTEMPT: app.attempt,
+        names.SPARK_VERSION: app.spark_version,
+        names.EXIT_CODE: app.exit_code,
+    }
+    failure = Failure(None, f"exit code {app.exit_code}") if app.exit_code else None
+    subject = app.name or "unknown"
+    return _span(
+        app, names.APPLICATION_SPAN, subject, identity.of_application(app), app.started, app.ended, known, failure
+    )
+
+
+def of_query(app: Application, query: Query) -> SparkSpan:
+    """A query, named by the operator at its root, which has few values; its description may have many."""
+    known: dict[Attribute, Value | None] = {
+        names.QUERY_ID: query.id,
+        names.DESCRIPTION: query.description,
+        names.DETAILS: query.details,
+        names.PLANS: query.plans,
+    }
+    subject, place = _operator(events.plan(query.plan)), identity.of_query(app, query)
+    return _span(app, names.QUERY_SPAN, subject, place, query.started, query.ended, known, _failure(query.error))
+
+
+def of_job(app: Application, job: Job) -> SparkSpan:
+    """A job, named by the call site of its last stage."""
+    ran = [stage for stage in app.stages.values() if stage.info.id in job.stages]
+    own = {stage.info.id for stage in ran if stage.job == job.id}
+    known = {
+        names.JOB_ID: job.id,
+        names.DESCRIPTION: job.properties.description,
+        names.GROUP: job.properties.group,
+        names.JOB_STAGES: len(job.stages),
+        names.JOB_SKIPPED: len(set(job.stages) - own) if job.completed is not None else None,
+    }
+    subject = max(ran, key=lambda stage: stage.info.id).info.name if ran else "without stages"
+    failure = (_failure(job.failure) or Failure(None, "")) if job.has_failed else None
+    return _span(app, names.JOB_SPAN, subject, identity.of_job(app, job), job.submitted, job.completed, known, failure)
+
+
+def of_stage(app: Application, stage: StageAttempt) -> SparkSpan:
+    """An attempt of a stage, named by its call site, with the sums over its tasks."""
+    info = stage.info
+    known = {
+        names.STAGE_ID: info.id,
+        names.STAGE_ATTEMPT: info.attempt,
+        names.TASKS: info.tasks,
+        names.TASKS_ENDED: len(stage.durations_ms),
+        names.TASKS_FAILED: stage.failed,
+        names.TASKS_KILLED: stage.killed,
+        names.TASKS_SPECULATIVE: stage.speculative,
+        **_numbers(stage.totals),
+    }
+    place, failure = identity.of_stage(app, stage), _failure(info.failure)
+    return _span(app, names.STAGE_SPAN, info.name, place, info.submitted, info.completed, known, failure)
+
+
+def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
+    """One attempt of a task."""
+    info, reason = task.info, task.reason
+    known: dict[Attribute, Value | None] = {
+        names.TASK_ID: info.id,
+        names.TASK_INDEX: info.index,
+        names.TASK_ATTEMPT: info.attempt,
+        names.TASK_SPECULATIVE: info.is_speculative or None,
+        names.EXECUTOR_ID: info.executor,
+        names.HOST: info.host,
+        **(_numbers(task_totals(task)) if task.metrics else {}),
+    }
+    message = reason.description or reason.kill or reason.loss or reason.reason
+    failure = Failure(reason.error_type or reason.reason, _cut(message)) if info.has_failed or info.was_killed else None
+    place = identity.of_task(app, stage, info)
+    return _span(app, names.TASK_SPAN, stage.info.name, place, info.launched, info.finished, known, failure)
+
+
+def _span(
+    app: Application,
+    kind: SpanName,
+    subject: str,
+    place: Place,
+    started: int | None,
+    ended: int | None,
+    known: Mapping[Attribute, Value | None],
+    failure: Failure | None,
+) -> SparkSpan:
+    attributes = {
+        name.name: _cut(value) if isinstance(value, str) else value
+        for name, value in known.items()
+        if value not in (None, "")
+    }
+    if ended is None:
+        attributes[names.IS_INCOMPLETE.name] = True
+    began = app.last if started is None else started
+    return SparkSpan(
+        kind,
+        kind.of(_cut(subject)),
+        place,
+        began,
+        max(began, app.last if ended is None else ended),
+        attributes,
+        failure,
+    )
+
+
+def _numbers(totals: Totals) -> dict[Attribute, Value | None]:
+    return {
+        names.RUN_TIME: totals.run_ms,
+        names.CPU_TIME: totals.cpu_ns // 1_000_000,
+        names.GC_TIME: totals.gc_ms,
+        names.SCHEDULER_DELAY: totals.scheduler_delay_ms,
+        names.INPUT_BYTES: totals.input_bytes,
+        names.INPUT_RECORDS: totals.input_records,
+        names.OUTPUT_BYTES: totals.output_bytes,
+        names.OUTPUT_RECORDS: totals.output_records,
+        names.SHUFFLE_READ_BYTES: totals.shuffle_read_bytes,
+        names.SHUFFLE_READ_RECORDS: totals.shuffle_read_records,
+        names.SHUFFLE_WAIT: totals.shuffle_wait_ms,
+        names.SHUFFLE_WRITE_BYTES: totals.shuffle_write_bytes,
+        names.SHUFFLE_WRITE_RECORDS: totals.shuffle_write_records,
+        names.MEMORY_SPILLED: totals.memory_spilled,
+        names.DISK_SPILLED: totals.disk_spilled,
+    }
+
+
+def _operator(plan: SqlPlan) -> str:
+    """The first operator that does something; those above it only say how it is run."""
+    while plan.children and plan.name.startswith(_WRAPPERS):
+        plan = plan.children[0]
+    return plan.name
+
+
+def _failure(text: str | None) -> Failure | None:
+    if not text:
+        return None
+    found = _ERROR_CLASS.search(text[:MAX_TEXT])
+    return Failure((found[1] or found[2]) if found else None, _cut(text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"

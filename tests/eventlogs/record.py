@@ -1,4 +1,4 @@
-"""Records an event log of `job.py` with each version of Spark that is read: `python -m tests.eventlogs.record [VERSION]...`.
+"""Records an event log of `job.py` with each Spark that is read: `python -m tests.eventlogs.record [VERSION]...`.
 
 Each PySpark goes to an environment of its own in a temporary folder; nothing of it stays.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).parent
-VERSIONS: Final = ("3.5.7", "4.0.1", "4.1.1", "4.2.0", "4.3.0")
+VERSIONS: Final = ("3.5.9", "4.0.5", "4.1.4", "4.2.0", "4.3.0")
 LAYOUTS: Final = {
     "plain": {"spark.eventLog.compress": "false", "spark.eventLog.rolling.enabled": "false"},
     "rolled-zstd": {
@@ -50,7 +50,7 @@ def record(version: str, scratch: Path) -> None:
         (conf / "spark-defaults.conf").write_text(text, encoding="utf-8")
         environment = {**os.environ, "SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": str(python)}
         subprocess.run([python, HERE / "job.py", scratch / "out"], env=environment, check=True)
-        print(f"{version} {layout}: {sum(file.stat().st_size for file in kept.rglob('*')):,} bytes", flush=True)
+        sys.stdout.write(f"{version} {layout}\n")
 
 
 if __name__ == "__main__":

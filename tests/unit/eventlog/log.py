@@ -1,0 +1,88 @@
+"""Lines of a small event log, made one by one."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from app.eventlog import events, spans
+from app.eventlog.application import Application
+from app.eventlog.spans import SparkSpan
+
+SQL: Final = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
+PLAN: Final = {"nodeName": "WholeStageCodegen (1)", "simpleString": "", "children": [{"nodeName": "Project"}]}
+Line = dict[str, Any]
+
+
+def started(time: int = 1000) -> Line:
+    """The application begins."""
+    fields = {"App Name": "shop", "App ID": "app-1", "Timestamp": time, "User": "me"}
+    return {"Event": "SparkListenerApplicationStart", **fields}
+
+
+def ended(time: int = 9000) -> Line:
+    """The application ends."""
+    return {"Event": "SparkListenerApplicationEnd", "Timestamp": time}
+
+
+def job(number: int, stages: list[int], *, time: int = 2000, **properties: str) -> Line:
+    """A job begins."""
+    fields = {"Job ID": number, "Submission Time": time, "Stage Infos": [], "Stage IDs": stages}
+    return {"Event": "SparkListenerJobStart", **fields, "Properties": properties}
+
+
+def job_ended(number: int, *, time: int = 3000, error: str | None = None) -> Line:
+    """A job ends."""
+    failed = {"Result": "JobFailed", "Exception": {"Message": error, "Stack Trace": []}}
+    result = {"Result": "JobSucceeded"} if error is None else failed
+    return {"Event": "SparkListenerJobEnd", "Job ID": number, "Completion Time": time, "Job Result": result}
+
+
+def stage(number: int, attempt: int = 0, *, end: int | None = None, error: str | None = None, tasks: int = 1) -> Line:
+    """A stage attempt begins, or ends where an end is given."""
+    info = {"Stage ID": number, "Stage Attempt ID": attempt, "Stage Name": "save at job.py:7", "Number of Tasks": tasks}
+    info |= {"Submission Time": 2100} | ({} if end is None else {"Completion Time": end})
+    info |= {} if error is None else {"Failure Reason": error}
+    return {"Event": f"SparkListenerStage{'Submitted' if end is None else 'Completed'}", "Stage Info": info}
+
+
+def task(
+    number: int, stage: int, attempt: int = 0, *, seconds: float = 0.1, error: str | None = None, **info: Any
+) -> Line:
+    """A task ends."""
+    told = {"Task ID": number, "Index": number, "Attempt": 0, "Launch Time": 2200, "Executor ID": "0", "Host": "h"}
+    told |= {"Finish Time": 2200 + int(seconds * 1000), "Failed": error is not None, "Killed": False} | info
+    failed = {"Reason": "ExceptionFailure", "Class Name": "java.lang.IllegalStateException", "Description": error}
+    metrics = {"Executor Run Time": int(seconds * 900), "Memory Bytes Spilled": 5}
+    fields = {"Stage ID": stage, "Stage Attempt ID": attempt, "Task Type": "ResultTask", "Task Info": told}
+    reason = {"Reason": "Success"} if error is None else failed
+    return {"Event": "SparkListenerTaskEnd", **fields, "Task End Reason": reason, "Task Metrics": metrics}
+
+
+def query(number: int, *, root: int | None = None, time: int = 1900) -> Line:
+    """A query begins."""
+    fields = {"executionId": number, "rootExecutionId": number if root is None else root, "time": time}
+    return {"Event": f"{SQL}ExecutionStart", **fields, "description": "d", "details": "", "sparkPlanInfo": PLAN}
+
+
+def query_ended(number: int, *, time: int = 3100, error: str = "") -> Line:
+    """A query ends."""
+    return {"Event": f"{SQL}ExecutionEnd", "executionId": number, "time": time, "errorMessage": error}
+
+
+def read(lines: Iterable[Line]) -> tuple[Application, dict[str, SparkSpan]]:
+    """What some lines say of an application, and its spans by kind and number."""
+    app, found = Application(), list[SparkSpan]()
+    for line in lines:
+        event = events.event(json.dumps(line, separators=(",", ":")).encode())
+        over = None if event is None else app.take(event)
+        found += [] if over is None else spans.of_ended(app, over)
+    found += spans.of_the_end(app)
+    return app, {label(span): span for span in found}
+
+
+def label(span: SparkSpan) -> str:
+    """Its kind and its number: `stage 0.1` is the second attempt of stage 0."""
+    kind = span.kind.prefix
+    keys = {"sql": "spark.sql.execution.id", "application": "spark.app.id"}
+    number = span.attributes[keys.get(kind, f"spark.{kind}.id")]
+    return f"{kind} {number}" + (f".{span.attributes['spark.stage.attempt']}" if kind == "stage" else "")

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from app.eventlog import events
 from app.eventlog.events import Event
-from app.eventlog.model import Executor, Job, Query, StageAttempt
-from app.eventlog.parts import JobProperties, StageInfo
+from app.eventlog.model import Batch, BatchKey, Executor, Job, Query, StageAttempt
+from app.eventlog.parts import Accumulable, JobProperties, StageInfo
 
-Ended = Job | Query | StageAttempt | Executor
+Ended = Job | Query | StageAttempt | Executor | Batch
 NO_PROPERTIES: Final = JobProperties()
 
 
@@ -18,6 +18,8 @@ class Application:
     Attributes:
         jobs, queries, executors: By their ids.
         stages: By the id and the attempt.
+        batches: Those of streaming queries that have run jobs.
+        numbers: What operators of queries have counted, by the id of the accumulable.
         running: How many tasks are at work now.
         last: The latest time that any event told.
     """
@@ -37,8 +39,11 @@ class Application:
         self.queries: dict[int, Query] = {}
         self.stages: dict[tuple[int, int], StageAttempt] = {}
         self.executors: dict[str, Executor] = {}
+        self.batches: dict[BatchKey, Batch] = {}
+        self.numbers: dict[int, int] = {}
         self.running = 0
         self.last = 0
+        self._open: dict[int, Job] = {}
         self._take: dict[type, Callable[[Any], Ended | None]] = {
             events.TaskStart: self._task_start,
             events.TaskEnd: self._task_end,
@@ -56,6 +61,7 @@ class Application:
             events.SqlPlanChanged: self._plan_changed,
             events.SqlEnd: self._query_end,
             events.DriverNumbers: self._driver_numbers,
+            events.QueryProgress: self._progress,
         }
 
     def take(self, event: Event) -> Ended | None:
@@ -95,21 +101,33 @@ class Application:
         self._saw(event.time)
         properties = event.properties or NO_PROPERTIES
         query = int(properties.execution) if properties.execution and properties.execution.isdigit() else None
-        self.jobs[event.id] = Job(event.id, event.time, event.stages, properties, query)
+        job = Job(event.id, event.time, event.stages, properties, query, self._batch(event.time, properties))
+        self.jobs[event.id] = self._open[event.id] = job
         if query in self.queries:
             self.queries[query].jobs.append(event.id)
-            self._lead_to(properties.traceparent, query)
+            self._lead_to(job, query)
 
-    def _lead_to(self, traceparent: str | None, query: int | None) -> None:
-        """A query and those that it is a part of belong to the step of its first job."""
+    def _batch(self, time: int, properties: JobProperties) -> BatchKey | None:
+        """The batch that a job is a part of; the group of a streaming job is the run of its query."""
+        if properties.query is None or properties.batch is None or not properties.batch.isdigit():
+            return None
+        key = BatchKey(properties.query, properties.group or "", int(properties.batch))
+        self.batches.setdefault(key, Batch(key, time))
+        return key
+
+    def _lead_to(self, job: Job, query: int | None) -> None:
+        """A query and those that it is a part of belong to the batch or the step of its first job."""
         while query is not None and query in self.queries:
             found = self.queries[query]
-            found.traceparent = found.traceparent or traceparent
+            found.traceparent = found.traceparent or job.properties.traceparent
+            found.batch = found.batch or job.batch
+            if found.batch is not None:
+                self.batches[found.batch].saw(found.started)
             query = found.root
 
     def _job_end(self, event: events.JobEnd) -> Job | None:
         self._saw(event.time)
-        job = self.jobs.get(event.id)
+        job = self._open.pop(event.id, None)
         if job is not None:
             job.completed = event.time
             job.has_failed = event.result.result != "JobSucceeded"
@@ -123,13 +141,16 @@ class Application:
         self._saw(event.info.completed)
         stage = self._stage(event.info, None)
         stage.info = event.info
+        self.numbers.update(_numbers(event.info.accumulables))
         return stage
 
     def _stage(self, info: StageInfo, properties: JobProperties | None) -> StageAttempt:
         key = (info.id, info.attempt)
         if key not in self.stages:
-            wanting = [job.id for job in self.jobs.values() if job.completed is None and info.id in job.stages]
-            self.stages[key] = StageAttempt(info, properties, wanting[0] if wanting else None)
+            job = next((job for job in self._open.values() if info.id in job.stages), None)
+            self.stages[key] = StageAttempt(info, properties, None if job is None else job.id)
+            if job is not None:
+                job.ran.append(key)
         return self.stages[key]
 
     def _task_start(self, event: events.TaskStart) -> None:
@@ -149,12 +170,12 @@ class Application:
     def _query_start(self, event: events.SqlStart) -> None:
         self._saw(event.time)
         root = None if event.root in (None, event.id) else event.root
-        self.queries[event.id] = Query(event.id, root, event.time, event.description, event.details, event.plan)
+        self.queries[event.id] = Query(event.id, root, event.time, event.description, event.details, event.plan.copy())
 
     def _plan_changed(self, event: events.SqlPlanChanged) -> None:
         query = self.queries.get(event.id)
         if query is not None:
-            query.plan = event.plan
+            query.plan = event.plan.copy()
             query.plans += 1
 
     def _query_end(self, event: events.SqlEnd) -> Query | None:
@@ -165,6 +186,23 @@ class Application:
         return query
 
     def _driver_numbers(self, event: events.DriverNumbers) -> None:
-        query = self.queries.get(event.id)
-        if query is not None:
-            query.numbers.update(event.updates)
+        self.numbers.update(event.updates)
+
+    def _progress(self, event: events.QueryProgress) -> Batch | None:
+        """The end of a batch; a trigger that found nothing new tells of a batch that has run no jobs."""
+        progress = event.progress
+        batch = self.batches.get(BatchKey(progress.query, progress.run, progress.batch))
+        if batch is None or batch.progress is not None:
+            return None
+        batch.progress = progress
+        self._saw(batch.ended)
+        return batch
+
+
+def _numbers(accumulables: list[Accumulable]) -> dict[int, int]:
+    """Those that count something: total values of operators, as the driver knows them when a stage has ended."""
+    return {
+        accumulable.id: int(text)
+        for accumulable in accumulables
+        if (text := bytes(accumulable.value).strip(b'"').decode()).removeprefix("-").isdigit()
+    }

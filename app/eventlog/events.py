@@ -14,6 +14,7 @@ from app.eventlog.parts import (
     ExecutorInfo,
     JobProperties,
     JobResult,
+    Progress,
     SqlPlan,
     StageInfo,
     TaskEndReason,
@@ -166,7 +167,7 @@ class Unpersisted(_Event, tag="SparkListenerUnpersistRDD"):
 class QueryProgress(_Event, tag=f"{_STREAMING}QueryProgressEvent"):
     """A batch of a streaming query is done."""
 
-    progress: Raw
+    progress: Progress
 
 
 Event = (

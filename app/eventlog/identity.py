@@ -9,7 +9,7 @@ import re
 from typing import Final, NamedTuple
 
 from app.eventlog.application import Application
-from app.eventlog.model import Job, Query, StageAttempt
+from app.eventlog.model import BatchKey, Job, Query, StageAttempt
 from app.eventlog.parts import TaskInfo
 
 _TRACEPARENT: Final = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
@@ -29,23 +29,23 @@ def of_application(app: Application) -> Place:
 
 
 def of_query(app: Application, query: Query) -> Place:
-    """Below the query that it is a part of, or the step that it runs for, or the application."""
+    """Below the query that it is a part of, or the batch or the step that it runs for, or the application."""
     span_id = _number(app, "query", query.id)
     root = app.queries.get(query.root) if query.root is not None else None
     if root is not None:
         above = of_query(app, root)
         return Place(above.trace_id, span_id, above.span_id)
-    return _below(app, query.traceparent, span_id)
+    return _below(app, query.batch, query.traceparent, span_id)
 
 
 def of_job(app: Application, job: Job) -> Place:
-    """Below its query, or the step that it runs for, or the application."""
+    """Below its query, or the batch or the step that it runs for, or the application."""
     span_id = _number(app, "job", job.id)
     query = app.queries.get(job.query) if job.query is not None else None
     if query is not None:
         above = of_query(app, query)
         return Place(above.trace_id, span_id, above.span_id)
-    return _below(app, job.properties.traceparent, span_id)
+    return _below(app, job.batch, job.properties.traceparent, span_id)
 
 
 def of_stage(app: Application, stage: StageAttempt) -> Place:
@@ -61,7 +61,16 @@ def of_task(app: Application, stage: StageAttempt, task: TaskInfo) -> Place:
     return Place(above.trace_id, _number(app, "task", task.id), above.span_id)
 
 
-def _below(app: Application, traceparent: str | None, span_id: int) -> Place:
+def of_batch(app: Application, key: BatchKey) -> Place:
+    """Below the application: the step that started a streaming query may long have ended."""
+    root = of_application(app)
+    return Place(root.trace_id, _number(app, "batch", *key), root.span_id)
+
+
+def _below(app: Application, batch: BatchKey | None, traceparent: str | None, span_id: int) -> Place:
+    if batch is not None:
+        above = of_batch(app, batch)
+        return Place(above.trace_id, span_id, above.span_id)
     named = _TRACEPARENT.fullmatch(traceparent or "")
     if named and int(named[1], 16) and int(named[2], 16):
         return Place(int(named[1], 16), span_id, int(named[2], 16))

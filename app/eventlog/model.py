@@ -3,12 +3,12 @@
 from array import array
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Raw
 
 from app.eventlog.events import TaskEnd
-from app.eventlog.parts import JobProperties, StageInfo, TaskInfo, TaskMetrics
+from app.eventlog.parts import JobProperties, Progress, StageInfo, TaskInfo, TaskMetrics
 
 SLOWEST: Final = 5
 """How many tasks of a stage attempt are kept because they took longest."""
@@ -119,15 +119,48 @@ class StageAttempt:
         return [task for _, _, task in sorted(self._slowest, reverse=True)]
 
 
+class BatchKey(NamedTuple):
+    """Which batch: of a streaming query, in one run of it, from 0."""
+
+    query: str
+    run: str
+    number: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """A batch of a streaming query that has run jobs; its progress is told when it is done."""
+
+    key: BatchKey
+    first_seen: int
+    progress: Progress | None = None
+
+    def saw(self, time: int) -> None:
+        """Something of it is known to have happened at a time."""
+        self.first_seen = min(self.first_seen, time)
+
+    @property
+    def started(self) -> int:
+        """When it was triggered, or the first that is known of it."""
+        return self.first_seen if self.progress is None else self.progress.started
+
+    @property
+    def ended(self) -> int | None:
+        """When it was done; None while it is at work."""
+        return None if self.progress is None else self.progress.started + self.progress.duration_ms
+
+
 @dataclass(slots=True)
 class Job:
-    """A job: `stages` are all that it may need; those that never were submitted for it are skipped."""
+    """A job: `stages` are all that it may need, `ran` the attempts that were made for it first; others are skipped."""
 
     id: int
     submitted: int
     stages: list[int]
     properties: JobProperties
     query: int | None
+    batch: BatchKey | None = None
+    ran: list[tuple[int, int]] = field(default_factory=list)
     completed: int | None = None
     failure: str | None = None
     has_failed: bool = False
@@ -135,7 +168,7 @@ class Job:
 
 @dataclass(slots=True)
 class Query:
-    """A SQL execution with its last plan, and what the driver counted for its operators."""
+    """A SQL execution with its last plan; `plans` is how many it had."""
 
     id: int
     root: int | None
@@ -147,8 +180,8 @@ class Query:
     ended: int | None = None
     error: str | None = None
     traceparent: str | None = None
+    batch: BatchKey | None = None
     jobs: list[int] = field(default_factory=list)
-    numbers: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -1,5 +1,7 @@
 """Parts of the events of a Spark event log that several events share, or that are worth a name; see `events`."""
 
+import datetime
+
 from msgspec import Raw, Struct, field
 
 
@@ -172,3 +174,21 @@ class SqlPlan(Part):
     children: "list[SqlPlan]" = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
     metrics: list[SqlMetric] = field(default_factory=list)
+
+
+class Progress(Part):
+    """What a batch of a streaming query did; times in milliseconds by part of the work, rates in rows per second."""
+
+    query: str = field(name="id")
+    run: str = field(name="runId")
+    triggered_at: datetime.datetime = field(name="timestamp")
+    name: str | None = None
+    batch: int = field(name="batchId", default=-1)
+    duration_ms: int = field(name="batchDuration", default=0)
+    durations_ms: dict[str, int] = field(name="durationMs", default_factory=dict)
+    rows: int = field(name="numInputRows", default=0)
+
+    @property
+    def started(self) -> int:
+        """When it was triggered, in milliseconds since the epoch."""
+        return round(self.triggered_at.timestamp() * 1000)

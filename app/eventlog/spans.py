@@ -1,23 +1,25 @@
 """What has ended in an application, as spans: the events' own times, derived ids, nothing that is not known."""
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.eventlog import events, identity
+from app.eventlog import identity
 from app.eventlog.application import Application, Ended
 from app.eventlog.events import TaskEnd
 from app.eventlog.identity import Place
-from app.eventlog.model import Job, Query, StageAttempt, Totals, task_totals
-from app.eventlog.parts import SqlPlan
+from app.eventlog.model import Batch, Job, Query, StageAttempt, Totals, task_totals
+from app.eventlog.operators import Number, Operator, Plan, plan_of
 from app.telemetry import spark_names as names
 from app.telemetry.names import APPLICATION, Attribute, SpanName
 
 Value = str | int | bool
 MAX_TEXT: Final = 1000
 """Characters of a text that a span carries; what is longer is cut."""
-_WRAPPERS: Final = ("AdaptiveSparkPlan", "WholeStageCodegen", "InputAdapter")
+MAX_PLAN: Final = 8000
+"""Characters of a plan with its numbers that a span carries."""
 _ERROR_CLASS: Final = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]|(?:[\w.]+: )?([\w.$]+(?:Exception|Error))\b")
 
 
@@ -49,6 +51,8 @@ def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:
             yield of_query(app, ended)
         case Job():
             yield of_job(app, ended)
+        case Batch():
+            yield of_batch(app, ended)
         case StageAttempt():
             yield of_stage(app, ended)
             for task in (*ended.kept, *ended.slowest):
@@ -66,6 +70,9 @@ def of_the_end(app: Application) -> Iterator[SparkSpan]:
     for query in app.queries.values():
         if query.ended is None:
             yield of_query(app, query)
+    for batch in app.batches.values():
+        if batch.ended is None:
+            yield of_batch(app, batch)
     if app.started is not None:
         yield of_application(app)
 
@@ -88,28 +95,46 @@ def of_application(app: Application) -> SparkSpan:
 
 def of_query(app: Application, query: Query) -> SparkSpan:
     """A query, named by the operator at its root, which has few values; its description may have many."""
+    plan = plan_of(query, app.numbers)
+    text, is_cut = plan_text(plan)
     known: dict[Attribute, Value | None] = {
         names.QUERY_ID: query.id,
         names.DESCRIPTION: query.description,
         names.DETAILS: query.details,
         names.PLANS: query.plans,
+        names.PLAN_IS_CUT: is_cut or None,
     }
-    subject, place = _operator(events.plan(query.plan)), identity.of_query(app, query)
-    return _span(app, names.QUERY_SPAN, subject, place, query.started, query.ended, known, _failure(query.error))
+    subject, place = plan.first.name, identity.of_query(app, query)
+    span = _span(app, names.QUERY_SPAN, subject, place, query.started, query.ended, known, _failure(query.error))
+    return dataclasses.replace(span, attributes={**span.attributes, names.PLAN.name: text})
+
+
+def of_batch(app: Application, batch: Batch) -> SparkSpan:
+    """A batch of a streaming query that has run jobs."""
+    progress = batch.progress
+    known: dict[Attribute, Value | None] = {
+        names.STREAM_ID: batch.key.query,
+        names.STREAM_RUN_ID: batch.key.run,
+        names.BATCH_ID: batch.key.number,
+        names.STREAM: progress.name if progress else None,
+        names.BATCH_ROWS: progress.rows if progress else None,
+    }
+    subject = (progress.name if progress else None) or "unnamed"
+    place = identity.of_batch(app, batch.key)
+    return _span(app, names.BATCH_SPAN, subject, place, batch.started, batch.ended, known, None)
 
 
 def of_job(app: Application, job: Job) -> SparkSpan:
     """A job, named by the call site of its last stage."""
-    ran = [stage for stage in app.stages.values() if stage.info.id in job.stages]
-    own = {stage.info.id for stage in ran if stage.job == job.id}
+    ran = [app.stages[key].info for key in job.ran]
     known = {
         names.JOB_ID: job.id,
         names.DESCRIPTION: job.properties.description,
         names.GROUP: job.properties.group,
         names.JOB_STAGES: len(job.stages),
-        names.JOB_SKIPPED: len(set(job.stages) - own) if job.completed is not None else None,
+        names.JOB_SKIPPED: len(set(job.stages) - {info.id for info in ran}) if job.completed is not None else None,
     }
-    subject = max(ran, key=lambda stage: stage.info.id).info.name if ran else "without stages"
+    subject = max(ran, key=lambda info: info.id).name if ran else "without stages"
     failure = (_failure(job.failure) or Failure(None, "")) if job.has_failed else None
     return _span(app, names.JOB_SPAN, subject, identity.of_job(app, job), job.submitted, job.completed, known, failure)
 
@@ -198,11 +223,21 @@ def _numbers(totals: Totals) -> dict[Attribute, Value | None]:
     }
 
 
-def _operator(plan: SqlPlan) -> str:
-    """The first operator that does something; those above it only say how it is run."""
-    while plan.children and plan.name.startswith(_WRAPPERS):
-        plan = plan.children[0]
-    return plan.name
+def plan_text(plan: Plan) -> tuple[str, bool]:
+    """A plan as an indented tree, each operator with its numbers, and whether anything of it was cut."""
+    lines = [f"{'  ' * depth}{_operator(operator)}" for depth, operator in plan.root.walk()]
+    text = "\n".join(lines)
+    return _cut(text, MAX_PLAN), plan.is_cut or len(text) > MAX_PLAN
+
+
+def _operator(operator: Operator) -> str:
+    numbers = ", ".join(f"{name} {_amount(number)}" for name, number in operator.numbers.items())
+    return f"{operator.name} [{numbers}]" if numbers else operator.name
+
+
+def _amount(number: Number) -> str:
+    value = int(number.value) if number.value == int(number.value) else round(number.value, 1)
+    return f"{value} {number.unit}".rstrip()
 
 
 def _failure(text: str | None) -> Failure | None:
@@ -212,5 +247,5 @@ def _failure(text: str | None) -> Failure | None:
     return Failure((found[1] or found[2]) if found else None, _cut(text))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+def _cut(text: str, most: int = MAX_TEXT) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

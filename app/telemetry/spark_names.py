@@ -18,6 +18,14 @@ DESCRIPTION: Final = Attribute("spark.job.description", str, "what the program c
 GROUP: Final = Attribute("spark.jobGroup.id", str, "the group that the program put its jobs in")
 DETAILS: Final = Attribute("spark.sql.details", str, "the call that began the query, cut to a bounded length")
 PLANS: Final = Attribute("spark.sql.plans", int, "how many plans it had; adaptive execution replaces plans")
+PLAN: Final = Attribute("spark.sql.plan", str, "the plan that ran, as an indented tree with what each operator counted")
+PLAN_IS_CUT: Final = Attribute("spark.sql.plan.truncated", bool, "true where the plan is longer than what is kept")
+
+STREAM: Final = Attribute("spark.streaming.query.name", str, "name of the streaming query")
+STREAM_ID: Final = Attribute("spark.streaming.query.id", str, "id of the streaming query, the same over restarts")
+STREAM_RUN_ID: Final = Attribute("spark.streaming.query.run_id", str, "id of one run of the streaming query")
+BATCH_ID: Final = Attribute("spark.streaming.batch.id", int, "number of the batch, from 0")
+BATCH_ROWS: Final = Attribute("spark.streaming.batch.rows", int, "rows that the batch has read")
 
 JOB_ID: Final = Attribute("spark.job.id", int, "number of the job within the application")
 JOB_STAGES: Final = Attribute("spark.job.stages", int, "stages that the job may need")
@@ -65,7 +73,16 @@ APPLICATION_SPAN: Final = SpanName(
     "one Spark application, from its start to its end",
     (APPLICATION, APPLICATION_ID, APPLICATION_ATTEMPT, SPARK_VERSION, EXIT_CODE, IS_INCOMPLETE),
 )
-QUERY_SPAN: Final = SpanName("sql", "one SQL execution", (QUERY_ID, DESCRIPTION, GROUP, DETAILS, PLANS, IS_INCOMPLETE))
+QUERY_SPAN: Final = SpanName(
+    "sql",
+    "one SQL execution",
+    (QUERY_ID, DESCRIPTION, DETAILS, PLANS, PLAN, PLAN_IS_CUT, IS_INCOMPLETE),
+)
+BATCH_SPAN: Final = SpanName(
+    "batch",
+    "one batch of a streaming query that has run jobs",
+    (STREAM, STREAM_ID, STREAM_RUN_ID, BATCH_ID, BATCH_ROWS, IS_INCOMPLETE),
+)
 JOB_SPAN: Final = SpanName("job", "one Spark job", (JOB_ID, DESCRIPTION, GROUP, JOB_STAGES, JOB_SKIPPED, IS_INCOMPLETE))
 STAGE_SPAN: Final = SpanName(
     "stage",
@@ -80,5 +97,5 @@ TASK_SPAN: Final = SpanName(
     "one attempt of a task that failed, was tried again, was speculative, or took longest",
     (TASK_ID, TASK_INDEX, TASK_ATTEMPT, TASK_SPECULATIVE, EXECUTOR_ID, HOST, *_NUMBERS),
 )
-SPANS: Final = (APPLICATION_SPAN, QUERY_SPAN, JOB_SPAN, STAGE_SPAN, TASK_SPAN)
+SPANS: Final = (APPLICATION_SPAN, QUERY_SPAN, BATCH_SPAN, JOB_SPAN, STAGE_SPAN, TASK_SPAN)
 ATTRIBUTES: Final = tuple(entry for entry in globals().copy().values() if isinstance(entry, Attribute))

@@ -1,0 +1,108 @@
+"""The plan that a query ran with, as a tree of operators with what each has counted."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.eventlog import events
+from app.eventlog.model import Query
+from app.eventlog.parts import SqlMetric, SqlPlan
+
+MAX_OPERATORS: Final = 500
+"""Operators of one plan that are kept; generated queries have thousands."""
+WRAPPERS: Final = ("AdaptiveSparkPlan", "WholeStageCodegen", "InputAdapter", "ShuffleQueryStage", "BroadcastQueryStage")
+"""Operators that only say how those below them are run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """What an operator has counted: a number of things, bytes (`By`) or milliseconds (`ms`)."""
+
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator of a plan that ran, with what it reads from.
+
+    Attributes:
+        name: As Spark calls it, `BroadcastHashJoin`.
+        text: The same with its arguments, as in `EXPLAIN`.
+        numbers: By Spark's names for them; a number that no task has told is absent.
+        metadata: Of a scan: its location, format, filters.
+        children: What it reads from.
+    """
+
+    name: str
+    text: str
+    numbers: Mapping[str, Number]
+    metadata: Mapping[str, str]
+    children: "list[Operator]" = field(default_factory=list)
+
+    def walk(self, depth: int = 0) -> "Iterator[tuple[int, Operator]]":
+        """This one and all below it, each after what it feeds, with the depth."""
+        yield depth, self
+        for child in self.children:
+            yield from child.walk(depth + 1)
+
+    @property
+    def is_wrapper(self) -> bool:
+        """Whether it only says how those below it are run."""
+        return self.name.startswith(WRAPPERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The last plan of a query; `is_cut` where it has more operators than are kept."""
+
+    root: Operator
+    is_cut: bool
+
+    @property
+    def first(self) -> Operator:
+        """The first operator that does something."""
+        return next((operator for _, operator in self.root.walk() if not operator.is_wrapper), self.root)
+
+
+def plan_of(query: Query, numbers: Mapping[int, int]) -> Plan:
+    """The plan that a query ran with; numbers by accumulable.
+
+    Raises:
+        ValueError: What the log holds is no plan.
+    """
+    room = [MAX_OPERATORS]
+    root = _operator(events.plan(query.plan), numbers, room)
+    return Plan(root, room[0] < 0)
+
+
+def _operator(plan: SqlPlan, numbers: Mapping[int, int], room: list[int]) -> Operator:
+    room[0] -= 1
+    children = []
+    for child in plan.children:
+        if room[0] <= 0:
+            room[0] = -1
+            break
+        children.append(_operator(child, numbers, room))
+    counted = {metric.name: number for metric in plan.metrics if (number := _number(metric, numbers)) is not None}
+    return Operator(plan.name, plan.text, counted, plan.metadata, children)
+
+
+def _number(metric: SqlMetric, numbers: Mapping[int, int]) -> Number | None:
+    """The total of a metric; Spark keeps times in ns or ms, and averages ten-fold.
+
+    Source: Spark's `SQLMetrics`, where -1 stands for what was never set.
+    """
+    value = numbers.get(metric.id)
+    if value is None or value < 0:
+        return None
+    match metric.type:
+        case "size":
+            return Number(value, "By")
+        case "timing":
+            return Number(value, "ms")
+        case "nsTiming":
+            return Number(value / 1e6, "ms")
+        case "average":
+            return Number(value / 10, "")
+    return Number(value, "")

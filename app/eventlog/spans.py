@@ -9,6 +9,7 @@ from typing import Final
 from app.eventlog import identity
 from app.eventlog.application import Application, Ended
 from app.eventlog.events import TaskEnd
+from app.eventlog.findings import Finding
 from app.eventlog.identity import Place
 from app.eventlog.model import Batch, Job, Query, StageAttempt, Totals, task_totals
 from app.eventlog.operators import Number, Operator, Plan, plan_of
@@ -33,7 +34,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class SparkSpan:
-    """A span that an event log tells of; times in milliseconds since the epoch."""
+    """A span that an event log tells of; times in milliseconds since the epoch; findings become its events."""
 
     kind: SpanName
     name: str
@@ -42,6 +43,7 @@ class SparkSpan:
     ended: int
     attributes: Mapping[str, Value]
     failure: Failure | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:

@@ -20,7 +20,7 @@ def main(folder: str) -> None:
     context.setJobDescription("a join and an aggregate, written")
     names = spark.createDataFrame([(key, f"name {key}") for key in range(7)], ["key", "name"])
     numbers.join(names, "key").groupBy("name").agg(F.sum("id")).write.mode("overwrite").parquet(f"{folder}/sums")
-    context.setLocalProperty("traceparent", None)
+    context.setLocalProperty("traceparent", None)  # type: ignore[arg-type]
     context.setJobDescription(None)
     context.setJobGroup("cached", "read twice")
     cached = numbers.where("id % 2 = 0").cache()

@@ -73,7 +73,8 @@ class StageAttempt:
         properties: Of the thread that submitted it.
         job: The job that it ran for first; a stage may serve several.
         totals: Sums over its tasks.
-        durations_ms, shuffle_read_bytes, spilled_bytes: One number per task that ended, in the order of their ends.
+        launched, durations_ms, shuffle_read_bytes, spilled_bytes: One number per task that ended, in the order of
+            their ends; the last two of those that told their metrics.
         failed, killed, speculative: How many task attempts.
         kept: The task attempts of those kinds, up to a number of them.
     """
@@ -82,6 +83,7 @@ class StageAttempt:
     properties: JobProperties | None
     job: int | None
     totals: Totals = field(default_factory=Totals)
+    launched: "array[int]" = field(default_factory=lambda: array("q"))
     durations_ms: "array[int]" = field(default_factory=lambda: array("q"))
     shuffle_read_bytes: "array[int]" = field(default_factory=lambda: array("q"))
     spilled_bytes: "array[int]" = field(default_factory=lambda: array("q"))
@@ -95,6 +97,7 @@ class StageAttempt:
     def add(self, task: TaskEnd) -> None:
         """Takes the end of one attempt of a task."""
         duration = task.info.finished - task.info.launched
+        self.launched.append(task.info.launched)
         self.durations_ms.append(duration)
         metrics = task.metrics
         if metrics is not None:

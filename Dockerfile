@@ -1,4 +1,4 @@
-# One image for master, workers, history server, driver and Jupyter, so that Python and jars never differ.
+# One image for master, workers, history server, driver, bridge and Jupyter, so that Python and jars never differ.
 # Built by `docker compose build`; the classic builder (DOCKER_BUILDKIT=0) will do.
 ARG DEBIAN_IMAGE=debian:trixie-slim
 FROM ${DEBIAN_IMAGE}
@@ -19,7 +19,7 @@ RUN ln -sfn "$(dirname "$(dirname "$(readlink -f /usr/bin/java)")")" /usr/lib/jv
 RUN groupadd --gid 185 spark \
     && useradd --uid 185 --gid 185 --home-dir /opt/home --create-home spark \
     && install --directory --owner=spark --group=spark /app /opt/venv /opt/cache /scratch /var/lib/spark-master \
-        /notebooks /data /data/raw /data/warehouse /data/runs /data/logs /data/spark-events
+        /notebooks /state /data /data/raw /data/warehouse /data/runs /data/logs /data/reports /data/spark-events
 USER spark
 WORKDIR /app
 

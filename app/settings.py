@@ -81,6 +81,9 @@ class Settings(BaseSettings):
     currency: str = Field(pattern=r"^[A-Z]{3}$")
     warehouse: str
     runs: str
+    reports: str
+    reports_url: Url
+    event_log_exporter: Literal["runner", "bridge"]
     cluster: str | None
     raw: Raw
     backends: Backends
@@ -116,6 +119,11 @@ class Settings(BaseSettings):
     def runs_path(self) -> Path:
         """The local folder that holds one folder per run."""
         return self.home / self.runs
+
+    @property
+    def reports_path(self) -> Path:
+        """The local folder that holds one HTML file per run, and what runs are compared by."""
+        return self.home / self.reports
 
     @property
     def spark_properties(self) -> dict[str, str]:

@@ -21,6 +21,11 @@ class Number:
     value: float
     unit: str
 
+    def __str__(self) -> str:
+        """The number with its unit, no more digits than tell something."""
+        value = int(self.value) if self.value == int(self.value) else round(self.value, 1)
+        return f"{value} {self.unit}".rstrip()
+
 
 @dataclass(frozen=True, slots=True)
 class Operator:
@@ -46,6 +51,11 @@ class Operator:
         for child in self.children:
             yield from child.walk(depth + 1)
 
+    def __str__(self) -> str:
+        """Its name, and what it has counted."""
+        numbers = ", ".join(f"{name} {number}" for name, number in self.numbers.items())
+        return f"{self.name} [{numbers}]" if numbers else self.name
+
     @property
     def is_wrapper(self) -> bool:
         """Whether it only says how those below it are run."""
@@ -58,6 +68,11 @@ class Plan:
 
     root: Operator
     is_cut: bool
+
+    @property
+    def text(self) -> str:
+        """An indented tree, each operator with its numbers."""
+        return "\n".join(f"{'  ' * depth}{operator}" for depth, operator in self.root.walk())
 
     @property
     def first(self) -> Operator:

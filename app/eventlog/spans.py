@@ -12,7 +12,7 @@ from app.eventlog.events import TaskEnd
 from app.eventlog.findings import Finding
 from app.eventlog.identity import Place
 from app.eventlog.model import Batch, Job, Query, StageAttempt, Totals, task_totals
-from app.eventlog.operators import Number, Operator, Plan, plan_of
+from app.eventlog.operators import plan_of
 from app.telemetry import spark_names as names
 from app.telemetry.names import APPLICATION, Attribute, SpanName
 
@@ -98,17 +98,17 @@ def of_application(app: Application) -> SparkSpan:
 def of_query(app: Application, query: Query) -> SparkSpan:
     """A query, named by the operator at its root, which has few values; its description may have many."""
     plan = plan_of(query, app.numbers)
-    text, is_cut = plan_text(plan)
+    text = plan.text
     known: dict[Attribute, Value | None] = {
         names.QUERY_ID: query.id,
         names.DESCRIPTION: query.description,
         names.DETAILS: query.details,
         names.PLANS: query.plans,
-        names.PLAN_IS_CUT: is_cut or None,
+        names.PLAN_IS_CUT: (plan.is_cut or len(text) > MAX_PLAN) or None,
     }
     subject, place = plan.first.name, identity.of_query(app, query)
     span = _span(app, names.QUERY_SPAN, subject, place, query.started, query.ended, known, _failure(query.error))
-    return dataclasses.replace(span, attributes={**span.attributes, names.PLAN.name: text})
+    return dataclasses.replace(span, attributes={**span.attributes, names.PLAN.name: _cut(text, MAX_PLAN)})
 
 
 def of_batch(app: Application, batch: Batch) -> SparkSpan:
@@ -223,23 +223,6 @@ def _numbers(totals: Totals) -> dict[Attribute, Value | None]:
         names.MEMORY_SPILLED: totals.memory_spilled,
         names.DISK_SPILLED: totals.disk_spilled,
     }
-
-
-def plan_text(plan: Plan) -> tuple[str, bool]:
-    """A plan as an indented tree, each operator with its numbers, and whether anything of it was cut."""
-    lines = [f"{'  ' * depth}{_operator(operator)}" for depth, operator in plan.root.walk()]
-    text = "\n".join(lines)
-    return _cut(text, MAX_PLAN), plan.is_cut or len(text) > MAX_PLAN
-
-
-def _operator(operator: Operator) -> str:
-    numbers = ", ".join(f"{name} {_amount(number)}" for name, number in operator.numbers.items())
-    return f"{operator.name} [{numbers}]" if numbers else operator.name
-
-
-def _amount(number: Number) -> str:
-    value = int(number.value) if number.value == int(number.value) else round(number.value, 1)
-    return f"{value} {number.unit}".rstrip()
 
 
 def _failure(text: str | None) -> Failure | None:

@@ -159,7 +159,7 @@ def load_settings(folder: Path | None = None) -> Settings:
 
 
 def load_pipeline_config(name: str, model: type[ConfigModel], folder: Path | None = None) -> ConfigModel:
-    """The configuration of one pipeline: `etl.daily_sales` is read from `etl/daily_sales.yml`.
+    """The configuration of one pipeline, or of `diagnoses`: `etl.daily_sales` is read from `etl/daily_sales.yml`.
 
     Raises:
         ConfigError: A key is missing, unknown or wrong, or the file cannot be read.

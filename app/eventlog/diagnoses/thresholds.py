@@ -1,0 +1,68 @@
+"""From when on something is worth a finding: the keys of `config/diagnoses.yml`, with their defaults and sources.
+
+Sources: DataFlint (github.com/dataflint/spark, its alert reducers), Dr. Elephant (github.com/linkedin/dr-elephant, its
+heuristics); "ours" is a judgement of this project: what costs less is nobody's problem at night.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.settings import load_pipeline_config
+
+MIB: Final = 1024**2
+GIB: Final = 1024**3
+
+
+class Thresholds(BaseModel):
+    """When each rule speaks; times in milliseconds, sizes in bytes, shares from 0 to 1.
+
+    Attributes:
+        cost_ms: A finding whose cost is known and below this is none. Ours.
+        skew_longest_ms, skew_ratio: Longest task at least, and over the median task. DataFlint.
+        skew_data_ratio: Data of that task over the mean of the others, from which it is the data. Ours.
+        tiny_tasks, tiny_median_ms: More tasks than this, with a median below this. DataFlint.
+        few_tasks_stage_ms: A stage at least this long must have a task for each core. Ours.
+        spill_bytes: Spilled to disk by a stage. Ours.
+        disk_bytes_per_second: What a disk of a host reads or writes, to estimate what spilling costs. AWS gp3 baseline.
+        gc_ratio: Garbage collection over the run time of tasks. Dr. Elephant, moderate.
+        failed_ratio: Failed task attempts of a stage, from which they are a warning. Dr. Elephant, low.
+        huge_bytes: Input, output or shuffle of one task. DataFlint.
+        driver_gap_ms, driver_gap_ratio: Time without a task, and its share of the application's. Ours.
+        idle_ratio, idle_core_ms: Idle share of all core time (DataFlint), and the idle core time at least (ours).
+        memory_over_ratio, memory_over_bytes: Highest use of an executor's heap below this (DataFlint), and the memory
+            from which on it matters (ours).
+        memory_under_ratio: Highest use of an executor's heap above this. DataFlint.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cost_ms: float = Field(5000, ge=0)
+    skew_longest_ms: float = Field(5000, ge=0)
+    skew_ratio: float = Field(10, ge=1)
+    skew_data_ratio: float = Field(2, ge=1)
+    tiny_tasks: int = Field(5000, ge=1)
+    tiny_median_ms: float = Field(500, ge=0)
+    few_tasks_stage_ms: float = Field(30_000, ge=0)
+    spill_bytes: int = Field(GIB, ge=1)
+    disk_bytes_per_second: int = Field(125 * MIB, ge=1)
+    gc_ratio: float = Field(0.10, gt=0, le=1)
+    failed_ratio: float = Field(0.10, gt=0, le=1)
+    huge_bytes: int = Field(5 * GIB, ge=1)
+    driver_gap_ms: float = Field(60_000, ge=0)
+    driver_gap_ratio: float = Field(0.30, gt=0, le=1)
+    idle_ratio: float = Field(0.50, gt=0, le=1)
+    idle_core_ms: float = Field(3_600_000, ge=0)
+    memory_over_ratio: float = Field(0.70, gt=0, le=1)
+    memory_over_bytes: int = Field(4 * GIB, ge=0)
+    memory_under_ratio: float = Field(0.95, gt=0, le=1)
+
+
+def load_thresholds(folder: Path | None = None) -> Thresholds:
+    """The thresholds of `diagnoses.yml` in a configuration folder; a key that is not there has its default.
+
+    Raises:
+        ConfigError: A key is unknown or wrong, or the file cannot be read.
+    """
+    return load_pipeline_config("diagnoses", Thresholds, folder)

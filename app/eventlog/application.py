@@ -170,7 +170,8 @@ class Application:
     def _query_start(self, event: events.SqlStart) -> None:
         self._saw(event.time)
         root = None if event.root in (None, event.id) else event.root
-        self.queries[event.id] = Query(event.id, root, event.time, event.description, event.details, event.plan.copy())
+        told = (event.description, event.details, event.plan.copy())
+        self.queries[event.id] = Query(event.id, root, event.time, *told, settings=event.settings)
 
     def _plan_changed(self, event: events.SqlPlanChanged) -> None:
         query = self.queries.get(event.id)

@@ -134,6 +134,7 @@ class SqlStart(_Event, tag=f"{_SQL}SparkListenerSQLExecutionStart"):
     details: str = ""
     root: int | None = field(name="rootExecutionId", default=None)
     group: str | None = field(name="jobGroupId", default=None)
+    settings: dict[str, str] = field(name="modifiedConfigs", default_factory=dict)
 
 
 class SqlPlanChanged(_Event, tag=f"{_SQL}SparkListenerSQLAdaptiveExecutionUpdate"):

@@ -76,6 +76,7 @@ class StageAttempt:
         launched, durations_ms, shuffle_read_bytes, spilled_bytes: One number per task that ended, in the order of
             their ends; the last two of those that told their metrics.
         failed, killed, speculative: How many task attempts.
+        wasted, wasted_ms: Sums over the task attempts that failed or were killed, a part of the totals, and their time.
         kept: The task attempts of those kinds, up to a number of them.
     """
 
@@ -91,6 +92,8 @@ class StageAttempt:
     failed: int = 0
     killed: int = 0
     speculative: int = 0
+    wasted: Totals = field(default_factory=Totals)
+    wasted_ms: int = 0
     kept: list[TaskEnd] = field(default_factory=list)
     _slowest: list[tuple[int, int, TaskEnd]] = field(default_factory=list)
 
@@ -108,6 +111,8 @@ class StageAttempt:
         self.failed += task.info.has_failed
         self.killed += task.info.was_killed
         self.speculative += task.info.is_speculative
+        if task.info.has_failed or task.info.was_killed:
+            self._waste(task, duration)
         if task.info.has_failed or task.info.was_killed or task.info.is_speculative or task.info.attempt:
             if len(self.kept) < KEPT_FAILURES:
                 self.kept.append(task)
@@ -115,6 +120,11 @@ class StageAttempt:
             heappush(self._slowest, (duration, task.info.id, task))
         elif duration > self._slowest[0][0]:
             heappushpop(self._slowest, (duration, task.info.id, task))
+
+    def _waste(self, task: TaskEnd, duration: int) -> None:
+        self.wasted_ms += duration
+        if task.metrics is not None:
+            self.wasted.add(task.metrics, delay_ms=scheduler_delay_ms(task.info, task.metrics))
 
     @property
     def slowest(self) -> list[TaskEnd]:
@@ -171,7 +181,7 @@ class Job:
 
 @dataclass(slots=True)
 class Query:
-    """A SQL execution with its last plan; `plans` is how many it had."""
+    """A SQL execution with its last plan; `plans` is how many it had, `settings` what it changed."""
 
     id: int
     root: int | None
@@ -185,6 +195,7 @@ class Query:
     traceparent: str | None = None
     batch: BatchKey | None = None
     jobs: list[int] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -57,13 +57,14 @@ class StorageLevel(Part):
 
 
 class RddInfo(Part):
-    """An RDD that a stage computes or reads."""
+    """An RDD that a stage computes or reads; its scope is JSON that names the operator or the call that made it."""
 
     id: int = field(name="RDD ID")
     name: str = field(name="Name")
     level: StorageLevel = field(name="Storage Level", default_factory=StorageLevel)
     partitions: int = field(name="Number of Partitions", default=0)
     cached_partitions: int = field(name="Number of Cached Partitions", default=0)
+    scope: str | None = field(name="Scope", default=None)
 
 
 class StageInfo(Part):

@@ -1,0 +1,101 @@
+"""What a stage does, in a name that is the same in every run of a program: what metrics and comparisons go by.
+
+Spark names a stage by its call site, which tells little of PySpark: `save at NativeMethodAccessorImpl.java:0`, and
+`$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768` for what adaptive execution runs ahead.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from app.eventlog.application import Application
+from app.eventlog.model import Job, StageAttempt
+from app.eventlog.parts import RddInfo
+
+MAX_LENGTH: Final = 120
+"""Characters of a group; what is longer is cut."""
+_CALL: Final = re.compile(r"(?P<call>\S+) at (?P<file>.+):(?P<line>\d+)")
+_ANONYMOUS: Final = re.compile(r"\$anonfun\$|\$\d+")
+_NOWHERE: Final = ("NativeMethodAccessorImpl.java", "<unknown>")
+_STREAM: Final = re.compile(r"(?:<br/>|\n|^)id = .*", re.DOTALL)
+_PATH: Final = re.compile(r"(?:\w+:)?/\S*?([^/\s]+)/?(?=\s|$)")
+_VARYING: Final = re.compile(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|\btmp[a-z0-9_]{8}\b"
+    r"|\b(?![A-Za-z_]+\d{1,2}\b)\w*\d\w*",
+    re.IGNORECASE,
+)  # fmt: skip
+_AGAIN: Final = re.compile(r"#(?:\W?#)+")
+
+
+class _Scope(msgspec.Struct):
+    name: str
+
+
+def group_of(app: Application, stage: StageAttempt) -> str:
+    """What a stage does, with where its rows come from and whether they are for other stages: `[json > shuffle]`.
+
+    It is known as soon as the stage is submitted. Dates, paths, ids and other numbers are `#` or left out.
+    """
+    job = app.jobs.get(stage.job) if stage.job is not None else None
+    told = (text for text in _texts(app, stage, job) if text)
+    what = next(told, "") or _varied(_ANONYMOUS.sub("", stage.info.name.partition(" at ")[0]))
+    rows = " > ".join(filter(None, ("+".join(_sources(stage)), _target(stage, job))))
+    return f"{what if len(what) <= MAX_LENGTH else what[: MAX_LENGTH - 1] + '…'} [{rows}]"
+
+
+def _texts(app: Application, stage: StageAttempt, job: Job | None) -> Iterator[str]:
+    """What the program calls its work, the most telling first; empty where it says nothing."""
+    if job is not None:
+        yield _said(job.properties.description)
+        query = app.queries.get(job.query) if job.query is not None else None
+        while query is not None:
+            yield _said(query.description)
+            query = app.queries.get(query.root) if query.root is not None else None
+    yield _said(stage.info.name)
+    yield _said(job.properties.call_site if job is not None else None)
+
+
+def _said(text: str | None) -> str:
+    """A description or a call site without what varies; a call from inside Spark says nothing."""
+    call = _CALL.fullmatch(text or "")
+    if call is None:
+        return _varied(_STREAM.sub("", text or ""))
+    if "$" in call["call"]:
+        return ""
+    file = call["file"].rpartition("/")[2]
+    return call["call"] if file in _NOWHERE else f"{call['call']} at {_varied(file)}:{call['line']}"
+
+
+def _varied(text: str) -> str:
+    """A text with `#` for what differs from run to run; short numbers within a word stay: q64, v2."""
+    shorter = _PATH.sub(r"\1", " ".join(text.split()))
+    return _AGAIN.sub("#", _VARYING.sub("#", shorter))
+
+
+def _sources(stage: StageAttempt) -> list[str]:
+    """Formats of scans, the cache, and whether there is a shuffle before it."""
+    found = {source for rdd in stage.info.rdds if (source := _source(_scope(rdd)))}
+    return sorted(found | ({"shuffle"} if stage.info.parents else set()))
+
+
+def _source(scope: str) -> str | None:
+    if scope == "InMemoryTableScan":
+        return "cache"
+    return _varied(scope.split()[1]) if scope.startswith("Scan ") else None
+
+
+def _target(stage: StageAttempt, job: Job | None) -> str:
+    """A job's last stage makes the result; unless adaptive execution asked for a shuffle alone, ahead of the rest."""
+    last = max(stage.info.rdds, key=lambda rdd: rdd.id, default=None)
+    is_shuffle = (job is not None and stage.info.id != max(job.stages)) or (last and _scope(last) == "Exchange")
+    return "shuffle" if is_shuffle else "result"
+
+
+def _scope(rdd: RddInfo) -> str:
+    try:
+        return msgspec.json.decode(rdd.scope or "", type=_Scope).name
+    except msgspec.DecodeError:
+        return ""

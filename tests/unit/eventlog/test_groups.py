@@ -1,0 +1,104 @@
+"""A stage's group says what the stage does, and is the same in every run of the program."""
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from app.eventlog.groups import MAX_LENGTH, group_of
+from tests.unit.eventlog.log import Line, job, query, read, stage, started
+
+JVM_CALL: Final = "save at NativeMethodAccessorImpl.java:0"
+AHEAD: Final = "$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768"
+
+
+def rdd(number: int, scope: str) -> dict[str, Any]:
+    """An RDD with what made it."""
+    return {"RDD ID": number, "Name": "MapPartitionsRDD", "Scope": json.dumps({"id": "1", "name": scope})}
+
+
+def group(name: str = AHEAD, *, rdds: tuple[dict[str, Any], ...] = (), parents: tuple[int, ...] = (),
+          description: str | None = None, said: str | None = None, call_site: str | None = None) -> str:  # fmt: skip
+    """The group of one stage."""
+    submitted = stage(0)
+    submitted["Stage Info"] |= {"Stage Name": name, "RDD Info": list(rdds), "Parent IDs": list(parents)}
+    properties = {"spark.job.description": description, "callSite.short": call_site}
+    told = {key: text for key, text in properties.items() if text is not None}
+    lines: list[Line] = [started(), job(0, [0], **told), submitted]
+    if said is not None:
+        told |= {"spark.sql.execution.id": "0"}
+        lines = [started(), query(0) | {"description": said}, job(0, [0], **told), submitted]
+    app, _ = read(lines)
+    return group_of(app, app.stages[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ({"name": "count at /home/me/job.py:33"}, "count at job.py:33"),
+        ({"name": JVM_CALL}, "save"),
+        ({"name": "run at <unknown>:0"}, "run"),
+        ({"said": JVM_CALL}, "save"),
+        ({"said": "collect at /tmp/dir 7/job.py:11"}, "collect at job.py:11"),
+        ({"call_site": "collect at job.py:11"}, "collect at job.py:11"),
+        ({"name": "$anonfun$run$1 at Thread.java:7"}, "run"),
+        ({"description": "clean orders", "said": JVM_CALL, "name": "count at job.py:3"}, "clean orders"),
+    ],
+)
+def test_the_most_telling_text_names_it(texts: dict[str, str], expected: str) -> None:
+    """What the program calls its work, else its own line, else the call; what runs ahead is named by its query."""
+    assert group(**texts) == f"{expected} [result]"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("etl.customers 2024-01-01: publish", "etl.customers #: publish"),
+        ("at 2024-01-01T10:20:30.5Z done", "at # done"),
+        ("part 17 of 20", "part # of #"),
+        ("run 0f8fad5b-d9cb-469f-a165-70867728950e", "run #"),
+        ("run local-1795232365941", "run local-#"),
+        ("load s3a://shop/orders/2024/clean.csv again", "load clean.csv again"),
+        ("load /tmp/tmpab12cd_x/", "load #"),
+        ("commit 9ae34c1", "commit #"),
+        ("q64 into t_v2", "q64 into t_v2"),
+        ("ticks<br/>id = 1a<br/>runId = 2b<br/>batch = 9", "ticks"),
+    ],
+)
+def test_what_varies_is_left_out(text: str, expected: str) -> None:
+    """Dates, times, numbers, ids, folders and temporary names; short numbers within a word stay."""
+    assert group(description=text) == f"{expected} [result]"
+
+
+def test_a_batch_of_an_unnamed_stream_is_named_by_what_it_does() -> None:
+    """Its description has nothing but ids."""
+    assert (
+        group("start at job.py:9", description="id = 1a<br/>runId = 2b<br/>batch = 9") == "start at job.py:9 [result]"
+    )
+
+
+def test_a_notebook_s_cells_do_not_make_groups() -> None:
+    """The file of a cell is named by a hash, in a folder named by a process."""
+    assert group("count at /tmp/ipykernel_4711/2897419283.py:3") == "count at #.py:3 [result]"
+
+
+def test_it_says_where_rows_come_from_and_go() -> None:
+    """Formats of scans, the cache, a shuffle before; a shuffle after, also where adaptive execution runs it ahead."""
+    scans = (rdd(1, "Scan json "), rdd(2, "Scan ExistingRDD Delta Table State #7 - file:/x"))
+    assert group("save", rdds=scans) == "save [ExistingRDD+json > result]"
+    assert group("save", rdds=(*scans[:1], rdd(3, "Exchange"))) == "save [json > shuffle]"
+    assert group("save", rdds=(rdd(3, "Exchange"), rdd(4, "Project")), parents=(7,)) == "save [shuffle > result]"
+    assert group("save", rdds=(rdd(3, "InMemoryTableScan"),)) == "save [cache > result]"
+    app, _ = read([started(), job(0, [0, 1]), stage(0), stage(1)])
+    found = [group_of(app, app.stages[number, 0]) for number in range(2)]
+    assert found == ["save at job.py:7 [shuffle]", "save at job.py:7 [result]"]
+
+
+def test_hostile_text_is_cut() -> None:
+    """A label is short, whatever the program calls its work."""
+    assert len(group(description="x" * 5000)) == MAX_LENGTH + len(" [result]")
+
+
+def test_a_scope_that_is_no_json_says_nothing() -> None:
+    """Spark writes it as text within the JSON."""
+    assert group("save", rdds=({"RDD ID": 1, "Name": "x", "Scope": "{"},)) == "save [result]"

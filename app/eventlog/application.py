@@ -7,9 +7,11 @@ from app.eventlog import events
 from app.eventlog.events import Event
 from app.eventlog.model import Batch, BatchKey, Executor, Job, Query, StageAttempt
 from app.eventlog.parts import Accumulable, JobProperties, StageInfo
+from app.eventlog.usage import Usage
 
 Ended = Job | Query | StageAttempt | Executor | Batch
 NO_PROPERTIES: Final = JobProperties()
+EXECUTOR_LOST: Final = "ExecutorLostFailure"
 
 
 class Application:
@@ -22,6 +24,8 @@ class Application:
         numbers: What operators of queries have counted, by the id of the accumulable.
         running: How many tasks are at work now.
         last: The latest time that any event told.
+        cores: Of the executors that are there now.
+        usage: What cores and driver did so far.
     """
 
     def __init__(self) -> None:
@@ -43,7 +47,13 @@ class Application:
         self.numbers: dict[int, int] = {}
         self.running = 0
         self.last = 0
+        self.cores = 0
+        self.usage = Usage()
         self._open: dict[int, Job] = {}
+        self._open_queries: set[int] = set()
+        self._jobs_seen = 0
+        self._last_job = -1
+        self._lost_starts = 0
         self._take: dict[type, Callable[[Any], Ended | None]] = {
             events.TaskStart: self._task_start,
             events.TaskEnd: self._task_end,
@@ -69,8 +79,16 @@ class Application:
         take = self._take.get(type(event))
         return take(event) if take else None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the log has every job and the start of every task; not so if it is compacted or filtered."""
+        return self._jobs_seen > self._last_job and not self._lost_starts
+
     def _saw(self, time: int | None) -> None:
         if time is not None and time > self.last:
+            if self.last:
+                is_at_work = bool(self._open or self._open_queries)
+                self.usage.spend(time - self.last, cores=self.cores, tasks=self.running, is_at_work=is_at_work)
             self.last = time
 
     def _log_start(self, event: events.LogStart) -> None:
@@ -89,16 +107,22 @@ class Application:
         self.properties = dict(event.spark_properties)
 
     def _executor_added(self, event: events.ExecutorAdded) -> None:
+        self._saw(event.time)
+        self.cores += event.info.cores
         self.executors[event.id] = Executor(event.id, event.info.host, event.info.cores, event.time)
 
     def _executor_removed(self, event: events.ExecutorRemoved) -> Executor | None:
         executor = self.executors.get(event.id)
+        self._saw(event.time)
         if executor is not None:
+            self.cores -= executor.cores if executor.removed is None else 0
             executor.removed, executor.reason = event.time, event.reason
         return executor
 
     def _job_start(self, event: events.JobStart) -> None:
         self._saw(event.time)
+        self._jobs_seen += 1
+        self._last_job = max(self._last_job, event.id)
         properties = event.properties or NO_PROPERTIES
         query = int(properties.execution) if properties.execution and properties.execution.isdigit() else None
         job = Job(event.id, event.time, event.stages, properties, query, self._batch(event.time, properties))
@@ -135,12 +159,14 @@ class Application:
         return job
 
     def _stage_submitted(self, event: events.StageSubmitted) -> None:
-        self._stage(event.info, event.properties)
+        self._saw(event.info.submitted)
+        self._stage(event.info, event.properties).before = self.usage.copy()
 
     def _stage_completed(self, event: events.StageCompleted) -> StageAttempt:
         self._saw(event.info.completed)
         stage = self._stage(event.info, None)
         stage.info = event.info
+        stage.usage = None if stage.before is None else self.usage.since(stage.before)
         self.numbers.update(_numbers(event.info.accumulables))
         return stage
 
@@ -154,21 +180,30 @@ class Application:
         return self.stages[key]
 
     def _task_start(self, event: events.TaskStart) -> None:
-        self.running += 1
         self._saw(event.info.launched)
         stage = self.stages.get((event.stage, event.stage_attempt))
         if stage is not None:
             stage.started += 1
+            if not self.running:
+                self.usage.gap_over(event.info.launched, stage.info, stage.properties)
+        self.running += 1
 
     def _task_end(self, event: events.TaskEnd) -> None:
-        self.running -= 1
         self._saw(event.info.finished)
+        self.usage.last_task = event.info.finished
+        if self.running:
+            self.running -= 1
+        else:
+            self._lost_starts += 1
+        if event.reason.reason == EXECUTOR_LOST and event.info.executor in self.executors:
+            self.executors[event.info.executor].lost(event.info)
         stage = self.stages.get((event.stage, event.stage_attempt))
         if stage is not None:
             stage.add(event)
 
     def _query_start(self, event: events.SqlStart) -> None:
         self._saw(event.time)
+        self._open_queries.add(event.id)
         root = None if event.root in (None, event.id) else event.root
         told = (event.description, event.details, event.plan.copy())
         self.queries[event.id] = Query(event.id, root, event.time, *told, settings=event.settings)
@@ -180,10 +215,11 @@ class Application:
             query.plans += 1
 
     def _query_end(self, event: events.SqlEnd) -> Query | None:
+        self._saw(event.time)
+        self._open_queries.discard(event.id)
         query = self.queries.get(event.id)
         if query is not None:
             query.ended, query.error = event.time, event.error or None
-            self._saw(event.time)
         return query
 
     def _driver_numbers(self, event: events.DriverNumbers) -> None:

@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from app.eventlog.events import TaskEnd
 from app.eventlog.parts import JobProperties, Progress, StageInfo, TaskInfo, TaskMetrics
+from app.eventlog.usage import Usage
 
 SLOWEST: Final = 5
 """How many tasks of a stage attempt are kept because they took longest."""
@@ -78,6 +79,7 @@ class StageAttempt:
         failed, killed, speculative: How many task attempts.
         wasted, wasted_ms: Sums over the task attempts that failed or were killed, a part of the totals, and their time.
         kept: The task attempts of those kinds, up to a number of them.
+        before, usage: What the application's cores did before it, and from its beginning to its end.
     """
 
     info: StageInfo
@@ -95,6 +97,8 @@ class StageAttempt:
     wasted: Totals = field(default_factory=Totals)
     wasted_ms: int = 0
     kept: list[TaskEnd] = field(default_factory=list)
+    before: Usage | None = None
+    usage: Usage | None = None
     _slowest: list[tuple[int, int, TaskEnd]] = field(default_factory=list)
 
     def add(self, task: TaskEnd) -> None:
@@ -200,7 +204,7 @@ class Query:
 
 @dataclass(slots=True)
 class Executor:
-    """An executor, or the driver where it runs tasks."""
+    """An executor, or the driver where it runs tasks; the tasks that were lost with it, and their time."""
 
     id: str
     host: str
@@ -208,6 +212,13 @@ class Executor:
     added: int
     removed: int | None = None
     reason: str | None = None
+    lost_tasks: int = 0
+    lost_task_ms: int = 0
+
+    def lost(self, task: TaskInfo) -> None:
+        """Counts a task that was at work on it when it was lost."""
+        self.lost_tasks += 1
+        self.lost_task_ms += task.finished - task.launched
 
 
 def task_totals(task: TaskEnd) -> Totals:

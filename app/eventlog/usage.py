@@ -1,0 +1,81 @@
+"""What the cores and the driver of an application did over time, summed up while its events are read."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from app.eventlog.parts import JobProperties, StageInfo
+
+
+class Gap(NamedTuple):
+    """A time in which no task ran, up to the first task of a stage."""
+
+    started: int
+    ended: int
+    stage: StageInfo
+    properties: JobProperties | None
+
+    @property
+    def length_ms(self) -> int:
+        """How long it took, in milliseconds."""
+        return self.ended - self.started
+
+
+@dataclass(slots=True)
+class Usage:
+    """Sums over time, in milliseconds, for a log in which every task told its start and its end.
+
+    Events tell times that others overtook: sums of our logs are up to 0.1 % short of the sums over tasks.
+
+    Attributes:
+        wall_ms: Time.
+        core_ms: Times the cores of the executors that were there.
+        task_ms: Times the tasks that were at work.
+        planning_ms: No task at work, but a job or a query, and executors were there.
+        waiting_ms: The same, but no executor was there.
+        outside_ms: No task at work, no job and no query.
+        last_task: When the last task ended.
+        longest_gap: The longest time between two tasks; not a sum.
+    """
+
+    wall_ms: int = 0
+    core_ms: int = 0
+    task_ms: int = 0
+    planning_ms: int = 0
+    waiting_ms: int = 0
+    outside_ms: int = 0
+    last_task: int | None = None
+    longest_gap: Gap | None = None
+
+    def spend(self, ms: int, *, cores: int, tasks: int, is_at_work: bool) -> None:
+        """Adds a time in which nothing changed."""
+        self.wall_ms += ms
+        self.core_ms += ms * cores
+        if tasks:
+            self.task_ms += ms * tasks
+        elif not is_at_work:
+            self.outside_ms += ms
+        elif cores:
+            self.planning_ms += ms
+        else:
+            self.waiting_ms += ms
+
+    def gap_over(self, time: int, stage: StageInfo, properties: JobProperties | None) -> None:
+        """A task of a stage is at work where none was."""
+        gap = Gap(time if self.last_task is None else self.last_task, time, stage, properties)
+        if self.longest_gap is None or gap.length_ms > self.longest_gap.length_ms:
+            self.longest_gap = gap
+
+    def copy(self) -> "Usage":
+        """The sums as they are now."""
+        return self.since(Usage())
+
+    def since(self, before: "Usage") -> "Usage":
+        """What was added after an earlier copy."""
+        return Usage(
+            self.wall_ms - before.wall_ms,
+            self.core_ms - before.core_ms,
+            self.task_ms - before.task_ms,
+            self.planning_ms - before.planning_ms,
+            self.waiting_ms - before.waiting_ms,
+            self.outside_ms - before.outside_ms,
+        )

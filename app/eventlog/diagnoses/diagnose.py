@@ -7,17 +7,28 @@ from collections.abc import Callable
 from typing import Final
 
 from app.eventlog.application import Application
+from app.eventlog.diagnoses import tasks, timeline, troubles
+from app.eventlog.diagnoses.stage import StageView
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
 from app.eventlog.model import Query, StageAttempt
 
-StageRule = Callable[[Application, StageAttempt, Thresholds], Finding | None]
+StageRule = Callable[[StageView], Finding | None]
 QueryRule = Callable[[Application, Query, Thresholds], list[Finding]]
 ApplicationRule = Callable[[Application, Thresholds], list[Finding]]
 
-STAGE_RULES: Final[tuple[StageRule, ...]] = ()
+STAGE_RULES: Final[tuple[StageRule, ...]] = (
+    tasks.partition_skew,
+    tasks.tiny_tasks,
+    tasks.too_few_tasks,
+    tasks.huge_partitions,
+    troubles.spill,
+    troubles.gc_pressure,
+    troubles.failed_tasks,
+    troubles.retried_stage,
+)
 QUERY_RULES: Final[tuple[QueryRule, ...]] = ()
-APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = ()
+APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (timeline.driver_gap, timeline.idle_cores)
 
 
 def diagnose(app: Application, thresholds: Thresholds) -> list[Finding]:
@@ -34,7 +45,8 @@ def of_stage(app: Application, stage: StageAttempt, thresholds: Thresholds) -> l
     """What is found in an attempt of a stage; nothing as long as it is at work."""
     if stage.info.completed is None:
         return []
-    found = [rule(app, stage, thresholds) for rule in STAGE_RULES]
+    view = StageView(app, stage, thresholds)
+    found = [rule(view) for rule in STAGE_RULES]
     return [finding for finding in found if finding is not None]
 
 

@@ -1,0 +1,64 @@
+"""Rules about where the time of an application went, as a whole."""
+
+from app.eventlog.application import Application
+from app.eventlog.diagnoses.stage import stage_name, task_cpus
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.diagnoses.words import duration, share
+from app.eventlog.findings import Finding
+
+
+def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
+    """Time in which executors were there and no task ran: the driver planned, listed, committed, or ran Python.
+
+    Cost: that time. A warning if jobs and queries were open in enough of it; else an info, as a person may have been
+    thinking. A streaming application waits and commits by design: it is not judged.
+    """
+    usage = app.usage
+    gap = usage.planning_ms + usage.outside_ms
+    if not app.is_whole or app.batches or _is_small(gap, usage.wall_ms, limits):
+        return []
+    parts = f"{duration(usage.planning_ms)} within jobs and queries, {duration(usage.outside_ms)} between them"
+    longest = usage.longest_gap
+    where = f"; the longest, {duration(longest.length_ms)}, was before " if longest else ""
+    where += stage_name(app, longest.stage, longest.properties) if longest else ""
+    numbers = {"planning_ms": usage.planning_ms, "outside_ms": usage.outside_ms, "wall_ms": usage.wall_ms}
+    return [
+        Finding(
+            "driver_gap",
+            "info" if _is_small(usage.planning_ms, usage.wall_ms, limits) else "warning",
+            f"In {share(gap / usage.wall_ms)} of {duration(usage.wall_ms)} no task ran: {parts}{where}.",
+            "Within queries: many files to list or to commit, large plans, collect and broadcast; between them: Python "
+            "code on the driver (toPandas, loops over rows), or small jobs one after the other, which threads can run "
+            "at once. In a notebook it may be you who was thinking.",
+            numbers | ({"longest_gap_ms": longest.length_ms} if longest else {}),
+            cost_ms=gap,
+        )
+    ]
+
+
+def _is_small(gap_ms: float, wall_ms: float, limits: Thresholds) -> bool:
+    return gap_ms < limits.driver_gap_ms or gap_ms < limits.driver_gap_ratio * wall_ms
+
+
+def idle_cores(app: Application, limits: Thresholds) -> list[Finding]:
+    """Cores that were there and had no task to run.
+
+    No cost in time: idle cores cost money. On one machine (`local[...]`) they cost nothing, and are no finding.
+    """
+    usage = app.usage
+    busy = usage.task_ms * task_cpus(app)
+    idle = usage.core_ms - busy
+    is_local = app.properties.get("spark.master", "").startswith("local[")
+    if is_local or not app.is_whole or idle < max(limits.idle_core_ms, limits.idle_ratio * usage.core_ms):
+        return []
+    cores = usage.core_ms / usage.wall_ms
+    return [
+        Finding(
+            "idle_cores",
+            "warning",
+            f"{share(idle / usage.core_ms)} of the time of {cores:.0f} cores was idle: {duration(idle)} in all.",
+            "Use fewer executors (spark.executor.instances, spark.executor.cores), or let their number follow the "
+            "work: spark.dynamicAllocation.enabled=true, with a shorter spark.dynamicAllocation.executorIdleTimeout.",
+            {"idle_core_ms": idle, "core_ms": usage.core_ms, "idle_ratio": idle / usage.core_ms},
+        )
+    ]

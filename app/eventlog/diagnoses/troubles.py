@@ -1,0 +1,121 @@
+"""Rules about what went wrong in a stage, or in the way of its work."""
+
+from collections import Counter
+from typing import Final
+
+from app.eventlog.application import EXECUTOR_LOST
+from app.eventlog.diagnoses.stage import StageView, duration_ms
+from app.eventlog.diagnoses.words import cut, duration, share, size
+from app.eventlog.events import TaskEnd
+from app.eventlog.findings import Finding
+
+NOT_THE_TASK: Final = (EXECUTOR_LOST, "FetchFailed", "TaskCommitDenied")
+"""Reasons of failure that lie outside of the task; lost executors and retried stages are rules of their own."""
+
+
+def spill(view: StageView) -> Finding | None:
+    """Sorts and aggregates that did not fit into memory were written to disk and read again.
+
+    Cost: what was spilled to disk, written and read once, at `disk_bytes_per_second` on each host with an executor; at
+    most the stage's time.
+    """
+    spilled = view.stage.totals.disk_spilled
+    if spilled < view.limits.spill_bytes:
+        return None
+    cost = min(view.wall_ms, 2000 * spilled / view.limits.disk_bytes_per_second / _hosts(view))
+    if cost < view.limits.cost_ms:
+        return None
+    tasks = sum(1 for count in view.stage.spilled_bytes if count)
+    return view.finding(
+        "spill",
+        f"{tasks} of {len(view.stage.spilled_bytes)} tasks spilled {size(spilled)} to disk "
+        f"({size(view.stage.totals.memory_spilled)} in memory)",
+        advice="Make smaller partitions (spark.sql.shuffle.partitions, repartition), give each task more memory "
+        "(spark.executor.memory, fewer spark.executor.cores), or keep fewer columns and rows before the shuffle.",
+        numbers={"disk_spilled_bytes": spilled, "memory_spilled_bytes": view.stage.totals.memory_spilled}
+        | {"spilling_tasks": tasks, "tasks": len(view.stage.spilled_bytes)},
+        cost_ms=cost,
+    )
+
+
+def _hosts(view: StageView) -> int:
+    ended = view.stage.info.completed or 0
+    alive = (one.host for one in view.app.executors.values() if one.removed is None or one.removed >= ended)
+    return max(1, len(set(alive)))
+
+
+def gc_pressure(view: StageView) -> Finding | None:
+    """The JVM of the executors spent much of the time in which tasks ran on garbage collection.
+
+    Cost: that share of the stage's time, as a collection holds up all tasks of an executor.
+    """
+    totals = view.stage.totals
+    ratio = totals.gc_ms / totals.run_ms if totals.run_ms else 0.0
+    cost = ratio * view.wall_ms
+    if ratio < view.limits.gc_ratio or cost < view.limits.cost_ms:
+        return None
+    return view.finding(
+        "gc_pressure",
+        f"{share(ratio)} of its tasks' time was garbage collection ({duration(cost)} of {duration(view.wall_ms)})",
+        advice="Give each task more heap (spark.executor.memory, or fewer spark.executor.cores), make smaller "
+        "partitions, cache less or serialised, and let fewer objects be made (columns instead of UDFs and RDDs).",
+        numbers={"gc_task_ms": totals.gc_ms, "run_task_ms": totals.run_ms, "gc_ratio": ratio},
+        cost_ms=cost,
+    )
+
+
+def failed_tasks(view: StageView) -> Finding | None:
+    """Task attempts that failed by themselves, and what they said.
+
+    Cost: the time of those that are kept, over the slots. A warning if the stage gave up, or if so many failed that it
+    cost something; tasks that were lost with an executor, or lacked what another stage had written, are not meant.
+    """
+    kept = [task for task in view.stage.kept if task.info.has_failed]
+    failed = [task for task in kept if task.reason.reason not in NOT_THE_TASK]
+    if not failed:
+        return None
+    count = view.stage.failed - (len(kept) - len(failed))
+    cost = sum(map(duration_ms, failed)) / max(1.0, view.slots or 1.0)
+    ratio = count / len(view.stage.durations_ms)
+    is_bad = view.stage.info.failure is not None or (ratio >= view.limits.failed_ratio and cost >= view.limits.cost_ms)
+    reason, _ = Counter(map(_reason, failed)).most_common(1)[0]
+    hosts = {task.info.host for task in failed}
+    where = f", all on {hosts.pop()}" if len(hosts) == 1 and len(failed) > 1 and _hosts(view) > 1 else ""
+    outcome = "and it gave up" if view.stage.info.failure is not None else "and were tried again"
+    return view.finding(
+        "failed_tasks",
+        f"{count} of {len(view.stage.durations_ms)} task attempts failed{where}, {outcome}; most often: {reason}",
+        advice="Look at the first failure in the log of its executor: a row that the code cannot take, or a service "
+        "or host that is not well. spark.task.maxFailures says how often a task may fail before the job does.",
+        numbers={"failed_tasks": count, "tasks": len(view.stage.durations_ms), "failed_ratio": ratio},
+        cost_ms=cost,
+        severity="warning" if is_bad else "info",
+    )
+
+
+def _reason(task: TaskEnd) -> str:
+    return cut(
+        ": ".join(text for text in (task.reason.error_type or task.reason.reason, task.reason.description) if text)
+    )
+
+
+def retried_stage(view: StageView) -> Finding | None:
+    """Another attempt of a stage, which Spark makes when what it had written, or what it was to read, is lost.
+
+    Cost: the time of the attempt.
+    """
+    info = view.stage.info
+    if not info.attempt:
+        return None
+    before = view.app.stages.get((info.id, info.attempt - 1))
+    failure = before.info.failure if before is not None else None
+    why = f": {cut(failure)}" if failure else ", as what it had written for other stages was lost"
+    return view.finding(
+        "retried_stage",
+        f"{info.tasks} tasks were run again for {duration(view.wall_ms)}{why}",
+        advice="See why executors were lost (memory, disk, preemption). spark.decommission.enabled with "
+        "spark.storage.decommission.shuffleBlocks.enabled, or an external shuffle service, keeps what they wrote.",
+        numbers={"attempt": info.attempt, "tasks": info.tasks, "stage_ms": view.wall_ms},
+        cost_ms=view.wall_ms,
+        severity="warning" if view.wall_ms >= view.limits.cost_ms else "info",
+    )

@@ -7,19 +7,18 @@ import logging
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-import msgspec
 from pyspark.sql import SparkSession
 
-from app import folders, jars, session, sources
+from app import folders, jars, records, session, sources
 from app.context import Context
 from app.explanations import explained
 from app.progress import Watcher
-from app.quality import Figure
+from app.records import RunResult
 from app.samples import shop
 from app.settings import Settings, load_pipeline_config
 from app.telemetry import setup
@@ -32,33 +31,6 @@ ETL: Final = ("etl.customers", "etl.daily_sales")
 APPLICATION: Final = "spark-app etl"
 DEMO_ROWS: Final = 10_000
 DEMO_SEED: Final = 7
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """How one run went; what is not known is None. Also the run's record, `run.json` in its folder."""
-
-    run_id: str
-    invocation_id: str
-    pipeline: str
-    date: datetime.date
-    outcome: Outcome
-    started_at: datetime.datetime
-    seconds: float
-    rows_read: int | None
-    rows_written: int | None
-    rows_quarantined: int | None
-    rows_duplicate: int | None
-    tables: dict[str, str]
-    folder: Path
-    error: str | None
-    trace_id: str | None
-    application_id: str
-    event_log: str
-    spark_log: str
-    figures: list[Figure] = field(default_factory=list)
-    nulls: dict[str, int] = field(default_factory=dict)
-    facts: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -126,6 +98,8 @@ def _invocation(settings: Settings, watcher: Watcher, *, replay: bool) -> Iterat
         environment=settings.environment,
         application=APPLICATION,
     )
+    with suppress(OSError):  # a folder that cannot be looked at is no reason not to run
+        records.complete(settings.runs_path, telemetry.complete, note=watcher.note)
     try:
         yield Invocation(identity, settings, started, telemetry, watcher, log_file, replay)
     finally:
@@ -163,10 +137,13 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
     facts = RunFacts(run_id, invocation.id, pipeline, date, folder, APPLICATION)
     run = invocation.telemetry.run(facts)
     context = Context(invocation.spark, invocation.settings, date, run, invocation.watcher, invocation.is_replay)
-    began, error = time.monotonic(), None
+    began, error, note = time.monotonic(), None, invocation.watcher.note
     try:
-        alone = folders.alone(invocation.settings, f"{pipeline}-{date}", note=invocation.watcher.note)
-        with alone, run, _logged(), explained():
+        alone = folders.alone(invocation.settings, f"{pipeline}-{date}", note=note)
+        with alone, records.at_work(folder), run, _logged(), explained():
+            records.write(
+                _result(invocation, context, run, (started_at, began), "running"), note=invocation.watcher.note
+            )
             module: Any = importlib.import_module(f"app.{pipeline}")
             config: Any = load_pipeline_config(pipeline, module.Config, invocation.settings.config)
             module.run(context, config)
@@ -175,9 +152,11 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
         error = raised
         raise
     finally:
-        result = _result(invocation, context, run, started_at, time.monotonic() - began, error)
+        result = _result(invocation, context, run, (started_at, began), outcome_of(error))
+        if error is not None:
+            result = replace(result, error=f"{type(error).__name__}: {error}")
         results.append(result)
-        _record(result, invocation.watcher)
+        records.write(result, note=note)
         if error is not None:
             error.results = results  # type: ignore[attr-defined]
 
@@ -197,9 +176,8 @@ def _result(
     invocation: Invocation,
     context: Context,
     run: Run,
-    started_at: datetime.datetime,
-    seconds: float,
-    error: BaseException | None,
+    started: tuple[datetime.datetime, float],
+    outcome: Outcome | Literal["running"],
 ) -> RunResult:
     application, facts = invocation.spark.sparkContext, run.facts
     return RunResult(
@@ -207,16 +185,16 @@ def _result(
         invocation_id=facts.invocation_id,
         pipeline=facts.pipeline,
         date=facts.date,
-        outcome=outcome_of(error),
-        started_at=started_at,
-        seconds=seconds,
+        outcome=outcome,
+        started_at=started[0],
+        seconds=time.monotonic() - started[1],
         rows_read=context.counts.read,
         rows_written=context.counts.written,
         rows_quarantined=context.counts.quarantined,
         rows_duplicate=context.counts.duplicate,
         tables=context.written,
         folder=facts.folder,
-        error=None if error is None else f"{type(error).__name__}: {error}",
+        error=None,
         trace_id=run.trace_id,
         application_id=str(application.applicationId),
         event_log=f"{application.getConf().get('spark.eventLog.dir')}/eventlog_v2_{application.applicationId}",
@@ -225,14 +203,3 @@ def _result(
         nulls=context.nulls,
         facts=context.facts,
     )
-
-
-def _record(result: RunResult, watcher: Watcher) -> None:
-    """Writes the run's record, whole or not at all; a record that cannot be written does not change the run."""
-    content = msgspec.json.format(msgspec.json.encode(result, enc_hook=str), indent=2)
-    part = result.folder / "run.json.part"
-    try:
-        part.write_bytes(content + b"\n")
-        part.rename(result.folder / "run.json")
-    except OSError as error:
-        watcher.note(f"the record of {result.run_id} cannot be written: {error.strerror}")

@@ -17,7 +17,7 @@ ONE_IS_GOOD: Final[Colors] = {None: "red", 1: "green"}
 FULL_IS_BAD: Final[Colors] = {None: "green", 0.7: "yellow", 0.9: "red"}
 UP: Final[Texts] = {"0": ("down", "red"), "1": ("up", "green")}
 OUTCOMES: Final[Mapping[str, str]] = dict(
-    zip(names.OUTCOMES, ("green", "orange", "red", "purple", "yellow"), strict=True)
+    zip(names.OUTCOMES, ("green", "orange", "red", "purple", "yellow", "dark-red"), strict=True)
 )
 
 

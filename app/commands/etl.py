@@ -13,7 +13,7 @@ from app.commands import cells, failures, options
 
 if TYPE_CHECKING:
     from app.commands.terminal import Terminal
-    from app.runner import RunResult
+    from app.records import RunResult
 
 FOLDERS_LISTED: Final = 2
 NUMBERS: Final = ("read", "written", "quarantined", "duplicates", "time")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 InstrumentKind = Literal["counter", "histogram", "gauge"]
-Outcome = Literal["succeeded", "rejected", "failed", "missing_input", "interrupted"]
+Outcome = Literal["succeeded", "rejected", "failed", "missing_input", "interrupted", "killed"]
 StepKind = Literal["read", "transform", "write", "publish"]
 
-OUTCOMES: Final[tuple[Outcome, ...]] = ("succeeded", "rejected", "failed", "missing_input", "interrupted")
+OUTCOMES: Final[tuple[Outcome, ...]] = ("succeeded", "rejected", "failed", "missing_input", "interrupted", "killed")
 STEP_KINDS: Final[tuple[StepKind, ...]] = ("read", "transform", "write", "publish")
 
 SCOPE: Final = "app"

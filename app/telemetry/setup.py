@@ -6,6 +6,7 @@ written in any case, unless `OTEL_SDK_DISABLED` is true.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from opentelemetry.sdk import trace as sdk_trace
@@ -19,7 +20,9 @@ from app.settings import process_environment
 from app.telemetry import WRONG_VARIABLES, names
 from app.telemetry.export import Deadline, Exporters, MetricSender, all_done, network_exporters
 from app.telemetry.facts import RunFacts
-from app.telemetry.files import Current, LocalLogs, LocalSpans
+from app.telemetry.files import Current, LocalLogs, LocalSpans, RunFiles
+from app.telemetry.instruments import Measurements
+from app.telemetry.killed import Killed, left_open
 from app.telemetry.logs import Handler, Redirected, quiet_sdk
 from app.telemetry.problems import Problems
 from app.telemetry.runs import Run
@@ -80,6 +83,7 @@ class Telemetry:
         self._tracers = sdk_trace.TracerProvider(KeptLocally(), resource, shutdown_on_exit=False)
         self._loggers = LoggerProvider(resource, shutdown_on_exit=False)
         self._sender: MetricSender | None = None
+        self._batches: BatchSpanProcessor | None = None
         self._tracers.add_span_processor(LocalSpans(self._current))
         self._loggers.add_log_record_processor(LocalLogs(self._current))
         self._problems.guard("nothing is sent", self._connect)
@@ -105,6 +109,30 @@ class Telemetry:
         """A run to be entered by a with-statement; one at a time in a process."""
         return Run(facts, self._engine)
 
+    def complete(self, folder: Path) -> Killed | None:
+        """Ends and sends what a killed process has left open in the folder of a run; None where nothing was."""
+        killed = left_open(folder)
+        if killed is not None:
+            self._problems.guard("a killed run is not told", self._complete, folder, killed)
+        return killed
+
+    def _complete(self, folder: Path, killed: Killed) -> None:
+        outcome, pipeline = {names.OUTCOME: "killed"}, {names.PIPELINE: killed.pipeline}
+        measurements = Measurements(self._engine.resource)
+        measurements.record(names.RUNS, 1, pipeline | outcome)
+        measurements.record(names.LAST_FAILURE, killed.ended, pipeline | outcome)
+        metrics = measurements.new()
+        files = RunFiles(folder, problems=self._problems)
+        for span in killed.spans:
+            files.note_end(span)
+            if self._batches is not None:
+                self._batches.on_end(span)
+        if metrics is not None:
+            files.note_metrics(metrics)
+            if self._sender is not None:
+                self._sender.send(metrics)
+        files.close()
+
     def close(self) -> None:
         """Sends what waits and ends, within 2.5 seconds whatever the endpoint does; what was not sent by then is lost.
 
@@ -126,7 +154,8 @@ class Telemetry:
 
     def _connect(self) -> None:
         if self._exporters.spans is not None:
-            self._tracers.add_span_processor(BatchSpanProcessor(self._exporters.spans))
+            self._batches = BatchSpanProcessor(self._exporters.spans)
+            self._tracers.add_span_processor(self._batches)
         if self._exporters.logs is not None:
             self._loggers.add_log_record_processor(BatchLogRecordProcessor(self._exporters.logs))
         if self._exporters.metrics is not None:

@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from app.runner import RunResult
+from app.records import RunResult
 from app.samples import shop
 from app.samples.ledger import read_ledger
 from app.samples.shop import day_folder

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from app import tables
-from app.runner import Invocation, RunResult, run_on
+from app.records import RunResult
+from app.runner import Invocation, run_on
 from app.samples import shop
 from app.samples.ledger import Ledger
 from app.settings import Source, config_folder, load_settings

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.runner import RunResult
+from app.records import RunResult
 from app.samples.ledger import Ledger
 from tests.integration.home import Home, assert_is_ledger
 

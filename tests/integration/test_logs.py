@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from app.errors import QualityGateError
-from app.runner import RunResult
+from app.records import RunResult
 from tests.integration.home import Home, customer
 from tests.unit.telemetry.memory import file_logs, file_spans
 

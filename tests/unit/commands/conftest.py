@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.commands.terminal import Terminal
-from app.runner import RunResult
+from app.records import RunResult
 
 
 def run_result(**changes: Any) -> RunResult:

@@ -1,0 +1,136 @@
+"""The record of a run, `run.json` in its folder: there from the start, so that a killed run has one, too."""
+
+import dataclasses
+import datetime
+import fcntl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from app.errors import InputError
+from app.quality import Figure
+from app.telemetry.killed import Killed
+from app.telemetry.names import Outcome
+
+RECORD: Final = "run.json"
+AT_WORK: Final = "running"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How one run went; what is not known (yet) is None."""
+
+    run_id: str
+    invocation_id: str
+    pipeline: str
+    date: datetime.date
+    outcome: Outcome | Literal["running"]
+    started_at: datetime.datetime
+    seconds: float
+    rows_read: int | None
+    rows_written: int | None
+    rows_quarantined: int | None
+    rows_duplicate: int | None
+    tables: dict[str, str]
+    folder: Path
+    error: str | None
+    trace_id: str | None
+    application_id: str
+    event_log: str
+    spark_log: str
+    figures: list[Figure] = field(default_factory=list)
+    nulls: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, float] = field(default_factory=dict)
+
+
+def write(result: RunResult, *, note: Callable[[str], None]) -> None:
+    """Writes a record, whole or not at all; one that cannot be written does not change the run."""
+    content = msgspec.json.format(msgspec.json.encode(result, enc_hook=str), indent=2)
+    part = result.folder / f"{RECORD}.part"
+    try:
+        part.write_bytes(content + b"\n")
+        part.rename(result.folder / RECORD)
+    except OSError as error:
+        note(f"the record of {result.run_id} cannot be written: {error.strerror}")
+
+
+def read(folder: Path) -> RunResult:
+    """The record of the run of a folder.
+
+    Raises:
+        InputError: There is none, or it is none.
+    """
+    try:
+        return msgspec.json.decode((folder / RECORD).read_bytes(), type=RunResult, dec_hook=_path)
+    except OSError as error:
+        raise InputError(f"no record of a run in {folder}: {error.strerror}") from error
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{folder / RECORD} is no record of a run: {error}") from error
+
+
+@contextmanager
+def at_work(folder: Path) -> Iterator[None]:
+    """Holds a file in the folder of a run for as long as this process lives or the run lasts."""
+    marker = folder / AT_WORK
+    with marker.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            marker.unlink(missing_ok=True)
+
+
+@contextmanager
+def abandoned(folder: Path) -> Iterator[bool]:
+    """Whether the process of a run was killed in it; who asks has the folder to himself, and completes it."""
+    marker = folder / AT_WORK
+    try:
+        file = marker.open("r+")
+    except OSError:
+        yield False
+        return
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield marker.exists()
+        marker.unlink(missing_ok=True)
+
+
+def complete(runs: Path, tell: Callable[[Path], Killed | None], *, note: Callable[[str], None]) -> list[RunResult]:
+    """Completes the records of runs whose process was killed.
+
+    Args:
+        runs: The folder of all runs.
+        tell: Ends and sends what was left open in the folder of a run.
+        note: Is told of each.
+    """
+    done = []
+    for marker in sorted(runs.glob(f"*/{AT_WORK}")):
+        with abandoned(marker.parent) as is_abandoned:
+            if is_abandoned:
+                killed = tell(marker.parent)
+                done += [] if killed is None else _completed(marker.parent, killed, note)
+    return done
+
+
+def _completed(folder: Path, killed: Killed, note: Callable[[str], None]) -> list[RunResult]:
+    try:
+        record = read(folder)
+    except InputError:  # killed before it could write one: its spans say all that is known
+        return []
+    seconds = max(0.0, killed.ended - record.started_at.timestamp())
+    result = dataclasses.replace(record, outcome="killed", seconds=seconds, error="the process was killed")
+    write(result, note=note)
+    note(f"{result.run_id} was killed after {seconds:.0f} s: marked so")
+    return [result]
+
+
+def _path(kind: type, value: Any) -> Any:
+    return Path(value) if kind is Path else value

@@ -1,0 +1,102 @@
+import datetime
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import records
+from app.errors import InputError
+from app.records import RunResult
+from tests.unit.telemetry.memory import InMemory, file_spans, process
+
+DATE = datetime.date(2024, 1, 1)
+
+
+def result(folder: Path, **known: Any) -> RunResult:
+    """A record, as it is when a run begins."""
+    facts: dict[str, Any] = {
+        "run_id": "r-1",
+        "invocation_id": "i-1",
+        "pipeline": "etl.customers",
+        "date": DATE,
+        "outcome": "running",
+        "started_at": datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC),
+        "seconds": 0.0,
+        "rows_read": None,
+        "rows_written": None,
+        "rows_quarantined": None,
+        "rows_duplicate": None,
+        "tables": {"customers": "x"},
+        "folder": folder,
+        "error": None,
+        "trace_id": None,
+        "application_id": "local-1",
+        "event_log": "file:///events/eventlog_v2_local-1",
+        "spark_log": "spark.jsonl",
+    }
+    return RunResult(**(facts | known))
+
+
+def test_a_record_reads_as_it_was_written(tmp_path: Path) -> None:
+    """Whatever it holds."""
+    written = result(tmp_path, rows_read=7, nulls={"amount": 2}, facts={"mean": 1.5})
+    records.write(written, note=pytest.fail)
+    assert records.read(tmp_path) == written
+
+
+def test_what_is_no_record_is_told_by_its_path(tmp_path: Path) -> None:
+    """None at all, and one that is torn."""
+    with pytest.raises(InputError, match="no record of a run"):
+        records.read(tmp_path)
+    (tmp_path / "run.json").write_text('{"run_id":', encoding="utf-8")
+    with pytest.raises(InputError, match=r"run\.json is no record"):
+        records.read(tmp_path)
+
+
+def test_a_run_at_work_is_left_alone(tmp_path: Path) -> None:
+    """Its process lives; when it has ended there is nothing to complete."""
+    folder = tmp_path / "r-1"
+    folder.mkdir()
+    records.write(result(folder), note=pytest.fail)
+    with records.at_work(folder):
+        script = "import sys; from pathlib import Path; from app import records\n"
+        script += "print(records.complete(Path(sys.argv[1]), lambda folder: 1 / 0, note=print))"
+        asked = [sys.executable, "-c", script, str(tmp_path)]
+        assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert records.complete(tmp_path, lambda _: pytest.fail("nothing is left open"), note=pytest.fail) == []
+
+
+def test_a_killed_run_is_completed_once(tmp_path: Path) -> None:
+    """Its spans end at its last sign of life, marked killed; it counts as killed; the record says so; then no more."""
+    folder, telemetry, told = tmp_path / "r-1", InMemory(tmp_path), list[str]()
+    folder.mkdir()
+    records.write(result(folder), note=pytest.fail)
+    died = process(
+        """
+from app import records
+with records.at_work(facts.folder), telemetry.run(facts) as run:
+    with run.step("read", kind="read"):
+        pass
+    with run.step("publish", kind="publish"):
+        os.kill(os.getpid(), signal.SIGKILL)
+""",
+        folder,
+    )
+    assert died.returncode == -signal.SIGKILL
+    completed = records.complete(tmp_path, telemetry.telemetry.complete, note=told.append)
+    assert [(each.run_id, each.outcome) for each in completed] == [("r-1", "killed")]
+    assert records.read(folder).outcome == "killed"
+    assert len(told) == 1
+    assert records.complete(tmp_path, telemetry.telemetry.complete, note=told.append) == []
+    run, step = telemetry.spans["run etl.daily_sales"], telemetry.spans["step publish"]
+    assert len(telemetry.spans) == 2
+    assert run.context is not None
+    assert step.parent is not None
+    assert step.parent.span_id == run.context.span_id
+    assert [span.status.description for span in (run, step)] == ["killed", "killed"]
+    assert (run.attributes or {})["pipeline.run.outcome"] == "killed"
+    assert telemetry.values("pipeline.runs") == {("etl.daily_sales", "killed"): 1}
+    assert set(file_spans(folder / "traces.jsonl")) == {"run etl.daily_sales", "step read", "step publish"}

@@ -19,6 +19,7 @@ from app.commands import failures
 from app.commands.data import data
 from app.commands.doctor import doctor
 from app.commands.etl import etl
+from app.commands.report import report
 from app.commands.show import show
 from app.commands.tables import tables
 from app.errors import UsageError
@@ -68,7 +69,7 @@ def root(
     """Daily ETL on an embedded Spark: checked, traced, and safe to repeat."""
 
 
-for verb in (etl, data, tables, show, doctor):
+for verb in (etl, data, tables, show, report, doctor):
     program.command(cls=Verb)(verb)
 
 

@@ -1,0 +1,61 @@
+"""`spark-app report RUN_OR_EVENT_LOG`: one HTML file on a run of ours, or on any Spark application."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.commands import cells, options
+
+if TYPE_CHECKING:
+    from app.eventlog.reading import Reading
+    from app.report.runs import RunInfo
+
+
+def report(
+    *,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_OR_EVENT_LOG",
+            help="A run (its id or folder), an event log, or a folder of logs, of which the newest is taken.",
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="The HTML file, in place of one in reports/.")
+    ] = None,
+    json: options.Json = False,
+    config: options.Config = None,
+    _debug: options.Debug = False,
+) -> None:
+    """Write a report on a run or any Spark application: one HTML file that needs no network."""
+    from app.commands.terminal import Terminal
+    from app.eventlog.diagnoses.thresholds import load_thresholds
+    from app.eventlog.reading import read
+    from app.report import page, sources
+    from app.settings import load_settings
+
+    settings = load_settings(config)
+    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    found = sources.source(source, settings)
+    terminal.wait("reading the event log")
+    with terminal:
+        reading = read(found.log)
+    written = page.write(
+        reading,
+        output=output or settings.reports_path / f"{_name(reading, found.run)}.html",
+        run=found.run,
+        thresholds=load_thresholds(config),
+        backends=settings.backends,
+    )
+    if json:
+        terminal.document({"exit_code": 0, "error": None, "report": written})
+    else:
+        terminal.line(cells.place(written))
+
+
+def _name(reading: "Reading", run: "RunInfo | None") -> str:
+    """A file name that is the same for the same source; nothing in it leads elsewhere."""
+    told = run.folder.name if run else reading.app.id or reading.log.name
+    return "".join(part if part.isalnum() or part in "-_." else "_" for part in told)[:200].lstrip(".") or "report"

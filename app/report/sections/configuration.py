@@ -1,0 +1,80 @@
+"""What was set, where it is not what Spark does anyway; secrets are not shown."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from app.report.amounts import REDACTED
+from app.report.limits import Limits
+from app.report.scope import Scope
+
+_SECRET: Final = re.compile(r"(?i)password|passwd|secret|token|key|credential")
+_BY_SPARK: Final = re.compile(
+    r"spark\.(app\.(id|startTime|submitTime|initial\..*)|driver\.(host|port|appUIAddress)|executor\.id|rdd\.compress"
+    r"|serializer\.objectStreamReset|submit\.(pyFiles|deployMode)|sql\.artifact\..*|hadoop\.fs\.s3a\.vectored\..*)"
+)
+DEFAULTS: Final = {
+    "spark.default.parallelism": None,
+    "spark.driver.cores": "1",
+    "spark.driver.maxResultSize": "1g",
+    "spark.driver.memory": "1g",
+    "spark.dynamicAllocation.enabled": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.executor.cores": None,
+    "spark.executor.memory": "1g",
+    "spark.locality.wait": "3s",
+    "spark.memory.fraction": "0.6",
+    "spark.memory.offHeap.enabled": "false",
+    "spark.memory.storageFraction": "0.5",
+    "spark.network.timeout": "120s",
+    "spark.port.maxRetries": "16",
+    "spark.python.worker.reuse": "true",
+    "spark.serializer": "org.apache.spark.serializer.JavaSerializer",
+    "spark.shuffle.service.enabled": "false",
+    "spark.speculation": "false",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "64MB",
+    "spark.sql.adaptive.coalescePartitions.enabled": "true",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "true",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.skewJoin.enabled": "true",
+    "spark.sql.autoBroadcastJoinThreshold": "10MB",
+    "spark.sql.broadcastTimeout": "300",
+    "spark.sql.files.maxPartitionBytes": "128MB",
+    "spark.sql.parquet.compression.codec": "snappy",
+    "spark.sql.shuffle.partitions": "200",
+    "spark.task.cpus": "1",
+    "spark.task.maxFailures": "4",
+    "spark.ui.enabled": "true",
+}
+"""What Spark does where nothing is said; source: the pages Configuration and SQL Performance Tuning of Spark 4.2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property, its value, and what Spark would have taken, if that is known."""
+
+    key: str
+    value: str
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What was set, by name."""
+
+    shown: list[Property]
+    total: int
+
+
+def configuration(scope: Scope, limits: Limits) -> Configuration:
+    """The properties that someone set; without those that Spark sets for itself, and those set to the default."""
+    told = sorted(scope.app.properties.items())
+    found = [
+        Property(key, _shown(key, value), DEFAULTS.get(key)) for key, value in told if not _BY_SPARK.fullmatch(key)
+    ]
+    differing = [each for each in found if each.default is None or each.value.lower() != each.default.lower()]
+    return Configuration(differing[: limits.properties], len(differing))
+
+
+def _shown(key: str, value: str) -> str:
+    return REDACTED if _SECRET.search(key) or _SECRET.search(value) else value

@@ -11,7 +11,6 @@ from app.eventlog.usage import Usage
 
 Ended = Job | Query | StageAttempt | Executor | Batch
 NO_PROPERTIES: Final = JobProperties()
-EXECUTOR_LOST: Final = "ExecutorLostFailure"
 
 
 class Application:
@@ -57,6 +56,7 @@ class Application:
         self._take: dict[type, Callable[[Any], Ended | None]] = {
             events.TaskStart: self._task_start,
             events.TaskEnd: self._task_end,
+            events.StagePeaks: self._stage_peaks,
             events.LogStart: self._log_start,
             events.ApplicationStart: self._application_start,
             events.ApplicationEnd: self._application_end,
@@ -195,11 +195,16 @@ class Application:
             self.running -= 1
         else:
             self._lost_starts += 1
-        if event.reason.reason == EXECUTOR_LOST and event.info.executor in self.executors:
-            self.executors[event.info.executor].lost(event.info)
+        executor = self.executors.get(event.info.executor)
+        if executor is not None:
+            executor.took(event)
         stage = self.stages.get((event.stage, event.stage_attempt))
         if stage is not None:
             stage.add(event)
+
+    def _stage_peaks(self, event: events.StagePeaks) -> None:
+        if event.executor in self.executors:
+            self.executors[event.executor].used(event.peaks)
 
     def _query_start(self, event: events.SqlStart) -> None:
         self._saw(event.time)

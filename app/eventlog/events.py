@@ -14,6 +14,7 @@ from app.eventlog.parts import (
     ExecutorInfo,
     JobProperties,
     JobResult,
+    Peaks,
     Progress,
     SqlPlan,
     StageInfo,
@@ -24,6 +25,8 @@ from app.eventlog.parts import (
 
 _SQL: Final = "org.apache.spark.sql.execution.ui."
 _STREAMING: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+EXECUTOR_LOST: Final = "ExecutorLostFailure"
+"""The reason of a task whose executor went away."""
 _PREFIX: Final = b'{"Event":"'
 
 
@@ -122,6 +125,14 @@ class TaskEnd(_Event, tag="SparkListenerTaskEnd"):
     reason: TaskEndReason = field(name="Task End Reason")
     info: TaskInfo = field(name="Task Info")
     metrics: TaskMetrics | None = field(name="Task Metrics", default=None)
+    peaks: Peaks | None = field(name="Task Executor Metrics", default=None)
+
+
+class StagePeaks(_Event, tag="SparkListenerStageExecutorMetrics"):
+    """What an executor used at most during a stage; with spark.eventLog.logStageExecutorMetrics, for each of them."""
+
+    executor: str = field(name="Executor ID")
+    peaks: Peaks = field(name="Executor Metrics")
 
 
 class SqlStart(_Event, tag=f"{_SQL}SparkListenerSQLExecutionStart"):
@@ -173,7 +184,7 @@ class QueryProgress(_Event, tag=f"{_STREAMING}QueryProgressEvent"):
 
 Event = (
     LogStart | ApplicationStart | ApplicationEnd | EnvironmentUpdate | ExecutorAdded | ExecutorRemoved
-    | JobStart | JobEnd | StageSubmitted | StageCompleted | TaskStart | TaskEnd
+    | JobStart | JobEnd | StageSubmitted | StageCompleted | TaskStart | TaskEnd | StagePeaks
     | SqlStart | SqlPlanChanged | SqlEnd | DriverNumbers | Unpersisted | QueryProgress
 )  # fmt: skip
 

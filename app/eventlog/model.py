@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Raw
 
-from app.eventlog.events import TaskEnd
-from app.eventlog.parts import JobProperties, Progress, StageInfo, TaskInfo, TaskMetrics
+from app.eventlog.events import EXECUTOR_LOST, TaskEnd
+from app.eventlog.parts import JobProperties, Peaks, Progress, StageInfo, TaskInfo, TaskMetrics
 from app.eventlog.usage import Usage
 
 SLOWEST: Final = 5
@@ -204,7 +204,7 @@ class Query:
 
 @dataclass(slots=True)
 class Executor:
-    """An executor, or the driver where it runs tasks; the tasks that were lost with it, and their time."""
+    """An executor, or the driver where it runs tasks; `peak_heap` is the most of `heap_samples` reports, in bytes."""
 
     id: str
     host: str
@@ -214,11 +214,21 @@ class Executor:
     reason: str | None = None
     lost_tasks: int = 0
     lost_task_ms: int = 0
+    peak_heap: int | None = None
+    heap_samples: int = 0
 
-    def lost(self, task: TaskInfo) -> None:
-        """Counts a task that was at work on it when it was lost."""
-        self.lost_tasks += 1
-        self.lost_task_ms += task.finished - task.launched
+    def took(self, task: TaskEnd) -> None:
+        """Takes the end of a task that it ran."""
+        self.used(task.peaks)
+        if task.reason.reason == EXECUTOR_LOST:
+            self.lost_tasks += 1
+            self.lost_task_ms += task.info.finished - task.info.launched
+
+    def used(self, peaks: Peaks | None) -> None:
+        """Keeps the most of its heap, in bytes, that it was seen to use."""
+        if peaks is not None and peaks.heap:
+            self.peak_heap = max(self.peak_heap or 0, peaks.heap)
+            self.heap_samples += 1
 
 
 def task_totals(task: TaskEnd) -> Totals:

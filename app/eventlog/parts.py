@@ -149,6 +149,12 @@ class TaskMetrics(Part):
     output: Output = field(name="Output Metrics", default_factory=Output)
 
 
+class Peaks(Part):
+    """The most that an executor was seen to use; 0 where nobody looked, which happens with each heartbeat."""
+
+    heap: int = field(name="JVMHeapMemory", default=0)
+
+
 class TaskEndReason(Part):
     """Success, or what else; an exception has its class and text, a lost executor its loss."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from app.eventlog.application import Application
-from app.eventlog.diagnoses import tasks, timeline, troubles
+from app.eventlog.diagnoses import executors, tasks, timeline, troubles
 from app.eventlog.diagnoses.stage import StageView
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
@@ -28,7 +28,13 @@ STAGE_RULES: Final[tuple[StageRule, ...]] = (
     troubles.retried_stage,
 )
 QUERY_RULES: Final[tuple[QueryRule, ...]] = ()
-APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (timeline.driver_gap, timeline.idle_cores)
+APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (
+    timeline.driver_gap,
+    timeline.idle_cores,
+    executors.lost_executors,
+    executors.memory_over,
+    executors.memory_under,
+)
 
 
 def diagnose(app: Application, thresholds: Thresholds) -> list[Finding]:

@@ -33,6 +33,7 @@ class Thresholds(BaseModel):
         idle_ratio, idle_core_ms: Idle share of all core time (DataFlint), and the idle core time at least (ours).
         memory_over_ratio, memory_over_bytes: Highest use of an executor's heap below this (DataFlint), and the memory
             from which on it matters (ours).
+        memory_samples: Reports of an executor's heap that there must be, for both. Ours.
         memory_under_ratio: Highest use of an executor's heap above this. DataFlint.
     """
 
@@ -56,6 +57,7 @@ class Thresholds(BaseModel):
     idle_core_ms: float = Field(3_600_000, ge=0)
     memory_over_ratio: float = Field(0.70, gt=0, le=1)
     memory_over_bytes: int = Field(4 * GIB, ge=0)
+    memory_samples: int = Field(10, ge=1)
     memory_under_ratio: float = Field(0.95, gt=0, le=1)
 
 

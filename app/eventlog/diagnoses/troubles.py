@@ -3,10 +3,9 @@
 from collections import Counter
 from typing import Final
 
-from app.eventlog.application import EXECUTOR_LOST
 from app.eventlog.diagnoses.stage import StageView, duration_ms
 from app.eventlog.diagnoses.words import cut, duration, share, size
-from app.eventlog.events import TaskEnd
+from app.eventlog.events import EXECUTOR_LOST, TaskEnd
 from app.eventlog.findings import Finding
 
 NOT_THE_TASK: Final = (EXECUTOR_LOST, "FetchFailed", "TaskCommitDenied")

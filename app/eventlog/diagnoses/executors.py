@@ -1,0 +1,134 @@
+"""Rules about the executors of an application: those that were lost, and how much of their memory was used."""
+
+import re
+from collections import Counter
+from typing import Final
+
+from app.eventlog.application import Application
+from app.eventlog.diagnoses.stage import task_cpus
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.diagnoses.words import cut, duration, share, size
+from app.eventlog.findings import Finding
+from app.eventlog.model import Executor
+
+_MEANT: Final = re.compile(
+    r"^Executor killed by driver|decommission|explicit termination request|exited? (?:with )?(?:exit )?code 0\b",
+    re.IGNORECASE,
+)
+"""Why executors go that nobody misses: dynamic allocation, decommissioning, an end in order."""
+_ADVICE: Final = (
+    (
+        re.compile(r"\bmemory\b|OOM|code 52\b"),  # 52: out of heap, in Spark's `SparkExitCode`
+        "It was the memory: raise spark.executor.memoryOverhead (killed from outside; Python workers count) or "
+        "spark.executor.memory (out of heap), or run fewer tasks at once (spark.executor.cores).",
+    ),
+    (
+        re.compile(r"code 137\b"),
+        "It was killed (SIGKILL): by its host for the memory it took, which spark.executor.memoryOverhead or fewer "
+        "spark.executor.cores mend, or by somebody who wanted the place. The log of the host tells which.",
+    ),
+)
+_LOOK: Final = (
+    "Look at the log of the executor and of its host: killed, preempted, or not heard of for too long "
+    "(spark.network.timeout; long garbage collections)."
+)
+_UNITS: Final = {"": 1024**2, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4, "p": 1024**5}
+DEFAULT_MEMORY: Final = "1g"
+
+
+def lost_executors(app: Application, limits: Thresholds) -> list[Finding]:
+    """Executors that went away though nobody had sent them away.
+
+    Cost: the time of the tasks that were lost with them, over the tasks that could run at once. What they had written
+    for other stages is made again in another attempt of a stage, whose cost is told there. An info if it cost little.
+    """
+    lost = [executor for executor in app.executors.values() if _is_lost(app, executor)]
+    if not lost:
+        return []
+    reason, _ = Counter(cut(executor.reason or "no reason is told") for executor in lost).most_common(1)[0]
+    tasks, task_ms = sum(one.lost_tasks for one in lost), sum(one.lost_task_ms for one in lost)
+    slots = app.usage.core_ms / max(1, app.usage.wall_ms) / task_cpus(app)
+    cost = task_ms / max(1.0, slots)
+    return [
+        Finding(
+            "lost_executors",
+            "warning" if cost >= limits.cost_ms else "info",
+            f"{len(lost)} of {len(app.executors)} executors were lost, and {tasks} tasks with them "
+            f"({duration(task_ms)} of work); most often: {reason}",
+            next((advice for words, advice in _ADVICE if words.search(reason)), _LOOK),
+            {"lost_executors": len(lost), "executors": len(app.executors)}
+            | {"lost_tasks": tasks, "lost_task_ms": task_ms},
+            cost_ms=cost,
+        )
+    ]
+
+
+def _is_lost(app: Application, executor: Executor) -> bool:
+    if executor.removed is None or _MEANT.search(executor.reason or ""):
+        return False
+    return app.ended is None or executor.removed < app.ended
+
+
+def memory_over(app: Application, limits: Thresholds) -> list[Finding]:
+    """Executors that never used much of their heap.
+
+    No cost in time. Only reports tell it: Spark makes one with each heartbeat (10 s) while a task runs, or for each
+    stage with spark.eventLog.logStageExecutorMetrics=true. The heap in use holds garbage, so that it is less than told
+    here that is needed; without enough reports nothing is said.
+    """
+    told = _told(app, limits)
+    memory = executor_memory(app)
+    if not told or memory is None or memory < limits.memory_over_bytes:
+        return []
+    peak = max(executor.peak_heap or 0 for executor in told)
+    if peak >= limits.memory_over_ratio * memory:
+        return []
+    return [
+        Finding(
+            "memory_over",
+            "info",
+            f"No executor used more than {size(peak)} of {size(memory)} of heap ({share(peak / memory)}), as far as "
+            f"{len(told)} executors told.",
+            f"Lower {_memory_key(app)}, or run more tasks at once in it (spark.executor.cores).",
+            {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(told)},
+        )
+    ]
+
+
+def memory_under(app: Application, limits: Thresholds) -> list[Finding]:
+    """Executors whose heap was full.
+
+    No cost in time: it is seen as garbage collection, spill and lost executors. Known as in `memory_over`.
+    """
+    told, memory = _told(app, limits), executor_memory(app)
+    if memory is None:
+        return []
+    full = [executor for executor in told if (executor.peak_heap or 0) > limits.memory_under_ratio * memory]
+    if not full:
+        return []
+    peak = max(executor.peak_heap or 0 for executor in full)
+    return [
+        Finding(
+            "memory_under",
+            "warning",
+            f"{len(full)} of {len(told)} executors used up to {size(peak)} of {size(memory)} of heap "
+            f"({share(peak / memory)}).",
+            f"Raise {_memory_key(app)}, or run fewer tasks at once (spark.executor.cores), before it runs out.",
+            {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(full)},
+        )
+    ]
+
+
+def _told(app: Application, limits: Thresholds) -> list[Executor]:
+    return [one for one in app.executors.values() if one.peak_heap and one.heap_samples >= limits.memory_samples]
+
+
+def executor_memory(app: Application) -> int | None:
+    """The heap of an executor in bytes, as configured; None where it cannot be read."""
+    text = app.properties.get(_memory_key(app), DEFAULT_MEMORY).strip().lower()
+    found = re.fullmatch(r"(\d+)\s*([kmgtp]?)b?", text)
+    return int(found[1]) * _UNITS[found[2]] if found else None
+
+
+def _memory_key(app: Application) -> str:
+    return "spark.driver.memory" if list(app.executors) == ["driver"] else "spark.executor.memory"

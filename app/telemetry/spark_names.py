@@ -5,7 +5,7 @@ Spark has no semantic conventions of OpenTelemetry's; these names follow those o
 
 from typing import Final
 
-from app.telemetry.names import APPLICATION, Attribute, SpanName
+from app.telemetry.names import APPLICATION, Attribute, Metric, SpanName
 
 APPLICATION_ID: Final = Attribute("spark.app.id", str, "id of the application, drawn by the cluster manager")
 APPLICATION_ATTEMPT: Final = Attribute("spark.app.attempt.id", str, "which attempt of the application, where there are")
@@ -97,5 +97,62 @@ TASK_SPAN: Final = SpanName(
     "one attempt of a task that failed, was tried again, was speculative, or took longest",
     (TASK_ID, TASK_INDEX, TASK_ATTEMPT, TASK_SPECULATIVE, EXECUTOR_ID, HOST, *_NUMBERS),
 )
+# Labels. The name of the application is in the resource, which Prometheus makes a label of too.
+STAGE_GROUP: Final = Attribute("spark.stage.group", str, "what a stage does, the same in every run", is_label=True)
+LOSS: Final = Attribute("spark.executor.loss", str, "why an executor was lost, by kind", is_label=True)
+RULE: Final = Attribute("spark.finding.rule", str, "which diagnosis", is_label=True)
+SEVERITY: Final = Attribute("spark.finding.severity", str, "how bad: warning, info", is_label=True)
+
+# Of a finding, which is an event of the span of what it was found in; rule and severity are labels too.
+FINDING_EVENT: Final = "spark.finding"
+FINDING_TEXT: Final = Attribute("spark.finding.text", str, "the conclusion, with its numbers, for a person")
+FINDING_ADVICE: Final = Attribute("spark.finding.advice", str, "what to change, and with what")
+FINDING_COST: Final = Attribute("spark.finding.cost", float, "ms of wall-clock time that it is estimated to cost")
+FINDING_OPERATOR: Final = Attribute("spark.finding.operator", str, "the operator of a plan that it is about")
+FINDING_NUMBERS: Final = Attribute("spark.finding.numbers", str, "the evidence as JSON; units are in its names")
+
+# A task should take seconds: finest there. Shorter ones cost more to schedule than they do, longer ones starve others.
+_TASK_SECONDS: Final = (
+    0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0,
+)  # fmt: skip
+# Finest around 64 and 128 MiB, what Spark aims at for a partition of a shuffle and of files; coarse elsewhere.
+_TASK_BYTES: Final = (
+    *(float(4 * 2**10), float(64 * 2**10)),
+    *(float(mebibytes * 2**20) for mebibytes in (1, 4, 16, 64, 128, 256, 1024, 4096, 16384)),
+)
+
+
+def _of_tasks(name: str, unit: str, meaning: str) -> Metric:
+    buckets = _TASK_SECONDS if unit == "s" else _TASK_BYTES
+    return Metric(f"spark.task.{name}", "histogram", unit, meaning, (STAGE_GROUP,), buckets)
+
+
+TASK_DURATION: Final = _of_tasks("duration", "s", "From the launch of a task to its end")
+TASK_RUN_TIME: Final = _of_tasks("run_time", "s", "How long a task was at work on its executor")
+TASK_CPU_TIME: Final = _of_tasks("cpu_time", "s", "Processor time of a task in the JVM")
+TASK_GC_TIME: Final = _of_tasks("gc_time", "s", "How long the garbage collector stopped a task")
+TASK_DELAY: Final = _of_tasks("scheduler_delay", "s", "Time of a task neither at work nor fetching results")
+TASK_SHUFFLE_READ: Final = _of_tasks("shuffle.read", "By", "What a task read of other stages, of those that read")
+TASK_SHUFFLE_WRITE: Final = _of_tasks("shuffle.write", "By", "What a task left for other stages, of those that did")
+TASK_SPILL: Final = _of_tasks("spill", "By", "What a task spilled to disk, of those that did")
+TASK_INPUT: Final = _of_tasks("input", "By", "What a task read of files and tables, of those that did")
+TASK_OUTPUT: Final = _of_tasks("output", "By", "What a task wrote to files and tables, of those that did")
+
+TASKS_FAILED_COUNT: Final = Metric(
+    "spark.tasks.failed", "counter", "{task}", "Task attempts that failed; killed ones did not", (STAGE_GROUP,)
+)
+STAGES_FAILED: Final = Metric("spark.stages.failed", "counter", "{stage}", "Stage attempts that failed", (STAGE_GROUP,))
+JOBS_FAILED: Final = Metric("spark.jobs.failed", "counter", "{job}", "Jobs that failed", ())
+EXECUTORS_ADDED: Final = Metric("spark.executors.added", "counter", "{executor}", "Executors that registered", ())
+EXECUTORS_LOST: Final = Metric(
+    "spark.executors.lost", "counter", "{executor}", "Executors that went without being released", (LOSS,)
+)
+FINDINGS: Final = Metric(
+    "spark.findings", "counter", "{finding}", "Conclusions that diagnoses came to", (RULE, SEVERITY)
+)
+TASKS_ACTIVE: Final = Metric("spark.tasks.active", "gauge", "{task}", "Tasks at work", ())
+EXECUTORS_ACTIVE: Final = Metric("spark.executors.active", "gauge", "{executor}", "Executors that are there", ())
+
 SPANS: Final = (APPLICATION_SPAN, QUERY_SPAN, BATCH_SPAN, JOB_SPAN, STAGE_SPAN, TASK_SPAN)
 ATTRIBUTES: Final = tuple(entry for entry in globals().copy().values() if isinstance(entry, Attribute))
+METRICS: Final = tuple(entry for entry in globals().copy().values() if isinstance(entry, Metric))

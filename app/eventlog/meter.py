@@ -1,0 +1,144 @@
+"""Counts the events of one application as they come."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.eventlog import events, identity
+from app.eventlog.application import Application
+from app.eventlog.events import Event, TaskEnd
+from app.eventlog.findings import Finding
+from app.eventlog.groups import group_of
+from app.eventlog.histograms import DURATION, EXEMPLAR_MS, TOLD, Exemplar, Measure
+from app.eventlog.losses import RELEASED, kind_of
+from app.eventlog.metrics import OTHER, Aggregate, Numbers, merged
+from app.telemetry import spark_names as names
+
+WAITING: Final = 500
+"""Tasks of a stage that are counted together: 3 times as fast as one by one."""
+LATE: Final = 200
+"""How many stages that have ended are remembered: tasks that were killed with a stage end after it."""
+UNNAMED: Final = "unnamed"
+
+
+@dataclass(slots=True)
+class _Stage:
+    group: str
+    span: tuple[int, str] | None
+    waiting: list[TaskEnd] = field(default_factory=list)
+
+
+class Meter:
+    """What the events of one log add up to; each event is taken after `Application.take` took it."""
+
+    def __init__(self, app: Application) -> None:
+        """Nothing is counted yet."""
+        self._app = app
+        self._numbers = Numbers()
+        self._unknown = _Stage(OTHER, None)
+        self._stages: dict[tuple[int, int], _Stage] = {}
+        self._ended: deque[tuple[int, int]] = deque()
+        self._is_over = False
+        self._take: dict[type, Callable[[Any], None]] = {
+            events.TaskEnd: self._task_end,
+            events.StageSubmitted: self._stage_submitted,
+            events.StageCompleted: self._stage_completed,
+            events.JobEnd: self._job_end,
+            events.ExecutorAdded: self._executor_added,
+            events.ExecutorRemoved: self._executor_removed,
+            events.ApplicationEnd: self._application_end,
+        }
+
+    def take(self, event: Event) -> None:
+        """Counts one event."""
+        take = self._take.get(type(event))
+        if take:
+            take(event)
+
+    def found(self, findings: Iterable[Finding]) -> None:
+        """Counts findings."""
+        self._numbers.found(findings)
+
+    def stop(self) -> None:
+        """There is no more of the application, though its log has no end: nothing of it is at work."""
+        self._is_over = True
+
+    def aggregate(self) -> Aggregate:
+        """What was counted so far; later events do not change it."""
+        for stage in (self._unknown, *self._stages.values()):
+            self._count(stage)
+        self._numbers.levels = {names.TASKS_ACTIVE.name: self._tasks(), names.EXECUTORS_ACTIVE.name: self._executors()}
+        return merged([Aggregate({self._app.name or UNNAMED: self._numbers})])
+
+    def _tasks(self) -> int:
+        return 0 if self._is_over else max(0, self._app.running)
+
+    def _executors(self) -> int:
+        return 0 if self._is_over else sum(executor.removed is None for executor in self._app.executors.values())
+
+    def _task_end(self, event: TaskEnd) -> None:
+        stage = self._stages.get((event.stage, event.stage_attempt), self._unknown)
+        stage.waiting.append(event)
+        if len(stage.waiting) >= WAITING:
+            self._count(stage)
+
+    def _stage_submitted(self, event: events.StageSubmitted) -> None:
+        key = (event.info.id, event.info.attempt)
+        attempt = self._app.stages[key]
+        place = identity.of_stage(self._app, attempt)
+        self._stages[key] = _Stage(group_of(self._app, attempt), (place.span_id, f"{place.trace_id:032x}"))
+        for metric in (names.TASKS_FAILED_COUNT, names.STAGES_FAILED):
+            self._numbers.group(self._stages[key].group).count(metric, 0)
+
+    def _stage_completed(self, event: events.StageCompleted) -> None:
+        key = (event.info.id, event.info.attempt)
+        stage = self._stages.get(key, self._unknown)
+        self._count(stage)
+        self._numbers.group(stage.group).count(names.STAGES_FAILED, int(event.info.failure is not None))
+        self._ended.append(key)
+        if len(self._ended) > LATE:
+            self._forget(self._ended.popleft())
+
+    def _forget(self, key: tuple[int, int]) -> None:
+        stage = self._stages.pop(key, None)
+        if stage is not None:
+            self._count(stage)
+
+    def _job_end(self, event: events.JobEnd) -> None:
+        self._numbers.count(names.JOBS_FAILED, more=int(event.result.result != "JobSucceeded"))
+
+    def _executor_added(self, event: events.ExecutorAdded) -> None:
+        self._numbers.count(names.EXECUTORS_ADDED)
+
+    def _executor_removed(self, event: events.ExecutorRemoved) -> None:
+        kind = kind_of(event.reason)
+        if kind != RELEASED:
+            self._numbers.count(names.EXECUTORS_LOST, kind)
+
+    def _application_end(self, event: events.ApplicationEnd) -> None:
+        self.stop()
+
+    def _count(self, stage: _Stage) -> None:
+        """Adds the tasks that wait."""
+        if not stage.waiting:
+            return
+        tasks, stage.waiting = stage.waiting, []
+        self._fill(stage, DURATION, [task.info.finished - task.info.launched for task in tasks], tasks)
+        metered = [task for task in tasks if task.metrics is not None]
+        told = [(task.info, task.metrics) for task in metered if task.metrics is not None]
+        for measure, values in TOLD:
+            self._fill(stage, measure, values(told), metered)
+        failed = sum(task.info.has_failed for task in tasks)
+        self._numbers.group(stage.group).count(names.TASKS_FAILED_COUNT, failed)
+
+    def _fill(self, stage: _Stage, measure: Measure, values: list[int], tasks: list[TaskEnd]) -> None:
+        """One histogram; its exemplar is the largest of the values."""
+        ordered = measure.values(values)
+        if not ordered:
+            return
+        histogram = self._numbers.group(stage.group).histogram(measure)
+        histogram.add(ordered, measure.bounds)
+        if stage.span is not None:
+            time = tasks[values.index(ordered[-1])].info.finished
+            histogram.saw(Exemplar(time // EXEMPLAR_MS, ordered[-1], time, *stage.span))

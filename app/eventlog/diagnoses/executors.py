@@ -16,17 +16,16 @@ _MEANT: Final = re.compile(
     re.IGNORECASE,
 )
 """Why executors go that nobody misses: dynamic allocation, decommissioning, an end in order."""
-_ADVICE: Final = (
-    (
-        re.compile(r"\bmemory\b|OOM|code 52\b"),  # 52: out of heap, in Spark's `SparkExitCode`
-        "It was the memory: raise spark.executor.memoryOverhead (killed from outside; Python workers count) or "
-        "spark.executor.memory (out of heap), or run fewer tasks at once (spark.executor.cores).",
-    ),
-    (
-        re.compile(r"code 137\b"),
-        "It was killed (SIGKILL): by its host for the memory it took, which spark.executor.memoryOverhead or fewer "
-        "spark.executor.cores mend, or by somebody who wanted the place. The log of the host tells which.",
-    ),
+_OUT_OF_MEMORY: Final = re.compile(r"\bmemory\b|OOM|code 52\b")
+"""What out of memory sounds like; 52 is out of heap in Spark's `SparkExitCode`."""
+_KILLED: Final = re.compile(r"code 137\b")
+_MORE_MEMORY: Final = (
+    "It was the memory: raise spark.executor.memoryOverhead (killed from outside; Python workers count) or "
+    "spark.executor.memory (out of heap), or run fewer tasks at once (spark.executor.cores)."
+)
+_WHO_KILLED: Final = (
+    "It was killed (SIGKILL): by its host for the memory it took, which spark.executor.memoryOverhead or fewer "
+    "spark.executor.cores mend, or by somebody who wanted the place. The log of the host tells which."
 )
 _LOOK: Final = (
     "Look at the log of the executor and of its host: killed, preempted, or not heard of for too long "
@@ -55,12 +54,18 @@ def lost_executors(app: Application, limits: Thresholds) -> list[Finding]:
             "warning" if cost >= limits.cost_ms else "info",
             f"{len(lost)} of {len(app.executors)} executors were lost, and {tasks} tasks with them "
             f"({duration(task_ms)} of work); most often: {reason}",
-            next((advice for words, advice in _ADVICE if words.search(reason)), _LOOK),
+            _advice(reason),
             {"lost_executors": len(lost), "executors": len(app.executors)}
             | {"lost_tasks": tasks, "lost_task_ms": task_ms},
             cost_ms=cost,
         )
     ]
+
+
+def _advice(reason: str) -> str:
+    if _OUT_OF_MEMORY.search(reason):
+        return _MORE_MEMORY
+    return _WHO_KILLED if _KILLED.search(reason) else _LOOK
 
 
 def _is_lost(app: Application, executor: Executor) -> bool:

@@ -6,7 +6,8 @@ from typing import Any, Final
 from app.eventlog import events
 from app.eventlog.events import Event
 from app.eventlog.model import Batch, BatchKey, Executor, Job, Query, StageAttempt
-from app.eventlog.parts import Accumulable, JobProperties, StageInfo
+from app.eventlog.parts import JobProperties, StageInfo, counted
+from app.eventlog.reuse import Reuse
 from app.eventlog.usage import Usage
 
 Ended = Job | Query | StageAttempt | Executor | Batch
@@ -25,6 +26,7 @@ class Application:
         last: The latest time that any event told.
         cores: Of the executors that are there now.
         usage: What cores and driver did so far.
+        reuse: What was read again, and what was cached.
     """
 
     def __init__(self) -> None:
@@ -48,6 +50,7 @@ class Application:
         self.last = 0
         self.cores = 0
         self.usage = Usage()
+        self.reuse = Reuse()
         self._open: dict[int, Job] = {}
         self._open_queries: set[int] = set()
         self._jobs_seen = 0
@@ -167,7 +170,8 @@ class Application:
         stage = self._stage(event.info, None)
         stage.info = event.info
         stage.usage = None if stage.before is None else self.usage.since(stage.before)
-        self.numbers.update(_numbers(event.info.accumulables))
+        self.numbers.update(counted(event.info.accumulables))
+        self.reuse.stage_ended(stage, self.jobs)
         return stage
 
     def _stage(self, info: StageInfo, properties: JobProperties | None) -> StageAttempt:
@@ -214,10 +218,9 @@ class Application:
         self.queries[event.id] = Query(event.id, root, event.time, *told, settings=event.settings)
 
     def _plan_changed(self, event: events.SqlPlanChanged) -> None:
-        query = self.queries.get(event.id)
-        if query is not None:
-            query.plan = event.plan.copy()
-            query.plans += 1
+        if event.id in self.queries:
+            self.queries[event.id].plan = event.plan.copy()
+            self.queries[event.id].plans += 1
 
     def _query_end(self, event: events.SqlEnd) -> Query | None:
         self._saw(event.time)
@@ -225,7 +228,13 @@ class Application:
         query = self.queries.get(event.id)
         if query is not None:
             query.ended, query.error = event.time, event.error or None
+            self.reuse.query_ended(query, self.stages_of(query), self.numbers)
         return query
+
+    def stages_of(self, query: Query) -> list[StageAttempt]:
+        """The attempts of stages that ran for its jobs, as far as they are still known."""
+        jobs = [self.jobs[number] for number in query.jobs if number in self.jobs]
+        return [self.stages[key] for job in jobs for key in job.ran if key in self.stages]
 
     def _driver_numbers(self, event: events.DriverNumbers) -> None:
         self.numbers.update(event.updates)
@@ -239,12 +248,3 @@ class Application:
         batch.progress = progress
         self._saw(batch.ended)
         return batch
-
-
-def _numbers(accumulables: list[Accumulable]) -> dict[int, int]:
-    """Those that count something: total values of operators, as the driver knows them when a stage has ended."""
-    return {
-        accumulable.id: int(text)
-        for accumulable in accumulables
-        if (text := bytes(accumulable.value).strip(b'"').decode()).removeprefix("-").isdigit()
-    }

@@ -34,6 +34,7 @@ class Totals:
     input_records: int = 0
     output_bytes: int = 0
     output_records: int = 0
+    output_tasks: int = 0
     shuffle_read_bytes: int = 0
     shuffle_read_records: int = 0
     shuffle_wait_ms: int = 0
@@ -57,6 +58,7 @@ class Totals:
         self.input_records += metrics.input.records
         self.output_bytes += metrics.output.bytes
         self.output_records += metrics.output.records
+        self.output_tasks += metrics.output.bytes > 0
         self.shuffle_read_bytes += read.remote_bytes + read.local_bytes
         self.shuffle_read_records += read.records
         self.shuffle_wait_ms += read.wait_ms
@@ -74,8 +76,7 @@ class StageAttempt:
         properties: Of the thread that submitted it.
         job: The job that it ran for first; a stage may serve several.
         totals: Sums over its tasks.
-        launched, durations_ms, shuffle_read_bytes, spilled_bytes: One number per task that ended, in the order of
-            their ends; the last two of those that told their metrics.
+        launched, durations_ms, shuffle_read_bytes, spilled_bytes: One per task, by end; the last two where it told.
         failed, killed, speculative: How many task attempts.
         wasted, wasted_ms: Sums over the task attempts that failed or were killed, a part of the totals, and their time.
         kept: The task attempts of those kinds, up to a number of them.

@@ -37,6 +37,7 @@ class Operator:
         numbers: By Spark's names for them; a number that no task has told is absent.
         metadata: Of a scan: its location, format, filters.
         children: What it reads from.
+        accumulables: Ids of all its numbers: what a stage has counted tells whether it ran there.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Operator:
     numbers: Mapping[str, Number]
     metadata: Mapping[str, str]
     children: "list[Operator]" = field(default_factory=list)
+    accumulables: tuple[int, ...] = ()
 
     def walk(self, depth: int = 0) -> "Iterator[tuple[int, Operator]]":
         """This one and all below it, each after what it feeds, with the depth."""
@@ -100,7 +102,8 @@ def _operator(plan: SqlPlan, numbers: Mapping[int, int], room: list[int]) -> Ope
             break
         children.append(_operator(child, numbers, room))
     counted = {metric.name: number for metric in plan.metrics if (number := _number(metric, numbers)) is not None}
-    return Operator(plan.name, plan.text, counted, plan.metadata, children)
+    ids = tuple(metric.id for metric in plan.metrics)
+    return Operator(plan.name, plan.text, counted, plan.metadata, children, ids)
 
 
 def _number(metric: SqlMetric, numbers: Mapping[int, int]) -> Number | None:

@@ -49,6 +49,15 @@ class Accumulable(Part):
     value: Raw = field(name="Value", default=Raw(b"null"))
 
 
+def counted(accumulables: list[Accumulable]) -> dict[int, int]:
+    """Those that count something: total values of operators, as the driver knows them when a stage has ended."""
+    return {
+        accumulable.id: int(text)
+        for accumulable in accumulables
+        if (text := bytes(accumulable.value).strip(b'"').decode()).removeprefix("-").isdigit()
+    }
+
+
 class StorageLevel(Part):
     """Where an RDD is kept; nowhere unless it is cached."""
 

@@ -1,0 +1,161 @@
+"""What an application reads more than once, and what it caches: running data that is bounded, over many queries."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from app.eventlog.model import Job, Query, StageAttempt
+from app.eventlog.operators import Operator, Plan, plan_of
+from app.eventlog.parts import RddInfo
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+MOST: Final = 1000
+"""How many sets of files, and how many caches, are kept in mind; of those read longest ago nothing is known."""
+MOST_QUERIES: Final = 5
+"""How many of the queries that have read some files are named."""
+FILES: Final = "number of files read"
+FILE_BYTES: Final = "size of files read"
+CACHE_SCANS: Final = ("InMemoryTableScan", "Scan In-memory table")
+_CACHE_SCAN: Final = re.compile(rb'"nodeName":"(?:InMemoryTableScan|Scan In-memory table)')
+_INTERNAL: Final = ("Delta Table State", "mergeMaterializedSource")
+_PATHS: Final = re.compile(r"\[(.*)", re.DOTALL)
+_EXPRESSION_ID: Final = re.compile(r"#\d+L?")
+
+
+@dataclass(slots=True)
+class Reads:
+    """How often the same files were read without a cache; times are task time, None where a format does not tell it."""
+
+    place: str
+    files: int
+    bytes: int
+    times: int = 0
+    scan_ms: float | None = 0.0
+    queries: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Cache:
+    """A cached RDD or DataFrame: what filled it, the task time of that, and how often it was used, by that, too.
+
+    `uses` counts the scans of it in the plan of each query that ended, and for RDDs the jobs.
+    """
+
+    id: int
+    name: str
+    filled_in: tuple[int, int]
+    fill_ms: int
+    query: int | None
+    uses: int = 0
+
+
+class Reuse:
+    """What was read so far; see `Reads` and `Cache`."""
+
+    def __init__(self) -> None:
+        """Nothing was read yet."""
+        self._reads: dict[tuple[str, str, int, int], Reads] = {}
+        self._caches: dict[int, Cache] = {}
+
+    @property
+    def reads(self) -> list[Reads]:
+        """The sets of files that were read."""
+        return list(self._reads.values())
+
+    @property
+    def caches(self) -> list[Cache]:
+        """What was cached and filled, but for what Delta caches for itself."""
+        return [cache for cache in self._caches.values() if not cache.name.startswith(_INTERNAL)]
+
+    def stage_ended(self, stage: StageAttempt, jobs: Mapping[int, Job]) -> None:
+        """Takes note of what the stage has filled, or read."""
+        job = jobs.get(stage.job) if stage.job is not None else None
+        for rdd in _cached(stage):
+            cache = self._caches.pop(rdd.id, None)
+            if cache is None:
+                key = (stage.info.id, stage.info.attempt)
+                cache = Cache(rdd.id, rdd.name, key, stage.totals.run_ms, job.query if job else None)
+            cache.name = rdd.name  # Delta names its caches when they are filled
+            if job is None or job.query is None:
+                cache.uses += max(1, stage.info.tasks // max(1, rdd.partitions))
+            _keep(self._caches, rdd.id, cache)
+
+    def query_ended(self, query: Query, stages: Sequence[StageAttempt], numbers: Mapping[int, int]) -> None:
+        """Takes note of the files and the caches that the query has read."""
+        plan = bytes(query.plan)
+        touched = {rdd.id for stage in stages for rdd in _cached(stage)} & self._caches.keys()
+        for cache in touched:
+            self._caches[cache].uses += max(1, len(_CACHE_SCAN.findall(plan)))
+        if b'"Location"' not in plan:
+            return
+        for scan in file_scans(ran(plan_of(query, numbers), stages)):
+            self._scanned(query, scan)
+
+    def _scanned(self, query: Query, scan: Operator) -> None:
+        files, size = (int(scan.numbers[name].value) for name in (FILES, FILE_BYTES))
+        filters = _EXPRESSION_ID.sub("", scan.metadata.get("PartitionFilters", ""))
+        key = (place(scan), filters, files, size)
+        reads = self._reads.pop(key, None) or Reads(place(scan), files, size)
+        reads.times += 1
+        time = scan.numbers.get("scan time")
+        reads.scan_ms = None if time is None or reads.scan_ms is None else reads.scan_ms + time.value
+        if query.id not in reads.queries[-MOST_QUERIES:]:
+            reads.queries = [*reads.queries, query.id][:MOST_QUERIES]
+        _keep(self._reads, key, reads)
+
+
+def ran(plan: Plan, stages: Sequence[StageAttempt]) -> Iterator[Operator]:
+    """The operators that ran in these stages, each once.
+
+    A plan also shows those that ran before: what filled a cache, or wrote a shuffle that is read again. An operator
+    that only the driver counts is given if it stands where others may have run.
+    """
+    counted = {accumulable.id for stage in stages for accumulable in stage.info.accumulables}
+    seen: set[tuple[int, ...]] = set()
+    for operator in _ran(plan.root, counted):
+        is_skipped = "Location" in operator.metadata and counted.isdisjoint(operator.accumulables)
+        if operator.accumulables not in seen and not is_skipped:
+            yield operator
+        if operator.accumulables:
+            seen.add(operator.accumulables)
+
+
+def _ran(operator: Operator, counted: set[int]) -> Iterator[Operator]:
+    yield operator
+    is_repeated = operator.name == "ReusedExchange"
+    if is_repeated or (operator.name.startswith(CACHE_SCANS) and not _has_run(operator, counted)):
+        return
+    for child in operator.children:
+        yield from _ran(child, counted)
+
+
+def _has_run(cache_scan: Operator, counted: set[int]) -> bool:
+    below = [operator for child in cache_scan.children for _, operator in child.walk()]
+    return any(not counted.isdisjoint(operator.accumulables) for operator in below)
+
+
+def file_scans(operators: Iterator[Operator]) -> Iterator[Operator]:
+    """Those that read files, and tell how many and how large; not the logs of Delta tables."""
+    for operator in operators:
+        has_files = FILES in operator.numbers and FILE_BYTES in operator.numbers and "Location" in operator.metadata
+        if has_files and "_delta_log" not in operator.metadata["Location"]:
+            yield operator
+
+
+def place(scan: Operator) -> str:
+    """The paths that a scan reads, as Spark names them: `file:/data/sales`; cut by Spark where they are many."""
+    found = _PATHS.search(scan.metadata.get("Location", ""))
+    return found[1].removesuffix("]") if found else scan.metadata.get("Location", "")
+
+
+def _cached(stage: StageAttempt) -> list[RddInfo]:
+    return [rdd for rdd in stage.info.rdds if rdd.level.use_memory or rdd.level.use_disk]
+
+
+def _keep(known: dict[Key, Value], key: Key, value: Value) -> None:
+    """Puts it last; the one that was put longest ago goes where there are too many."""
+    known[key] = value
+    if len(known) > MOST:
+        del known[next(iter(known))]

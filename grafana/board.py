@@ -7,7 +7,8 @@ from typing import Final
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard
 
-from app.telemetry import names
+from app.telemetry import names, spark_names
+from app.telemetry.names import Attribute
 from app.telemetry.prometheus_names import label, series
 from grafana.panels import METRICS, Panel
 
@@ -24,6 +25,29 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """A variable whose values are those of a label.
+
+    Attributes:
+        name: What queries call it.
+        title: What stands beside it.
+        series: The series that has the label.
+        attribute: The label.
+    """
+
+    name: str
+    title: str
+    series: str
+    attribute: Attribute
+
+
+PIPELINES: Final = Choice("pipeline", "Pipeline", series(names.RUNS), names.PIPELINE)
+APPLICATIONS: Final = Choice(
+    "application", "Application", f"{series(spark_names.TASK_DURATION)}_count", names.APPLICATION
+)
+
+
+@dataclass(frozen=True)
 class Board:
     """A dashboard as this project knows it.
 
@@ -33,7 +57,7 @@ class Board:
         title: Its name.
         text: What it is for.
         rows: What is on it.
-        is_by_pipeline: Whether it asks which pipelines it shall show.
+        by: What it asks to choose from, if anything.
         since: The start of its time range.
     """
 
@@ -42,7 +66,7 @@ class Board:
     title: str
     text: str
     rows: Sequence[Row]
-    is_by_pipeline: bool = False
+    by: "Choice | None" = None
     since: str = "now-6h"
 
     def made(self) -> dashboard.Dashboard:
@@ -52,8 +76,8 @@ class Board:
         made.annotations([])
         for name, kind in _SOURCES:
             made.with_variable(_source(name, kind, is_shown=name == "datasource"))
-        if self.is_by_pipeline:
-            made.with_variable(_pipeline())
+        if self.by is not None:
+            made.with_variable(_chosen(self.by))
         built = made.build()
         built.panels = _laid_out(self.rows)
         built.links = [_Menu(title="Dashboards", type_val=_BY_TAG, tags=[TAG], keep_time=True)]
@@ -81,10 +105,10 @@ def _source(name: str, kind: str, *, is_shown: bool) -> builders.DatasourceVaria
     return builders.DatasourceVariable(name).type(kind).label(kind.title()).hide(hide).current(current)
 
 
-def _pipeline() -> builders.QueryVariable:
-    text = f"label_values({series(names.RUNS)}, {label(names.PIPELINE)})"
+def _chosen(by: Choice) -> builders.QueryVariable:
+    text = f"label_values({by.series}, {label(by.attribute)})"
     query: dict[str, object] = {"qryType": 1, "query": text, "refId": "PrometheusVariableQueryEditor-VariableQuery"}
-    made = builders.QueryVariable("pipeline").label("Pipeline").datasource(METRICS).query(query).definition(text)
+    made = builders.QueryVariable(by.name).label(by.title).datasource(METRICS).query(query).definition(text)
     made.refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(dashboard.VariableSort.ALPHABETICAL_ASC)
     made.multi(True).include_all(True)
     return made.current(dashboard.VariableOption(selected=True, text=["All"], value=["$__all"]))

@@ -11,14 +11,21 @@ from typing import Final
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from grafana.board import Board
-from grafana.boards import data_quality, pipeline_runs, platform_overview, spark_cluster, telemetry_path
+from grafana.boards import (
+    data_quality,
+    pipeline_runs,
+    platform_overview,
+    spark_cluster,
+    spark_performance,
+    telemetry_path,
+)
 
 FOLDER: Final = Path(__file__).resolve().parent / "dashboards"
 
 
 def boards() -> list[Board]:
     """All dashboards."""
-    modules = (platform_overview, pipeline_runs, data_quality, spark_cluster, telemetry_path)
+    modules = (platform_overview, pipeline_runs, data_quality, spark_cluster, spark_performance, telemetry_path)
     return [module.board() for module in modules]
 
 

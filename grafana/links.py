@@ -61,7 +61,16 @@ TRACES_OF: Final = traces("Traces of its runs", operation=names.RUN_SPAN.of(_of_
 TRACES_OF_SPAN: Final = traces("Traces with this span", operation="${__field.labels.span_name}")
 LOGS_OF: Final = logs("Its log lines", f'attributes.{names.PIPELINE.name}:"{_of_series(names.PIPELINE)}"')
 
+TRACES_OF_APPLICATION: Final = explore(
+    "jaeger",
+    "Its traces",
+    {"queryType": "search", "service": _of_series(names.APPLICATION), "limit": 50},
+)
+
 # In a table, on the column that holds the name.
+TRACES_OF_APPLICATION_CELL: Final = explore(
+    "jaeger", "Its traces", {"queryType": "search", "service": "${__value.text}", "limit": 50}
+)
 RUNS_OF_CELL: Final = board("pipeline-runs", "Runs of this pipeline", pipeline="${__value.text}")
 TRACES_OF_CELL: Final = traces("Traces of its runs", operation=names.RUN_SPAN.of("${__value.text}"))
 LOGS_OF_CELL: Final = logs("Its log lines", f'attributes.{names.PIPELINE.name}:"${{__value.text}}"')
@@ -70,6 +79,8 @@ OVERVIEW: Final = board("platform-overview", "Platform overview")
 RUNS: Final = board("pipeline-runs", "Pipeline runs")
 QUALITY: Final = board("data-quality", "Data quality")
 CLUSTER: Final = board("spark-cluster", "Spark cluster")
+PERFORMANCE: Final = board("spark-performance", "Spark performance")
+PERFORMANCE_OF: Final = board("spark-performance", "This application", application=_of_series(names.APPLICATION))
 PATH: Final = board("telemetry-path", "Telemetry path")
 ALERTS: Final = Link("Alert rules and what they lead to", "/alerting/list")
 ALL_TRACES: Final = traces("Traces of runs")

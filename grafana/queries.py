@@ -12,6 +12,9 @@ INTERVAL: Final = "$__interval"
 OF_PIPELINE: Final = f'{label(names.PIPELINE)}=~"$pipeline"'
 """Only the pipelines that the variable of the dashboard names."""
 
+OF_APPLICATION: Final = f'{label(names.APPLICATION)}=~"$application"'
+"""Only the applications that the variable of the dashboard names."""
+
 REMEMBERED: Final = "168h"
 _TICK: Final = "15s"
 

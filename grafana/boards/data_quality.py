@@ -3,7 +3,7 @@
 from app.telemetry import names
 from app.telemetry.prometheus_names import label
 from grafana import links
-from grafana.board import Board, Row
+from grafana.board import PIPELINES, Board, Row
 from grafana.look import NONE_IS_GOOD, Column, Look
 from grafana.panels import Panel, Query, bars, figure, points, ranking, rows
 from grafana.queries import INTERVAL, RANGE, added, grown, largest, last, legend
@@ -26,7 +26,7 @@ def board() -> Board:
             Row("Promises", (_promises(), _shares(), _violations_over_time())),
             Row("What is not there", (_nulls(), _set_aside())),
         ),
-        is_by_pipeline=True,
+        by=PIPELINES,
         since="now-24h",
     )
 

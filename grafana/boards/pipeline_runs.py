@@ -3,7 +3,7 @@
 from app.telemetry import names
 from app.telemetry.prometheus_names import label
 from grafana import links
-from grafana.board import Board, Row
+from grafana.board import PIPELINES, Board, Row
 from grafana.look import NONE_IS_GOOD, OUTCOMES, Column, Look
 from grafana.panels import Panel, Query, bars, figure, lines_of_log, points, ranking, rows, runs
 from grafana.queries import INTERVAL, OF_PIPELINE, RANGE, added, grown, largest, last, legend, mean, step
@@ -26,7 +26,7 @@ def board() -> Board:
             Row("Freshness and schedule", (_freshness(), _schedule())),
             Row("Traces and logs", (_traces(), _logs())),
         ),
-        is_by_pipeline=True,
+        by=PIPELINES,
         since="now-24h",
     )
 

@@ -10,6 +10,8 @@ from grafana.queries import RANGE, added, grown
 ONWARD = (links.ALERTS, links.OVERVIEW)
 SENDERS = (links.ALL_TRACES, links.TROUBLE, links.ALERTS)
 COLLECTOR = 'job="otel-collector"'
+BRIDGE = 'job="spark-bridge"'
+OF_BRIDGE = (links.PERFORMANCE, links.ALERTS)
 # Jaeger is made of an older collector, whose metrics have their units and `_total` in their names.
 JAEGER = 'job="jaeger"'
 SIGNALS = {"spans": "spans", "metric_points": "metric points", "log_records": "log records"}
@@ -24,6 +26,7 @@ def board() -> Board:
         "What each hop takes in, passes on, keeps waiting and loses. Jobs never wait for any of them.",
         (
             Row("Hops", (_up(), _probes(), _scrapes(), _samples())),
+            Row("Bridge", (_bridge_reads(), _bridge_lag(), _bridge_sends(), _bridge_room())),
             Row("Into the collector", (_received("accepted"), _received("refused"))),
             Row("Out of the collector", (_sent(), _queues(), _lost(), _added_up())),
             Row("Inside the collector", (_streams(), _memory(), _cpu())),
@@ -61,6 +64,41 @@ def _scrapes() -> Panel:
 def _samples() -> Panel:
     text = "Series that a target told in one answer. A climb without end is a label with too many values."
     return lines("Series told", Look(text, "none", ONWARD), Query("sum by (job) (scrape_samples_scraped)", "{{job}}"))
+
+
+def _bridge_reads() -> Panel:
+    text = "Events of Spark that the bridge reads; lines that it cannot read are counted and left out."
+    return lines(
+        "Events read",
+        Look(text, "cps", OF_BRIDGE),
+        Query(f"sum(rate(spark_bridge_events_total{{{BRIDGE}}}[$__rate_interval]))", "events"),
+        Query(f"sum(rate(spark_bridge_unreadable_lines_total{{{BRIDGE}}}[$__rate_interval]))", "unreadable lines"),
+    )
+
+
+def _bridge_lag() -> Panel:
+    text = "How old the oldest line is that the bridge has not read yet. Alerts: SparkBridgeDown, SparkBridgeBehind."
+    look = Look(text, "s", OF_BRIDGE)
+    return lines("Behind", look, Query(f"max(spark_bridge_lag_seconds{{{BRIDGE}}})", "behind"))
+
+
+def _bridge_sends() -> Panel:
+    text = "Spans that the collector took, spans that wait, and spans that were lost. Alert: SparkBridgeDropping."
+    return lines(
+        "Spans of Spark",
+        Look(text, "cps", OF_BRIDGE),
+        Query(f"sum(rate(spark_bridge_spans_sent_total{{{BRIDGE}}}[$__rate_interval]))", "sent"),
+        Query(f"sum(rate(spark_bridge_spans_dropped_total{{{BRIDGE}}}[$__rate_interval]))", "lost"),
+        Query(f"max(spark_bridge_spans_waiting{{{BRIDGE}}})", "waiting"),
+    )
+
+
+def _bridge_room() -> Panel:
+    text = "Share of the volume of event logs that is free. Alert: SparkEventVolumeFilling, below 10 %."
+    free, size = (f"min(spark_bridge_volume_{what}_bytes{{{BRIDGE}}})" for what in ("free", "size"))
+    return lines(
+        "Room for event logs", Look(text, "percentunit", OF_BRIDGE, maximum=1), Query(f"{free} / {size}", "free")
+    )
 
 
 def _rates(metric: str, by: str, job: str = COLLECTOR) -> list[Query]:

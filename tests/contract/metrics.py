@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import promql_parser
 
-from app.telemetry import names
+from app.telemetry import names, spark_names
 from app.telemetry.names import Metric
 
 UNIT_SUFFIXES: Final = {"s": "seconds", "By": "bytes", "1": ""}
@@ -73,13 +73,24 @@ _JAEGER: Final = {
     "otelcol_process_cpu_seconds_total",
 }
 
-THIRD_PARTY: Final[frozenset[str]] = frozenset(_ANY | _JAEGER | _SPANS | _COLLECTOR | _SPARK | _KAFKA | _PROMETHEUS)
+# Of the bridge about itself (app/eventlog/selfmetrics.py).
+_BRIDGE: Final = {
+    *(f"spark_bridge_{what}_total" for what in ("events", "unreadable_lines", "lost_files", "tasks_suppressed")),
+    *(f"spark_bridge_spans_{what}_total" for what in ("sent", "dropped")),
+    *(f"spark_bridge_{what}" for what in ("spans_waiting", "logs_followed", "unread_bytes", "lag_seconds")),
+    *(f"spark_bridge_volume_{what}_bytes" for what in ("free", "size")),
+    "spark_bridge_export_failures_total",
+}
+
+THIRD_PARTY: Final[frozenset[str]] = frozenset(
+    _ANY | _BRIDGE | _JAEGER | _SPANS | _COLLECTOR | _SPARK | _KAFKA | _PROMETHEUS
+)
 """What other programs tell, at the versions of .env: from their answers, Kafka's from the collector's source."""
 
 
 def catalogued() -> set[str]:
     """The names of all series that the metrics of the catalogue become."""
-    return {name for metric in names.METRICS for name in series(metric)}
+    return {name for metric in (*names.METRICS, *spark_names.METRICS) for name in series(metric)}
 
 
 def series(metric: Metric) -> list[str]:

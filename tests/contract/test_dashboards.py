@@ -11,7 +11,7 @@ import promql_parser
 import pytest
 import yaml
 
-from app.telemetry import names
+from app.telemetry import names, spark_names
 from app.telemetry.prometheus_names import series
 from tests.contract.dashboards import (
     BOARDS,
@@ -38,6 +38,7 @@ RULES: Final = [
 ]
 RECORDED: Final = {rule["record"] for rule in RULES if "record" in rule}
 ALERTS: Final = {rule["alert"] for rule in RULES if "alert" in rule}
+METRICS: Final = (*names.METRICS, *spark_names.METRICS)
 COLUMNS: Final = 24
 OF_TEXT: Final = {"logs", "alertlist"}
 PER_SECOND: Final = {"rate", "irate", "increase"}
@@ -195,17 +196,18 @@ def test_nothing_is_made_up(asked: Asked) -> None:
 @of_each_query
 def test_histograms_of_spans_show_their_exemplars(asked: Asked) -> None:
     """They lead to traces; other series have none."""
-    of_spans = "traces_span_metrics_duration_seconds_bucket" in names_in(asked.expression())
+    buckets = {"traces_span_metrics_duration_seconds_bucket", "spark_task_duration_seconds_bucket"}
+    of_spans = asked.query["range"] and not buckets.isdisjoint(names_in(asked.expression()))
     assert asked.query["exemplar"] is of_spans
 
 
 def test_every_metric_of_the_catalogue_is_drawn() -> None:
     """What nobody looks at need not be measured."""
     drawn = set().union(*(names_in(asked.expression()) for asked in PROMQL))
-    assert [metric.name for metric in names.METRICS if drawn.isdisjoint(all_series(metric))] == []
+    assert [metric.name for metric in METRICS if drawn.isdisjoint(all_series(metric))] == []
 
 
-@pytest.mark.parametrize("metric", names.METRICS, ids=lambda metric: metric.name)
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_dashboards_and_rules_call_a_metric_the_same(metric: names.Metric) -> None:
     """Two readings of Prometheus' translation, one for what is made and one for what is checked."""
     assert series(metric) == translated(metric)

@@ -100,7 +100,7 @@ def _slowest() -> Panel:
 
 
 def _durations() -> Panel:
-    text = "95 % of the tasks ended within this time, as far as buckets tell. A diamond is a stage and leads to its trace."
+    text = "95 % of the tasks ended within this time, as far as buckets tell. A diamond leads to the trace of a stage."
     buckets = _grown(spark_names.TASK_DURATION, INTERVAL, names.APPLICATION, part="_bucket")
     quantile = f"histogram_quantile(0.95, {buckets.replace(' by (', ' by (le, ', 1)})"
     query = Query(quantile, legend(names.APPLICATION), has_exemplars=True)

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from app.eventlog.application import Application
-from app.eventlog.model import Job, StageAttempt
+from app.eventlog.model import Job, Query, StageAttempt
 from app.eventlog.parts import RddInfo
 
 MAX_LENGTH: Final = 120
@@ -27,6 +27,7 @@ _VARYING: Final = re.compile(
     r"|\b(?![A-Za-z_]+\d{1,2}\b)\w*\d\w*",
     re.IGNORECASE,
 )  # fmt: skip
+_WRITTEN: Final = re.compile(rb'InsertIntoHadoopFsRelationCommand ([^\s,"]+),')
 _AGAIN: Final = re.compile(r"#(?:\W?#)+")
 
 
@@ -52,10 +53,17 @@ def _texts(app: Application, stage: StageAttempt, job: Job | None) -> Iterator[s
         yield _said(job.properties.description)
         query = app.queries.get(job.query) if job.query is not None else None
         while query is not None:
-            yield _said(query.description)
+            yield _asked(query)
             query = app.queries.get(query.root) if query.root is not None else None
     yield _said(stage.info.name)
     yield _said(job.properties.call_site if job is not None else None)
+
+
+def _asked(query: Query) -> str:
+    """A query's description or call; a call from Python has no line, so that the folder it writes to is added."""
+    said = _said(query.description)
+    written = _WRITTEN.search(query.plan) if query.description.startswith(f"{said} at ") else None
+    return f"{said} {_varied(written[1].decode(errors='replace'))}" if written else said
 
 
 def _said(text: str | None) -> str:

@@ -77,6 +77,19 @@ def test_a_batch_of_an_unnamed_stream_is_named_by_what_it_does() -> None:
     )
 
 
+def test_a_write_from_python_is_named_by_where_it_goes() -> None:
+    """Its call has no line: the folder tells it from others, also below what adaptive execution put on top of it."""
+    command = {"nodeName": "Execute", "simpleString": "Execute InsertIntoHadoopFsRelationCommand file:/w/{}, false, x"}
+    for folder, expected in (("counts", "save counts"), ("date=2024-01-01", "save date=#")):
+        child = command | {"simpleString": command["simpleString"].format(folder)}
+        plan = {"nodeName": "AdaptiveSparkPlan", "simpleString": "", "children": [child]}
+        app, _ = read([
+            started(), query(0) | {"description": JVM_CALL, "sparkPlanInfo": plan},
+            job(0, [0], **{"spark.sql.execution.id": "0"}), stage(0),
+        ])  # fmt: skip
+        assert group_of(app, app.stages[0, 0]) == f"{expected} [result]"
+
+
 def test_a_notebook_s_cells_do_not_make_groups() -> None:
     """The file of a cell is named by a hash, in a folder named by a process."""
     assert group("count at /tmp/ipykernel_4711/2897419283.py:3") == "count at #.py:3 [result]"

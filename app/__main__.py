@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from app.commands import failures
+from app.commands.bridge import bridge
 from app.commands.data import data
 from app.commands.doctor import doctor
 from app.commands.etl import etl
@@ -69,7 +70,7 @@ def root(
     """Daily ETL on an embedded Spark: checked, traced, and safe to repeat."""
 
 
-for verb in (etl, data, tables, show, report, doctor):
+for verb in (etl, data, tables, show, report, bridge, doctor):
     program.command(cls=Verb)(verb)
 
 

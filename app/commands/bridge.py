@@ -1,0 +1,54 @@
+"""`spark-app bridge`: follows a folder of event logs and sends what they tell."""
+
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.commands import options
+
+
+def bridge(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of event logs (spark.eventLog.dir).")],
+    *,
+    state: Annotated[
+        Path | None, typer.Option("--state", metavar="DIR", help="What a restart needs; default: bridge/ at home.")
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option("--metrics-host", metavar="HOST", help="Where /metrics and /health listen.")
+    ] = "127.0.0.1",
+    metrics_port: Annotated[
+        int, typer.Option("--metrics-port", metavar="PORT", min=0, max=65535, help="Their port.")
+    ] = 9464,
+    dead_after: Annotated[
+        float,
+        typer.Option("--dead-after", metavar="S", min=1, help="Seconds of silence before a log is given up."),
+    ] = 3600,
+    config: options.Config = None,
+    _debug: options.Debug = False,
+) -> None:
+    """Follow a folder of Spark event logs and export spans and metrics over OTLP while applications run."""
+    # Telemetry is imported only now: --help and a wrong argument answer at once.
+    from app.commands.terminal import Terminal
+    from app.eventlog import service
+    from app.eventlog.bridge import Options
+    from app.eventlog.diagnoses.thresholds import load_thresholds
+    from app.settings import load_settings
+
+    settings = load_settings(config)
+    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    ending = threading.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: ending.set())
+    service.serve(
+        folder,
+        state=state or settings.home / "bridge",
+        address=service.Address(metrics_host, metrics_port),
+        options=Options(dead_after, service.metrics_seconds(), load_thresholds(config)),
+        environment=settings.environment,
+        say=terminal.note,
+        ending=ending,
+    )

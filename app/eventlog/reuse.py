@@ -1,7 +1,8 @@
 """What an application reads more than once, and what it caches: running data that is bounded, over many queries."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -18,7 +19,7 @@ MOST_QUERIES: Final = 5
 FILES: Final = "number of files read"
 FILE_BYTES: Final = "size of files read"
 CACHE_SCANS: Final = ("InMemoryTableScan", "Scan In-memory table")
-_CACHE_SCAN: Final = re.compile(rb'"nodeName":"(?:InMemoryTableScan|Scan In-memory table)')
+_CACHE_SCAN: Final = re.compile(rb'"nodeName":\s*"(?:InMemoryTableScan|Scan In-memory table)')
 _INTERNAL: Final = ("Delta Table State", "mergeMaterializedSource")
 _PATHS: Final = re.compile(r"\[(.*)", re.DOTALL)
 _EXPRESSION_ID: Final = re.compile(r"#\d+L?")
@@ -90,8 +91,9 @@ class Reuse:
             self._caches[cache].uses += max(1, len(_CACHE_SCAN.findall(plan)))
         if b'"Location"' not in plan:
             return
-        for scan in file_scans(ran(plan_of(query, numbers), stages)):
-            self._scanned(query, scan)
+        with suppress(ValueError):  # what is no plan has read nothing that could be told
+            for scan in file_scans(ran(plan_of(query, numbers), stages)):
+                self._scanned(query, scan)
 
     def _scanned(self, query: Query, scan: Operator) -> None:
         files, size = (int(scan.numbers[name].value) for name in (FILES, FILE_BYTES))
@@ -136,7 +138,7 @@ def _has_run(cache_scan: Operator, counted: set[int]) -> bool:
     return any(not counted.isdisjoint(operator.accumulables) for operator in below)
 
 
-def file_scans(operators: Iterator[Operator]) -> Iterator[Operator]:
+def file_scans(operators: Iterable[Operator]) -> Iterator[Operator]:
     """Those that read files, and tell how many and how large; not the logs of Delta tables."""
     for operator in operators:
         has_files = FILES in operator.numbers and FILE_BYTES in operator.numbers and "Location" in operator.metadata

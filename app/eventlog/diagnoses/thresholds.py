@@ -35,6 +35,15 @@ class Thresholds(BaseModel):
             from which on it matters (ours).
         memory_samples: Reports of an executor's heap that there must be, for both. Ours.
         memory_under_ratio: Highest use of an executor's heap above this. DataFlint.
+        small_files, small_file_bytes: More files than this, smaller than this on average. DataFlint.
+        unfiltered_partitions, unfiltered_bytes: Partitions and bytes of a filtered scan without partition filter. Ours.
+        broadcast_bytes: A broadcast larger than this. DataFlint.
+        broadcast_tiers: Pairs: a side below the first could be broadcast where the other is above the second.
+            DataFlint; that the other must be above 100 MiB is ours, and to leave out its last pair (5 GiB, 1 TiB).
+        cross_join_pairs: Pairs of rows that a join makes. Ours; DataFlint has ten times as many.
+        python_udf_rows: Calls of Python functions, one by one. Ours.
+        repeated_scans, repeated_scan_bytes: Times that files are read, and bytes read again, at least. Ours.
+        cache_fill_ms: Time of the tasks that filled a cache, at least. Ours.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -59,6 +68,21 @@ class Thresholds(BaseModel):
     memory_over_bytes: int = Field(4 * GIB, ge=0)
     memory_samples: int = Field(10, ge=1)
     memory_under_ratio: float = Field(0.95, gt=0, le=1)
+    small_files: int = Field(100, ge=1)
+    small_file_bytes: int = Field(3 * MIB, ge=1)
+    unfiltered_partitions: int = Field(100, ge=2)
+    unfiltered_bytes: int = Field(10 * GIB, ge=1)
+    broadcast_bytes: int = Field(GIB, ge=1)
+    broadcast_tiers: tuple[tuple[int, int], ...] = (
+        (10 * MIB, 100 * MIB),
+        (100 * MIB, 10 * GIB),
+        (1000 * MIB, 300 * GIB),
+    )
+    cross_join_pairs: float = Field(1e9, ge=1)
+    python_udf_rows: int = Field(100_000, ge=1)
+    repeated_scans: int = Field(3, ge=2)
+    repeated_scan_bytes: int = Field(GIB, ge=1)
+    cache_fill_ms: float = Field(10_000, ge=0)
 
 
 def load_thresholds(folder: Path | None = None) -> Thresholds:

@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from app.eventlog import events
 from app.eventlog.events import Event
-from app.eventlog.model import Batch, BatchKey, Executor, Job, Query, StageAttempt
+from app.eventlog.model import Executor, Job, LateTask, Query, StageAttempt
 from app.eventlog.parts import JobProperties, StageInfo, counted
 from app.eventlog.reuse import Reuse
+from app.eventlog.streams import Batch, Streams
 from app.eventlog.usage import Usage
 
-Ended = Job | Query | StageAttempt | Executor | Batch
+Ended = Job | Query | StageAttempt | Executor | Batch | LateTask
 NO_PROPERTIES: Final = JobProperties()
 
 
@@ -18,9 +19,8 @@ class Application:
     """What the events so far say about an application.
 
     Attributes:
-        jobs, queries, executors: By their ids.
-        stages: By the id and the attempt.
-        batches: Those of streaming queries that have run jobs.
+        jobs, queries, executors, stages: By their ids; a stage has one for each attempt.
+        streams, batches: Streaming queries, and those of their batches that have run jobs.
         numbers: What operators of queries have counted, by the id of the accumulable.
         running: How many tasks are at work now.
         last: The latest time that any event told.
@@ -44,7 +44,8 @@ class Application:
         self.queries: dict[int, Query] = {}
         self.stages: dict[tuple[int, int], StageAttempt] = {}
         self.executors: dict[str, Executor] = {}
-        self.batches: dict[BatchKey, Batch] = {}
+        self.streams = Streams()
+        self.batches = self.streams.batches
         self.numbers: dict[int, int] = {}
         self.running = 0
         self.last = 0
@@ -74,7 +75,9 @@ class Application:
             events.SqlPlanChanged: self._plan_changed,
             events.SqlEnd: self._query_end,
             events.DriverNumbers: self._driver_numbers,
+            events.QueryStarted: self.streams.query_started,
             events.QueryProgress: self._progress,
+            events.QueryTerminated: self.streams.query_terminated,
         }
 
     def take(self, event: Event) -> Ended | None:
@@ -128,28 +131,20 @@ class Application:
         self._last_job = max(self._last_job, event.id)
         properties = event.properties or NO_PROPERTIES
         query = int(properties.execution) if properties.execution and properties.execution.isdigit() else None
-        job = Job(event.id, event.time, event.stages, properties, query, self._batch(event.time, properties))
+        job = Job(event.id, event.time, event.stages, properties, query, self.streams.batch_of(event.time, properties))
+        job.ran = [(stage, 0) for stage in event.stages if (stage, 0) in self.stages]
         self.jobs[event.id] = self._open[event.id] = job
         if query in self.queries:
             self.queries[query].jobs.append(event.id)
             self._lead_to(job, query)
 
-    def _batch(self, time: int, properties: JobProperties) -> BatchKey | None:
-        """The batch that a job is a part of; the group of a streaming job is the run of its query."""
-        if properties.query is None or properties.batch is None or not properties.batch.isdigit():
-            return None
-        key = BatchKey(properties.query, properties.group or "", int(properties.batch))
-        self.batches.setdefault(key, Batch(key, time))
-        return key
-
     def _lead_to(self, job: Job, query: int | None) -> None:
         """A query and those that it is a part of belong to the batch or the step of its first job."""
         while query is not None and query in self.queries:
             found = self.queries[query]
-            found.traceparent = found.traceparent or job.properties.traceparent
-            found.batch = found.batch or job.batch
-            if found.batch is not None:
-                self.batches[found.batch].saw(found.started)
+            if not found.is_placed:
+                found.is_placed, found.traceparent, found.batch = True, job.properties.traceparent, job.batch
+            self.streams.saw(found.batch, found.started)
             query = found.root
 
     def _job_end(self, event: events.JobEnd) -> Job | None:
@@ -159,6 +154,7 @@ class Application:
             job.completed = event.time
             job.has_failed = event.result.result != "JobSucceeded"
             job.failure = event.result.exception.message if event.result.exception else None
+            self.streams.saw(job.batch, event.time)
         return job
 
     def _stage_submitted(self, event: events.StageSubmitted) -> None:
@@ -177,9 +173,9 @@ class Application:
     def _stage(self, info: StageInfo, properties: JobProperties | None) -> StageAttempt:
         key = (info.id, info.attempt)
         if key not in self.stages:
-            job = next((job for job in self._open.values() if info.id in job.stages), None)
-            self.stages[key] = StageAttempt(info, properties, None if job is None else job.id)
-            if job is not None:
+            jobs = [job for job in self._open.values() if info.id in job.stages]
+            self.stages[key] = StageAttempt(info, properties, jobs[0].id if jobs else None)
+            for job in jobs:
                 job.ran.append(key)
         return self.stages[key]
 
@@ -192,7 +188,7 @@ class Application:
                 self.usage.gap_over(event.info.launched, stage.info, stage.properties)
         self.running += 1
 
-    def _task_end(self, event: events.TaskEnd) -> None:
+    def _task_end(self, event: events.TaskEnd) -> LateTask | None:
         self._saw(event.info.finished)
         self.usage.last_task = event.info.finished
         if self.running:
@@ -203,8 +199,10 @@ class Application:
         if executor is not None:
             executor.took(event)
         stage = self.stages.get((event.stage, event.stage_attempt))
-        if stage is not None:
-            stage.add(event)
+        if stage is None:
+            return None
+        stage.add(event)
+        return LateTask(stage, event) if stage.info.completed is not None else None
 
     def _stage_peaks(self, event: events.StagePeaks) -> None:
         if event.executor in self.executors:
@@ -228,23 +226,21 @@ class Application:
         query = self.queries.get(event.id)
         if query is not None:
             query.ended, query.error = event.time, event.error or None
+            query.settle(None if query.root is None else self.queries.get(query.root))
+            self.streams.saw(query.batch, event.time)
             self.reuse.query_ended(query, self.stages_of(query), self.numbers)
         return query
 
     def stages_of(self, query: Query) -> list[StageAttempt]:
         """The attempts of stages that ran for its jobs, as far as they are still known."""
         jobs = [self.jobs[number] for number in query.jobs if number in self.jobs]
-        return [self.stages[key] for job in jobs for key in job.ran if key in self.stages]
+        ran = dict.fromkeys(key for job in jobs for key in job.ran)
+        return [self.stages[key] for key in ran if key in self.stages]
 
     def _driver_numbers(self, event: events.DriverNumbers) -> None:
         self.numbers.update(event.updates)
 
     def _progress(self, event: events.QueryProgress) -> Batch | None:
-        """The end of a batch; a trigger that found nothing new tells of a batch that has run no jobs."""
-        progress = event.progress
-        batch = self.batches.get(BatchKey(progress.query, progress.run, progress.batch))
-        if batch is None or batch.progress is not None:
-            return None
-        batch.progress = progress
-        self._saw(batch.ended)
+        batch = self.streams.progressed(event)
+        self._saw(batch.ended if batch else None)
         return batch

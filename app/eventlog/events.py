@@ -176,6 +176,22 @@ class Unpersisted(_Event, tag="SparkListenerUnpersistRDD"):
     id: int = field(name="RDD ID")
 
 
+class QueryStarted(_Event, tag=f"{_STREAMING}QueryStartedEvent"):
+    """A run of a streaming query begins."""
+
+    query: str = field(name="id")
+    run: str = field(name="runId")
+    name: str | None = None
+
+
+class QueryTerminated(_Event, tag=f"{_STREAMING}QueryTerminatedEvent"):
+    """A run of a streaming query has ended, with an error or because it was stopped."""
+
+    query: str = field(name="id")
+    run: str = field(name="runId")
+    error: str | None = field(name="exception", default=None)
+
+
 class QueryProgress(_Event, tag=f"{_STREAMING}QueryProgressEvent"):
     """A batch of a streaming query is done."""
 
@@ -185,7 +201,7 @@ class QueryProgress(_Event, tag=f"{_STREAMING}QueryProgressEvent"):
 Event = (
     LogStart | ApplicationStart | ApplicationEnd | EnvironmentUpdate | ExecutorAdded | ExecutorRemoved
     | JobStart | JobEnd | StageSubmitted | StageCompleted | TaskStart | TaskEnd | StagePeaks
-    | SqlStart | SqlPlanChanged | SqlEnd | DriverNumbers | Unpersisted | QueryProgress
+    | SqlStart | SqlPlanChanged | SqlEnd | DriverNumbers | Unpersisted | QueryProgress | QueryStarted | QueryTerminated
 )  # fmt: skip
 
 _DECODERS: Final = {kind.__struct_config__.tag.encode(): msgspec.json.Decoder(kind) for kind in Event.__args__}

@@ -9,8 +9,9 @@ import re
 from typing import Final, NamedTuple
 
 from app.eventlog.application import Application
-from app.eventlog.model import BatchKey, Job, Query, StageAttempt
+from app.eventlog.model import Job, Query, StageAttempt
 from app.eventlog.parts import TaskInfo
+from app.eventlog.streams import BatchKey
 
 _TRACEPARENT: Final = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 

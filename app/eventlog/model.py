@@ -3,12 +3,13 @@
 from array import array
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Raw
 
 from app.eventlog.events import EXECUTOR_LOST, TaskEnd
-from app.eventlog.parts import JobProperties, Peaks, Progress, StageInfo, TaskInfo, TaskMetrics
+from app.eventlog.parts import JobProperties, Peaks, StageInfo, TaskInfo, TaskMetrics
+from app.eventlog.streams import BatchKey
 from app.eventlog.usage import Usage
 
 SLOWEST: Final = 5
@@ -137,40 +138,17 @@ class StageAttempt:
         return [task for _, _, task in sorted(self._slowest, reverse=True)]
 
 
-class BatchKey(NamedTuple):
-    """Which batch: of a streaming query, in one run of it, from 0."""
-
-    query: str
-    run: str
-    number: int
-
-
 @dataclass(slots=True)
-class Batch:
-    """A batch of a streaming query that has run jobs; its progress is told when it is done."""
+class LateTask:
+    """A task attempt that ended after the attempt of its stage: a copy that lost, one of a stage that failed."""
 
-    key: BatchKey
-    first_seen: int
-    progress: Progress | None = None
-
-    def saw(self, time: int) -> None:
-        """Something of it is known to have happened at a time."""
-        self.first_seen = min(self.first_seen, time)
-
-    @property
-    def started(self) -> int:
-        """When it was triggered, or the first that is known of it."""
-        return self.first_seen if self.progress is None else self.progress.started
-
-    @property
-    def ended(self) -> int | None:
-        """When it was done; None while it is at work."""
-        return None if self.progress is None else self.progress.started + self.progress.duration_ms
+    stage: StageAttempt
+    task: TaskEnd
 
 
 @dataclass(slots=True)
 class Job:
-    """A job: `stages` are all that it may need, `ran` the attempts that were made for it first; others are skipped."""
+    """A job: `stages` are all that it may need, `ran` the attempts of them that were made; others are skipped."""
 
     id: int
     submitted: int
@@ -186,7 +164,14 @@ class Job:
 
 @dataclass(slots=True)
 class Query:
-    """A SQL execution with its last plan; `plans` is how many it had, `settings` what it changed."""
+    """A SQL execution with its last plan; `plans` is how many it had, `settings` what it changed.
+
+    Attributes:
+        traceparent, batch: Those of its first job.
+        is_placed: Whether it is known where it belongs: it has run a job, or has ended.
+        is_held: Whether it ended before that was known of the query that it is a part of.
+        held: Such queries that are a part of this one.
+    """
 
     id: int
     root: int | None
@@ -199,8 +184,18 @@ class Query:
     error: str | None = None
     traceparent: str | None = None
     batch: BatchKey | None = None
+    is_placed: bool = False
+    is_held: bool = False
+    held: list[int] = field(default_factory=list)
     jobs: list[int] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
+
+    def settle(self, root: "Query | None") -> None:
+        """It has ended and stays where it is; if that is not known yet, it is told with what it is a part of."""
+        self.is_placed = True
+        if root is not None and not root.is_placed:
+            self.is_held = True
+            root.held.append(self.id)
 
 
 @dataclass(slots=True)

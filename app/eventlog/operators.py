@@ -10,7 +10,14 @@ from app.eventlog.parts import SqlMetric, SqlPlan
 
 MAX_OPERATORS: Final = 500
 """Operators of one plan that are kept; generated queries have thousands."""
-WRAPPERS: Final = ("AdaptiveSparkPlan", "WholeStageCodegen", "InputAdapter", "ShuffleQueryStage", "BroadcastQueryStage")
+WRAPPERS: Final = (
+    "AdaptiveSparkPlan",
+    "WholeStageCodegen",
+    "InputAdapter",
+    "ResultQueryStage",
+    "ShuffleQueryStage",
+    "BroadcastQueryStage",
+)
 """Operators that only say how those below them are run."""
 
 

@@ -165,13 +165,14 @@ class Peaks(Part):
 
 
 class TaskEndReason(Part):
-    """Success, or what else; an exception has its class and text, a lost executor its loss."""
+    """Success, or what else: an exception has class and text, a lost executor its loss, a failed fetch a message."""
 
     reason: str = field(name="Reason")
     error_type: str | None = field(name="Class Name", default=None)
     description: str | None = field(name="Description", default=None)
     kill: str | None = field(name="Kill Reason", default=None)
     loss: str | None = field(name="Loss Reason", default=None)
+    message: str | None = field(name="Message", default=None)
 
 
 class SqlMetric(Part):
@@ -192,6 +193,12 @@ class SqlPlan(Part):
     metrics: list[SqlMetric] = field(default_factory=list)
 
 
+class Source(Part):
+    """What a batch read of one source; a source of old may not say how much."""
+
+    rows: int | None = field(name="numInputRows", default=None)
+
+
 class Progress(Part):
     """What a batch of a streaming query did; times in milliseconds by part of the work, rates in rows per second."""
 
@@ -202,7 +209,13 @@ class Progress(Part):
     batch: int = field(name="batchId", default=-1)
     duration_ms: int = field(name="batchDuration", default=0)
     durations_ms: dict[str, int] = field(name="durationMs", default_factory=dict)
-    rows: int = field(name="numInputRows", default=0)
+    sources: list[Source] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int | None:
+        """Rows that it has read; None where that is not told."""
+        told = [source.rows for source in self.sources if source.rows is not None]
+        return sum(told) if told else None
 
     @property
     def started(self) -> int:

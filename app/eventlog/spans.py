@@ -1,7 +1,6 @@
 """What has ended in an application, as spans: the events' own times, derived ids, nothing that is not known."""
 
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -9,27 +8,18 @@ from typing import Final
 from app.eventlog import identity
 from app.eventlog.application import Application, Ended
 from app.eventlog.events import TaskEnd
+from app.eventlog.failures import Failure, cut, failure_of, failure_of_task
 from app.eventlog.findings import Finding
 from app.eventlog.identity import Place
-from app.eventlog.model import Batch, Job, Query, StageAttempt, Totals, task_totals
+from app.eventlog.model import Job, LateTask, Query, StageAttempt, Totals, task_totals
 from app.eventlog.operators import plan_of
+from app.eventlog.streams import Batch
 from app.telemetry import spark_names as names
 from app.telemetry.names import APPLICATION, Attribute, SpanName
 
 Value = str | int | bool
-MAX_TEXT: Final = 1000
-"""Characters of a text that a span carries; what is longer is cut."""
 MAX_PLAN: Final = 8000
 """Characters of a plan with its numbers that a span carries."""
-_ERROR_CLASS: Final = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]|(?:[\w.]+: )?([\w.$]+(?:Exception|Error))\b")
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why something failed: the class of the error as far as it can be told, and its text."""
-
-    type: str | None
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +40,7 @@ def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:
     """The spans of something that has ended; none of an executor."""
     match ended:
         case Query():
-            yield of_query(app, ended)
+            yield from _with_held(app, ended, is_told=not ended.is_held)
         case Job():
             yield of_job(app, ended)
         case Batch():
@@ -59,6 +49,16 @@ def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:
             yield of_stage(app, ended)
             for task in (*ended.kept, *ended.slowest):
                 yield of_task(app, ended, task)
+        case LateTask() if ended.stage.kept and ended.stage.kept[-1] is ended.task:
+            yield of_task(app, ended.stage, ended.task)
+
+
+def _with_held(app: Application, query: Query, *, is_told: bool = True) -> Iterator[SparkSpan]:
+    """A query, and those that waited for it."""
+    if is_told:
+        yield of_query(app, query)
+    for number in query.held:
+        yield of_query(app, app.queries[number])
 
 
 def of_the_end(app: Application) -> Iterator[SparkSpan]:
@@ -71,7 +71,7 @@ def of_the_end(app: Application) -> Iterator[SparkSpan]:
             yield of_job(app, job)
     for query in app.queries.values():
         if query.ended is None:
-            yield of_query(app, query)
+            yield from _with_held(app, query)
     for batch in app.batches.values():
         if batch.ended is None:
             yield of_batch(app, batch)
@@ -107,8 +107,8 @@ def of_query(app: Application, query: Query) -> SparkSpan:
         names.PLAN_IS_CUT: (plan.is_cut or len(text) > MAX_PLAN) or None,
     }
     subject, place = plan.first.name, identity.of_query(app, query)
-    span = _span(app, names.QUERY_SPAN, subject, place, query.started, query.ended, known, _failure(query.error))
-    return dataclasses.replace(span, attributes={**span.attributes, names.PLAN.name: _cut(text, MAX_PLAN)})
+    span = _span(app, names.QUERY_SPAN, subject, place, query.started, query.ended, known, failure_of(query.error))
+    return dataclasses.replace(span, attributes={**span.attributes, names.PLAN.name: cut(text, MAX_PLAN)})
 
 
 def of_batch(app: Application, batch: Batch) -> SparkSpan:
@@ -118,26 +118,28 @@ def of_batch(app: Application, batch: Batch) -> SparkSpan:
         names.STREAM_ID: batch.key.query,
         names.STREAM_RUN_ID: batch.key.run,
         names.BATCH_ID: batch.key.number,
-        names.STREAM: progress.name if progress else None,
+        names.STREAM: batch.name or (progress.name if progress else None),
         names.BATCH_ROWS: progress.rows if progress else None,
     }
-    subject = (progress.name if progress else None) or "unnamed"
+    subject, failure = str(known[names.STREAM] or "unnamed"), failure_of(batch.error)
     place = identity.of_batch(app, batch.key)
-    return _span(app, names.BATCH_SPAN, subject, place, batch.started, batch.ended, known, None)
+    return _span(app, names.BATCH_SPAN, subject, place, batch.started, batch.ended, known, failure)
 
 
 def of_job(app: Application, job: Job) -> SparkSpan:
     """A job, named by the call site of its last stage."""
-    ran = [app.stages[key].info for key in job.ran]
+    ran = [app.stages[key].info for key in job.ran if key in app.stages]
     known = {
         names.JOB_ID: job.id,
         names.DESCRIPTION: job.properties.description,
         names.GROUP: job.properties.group,
         names.JOB_STAGES: len(job.stages),
-        names.JOB_SKIPPED: len(set(job.stages) - {info.id for info in ran}) if job.completed is not None else None,
+        names.JOB_SKIPPED: len(set(job.stages) - {stage for stage, _ in job.ran})
+        if job.completed is not None
+        else None,
     }
     subject = max(ran, key=lambda info: info.id).name if ran else "without stages"
-    failure = (_failure(job.failure) or Failure(None, "")) if job.has_failed else None
+    failure = (failure_of(job.failure) or Failure(None, "")) if job.has_failed else None
     return _span(app, names.JOB_SPAN, subject, identity.of_job(app, job), job.submitted, job.completed, known, failure)
 
 
@@ -154,7 +156,7 @@ def of_stage(app: Application, stage: StageAttempt) -> SparkSpan:
         names.TASKS_SPECULATIVE: stage.speculative,
         **_numbers(stage.totals),
     }
-    place, failure = identity.of_stage(app, stage), _failure(info.failure)
+    place, failure = identity.of_stage(app, stage), failure_of(info.failure)
     return _span(app, names.STAGE_SPAN, info.name, place, info.submitted, info.completed, known, failure)
 
 
@@ -170,8 +172,7 @@ def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
         names.HOST: info.host,
         **(_numbers(task_totals(task)) if task.metrics else {}),
     }
-    message = reason.description or reason.kill or reason.loss or reason.reason
-    failure = Failure(reason.error_type or reason.reason, _cut(message)) if info.has_failed or info.was_killed else None
+    failure = failure_of_task(reason) if info.has_failed or info.was_killed else None
     place = identity.of_task(app, stage, info)
     return _span(app, names.TASK_SPAN, stage.info.name, place, info.launched, info.finished, known, failure)
 
@@ -187,7 +188,7 @@ def _span(
     failure: Failure | None,
 ) -> SparkSpan:
     attributes = {
-        name.name: _cut(value) if isinstance(value, str) else value
+        name.name: cut(value) if isinstance(value, str) else value
         for name, value in known.items()
         if value not in (None, "")
     }
@@ -196,7 +197,7 @@ def _span(
     began = app.last if started is None else started
     return SparkSpan(
         kind,
-        kind.of(_cut(subject)),
+        kind.of(cut(subject)),
         place,
         began,
         max(began, app.last if ended is None else ended),
@@ -223,14 +224,3 @@ def _numbers(totals: Totals) -> dict[Attribute, Value | None]:
         names.MEMORY_SPILLED: totals.memory_spilled,
         names.DISK_SPILLED: totals.disk_spilled,
     }
-
-
-def _failure(text: str | None) -> Failure | None:
-    if not text:
-        return None
-    found = _ERROR_CLASS.search(text[:MAX_TEXT])
-    return Failure((found[1] or found[2]) if found else None, _cut(text))
-
-
-def _cut(text: str, most: int = MAX_TEXT) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from app.eventlog import identity
 from app.eventlog.application import Application
 from app.eventlog.findings import Finding
-from app.eventlog.model import Batch, Job, Query, StageAttempt
+from app.eventlog.model import Job, Query, StageAttempt
+from app.eventlog.streams import Batch
 from app.report import intervals
 from app.report.intervals import Interval
 from app.report.runs import RunInfo

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from app.eventlog import identity
-from app.eventlog.model import Batch, Job, Query, StageAttempt
+from app.eventlog.model import Job, Query, StageAttempt
+from app.eventlog.streams import Batch
 from app.report import amounts, intervals
 from app.report.intervals import Interval
 from app.report.limits import Limits

@@ -1,0 +1,71 @@
+"""Why something failed, told from the texts that Spark leaves of it."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from app.eventlog.parts import TaskEndReason
+
+MAX_TEXT: Final = 1000
+"""Characters of a text that a span carries; what is longer is cut."""
+_HEAD: Final = 4000
+"""How far into a text the class of an error is looked for."""
+_CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+_CLASS: Final = re.compile(r"\b(?:[a-z_]\w*\.)+([A-Z][\w$]*(?:Exception|Error|Throwable))\b")
+_TRACEBACK: Final = "Traceback (most recent call last):\n"
+_RAISED: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: ?(.*))?$", re.MULTILINE)
+_AFTER: Final = re.compile(r"\n\s*(?:SQLSTATE: |at |Driver stacktrace|JVM stacktrace)")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why something failed.
+
+    Attributes:
+        type: Of an error of a Python function its own class; else the condition that Spark names (`DIVIDE_BY_ZERO`),
+            or the class in Java; None where the text names none.
+        message: Its text; of a Python function first what it said, then the end of its traceback.
+    """
+
+    type: str | None
+    message: str
+
+
+def failure_of(text: str | None, *, error_type: str | None = None) -> Failure | None:
+    """What a text says of a failure; None where there is no text."""
+    if not text:
+        return None
+    python = _of_python(text)
+    if python is not None:
+        return python
+    head = text[:_HEAD]
+    named = _CONDITION.search(head)
+    found = error_type or ((match := _CLASS.search(head)) and match[0])
+    return Failure(named[1] if named else found or None, cut(text))
+
+
+def failure_of_task(reason: TaskEndReason) -> Failure:
+    """What the end of a task attempt says of it."""
+    text = reason.description or reason.message or reason.kill or reason.loss or reason.reason
+    return failure_of(text, error_type=reason.error_type or reason.reason) or Failure(reason.reason, "")
+
+
+def cut(text: str, most: int = MAX_TEXT) -> str:
+    """A text of a bounded length."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _of_python(text: str) -> Failure | None:
+    """The last exception of a traceback; those before it are its causes."""
+    _, is_there, traceback = text.rpartition(_TRACEBACK)
+    if not is_there:
+        return None
+    traceback = _AFTER.split(traceback, maxsplit=1)[0].rstrip()
+    raised = _RAISED.search(traceback)
+    if raised is None:
+        return None
+    said = traceback[raised.start(2) :] if raised[2] else ""
+    room = MAX_TEXT - len(cut(said, MAX_TEXT // 2)) - 1
+    frames = traceback[: raised.start()]
+    kept = frames if len(frames) <= room else "…" + frames[len(frames) - room + 1 :]
+    return Failure(raised[1], f"{cut(said, MAX_TEXT // 2)}\n{kept}".strip("\n"))

@@ -1,0 +1,105 @@
+"""Streaming queries of an application: their runs, and those of their batches that have run jobs."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from app.eventlog.events import QueryProgress, QueryStarted, QueryTerminated
+from app.eventlog.parts import JobProperties, Progress
+
+
+class BatchKey(NamedTuple):
+    """Which batch: of a streaming query, in one run of it, from 0."""
+
+    query: str
+    run: str
+    number: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """A batch of a streaming query that has run jobs.
+
+    Attributes:
+        first_seen, last_seen: When its jobs and queries are known to have begun and ended.
+        name: Of the query, if it has one.
+        progress: What is told of it when it is done; never of one that failed.
+        is_stopped: Whether its query ended in its midst.
+        error: Why the query ended, if that was an error.
+    """
+
+    key: BatchKey
+    first_seen: int
+    last_seen: int
+    name: str | None = None
+    progress: Progress | None = None
+    is_stopped: bool = False
+    error: str | None = None
+
+    def saw(self, time: int) -> None:
+        """Something of it is known to have happened at a time."""
+        self.first_seen = min(self.first_seen, time)
+        self.last_seen = max(self.last_seen, time)
+
+    @property
+    def started(self) -> int:
+        """When it was triggered, or the first that is known of it."""
+        return self.first_seen if self.progress is None else self.progress.started
+
+    @property
+    def ended(self) -> int | None:
+        """When it was done, or stopped; None while it is at work."""
+        if self.progress is not None:
+            return self.progress.started + self.progress.duration_ms
+        return self.last_seen if self.is_stopped else None
+
+
+class Streams:
+    """The batches so far, and which run each query is in."""
+
+    def __init__(self) -> None:
+        """No query has begun."""
+        self.batches: dict[BatchKey, Batch] = {}
+        self._runs: dict[str, QueryStarted] = {}
+        self._latest: dict[str, BatchKey] = {}
+
+    def query_started(self, event: QueryStarted) -> None:
+        """A run begins; a query has one at a time."""
+        self._runs[event.query] = event
+
+    def batch_of(self, time: int, properties: JobProperties) -> BatchKey | None:
+        """The batch that a job is a part of, if it is of any.
+
+        Its run is that of the query; where the log does not tell of it, it is the group of the job, unless the program
+        has set another.
+        """
+        if properties.query is None or properties.batch is None or not properties.batch.isdigit():
+            return None
+        begun = self._runs.get(properties.query)
+        run = begun.run if begun else properties.group or ""
+        key = self._latest[run] = BatchKey(properties.query, run, int(properties.batch))
+        self.batches.setdefault(key, Batch(key, time, time, begun.name if begun else None))
+        return key
+
+    def saw(self, key: BatchKey | None, time: int) -> None:
+        """Something of a batch is known to have happened at a time."""
+        if key in self.batches:
+            self.batches[key].saw(time)
+
+    def progressed(self, event: QueryProgress) -> Batch | None:
+        """The end of a batch; a trigger that found nothing new tells of a batch that has run no jobs."""
+        progress = event.progress
+        batch = self.batches.get(BatchKey(progress.query, progress.run, progress.batch))
+        if batch is None or batch.ended is not None:
+            return None
+        batch.progress = progress
+        return batch
+
+    def query_terminated(self, event: QueryTerminated) -> Batch | None:
+        """The end of a run, in the midst of a batch if that is given."""
+        self._runs.pop(event.query, None)
+        key = self._latest.pop(event.run, None)
+        batch = None if key is None else self.batches.get(key)
+        if batch is None or batch.ended is not None:
+            return None
+        batch.is_stopped, batch.error = True, event.error
+        return batch

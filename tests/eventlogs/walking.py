@@ -1,0 +1,64 @@
+"""The spans of a log as they are told one after another, and the rules that hold of the spans of every log."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from app.eventlog import events, spans
+from app.eventlog.application import Application
+from app.eventlog.follow import Follower
+from app.eventlog.spans import SparkSpan
+
+LATE_MS: Final = {"sql": 50, "job": 2000, "stage": 2000, "task": 60_000}
+"""How far a span may reach out of the one above it, where Spark itself breaks the rule: a query that fails has ended
+before its jobs are cancelled, a job before its stages, a stage before the tasks that it killed."""
+
+
+def told(log: Path) -> tuple[Application, list[SparkSpan]]:
+    """What a log says, and its spans in the order in which whoever follows it tells them."""
+    app, found, follower = Application(), list[SparkSpan](), Follower(log)
+    for line in follower.new():
+        event = events.event(line)
+        over = None if event is None else app.take(event)
+        found += [] if over is None else spans.of_ended(app, over)
+    follower.close()
+    return app, [*found, *spans.of_the_end(app)]
+
+
+def assert_is_forest(app: Application, found: Iterable[SparkSpan]) -> None:
+    """Every parent is there, nothing is told twice, and nothing leaves its trace or the time of its parent."""
+    assert list(broken_rules(app, list(found))) == []
+
+
+def broken_rules(app: Application, found: list[SparkSpan]) -> Iterator[str]:
+    """What does not hold of the spans of a log, in words."""
+    steps, by_id = steps_of(app), {span.place.span_id: span for span in found}
+    for number, times in Counter(span.place.span_id for span in found).items():
+        if times > 1:
+            yield f"{by_id[number].name} is told {times} times"
+    for span in found:
+        parent = span.place.parent_id
+        if parent is None:
+            yield from [] if span.kind.prefix == "application" else [f"{span.name} is a root"]
+        elif parent in by_id:
+            yield from _leaves(span, by_id[parent])
+        elif (span.place.trace_id, parent) not in steps:
+            yield f"{span.name} is an orphan"
+
+
+def _leaves(span: SparkSpan, above: SparkSpan) -> Iterator[str]:
+    late = LATE_MS.get(span.kind.prefix, 0) if above.failure or span.failure else 1
+    if span.place.trace_id != above.place.trace_id:
+        yield f"{span.name} is in another trace than {above.name}"
+    if span.started < above.started:
+        yield f"{span.name} starts {above.started - span.started} ms before {above.name}"
+    if span.ended > above.ended + late:
+        yield f"{span.name} ends {span.ended - above.ended} ms after {above.name}"
+
+
+def steps_of(app: Application) -> set[tuple[int, int]]:
+    """The spans that somebody else has made and named in a `traceparent`: their trace and their id."""
+    named = {job.properties.traceparent for job in app.jobs.values()}
+    parts = [text.split("-") for text in named if text]
+    return {(int(trace, 16), int(span, 16)) for _, trace, span, _ in parts}

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Final
 
 from app.eventlog.diagnoses.stage import StageView, duration_ms
-from app.eventlog.diagnoses.words import cut, duration, share, size
+from app.eventlog.diagnoses.words import PYTHON, cut, duration, error, share, size
 from app.eventlog.events import EXECUTOR_LOST, TaskEnd
 from app.eventlog.findings import Finding
 
@@ -93,9 +93,8 @@ def failed_tasks(view: StageView) -> Finding | None:
 
 
 def _reason(task: TaskEnd) -> str:
-    return cut(
-        ": ".join(text for text in (task.reason.error_type or task.reason.reason, task.reason.description) if text)
-    )
+    kind, said = task.reason.error_type or task.reason.reason, task.reason.description
+    return kind if not said else error(said) if PYTHON in said else cut(f"{kind}: {said}")
 
 
 def retried_stage(view: StageView) -> Finding | None:
@@ -108,7 +107,7 @@ def retried_stage(view: StageView) -> Finding | None:
         return None
     before = view.app.stages.get((info.id, info.attempt - 1))
     failure = before.info.failure if before is not None else None
-    why = f": {cut(failure)}" if failure else ", as what it had written for other stages was lost"
+    why = f": {error(failure)}" if failure else ", as what it had written for other stages was lost"
     return view.finding(
         "retried_stage",
         f"{info.tasks} tasks were run again for {duration(view.wall_ms)}{why}",

@@ -2,6 +2,9 @@
 
 from typing import Final
 
+PYTHON: Final = "Traceback (most recent call last):"
+"""What the text of an error of a Python worker has in it."""
+_CAUSE: Final = "Caused by: "
 _SIZES: Final = ("KiB", "MiB", "GiB", "TiB")
 
 
@@ -29,6 +32,15 @@ def size(count: float) -> str:
 def share(ratio: float) -> str:
     """A share for a person: `12 %`."""
     return f"{ratio:.0%}".replace("%", " %")
+
+
+def error(text: str) -> str:
+    """What an error says, without where it was: of Python the last line, of Java the first one and the last cause."""
+    _, _, trace = text.partition(PYTHON)
+    raised = next((line for line in trace.splitlines() if line.strip() and not line.startswith(" ")), "")
+    said, _, stack = text.partition("\n\tat ")
+    causes = [line for line in stack.splitlines() if line.startswith(_CAUSE)]
+    return cut(raised or "; ".join([said, *(line.removeprefix(_CAUSE) for line in causes[-1:])]))
 
 
 def cut(text: str, most: int = 200) -> str:

@@ -1,0 +1,252 @@
+"""Programs in trouble, each beside a twin that is not: what the diagnoses of stages and executors are tested with.
+
+`python stages.py FOLDER NAME...` runs applications one after the other in one JVM; their event logs go to the folder.
+"""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pyspark
+from pyspark import SparkConf, SparkContext, TaskContext
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+HEAP_MIB: Final = 640
+YOUNG_MIB: Final = 96
+SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.driver.memory": f"{HEAP_MIB}m",
+    "spark.memory.fraction": "0.25",
+    "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmn{YOUNG_MIB}m",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    "spark.executor.metrics.pollingInterval": "100ms",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+def stages(spark: SparkSession, folder: Path) -> None:
+    """Every trouble of a stage, and its twin, each in a job group that is named after it."""
+    context = spark.sparkContext
+    spark.range(10).repartition(2).count()  # nobody's trouble is that all is slow at first
+    context.parallelize(range(2), 2).count()
+    shapes(spark)
+    accidents(spark, folder)
+
+
+def shapes(spark: SparkSession) -> None:
+    """Work that is cut badly, and well."""
+    context = spark.sparkContext
+    with group(context, "hot key"):
+        hash_by(spark, F.when(F.col("id") % 100 < 97, 0).otherwise(F.col("id") % 64))
+    with group(context, "no hot key"):
+        hash_by(spark, F.col("id") % 64)
+    with group(context, "slow task"):
+        context.parallelize(range(8), 8).map(lambda number: spin(2.5 if number == 5 else 0.02)).count()
+    with group(context, "no slow task"):
+        context.parallelize(range(8), 8).map(lambda _: spin(0.3)).count()
+    with group(context, "tiny tasks"):
+        spark.range(0, 600, 1, 600).agg(F.sum("id")).collect()
+    with group(context, "no tiny tasks"):
+        spark.range(0, 600, 1, 4).agg(F.sum("id")).collect()
+    with group(context, "few tasks"):
+        context.parallelize(range(1), 1).map(lambda _: spin(2)).count()
+    with group(context, "enough tasks"):
+        context.parallelize(range(2), 2).map(lambda _: spin(2)).count()
+    with group(context, "huge partitions"):
+        read_in(spark, 2)
+    with group(context, "no huge partitions"):
+        read_in(spark, 8)
+
+
+def accidents(spark: SparkSession, folder: Path) -> None:
+    """What goes wrong, and well."""
+    context = spark.sparkContext
+    with group(context, "spill"):
+        sort(spark.range(0, 1_200_000, 1, 2))
+    with group(context, "no spill"):
+        sort(spark.range(0, 1_200_000, 1, 16))
+    with group(context, "failure"):
+        context.parallelize(range(4), 2).map(fails_once).count()
+    with group(context, "no failure"):
+        context.parallelize(range(4), 2).count()
+    with group(context, "lost shuffle"):
+        sums = shuffled(context)
+        for file in folder.glob("local/**/shuffle_*"):
+            file.unlink()
+        sums.count()
+    with group(context, "no lost shuffle"):
+        shuffled(context).count()
+    with group(context, "garbage"):
+        objects = spark.range(0, 1_000_000, 1, 2).selectExpr("id", "string(id) text")._jdf.toJavaRDD().cache()
+        objects.count()
+        objects.count()
+    with group(context, "no garbage"):
+        spark.range(0, 1_000_000, 1, 2).selectExpr("id", "string(id) text")._jdf.toJavaRDD().count()
+
+
+def gap(spark: SparkSession, folder: Path) -> None:
+    """The driver is busy with itself."""
+    spark.sparkContext.parallelize(range(2), 2).map(lambda _: spin(0.5)).count()
+    spin(5)
+    spark.sparkContext.parallelize(range(2), 2).map(lambda _: spin(0.5)).count()
+
+
+def healthy(spark: SparkSession, folder: Path) -> None:
+    """Nothing is wrong: cores are busy, and memory is used."""
+    with filled(spark, 400):
+        busy(spark, 12)
+
+
+def full(spark: SparkSession, folder: Path) -> None:
+    """The heap is full."""
+    with filled(spark, HEAP_MIB - YOUNG_MIB - 20):
+        busy(spark, 12)
+
+
+def empty(spark: SparkSession, folder: Path) -> None:
+    """The heap is empty."""
+    busy(spark, 12)
+
+
+def busy_cluster(spark: SparkSession, folder: Path) -> None:
+    """Both executors work."""
+    busy(spark, 8)
+
+
+def idle_cluster(spark: SparkSession, folder: Path) -> None:
+    """One of two executors works."""
+    spark.sparkContext.parallelize(range(4), 1).map(lambda _: spin(2)).count()
+
+
+def lost_executor(spark: SparkSession, folder: Path) -> None:
+    """An executor is killed while it works."""
+    spark.sparkContext.parallelize(range(2), 2).map(kills_its_executor_once).count()
+
+
+APPLICATIONS: Final[dict[str, tuple[Callable[[SparkSession, Path], None], str]]] = {
+    "stages": (stages, "local[2,4]"),
+    "gap": (gap, "local[2]"),
+    "healthy": (healthy, "local[2]"),
+    "full": (full, "local[2]"),
+    "empty": (empty, "local[2]"),
+    "busy cluster": (busy_cluster, "local-cluster[2,1,1024]"),
+    "idle cluster": (idle_cluster, "local-cluster[2,1,1024]"),
+    "lost executor": (lost_executor, "local-cluster[2,1,1024]"),
+}
+
+
+def main(folder: Path, names: list[str]) -> None:
+    """Runs some applications."""
+    home = folder / "spark"  # what the workers of a local cluster leave behind goes to the home of Spark
+    home.mkdir()
+    for part in ("bin", "jars"):
+        (home / part).symlink_to(Path(pyspark.__file__).parent / part)
+    os.environ |= {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    for name in names:
+        run, master = APPLICATIONS[name]
+        log = folder / "logs" / name
+        log.mkdir(parents=True)
+        places = {"spark.eventLog.dir": log.as_uri(), "spark.local.dir": str(folder / "local")}
+        conf = SparkConf().setAll([*SETTINGS.items(), *places.items()]).setMaster(master).setAppName(name)
+        spark = SparkSession(SparkContext(conf=conf))
+        run(spark, folder)
+        spark.stop()
+    shutil.rmtree(folder / "local", ignore_errors=True)
+
+
+@contextmanager
+def group(context: SparkContext, name: str) -> Iterator[None]:
+    """Jobs of one case."""
+    began = time.monotonic()
+    jvm: Any = context._jvm
+    jvm.System.gc()  # what others have left behind is not its garbage
+    context.setJobGroup(name, name)
+    yield
+    sys.stdout.write(f"{name}: {time.monotonic() - began:.1f} s\n")
+
+
+@contextmanager
+def filled(spark: SparkSession, mib: int) -> Iterator[None]:
+    """Takes up a part of the heap of the driver."""
+    jvm: Any = spark.sparkContext._jvm
+    gateway: Any = spark.sparkContext._gateway
+    jvm.System.gc()
+    memory = jvm.java.lang.Runtime.getRuntime()
+    used = (memory.totalMemory() - memory.freeMemory()) // 1024**2
+    taken = gateway.new_array(jvm.byte, (mib - used) * 1024**2)
+    yield
+    gateway.detach(taken)
+
+
+def busy(spark: SparkSession, tasks: int) -> None:
+    """Work for two cores."""
+    spark.sparkContext.parallelize(range(tasks), tasks).map(lambda _: spin(0.5)).count()
+
+
+def hash_by(spark: SparkSession, key: Column) -> None:
+    """Work on rows, in tasks by their keys."""
+    rows = spark.range(150_000).withColumn("key", key).repartition("key")
+    rows.select(F.sha2(F.repeat(F.col("id").cast("string"), 100), 512)).write.format("noop").mode("append").save()
+
+
+def read_in(spark: SparkSession, tasks: int) -> None:
+    """Reads 24 MB that cannot be compressed by much, in some tasks."""
+    rows = spark.range(0, 300_000, 1, 8).select(F.unhex(F.sha2(F.col("id").cast("string"), 512)))
+    rows.repartition(tasks).write.format("noop").mode("append").save()
+
+
+def sort(rows: DataFrame) -> None:
+    """Sorts the rows of each task."""
+    texts = rows.select(F.repeat(F.hash("id").cast("string"), 8).alias("text"))
+    texts.sortWithinPartitions("text").write.format("noop").mode("append").save()
+
+
+def shuffled(context: SparkContext) -> Any:
+    """An RDD whose shuffle has been written."""
+    sums = context.parallelize(range(100), 2).map(lambda number: (number % 3, number)).reduceByKey(max)
+    sums.count()
+    return sums
+
+
+def spin(seconds: float) -> int:
+    """Keeps a core busy."""
+    until, turns = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        turns += 1
+    return turns
+
+
+def fails_once(number: int) -> int:
+    """Fails in the first attempt of the first task."""
+    if _is_first_attempt_of_the_first_task():
+        raise RuntimeError("the first attempt fails on purpose")
+    return number
+
+
+def kills_its_executor_once(number: int) -> int:
+    """Works, then kills the JVM above the worker and its daemon, in the first attempt of the first task."""
+    spin(1.5)
+    if _is_first_attempt_of_the_first_task():
+        fields = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        os.kill(int(fields[1]), 9)
+    return spin(1.5)
+
+
+def _is_first_attempt_of_the_first_task() -> bool:
+    context = TaskContext.get()
+    return context is not None and context.partitionId() == 0 and context.attemptNumber() == 0
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,103 @@
+"""Small event logs with a stage in them, and what is found in it."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from app.eventlog import events
+from app.eventlog.application import Application
+from app.eventlog.diagnoses import diagnose
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.findings import Finding
+from tests.unit.eventlog import log
+from tests.unit.eventlog.log import Line
+
+DEFAULTS: Final = Thresholds()
+BEGAN: Final = 10_000
+"""When each stage begins, in milliseconds."""
+
+
+def executor(number: str = "0", *, cores: int = 4, time: int = 1000, host: str = "h") -> Line:
+    """An executor comes."""
+    info = {"Host": host, "Total Cores": cores}
+    return {"Event": "SparkListenerExecutorAdded", "Timestamp": time, "Executor ID": number, "Executor Info": info}
+
+
+def removed(number: str = "0", *, time: int, reason: str) -> Line:
+    """An executor goes."""
+    fields = {"Timestamp": time, "Executor ID": number, "Removed Reason": reason}
+    return {"Event": "SparkListenerExecutorRemoved", **fields}
+
+
+def settings(**properties: str) -> Line:
+    """What the application was started with; `_` stands for a dot."""
+    named = {f"spark.{key.replace('_', '.')}": value for key, value in properties.items()}
+    return {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": named}
+
+
+def peaks(number: str, heap: int) -> Line:
+    """What an executor used at most during a stage."""
+    fields = {"Executor ID": number, "Stage ID": 0, "Stage Attempt ID": 0}
+    return {"Event": "SparkListenerStageExecutorMetrics", **fields, "Executor Metrics": {"JVMHeapMemory": heap}}
+
+
+def task(number: int, seconds: float, *, begin: float = 0, **fields: Any) -> list[Line]:
+    """A task begins, so many seconds after its stage, and ends; fields are metrics, or `error`, `executor`, `loss`."""
+    info = {"Task ID": number, "Index": number, "Attempt": 0, "Launch Time": BEGAN + int(begin * 1000)}
+    info |= {"Executor ID": fields.pop("executor", "0"), "Host": fields.pop("host", "h")}
+    error, loss = fields.pop("error", None), fields.pop("loss", None)
+    over = {"Finish Time": info["Launch Time"] + int(seconds * 1000), "Failed": bool(error or loss), "Killed": False}
+    of = {"Stage ID": 0, "Stage Attempt ID": 0, "Task Type": "ResultTask"}
+    reason: Line = {"Reason": "Success"}
+    if error:
+        reason = {"Reason": "ExceptionFailure", "Class Name": "java.lang.Exception", "Description": error}
+    if loss:
+        reason = {"Reason": "ExecutorLostFailure", "Loss Reason": loss}
+    metrics = {"Executor Run Time": int(seconds * 1000)} | fields
+    begins = {"Event": "SparkListenerTaskStart", **of, "Task Info": info}
+    ends = {"Event": "SparkListenerTaskEnd", **of, "Task End Reason": reason, "Task Info": info | over}
+    return [begins, ends | ({} if loss else {"Task Metrics": metrics})]
+
+
+def shuffle(count: int, records: int = 0) -> dict[str, Any]:
+    """What a task read of a shuffle, as its metric."""
+    return {"Shuffle Read Metrics": {"Local Bytes Read": count, "Total Records Read": records}}
+
+
+def stage(tasks: Iterable[list[Line]], *, seconds: float, cores: int = 4, **info: Any) -> list[Line]:
+    """An application with an executor and a stage, whose tasks begin and end in the order of time."""
+    lines = sorted((line for pair in tasks for line in pair), key=_time)
+    told = {
+        "Stage ID": 0,
+        "Stage Attempt ID": 0,
+        "Stage Name": "collect at job.py:7",
+        "Number of Tasks": len(lines) // 2,
+    }
+    told |= {"Submission Time": BEGAN} | info
+    begins = {"Event": "SparkListenerStageSubmitted", "Stage Info": told}
+    ends = {
+        "Event": "SparkListenerStageCompleted",
+        "Stage Info": told | {"Completion Time": BEGAN + int(seconds * 1000)},
+    }
+    before = [log.started(), executor(cores=cores), log.job(0, [0], time=BEGAN)]
+    return [*before, begins, *lines, ends, log.job_ended(0, time=BEGAN + int(seconds * 1000))]
+
+
+def read(lines: Iterable[Line]) -> Application:
+    """What is known of an application."""
+    app = Application()
+    for line in lines:
+        event = events.event(json.dumps(line, separators=(",", ":")).encode())
+        if event is not None:
+            app.take(event)
+    return app
+
+
+def found(lines: Iterable[Line], thresholds: Thresholds = DEFAULTS) -> dict[str, Finding]:
+    """Everything that is found, by rule."""
+    return {finding.rule: finding for finding in diagnose.diagnose(read(lines), thresholds)}
+
+
+def _time(line: Line) -> int:
+    info = line["Task Info"]
+    return int(info.get("Finish Time", info["Launch Time"]))

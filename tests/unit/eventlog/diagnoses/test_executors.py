@@ -1,0 +1,120 @@
+import pytest
+
+from app.eventlog.diagnoses.executors import executor_memory
+from tests.unit.eventlog import log
+from tests.unit.eventlog.diagnoses.cases import BEGAN, executor, found, peaks, read, removed, settings, stage, task
+
+GIB = 1024**3
+
+
+def test_a_lost_executor_costs_the_tasks_that_were_lost() -> None:
+    """A task of 40 s was lost, where four could run at once."""
+    lines = stage([task(0, 40, loss="gone")], seconds=40)
+    gone = removed(time=BEGAN + 40_000, reason="Command exited with code 137")
+    finding = found([*lines, gone, log.ended(BEGAN + 40_000 + 1)])["lost_executors"]
+    assert finding.cost_ms == pytest.approx(10_000, rel=0.01)
+    assert finding.severity == "warning"
+    assert "1 of 1 executors were lost, and 1 tasks with them (40.0 s of work)" in finding.text
+    assert "SIGKILL" in finding.advice
+
+
+def test_an_executor_that_is_lost_while_idle_is_an_info() -> None:
+    """It cost nothing."""
+    finding = found([log.started(), executor(), removed(time=2000, reason="worker lost")])["lost_executors"]
+    assert (finding.severity, finding.cost_ms) == ("info", 0)
+
+
+@pytest.mark.parametrize(
+    ("reason", "word"),
+    [
+        ("Container killed by YARN for exceeding physical memory limits", "memoryOverhead"),
+        ("The executor with id 3 exited with exit code 52(JVM OOM)", "It was the memory"),
+        ("Executor heartbeat timed out after 152000 ms", "spark.network.timeout"),
+    ],
+)
+def test_the_advice_goes_by_the_reason(reason: str, word: str) -> None:
+    """Memory is only named where it was the memory."""
+    finding = found([log.started(), executor(), removed(time=2000, reason=reason)])["lost_executors"]
+    assert word in finding.advice
+    assert reason in finding.text
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Executor killed by driver.",
+        "Executor decommission: spot instance",
+        "Finished decommissioning",
+        "Container container_1 exited from explicit termination request.",
+        "The executor with id 1 exited with exit code 0(success).",
+        "Command exited with code 0",
+    ],
+)
+def test_an_executor_that_was_sent_away_is_not_lost(reason: str) -> None:
+    """Dynamic allocation, decommissioning, and an end in order."""
+    assert not found([log.started(), executor(), removed(time=2000, reason=reason)])
+
+
+def test_an_executor_that_goes_after_the_application_is_not_lost() -> None:
+    """The cluster takes down what is left of it."""
+    assert not found([log.started(), executor(), log.ended(3000), removed(time=3000, reason="worker lost")])
+
+
+@pytest.mark.parametrize(
+    ("heap", "memory", "rules"),
+    [
+        (GIB, "8g", {"memory_over"}),
+        (6 * GIB, "8g", set()),
+        (7.9 * GIB, "8g", {"memory_under"}),
+        (GIB, "2g", set()),
+        (0, "8g", set()),
+        (GIB, "much", set()),
+    ],
+    ids=["little", "enough", "all", "little of little", "not told", "no size"],
+)
+def test_memory_is_judged_by_what_executors_told(heap: float, memory: str, rules: set[str]) -> None:
+    """Below 70 % and above 95 % of a heap that is worth it."""
+    lines = [log.started(), settings(executor_memory=memory), executor()]
+    assert set(found([*lines, *([peaks("0", int(heap))] * 10)])) == rules
+
+
+def test_memory_is_not_judged_by_a_few_reports() -> None:
+    """They may have missed the peak."""
+    lines = [log.started(), settings(executor_memory="8g"), executor(), *([peaks("0", GIB)] * 9)]
+    assert not found(lines)
+
+
+def test_the_most_that_any_executor_used_counts() -> None:
+    """One of two needs its memory."""
+    lines = [log.started(), settings(executor_memory="8g"), executor("0"), executor("1")]
+    assert not found([*lines, *([peaks("0", GIB)] * 10), peaks("1", 6 * GIB), *([peaks("1", GIB)] * 9)])
+
+
+def test_tasks_tell_the_heap_too() -> None:
+    """With each task of ten seconds or more; zeros mean that nobody looked."""
+    begin, end = task(0, 12)
+    lines = [log.started(), settings(executor_memory="8g"), executor()]
+    ends = [end | {"Task Executor Metrics": {"JVMHeapMemory": heap}} for heap in (0, GIB, 2 * GIB)]
+    app = read([*lines, begin, *ends])
+    assert (app.executors["0"].peak_heap, app.executors["0"].heap_samples) == (2 * GIB, 2)
+
+
+@pytest.mark.parametrize(
+    ("properties", "size"),
+    [
+        ({}, GIB),
+        ({"executor_memory": "512m"}, GIB // 2),
+        ({"executor_memory": "2GB"}, 2 * GIB),
+        ({"executor_memory": "1024"}, GIB),
+        ({"executor_memory": "?"}, None),
+    ],
+)
+def test_the_memory_of_executors_is_read_as_spark_reads_it(properties: dict[str, str], size: int | None) -> None:
+    """A number alone is MiB; Spark's default is 1 GiB."""
+    assert executor_memory(read([log.started(), settings(**properties), executor()])) == size
+
+
+def test_the_driver_is_the_executor_of_one_machine() -> None:
+    """Its memory is another property, which the advice names."""
+    lines = [log.started(), settings(driver_memory="8g", executor_memory="64g"), executor("driver")]
+    assert "spark.driver.memory" in found([*lines, *([peaks("driver", GIB)] * 10)])["memory_over"].advice

@@ -1,0 +1,44 @@
+import pytest
+
+from app.eventlog.diagnoses import words
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [(0, "0 ms"), (850.4, "850 ms"), (12_340, "12.3 s"), (245_000, "4 min 5 s"), (7_380_000, "2 h 3 min")],
+)
+def test_durations_have_the_unit_that_suits_them(ms: float, text: str) -> None:
+    """Two numbers at most."""
+    assert words.duration(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 * 1024**5, "5120.0 TiB")]
+)
+def test_sizes_have_the_unit_that_suits_them(count: int, text: str) -> None:
+    """TiB is the largest."""
+    assert words.size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no such file", "no such file"),
+        ("a.B: no\n\tat a.b(C.java:1)\n\tat d.e(F.java:2)", "a.B: no"),
+        ("a.B: no\n\tat a.b(C.java:1)\nCaused by: c.D: 1\n\tat e\nCaused by: e.F: 2\n\tat g", "a.B: no; e.F: 2"),
+        (
+            'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    f(1)\nValueError: x\n 38000',
+            "ValueError: x",
+        ),
+        ("Traceback (most recent call last):", "Traceback (most recent call last):"),
+    ],
+    ids=["a line", "Java", "Java with causes", "Python", "nothing"],
+)
+def test_an_error_is_told_without_its_stack(text: str, said: str) -> None:
+    """What was raised, and of Java what caused it in the end."""
+    assert words.error(text) == said
+
+
+def test_long_text_is_cut_and_stays_on_a_line() -> None:
+    """An error may have a hundred lines."""
+    assert words.cut("a\n  b" * 100, 5) == "a ba…"

@@ -126,6 +126,11 @@ class Settings(BaseSettings):
         return self.home / self.reports
 
     @property
+    def records_path(self) -> Path:
+        """The local folder of the small records that runs are compared by."""
+        return self.reports_path / "records"
+
+    @property
     def spark_properties(self) -> dict[str, str]:
         """The Spark properties of `spark-defaults.conf`, with those of the cluster on top if there is one."""
         own = self.config / "spark" / "spark-defaults.conf"

@@ -1,0 +1,119 @@
+"""`spark-app compare RUN [OTHER]`: why it took longer than before, in ranked causes."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import unquote, urlsplit
+
+import typer
+
+from app.commands import cells, options
+from app.errors import InputError
+
+if TYPE_CHECKING:
+    from app.commands.terminal import Terminal
+    from app.eventlog.compare import Comparison
+    from app.eventlog.record import Summary
+    from app.settings import Settings
+
+FORMS = "an event log, a run of ours (its id or its folder), or a record of one"
+
+
+def compare(
+    *,
+    run: Annotated[str, typer.Argument(metavar="RUN", help=f"The run to explain: {FORMS}.")],
+    other: Annotated[
+        str | None,
+        typer.Argument(metavar="OTHER", help="What it is measured by; by default the last good runs of the same name."),
+    ] = None,
+    json: options.Json = False,
+    config: options.Config = None,
+    _debug: options.Debug = False,
+) -> None:
+    """Tell why a run took longer (or shorter) than another, or than the last good ones: where the time went."""
+    from app.commands.terminal import Terminal
+    from app.eventlog import compare as comparing
+    from app.settings import load_settings
+
+    settings = load_settings(config)
+    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    terminal.wait("reading event logs")
+    with terminal:
+        now, log = _found(run, settings)
+        earlier = [_found(other, settings)[0]] if other else _earlier(now, log, settings)
+        compared = comparing.compare(earlier, now)
+    if json:
+        difference = {"difference_ms": compared.difference_ms, "comparison": compared}
+        terminal.document({"exit_code": 0, "error": None, **difference})
+    else:
+        tell(terminal, compared)
+
+
+def tell(terminal: "Terminal", compared: "Comparison") -> None:
+    """Prints how long both took, and each cause with its numbers and what to do."""
+    from app.eventlog.compare import seconds
+
+    now, before, noise = (cells.duration(ms / 1000) for ms in (compared.now_ms, compared.before_ms, compared.noise_ms))
+    name = cells.literal(compared.application)
+    terminal.line(f"{name}: now {now}, before {before}: {seconds(compared.difference_ms)}", style="bold")
+    runs = f"the median of {compared.runs} runs, {compared.before}" if compared.runs > 1 else compared.before
+    terminal.line(f"{cells.literal(compared.now)} beside {cells.literal(runs)}")
+    if not compared.causes:
+        terminal.line(f"no difference to speak of: less than {noise}, which is noise")
+        return
+    terminal.line()
+    lines = [line for cause in compared.causes for line in (
+        (seconds(cause.ms), cells.literal(cause.text)), ("", f"-> {cells.literal(cause.advice)}"),
+    )]  # fmt: skip
+    terminal.facts([*lines, (seconds(compared.unexplained_ms), "unexplained, or in causes too small to name")])
+
+
+def _found(text: str, settings: "Settings") -> tuple["Summary", Path | None]:
+    """The record of what is named, and its event log where that was read."""
+    from app.eventlog import history, reading, summary
+
+    path = next((path for path in (Path(text), settings.runs_path / text) if path.exists()), None)
+    if path is None:
+        raise InputError(f"{text!r} is none of {FORMS}; runs are in {cells.place(settings.runs_path)}")
+    if path.is_file() and path.suffix == ".json" and path.name != "run.json":
+        return history.load(path), None
+    record = path / "run.json" if path.is_dir() else path
+    log = _event_log_of(record) if record.name == "run.json" and record.is_file() else path
+    read = reading.read(log)
+    return summary.of(read), read.log
+
+
+def _event_log_of(record: Path) -> Path:
+    """The event log that a run of ours names.
+
+    Raises:
+        InputError: It names none, or one that is not on this machine.
+    """
+    import msgspec
+
+    try:
+        place = str(msgspec.json.decode(record.read_bytes())["event_log"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{record} names no event log: {error}") from error
+    parts = urlsplit(place)
+    log = Path(unquote(parts.path)) if parts.scheme in ("", "file") else None
+    if log is None or not log.exists():
+        raise InputError(f"the event log of this run is not on this machine: {place}")
+    return log
+
+
+def _earlier(now: "Summary", log: Path | None, settings: "Settings") -> list["Summary"]:
+    """The last good runs of the same name: those on record, else those whose logs lie beside this one.
+
+    Raises:
+        InputError: There are none.
+    """
+    from app.eventlog import history
+
+    found = history.last_good(settings.records_path, now)
+    if not found and log is not None:
+        found = history.good_beside(log, now)
+    if not found:
+        name = cells.literal(now.application)
+        raise InputError(f"no earlier good run of {name!r} is known: name one, as in `spark-app compare RUN OTHER`")
+    return found

@@ -1,0 +1,148 @@
+"""Why an application took another time than before: ranked sentences with numbers, whose shares add up."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Final
+
+from app.eventlog import causes
+from app.eventlog.attribution import Amount, Kind, amounts
+from app.eventlog.causes import Changed
+from app.eventlog.diagnoses import words
+from app.eventlog.record import Summary
+
+RUNS_FOR_SPREAD: Final = 3
+"""Earlier runs from which their spread tells what is noise."""
+SPREAD: Final = 4.45
+"""Median deviations from the median that are noise: three standard deviations, and no outlier counts."""
+NOISE_RATIO: Final = 0.10
+NOISE_MS: Final = 2000
+"""What is noise as long as no spread is known: JVMs alone differ that much from start to start. Ours."""
+CALM_RATIO: Final = 0.05
+CALM_MS: Final = 1000
+"""What is noise even if the earlier runs were nearly equal. Ours."""
+WORTH_NAMING: Final = 0.05
+"""A cause with less than this share of the difference goes to what is unexplained. Ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Where a part of the difference went.
+
+    Attributes:
+        kind: Of the kinds of `attribution`.
+        ms: Wall-clock milliseconds, negative where it made the run faster.
+        text: One sentence with the numbers.
+        advice: What to do.
+        settings: Changed properties that have a say in it: before and now, None where not set.
+    """
+
+    kind: Kind
+    ms: float
+    text: str
+    advice: str
+    settings: Changed
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs of an application.
+
+    Attributes:
+        application: Its name.
+        now, before: Ids of the run and of the earlier one, the median of several.
+        runs: How many earlier runs there were.
+        now_ms, before_ms: How long they took.
+        noise_ms: A smaller difference is none.
+        causes: The largest first; none where there is no difference.
+        unexplained_ms: What of the difference the causes do not explain.
+        settings: All that changed: before and now, None where not set.
+    """
+
+    application: str
+    now: str
+    before: str
+    runs: int
+    now_ms: float
+    before_ms: float
+    noise_ms: float
+    causes: list[Cause] = field(default_factory=list)
+    unexplained_ms: float = 0
+    settings: Changed = field(default_factory=dict)
+
+    @property
+    def difference_ms(self) -> float:
+        """How much longer it took; negative where it was faster."""
+        return self.now_ms - self.before_ms
+
+    @property
+    def sentences(self) -> list[str]:
+        """The causes, as a report shows them."""
+        told = [f"{seconds(cause.ms)} {cause.text}" for cause in self.causes]
+        return [*told, f"{seconds(self.unexplained_ms)} unexplained"] if told else []
+
+
+def compare(before: Summary | Sequence[Summary], now: Summary) -> Comparison:
+    """Where the difference of a run to an earlier one, or to the median of several, went.
+
+    Raises:
+        ValueError: There is no earlier one.
+    """
+    earlier = [before] if isinstance(before, Summary) else list(before)
+    if not earlier:
+        raise ValueError("nothing to compare with")
+    one = sorted(earlier, key=lambda run: run.duration_ms)[(len(earlier) - 1) // 2]
+    noise = noise_ms([run.duration_ms for run in earlier])
+    changed = changed_settings(one, now)
+    difference = now.duration_ms - one.duration_ms
+    found = _causes(one, now, changed) if abs(difference) >= noise else []
+    return Comparison(
+        application=now.application,
+        now=now.id,
+        before=one.id,
+        runs=len(earlier),
+        now_ms=now.duration_ms,
+        before_ms=one.duration_ms,
+        noise_ms=noise,
+        causes=found,
+        unexplained_ms=difference - sum(cause.ms for cause in found) if found else 0,
+        settings=changed,
+    )
+
+
+def noise_ms(durations: Sequence[float]) -> float:
+    """How much two runs may differ without a cause, told by the earlier ones."""
+    middle = median(durations)
+    if len(durations) < RUNS_FOR_SPREAD:
+        return max(NOISE_RATIO * middle, NOISE_MS)
+    return max(SPREAD * median(abs(one - middle) for one in durations), CALM_RATIO * middle, CALM_MS)
+
+
+def changed_settings(before: Summary, now: Summary) -> Changed:
+    """Properties that differ: before and now, None where not set."""
+    names = sorted(before.settings.keys() | now.settings.keys())
+    pairs = {name: (before.settings.get(name), now.settings.get(name)) for name in names}
+    return {name: values for name, values in pairs.items() if values[0] != values[1]}
+
+
+def seconds(ms: float) -> str:
+    """A difference for a person: `+12.3 s`, `-1 min 5 s`."""
+    return f"{'-' if ms < 0 else '+'}{words.duration(abs(ms))}"
+
+
+def _causes(before: Summary, now: Summary, changed: Changed) -> list[Cause]:
+    found: dict[Kind, list[Amount]] = defaultdict(list)
+    for amount in amounts(before, now):
+        found[amount.kind].append(amount)
+    least = WORTH_NAMING * abs(now.duration_ms - before.duration_ms)
+    told = [_cause(kind, parts, before, now, changed) for kind, parts in found.items()]
+    return sorted((cause for cause in told if abs(cause.ms) >= least), key=lambda cause: -abs(cause.ms))
+
+
+def _cause(kind: Kind, parts: Sequence[Amount], before: Summary, now: Summary, changed: Changed) -> Cause:
+    ms = sum(part.ms for part in parts)
+    largest_first = sorted(parts, key=lambda part: -part.ms if ms > 0 else part.ms)
+    settings = causes.related(kind, changed)
+    text = causes.sentence(kind, largest_first, before, now, settings)
+    return Cause(kind, round(ms, 1), text, causes.WORDING[kind].advice, settings)

@@ -1,0 +1,138 @@
+"""The record of an application, made of its event log; see `record`."""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from statistics import median
+from typing import Final
+
+from msgspec.structs import astuple
+
+from app.eventlog import fingerprints, groups
+from app.eventlog.application import Application
+from app.eventlog.model import StageAttempt, Totals
+from app.eventlog.reading import Reading
+from app.eventlog.record import VERSION, Group, Outcome, Spent, Summary, Volume, Wall, place_and_flow
+from app.eventlog.wallclock import Key, Part, wall_clock
+
+MAX_VALUE: Final = 200
+"""Characters of the value of a setting; what is longer is cut."""
+
+_VOLATILE: Final = re.compile(
+    r"spark\.(app\.(id|startTime|submitTime|initial\..*|attempt\..*|name)|driver\.(host|port|bindAddress)|eventLog\..*"
+    r"|executor\.id|ui\..*|.*\.dir|.*path|submit\..*|jars|files|repl\..*|hadoop\.fs\..*"
+    r"|databricks\.delta\.(lastCommitVersionInSession|commitInfo\..*)|sql\.execution\..*root\.id)",
+    re.IGNORECASE,
+)  # fmt: skip
+_SECRET: Final = re.compile(r"secret|password|token|access[.]?key|credential", re.IGNORECASE)
+
+
+def of(reading: Reading) -> Summary:
+    """The record of the application of a log."""
+    app = reading.app
+    clock = wall_clock(app)
+    found: dict[str, list[Key]] = defaultdict(list)
+    for key, stage in app.stages.items():
+        found[groups.group_of(app, stage)].append(key)
+    return Summary(
+        version=VERSION,
+        application=app.name or "",
+        id=app.id or reading.log.name,
+        outcome=outcome_of(app),
+        started=app.started or 0,
+        duration_ms=max(0, app.last - (app.started or 0)),
+        startup_ms=clock.startup,
+        end_ms=clock.end,
+        core_ms=clock.core_ms,
+        executors_lost=sum(_is_lost(executor.reason) for executor in app.executors.values()),
+        spark_version=app.spark_version,
+        settings=dict(sorted(_settings(app))),
+        groups=[_group(app, name, keys, [clock.parts[key] for key in keys]) for name, keys in found.items()],
+        plans=fingerprints.plans(app),
+    )
+
+
+def outcome_of(app: Application) -> Outcome:
+    """How an application ended; one without an exit code (before Spark 4.1) failed if its last job did."""
+    if app.ended is None:
+        return "incomplete"
+    last = max(app.jobs.values(), key=lambda job: job.completed or 0, default=None)
+    return "failed" if app.exit_code or (last is not None and last.has_failed) else "succeeded"
+
+
+def _group(app: Application, name: str, keys: list[Key], parts: list[Part]) -> Group:
+    stages = [app.stages[key] for key in keys]
+    durations = sorted(duration for stage in stages for duration in stage.durations_ms)
+    place, flow = place_and_flow(name)
+    return Group(
+        place=place,
+        flow=flow,
+        wall=Wall(*(round(sum(getattr(part, field) for part in parts), 1) for field in Wall.__struct_fields__)),
+        spent=_spent(app, stages),
+        volume=_volume(stages),
+        stages=len({key[0] for key in keys}),
+        tasks=len(durations),
+        failed=sum(stage.failed for stage in stages),
+        has_python=any("Python" in rdd.name or "Python" in (rdd.scope or "") for s in stages for rdd in s.info.rdds),
+        median_ms=median(durations) if durations else 0,
+        p95_ms=durations[math.ceil(len(durations) * 0.95) - 1] if durations else 0,
+        longest_ms=durations[-1] if durations else 0,
+        largest_share=max((_largest_share(stage) for stage in stages), default=0),
+    )
+
+
+def _spent(app: Application, stages: list[StageAttempt]) -> Spent:
+    spent = Spent()
+    for stage in stages:
+        total = sum(stage.durations_ms)
+        if _is_repeated(app, stage):
+            spent.wasted += total
+            continue
+        run, cpu, gc, wait = (of_all - of_wasted for of_all, of_wasted in zip(
+            _times(stage.totals), _times(stage.wasted), strict=True
+        ))  # fmt: skip
+        cpu = min(cpu, run)
+        gc = min(gc, run - cpu)
+        wait = min(wait, run - cpu - gc)
+        spent.cpu += cpu
+        spent.gc += gc
+        spent.shuffle_wait += wait
+        spent.other += run - cpu - gc - wait
+        spent.overhead += total - stage.wasted_ms - run
+        spent.wasted += stage.wasted_ms
+    return Spent(*(round(ms, 1) for ms in astuple(spent)))
+
+
+def _times(totals: Totals) -> tuple[float, float, float, float]:
+    return totals.run_ms, totals.cpu_ns / 1e6, totals.gc_ms, totals.shuffle_wait_ms
+
+
+def _is_repeated(app: Application, stage: StageAttempt) -> bool:
+    """Whether it makes results again that were there: the attempt before it went well."""
+    before = app.stages.get((stage.info.id, stage.info.attempt - 1))
+    return before is not None and before.info.failure is None
+
+
+def _volume(stages: list[StageAttempt]) -> Volume:
+    fields = Volume.__struct_fields__
+    return Volume(*(sum(getattr(s.totals, field) - getattr(s.wasted, field) for s in stages) for field in fields))
+
+
+def _largest_share(stage: StageAttempt) -> float:
+    read = stage.shuffle_read_bytes
+    return max(read) / sum(read) if len(read) > 1 and sum(read) else 0
+
+
+def _is_lost(reason: str | None) -> bool:
+    """Whether an executor is gone for another reason than that it was idle, or that all was over."""
+    return reason is not None and not re.search(r"idle|decommission|shutdown|command by driver", reason, re.IGNORECASE)
+
+
+def _settings(app: Application) -> Iterator[tuple[str, str]]:
+    told = dict(app.properties)
+    for query in app.queries.values():
+        told |= query.settings
+    for name, value in told.items():
+        if name.startswith("spark.") and not _VOLATILE.fullmatch(name) and not _SECRET.search(name):
+            yield name, value[:MAX_VALUE]

@@ -1,0 +1,170 @@
+"""Where the wall-clock time of an application went: every millisecond belongs to the driver or to one stage attempt.
+
+While tasks run, the share of the cores that they have is work, the rest idle; while none runs though a stage is
+submitted, its attempts wait; otherwise the driver is on its own. The parts add up to the duration, so that the
+difference of two applications is the sum of the differences of their parts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from app.eventlog.application import Application
+from app.eventlog.model import StageAttempt
+
+Key = tuple[int, int]
+Change = tuple[int, Literal["cores", "begin", "end", "launch", "finish"], Key, int]
+NO_STAGE: Final = (-1, -1)
+
+
+@dataclass(slots=True)
+class Part:
+    """The wall-clock time of a stage attempt, in milliseconds.
+
+    Attributes:
+        work: Its tasks ran, weighted by the share of the cores that they had.
+        idle: Cores without a task while its tasks ran.
+        waiting: It was submitted, and no task ran at all.
+        gap: Before it was submitted: the driver alone.
+        blocking: The part of its work during which another job had not one task running though it had some to run.
+    """
+
+    work: float = 0
+    idle: float = 0
+    waiting: float = 0
+    gap: float = 0
+    blocking: float = 0
+
+
+@dataclass(slots=True)
+class WallClock:
+    """All of it: `startup` before the first stage, the parts of the stage attempts, the driver alone at the end.
+
+    `core_ms` is what the executors could have worked: the cores that were there, over time.
+    """
+
+    startup: float = 0
+    end: float = 0
+    core_ms: float = 0
+    parts: dict[Key, Part] = field(default_factory=dict)
+
+
+def wall_clock(app: Application) -> WallClock:
+    """Where the time went, from the start of the application to its end, or to the last that is known of it."""
+    clock = _Clock(app)
+    changes = sorted(_changes(app), key=lambda change: change[0])
+    for change in changes:
+        clock.advance(change[0])
+        clock.take(change)
+    clock.advance(app.last)
+    return clock.closed()
+
+
+class _Clock:
+    """The state of the application at a moment, and where the time before it went."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self._wall = WallClock(parts={key: Part() for key in app.stages})
+        self._now = app.started or 0
+        self._gap = 0.0
+        self._cores = 0
+        self._tasks = 0
+        self._active: set[Key] = set()
+        self._running: dict[Key, int] = dict.fromkeys(app.stages, 0)
+        self._left = {key: len(stage.launched) for key, stage in app.stages.items()}
+        self._owners = {key: _owner(app, stage) for key, stage in app.stages.items()}
+        self._has_begun = False
+
+    def advance(self, time: int) -> None:
+        """Gives the time since the last change to whom it belongs."""
+        passed, self._now = max(0, time - self._now), max(time, self._now)
+        if not passed:
+            return
+        self._wall.core_ms += passed * self._cores
+        if self._tasks:
+            self._share_work(passed)
+        elif self._active:
+            for key in self._active:
+                self._wall.parts[key].waiting += passed / len(self._active)
+        else:
+            self._gap += passed
+
+    def take(self, change: Change) -> None:
+        """Applies a change."""
+        _, kind, key, number = change
+        match kind:
+            case "cores":
+                self._cores += number
+            case "begin":
+                self._active.add(key)
+                self._end_gap(key)
+            case "end":
+                self._active.discard(key)
+            case "launch":
+                self._running[key] += 1
+                self._left[key] -= 1
+                self._tasks += 1
+            case "finish":
+                self._running[key] -= 1
+                self._tasks -= 1
+
+    def closed(self) -> WallClock:
+        """All of it, when the last change is taken."""
+        if self._has_begun:
+            self._wall.end = self._gap
+        else:
+            self._wall.startup = self._gap
+        return self._wall
+
+    def _share_work(self, passed: int) -> None:
+        cores = max(self._cores, self._tasks)  # an executor that registers late, or one that the log does not tell of
+        is_blocking = self._tasks >= cores and self._is_starved()
+        for key, tasks in ((key, self._running[key]) for key in self._active | self._stragglers()):
+            part = self._wall.parts[key]
+            work = passed * tasks / cores
+            part.work += work
+            part.idle += passed * (cores - self._tasks) / cores * tasks / self._tasks
+            part.blocking += work if is_blocking else 0
+
+    def _stragglers(self) -> set[Key]:
+        """Attempts that have ended with tasks still at work: those of a stage that failed, or killed copies."""
+        if sum(self._running[key] for key in self._active) == self._tasks:
+            return set()
+        return {key for key, tasks in self._running.items() if tasks and key not in self._active}
+
+    def _is_starved(self) -> bool:
+        """Whether a job has tasks to run and none running."""
+        working = {self._owners[key] for key in self._active if self._running[key]}
+        return any(self._left[key] and self._owners[key] not in working for key in self._active)
+
+    def _end_gap(self, key: Key) -> None:
+        if not self._has_begun:
+            self._wall.startup, self._has_begun = self._gap, True
+        else:
+            self._wall.parts[key].gap += self._gap
+        self._gap = 0
+
+
+def _changes(app: Application) -> Iterator[Change]:
+    per_task = max(1, int(text) if (text := app.properties.get("spark.task.cpus", "1")).isdigit() else 1)
+    for executor in app.executors.values():
+        yield executor.added, "cores", NO_STAGE, executor.cores // per_task
+        if executor.removed is not None:
+            yield executor.removed, "cores", NO_STAGE, -(executor.cores // per_task)
+    for key, stage in app.stages.items():
+        if stage.info.submitted is not None:
+            yield stage.info.submitted, "begin", key, 0
+            yield stage.info.completed or app.last, "end", key, 0
+        for launched, duration in zip(stage.launched, stage.durations_ms, strict=True):
+            yield launched, "launch", key, 0
+            yield launched + duration, "finish", key, 0
+
+
+def _owner(app: Application, stage: StageAttempt) -> tuple[str, int | None]:
+    """The query, with all that are a part of it, or the job that a stage works for."""
+    job = app.jobs.get(stage.job) if stage.job is not None else None
+    query = app.queries.get(job.query) if job is not None and job.query is not None else None
+    while query is not None and query.root in app.queries:
+        query = app.queries[query.root]
+    return ("job", stage.job) if query is None else ("query", query.id)

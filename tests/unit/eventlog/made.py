@@ -1,0 +1,142 @@
+"""Applications made stage by stage, as a log of theirs would tell: what comparisons are tried on."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from app.eventlog import events, summary
+from app.eventlog.application import Application
+from app.eventlog.follow import Troubles
+from app.eventlog.reading import Reading
+from app.eventlog.record import Summary
+
+SQL: Final = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task, from when to when, and what it did with its time; milliseconds."""
+
+    start: int
+    end: int
+    cpu: int = 0
+    gc: int = 0
+    wait: int = 0
+    overhead: int = 0
+    rows: int = 0
+    spilled: int = 0
+    read: int = 0
+    has_failed: bool = False
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An attempt of a stage of a job of its own, with what the job is for."""
+
+    name: str
+    start: int
+    end: int
+    tasks: Sequence[Task]
+    attempt: int = 0
+    joins: str | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """An application that starts at 0 ms of its own time."""
+
+    end: int
+    stages: Sequence[Stage]
+    cores: int = 2
+    name: str = "shop"
+    id: str = "app-1"
+    at: int = 1_000_000
+    settings: Mapping[str, str] = field(default_factory=dict)
+    lost_at: int | None = None
+    has_failed: bool = False
+    is_finished: bool = True
+
+    @property
+    def summary(self) -> Summary:
+        """Its record, made of its log."""
+        return summary.of(Reading(Path("app-1"), self.application, Troubles(), 0, is_finished=True))
+
+    @property
+    def application(self) -> Application:
+        """What its log says."""
+        app = Application()
+        for line in self.lines():
+            event = events.event(json.dumps(line, separators=(",", ":")).encode())
+            if event is not None:
+                app.take(event)
+        return app
+
+    def lines(self) -> list[Line]:
+        """Its log."""
+        start = {"App Name": self.name, "App ID": self.id, "Timestamp": self.at, "User": "me"}
+        found: list[Line] = [
+            {"Event": "SparkListenerApplicationStart", **start},
+            {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": dict(self.settings)},
+            self._executor("e1"),
+        ]
+        if self.lost_at is not None:
+            lost = {"Timestamp": self.at + self.lost_at, "Executor ID": "e2", "Removed Reason": "Container killed"}
+            found += [self._executor("e2"), {"Event": "SparkListenerExecutorRemoved", **lost}]
+        for number, stage in enumerate(self.stages):
+            found += self._stage(number, stage)
+        end = {"Timestamp": self.at + self.end, "ExitCode": int(self.has_failed)}
+        return [*found, *([{"Event": "SparkListenerApplicationEnd", **end}] if self.is_finished else [])]
+
+    def _executor(self, name: str) -> Line:
+        info = {"Host": "h", "Total Cores": self.cores}
+        return {
+            "Event": "SparkListenerExecutorAdded", "Timestamp": self.at, "Executor ID": name, "Executor Info": info
+        }  # fmt: skip
+
+    def _stage(self, number: int, stage: Stage) -> list[Line]:
+        # Attempts follow each other: a second one is of the stage before it.
+        own = number - stage.attempt
+        is_tried_again = any(other.attempt for other in self.stages[number + 1 : number + 2])
+        info = {
+            "Stage ID": own, "Stage Attempt ID": stage.attempt, "Stage Name": "collect at job.py:1",
+            "Number of Tasks": len(stage.tasks), "Submission Time": self.at + stage.start,
+        }  # fmt: skip
+        properties = {"spark.job.description": stage.name, "spark.sql.execution.id": str(own)}
+        job = {"Job ID": own, "Submission Time": self.at + stage.start, "Stage IDs": [own], "Properties": properties}
+        plan = {
+            "nodeName": "Project",
+            "simpleString": "",
+            "children": [{"nodeName": stage.joins}] if stage.joins else [],
+        }
+        query = {"executionId": own, "rootExecutionId": own, "time": self.at + stage.start, "sparkPlanInfo": plan}
+        done = info | {"Completion Time": self.at + stage.end}
+        ended = {"Job ID": own, "Completion Time": self.at + stage.end, "Job Result": {"Result": "JobSucceeded"}}
+        return [
+            {"Event": f"{SQL}ExecutionStart", **query, "description": stage.name, "details": ""},
+            *([] if stage.attempt else [{"Event": "SparkListenerJobStart", **job}]),
+            {"Event": "SparkListenerStageSubmitted", "Stage Info": info},
+            *(self._task(own, stage.attempt, index, task) for index, task in enumerate(stage.tasks)),
+            {"Event": "SparkListenerStageCompleted", "Stage Info": done},
+            *([] if is_tried_again else [{"Event": "SparkListenerJobEnd", **ended}]),
+        ]
+
+    def _task(self, stage: int, attempt: int, index: int, task: Task) -> Line:
+        told = {
+            "Task ID": 1000 * stage + index, "Index": index, "Attempt": 0,
+            "Executor ID": "e1", "Host": "h", "Failed": task.has_failed,
+            "Launch Time": self.at + task.start, "Finish Time": self.at + task.end,
+        }  # fmt: skip
+        metrics = {
+            "Executor Run Time": task.end - task.start - task.overhead, "Executor CPU Time": task.cpu * 1_000_000,
+            "JVM GC Time": task.gc, "Memory Bytes Spilled": task.spilled,
+            "Input Metrics": {"Bytes Read": task.rows * 10, "Records Read": task.rows},
+            "Shuffle Read Metrics": {"Local Bytes Read": task.read, "Fetch Wait Time": task.wait},
+        }  # fmt: skip
+        return {
+            "Event": "SparkListenerTaskEnd", "Stage ID": stage, "Stage Attempt ID": attempt, "Task Info": told,
+            "Task End Reason": {"Reason": "ExceptionFailure" if task.has_failed else "Success"},
+            "Task Metrics": metrics,
+        }  # fmt: skip

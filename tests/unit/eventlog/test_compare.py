@@ -1,0 +1,174 @@
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from app.eventlog.attribution import SPILLED, Kind, amounts
+from app.eventlog.causes import WORDING
+from app.eventlog.compare import Comparison, compare, noise_ms
+from tests.unit.eventlog.made import Run, Stage, Task
+
+USUAL: Final = [Task(0, 5000, cpu=4000, rows=100), Task(0, 5000, cpu=4000, rows=100)]
+
+
+def job(tasks: Sequence[Task], *, joins: str | None = None, name: str = "sum up") -> Run:
+    """A run of one stage that lasts as long as its tasks."""
+    end = max(task.end for task in tasks)
+    return Run(end, [Stage(name, 0, end, tasks, joins=joins)], id=f"app-{end}")
+
+
+def kinds(before: Run, now: Run) -> list[Kind]:
+    """The causes, the largest first."""
+    return [cause.kind for cause in compare(before.summary, now.summary).causes]
+
+
+@pytest.mark.parametrize(
+    ("kind", "tasks"),
+    [
+        ("input", [Task(0, 10_000, cpu=8000, rows=200), Task(0, 10_000, cpu=8000, rows=200)]),
+        ("skew", [Task(0, 9000, cpu=7200, rows=100), Task(0, 1000, cpu=800, rows=100), Task(0, 0), Task(0, 0)]),
+        ("gc", [Task(0, 9000, cpu=4000, gc=4000, rows=100)] * 2),
+        ("processor", [Task(0, 9000, cpu=8000, rows=100)] * 2),
+        ("storage", [Task(0, 9000, cpu=4000, rows=100)] * 2),
+        ("shuffle", [Task(0, 9000, cpu=4000, wait=4000, rows=100)] * 2),
+        ("scheduling", [Task(0, 9000, cpu=4000, overhead=4000, rows=100)] * 2),
+        ("spill", [Task(0, 9000, cpu=6000, spilled=SPILLED * 4, rows=100)] * 2),
+        ("retries", [Task(0, 4000, has_failed=True), *(Task(4000, 9000, cpu=4000, rows=100),) * 2]),
+        ("tasks", [Task(at * 80, at * 80 + 80, cpu=40, rows=2) for at in range(100)]),
+        ("queueing", [Task(4000, 9000, cpu=4000, rows=100)] * 2),
+    ],
+)
+def test_what_was_planted_comes_first(kind: Kind, tasks: list[Task]) -> None:
+    """What tasks do with their time tells what made them slower."""
+    usual = USUAL if kind != "skew" else [*USUAL, Task(0, 0), Task(0, 0)]
+    assert kinds(job(usual), job(tasks))[0] == kind
+
+
+def test_fewer_cores_are_no_other_balance() -> None:
+    """Half of the cores take twice as long; that the fewer are better used is no gain of its own."""
+    one = [Task(0, 5000, cpu=4000, rows=100), Task(5000, 10_000, cpu=4000, rows=100)]
+    now = replace(job(one), cores=1)
+    compared = compare(job(USUAL).summary, now.summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("cores", 5000)]
+
+
+def test_a_lost_executor_is_blamed_for_its_cores() -> None:
+    """Fewer cores and the tasks that went with them are one cause where executors were lost."""
+    first = [Task(0, 5000, cpu=4000, rows=100)] * 4
+    late = [*first[:2], *(Task(5000, 10_000, cpu=4000, rows=100),) * 2]
+    compared = compare(replace(job(first), cores=4).summary, replace(job(late), lost_at=10).summary)
+    assert compared.causes[0].kind == "executors"
+    assert "1 were lost, before 0" in compared.causes[0].text
+
+
+def test_another_plan_is_named_by_its_join() -> None:
+    """All that a query took longer with another plan is the plan's, whatever its tasks did."""
+    slow = [Task(0, 9000, cpu=8000, rows=100)] * 2
+    compared = compare(job(USUAL, joins="BroadcastHashJoin").summary, job(slow, joins="SortMergeJoin").summary)
+    assert compared.causes[0].kind == "plan"
+    assert "SortMergeJoin, before BroadcastHashJoin" in compared.causes[0].text
+
+
+def test_the_driver_alone_new_work_and_a_late_start_are_told() -> None:
+    """Time without a stage is the driver's; stages that were not there before are new work."""
+    stages = [
+        Stage("sum up", 3000, 8000, [Task(3000, 8000, cpu=4000)]),
+        Stage("more", 12_000, 13_000, [Task(12_000, 13_000)]),
+    ]
+    now = Run(13_000, stages)
+    before = Run(5000, [Stage("sum up", 0, 5000, [Task(0, 5000, cpu=4000)])])
+    found = {cause.kind: cause.ms for cause in compare(before.summary, now.summary).causes}
+    assert found == {"driver": 4000, "startup": 3000, "new": 1000}
+
+
+def test_new_work_that_others_waited_for_is_queueing() -> None:
+    """A job that was not there before and holds all cores while another has tasks to run makes that one queue."""
+    ours = Stage("ours", 0, 5000, USUAL)
+    later = Stage("ours", 500, 11_000, [replace(task, start=6000, end=11_000) for task in USUAL])
+    now = Run(11_000, [Stage("theirs", 0, 6000, [Task(0, 6000)] * 2), later])
+    assert kinds(Run(5000, [ours]), now)[0] == "queueing"
+
+
+def test_a_changed_setting_is_named_in_what_it_did() -> None:
+    """The number of partitions is another since a setting is; one that has no say in it is only listed."""
+    many = [Task(at * 80, at * 80 + 80, cpu=40, rows=2) for at in range(100)]
+    before = replace(job(USUAL), settings={"spark.sql.shuffle.partitions": "2", "spark.x": "1"})
+    now = replace(job(many), settings={"spark.sql.shuffle.partitions": "100"})
+    compared = compare(before.summary, now.summary)
+    assert compared.causes[0].settings == {"spark.sql.shuffle.partitions": ("2", "100")}
+    assert "spark.sql.shuffle.partitions is 100, before 2" in compared.causes[0].text
+    assert compared.settings == {"spark.sql.shuffle.partitions": ("2", "100"), "spark.x": ("1", None)}
+
+
+def test_a_faster_run_is_explained_too() -> None:
+    """Less input is a negative share."""
+    less = [Task(0, 2500, cpu=2000, rows=50)] * 2
+    compared = compare(job(USUAL).summary, job(less).summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("input", -2500)]
+    assert compared.causes[0].text.startswith("less input: ")
+    assert compared.sentences == [f"-2.5 s {compared.causes[0].text}", "+0 ms unexplained"]
+
+
+def test_equal_runs_have_no_causes() -> None:
+    """A difference below noise is not explained: it is none."""
+    compared = compare(job(USUAL).summary, job([replace(task, end=5900) for task in USUAL]).summary)
+    assert (compared.difference_ms, compared.noise_ms) == (900, 2000)
+    assert (compared.causes, compared.sentences, compared.unexplained_ms) == ([], [], 0)
+
+
+def test_noise_is_told_by_the_spread_of_three_runs() -> None:
+    """One run or two: a tenth, at least two seconds. More: their own spread, in which an outlier does not count."""
+    assert noise_ms([100_000]) == 10_000
+    assert noise_ms([5000, 6000]) == 2000
+    assert noise_ms([100_000, 101_000, 500_000]) == 5050
+    assert noise_ms([100_000, 110_000, 120_000]) == 44_500
+
+
+def test_several_earlier_runs_are_their_median() -> None:
+    """The middle one is what a run is compared with."""
+    runs = [job([replace(task, end=end) for task in USUAL]).summary for end in (5000, 9000, 6000)]
+    compared = compare(runs, job(USUAL).summary)
+    assert (compared.before, compared.runs) == ("app-6000", 3)
+
+
+def test_nothing_to_compare_with_is_an_error() -> None:
+    """A run that has nothing before it is compared with nothing."""
+    with pytest.raises(ValueError, match="nothing to compare with"):
+        compare([], job(USUAL).summary)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_shares_add_up_to_the_difference(seed: int) -> None:
+    """Whatever two runs did: amounts are the difference, no more and no less."""
+    draw = random.Random(seed)
+    before, now = drawn(draw).summary, drawn(draw).summary
+    assert sum(amount.ms for amount in amounts(before, now)) == pytest.approx(
+        now.duration_ms - before.duration_ms, abs=2
+    )
+    compared: Comparison = compare(before, now)
+    if compared.causes:
+        told = sum(cause.ms for cause in compared.causes) + compared.unexplained_ms
+        assert told == pytest.approx(compared.difference_ms)
+
+
+def test_each_kind_has_its_words() -> None:
+    """Whatever can be a cause can be said."""
+    assert set(WORDING) == set(Kind.__args__)
+
+
+def drawn(draw: random.Random) -> Run:
+    """A run of which nothing is as it should be."""
+    stages = []
+    for _ in range(draw.randrange(1, 8)):
+        start = draw.randrange(9000)
+        tasks = []
+        for _ in range(draw.randrange(5)):
+            at, length = start + draw.randrange(500), draw.randrange(1, 1500)
+            parts = {key: draw.randrange(length) for key in ("cpu", "gc", "wait", "overhead")}
+            rows, spilled = draw.choice([0, 10, 50]), draw.choice([0, SPILLED * 3])
+            tasks.append(Task(at, at + length, **parts, rows=rows, spilled=spilled, has_failed=draw.random() < 0.2))
+        name, joins = draw.choice("abc"), draw.choice([None, "SortMergeJoin"])
+        stages.append(Stage(name, start, start + draw.randrange(2000), tasks, joins=joins))
+    return Run(20_000 + draw.randrange(9000), stages, cores=draw.randrange(1, 4), lost_at=draw.choice([None, 300]))

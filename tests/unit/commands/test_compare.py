@@ -1,0 +1,124 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from app import __main__ as program
+from app.commands.compare import tell
+from app.eventlog import history
+from app.eventlog.compare import compare
+from tests.unit.commands.conftest import Printed
+from tests.unit.eventlog.made import Run, Stage, Task
+
+BEFORE = Run(5000, [Stage("sum up", 0, 5000, [Task(0, 5000, cpu=4000, rows=100)] * 2)], id="app-1")
+NOW = Run(10_000, [Stage("sum up", 0, 10_000, [Task(0, 10_000, cpu=8000, rows=200)] * 2)], id="app-2", at=2_000_000)
+SENTENCE = "more input: sum up [result] read 400 rows (3.9 KiB), before 200 rows (2.0 KiB)"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home folder of the program."""
+    monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path))
+    return tmp_path
+
+
+def write_log(folder: Path, run: Run) -> Path:
+    """The event log of a run, in a folder of logs."""
+    folder.mkdir(exist_ok=True)
+    log = folder / run.id
+    log.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in run.lines()))
+    return log
+
+
+def compared(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    """What the program says of two runs."""
+    assert program.run(["compare", *map(str, arguments), "--json"]) == 0, capsys.readouterr().err
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return told
+
+
+def test_causes_are_told_with_numbers_and_what_to_do(printed: Printed) -> None:
+    """The headline has both times; each cause its seconds, its evidence and an advice."""
+    tell(printed.terminal, compare(BEFORE.summary, NOW.summary))
+    assert printed.out.getvalue().splitlines() == [
+        "shop: now 10.0 s, before 5.0 s: +5.0 s",
+        "app-2 beside app-1",
+        "",
+        f"+5.0 s  {SENTENCE}",
+        "        -> see whether the data is meant to have grown",
+        "+0 ms   unexplained, or in causes too small to name",
+    ]
+
+
+def test_no_difference_is_said_plainly(printed: Printed) -> None:
+    """Equal runs have no causes; what counts as equal is told."""
+    tell(printed.terminal, compare([BEFORE.summary] * 3, BEFORE.summary))
+    assert printed.out.getvalue().splitlines() == [
+        "shop: now 5.0 s, before 5.0 s: +0 ms",
+        "app-1 beside the median of 3 runs, app-1",
+        "no difference to speak of: less than 1.0 s, which is noise",
+    ]
+
+
+def test_hostile_names_stay_text(printed: Printed) -> None:
+    """Names of applications and of their work are shown literally."""
+    name = "\x1b[31m[bold]<script>"
+    before = replace(BEFORE, name=name, stages=[replace(BEFORE.stages[0], name=name)])
+    now = replace(NOW, name=name, stages=[replace(NOW.stages[0], name=name)])
+    tell(printed.terminal, compare(before.summary, now.summary))
+    assert "\x1b" not in printed.out.getvalue()
+    assert r"\x1b[31m[bold]<script>: now" in printed.out.getvalue()
+    assert r"more input: \x1b[#[bold]<script> [result] read" in printed.out.getvalue()
+
+
+def test_logs_records_and_runs_of_ours_can_be_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run is what has its log: the log itself, its record, or a run of ours by its folder or its id."""
+    log = write_log(home / "logs", NOW)
+    record = history.keep(home / "kept", BEFORE.summary)
+    run = home / "runs" / "a-run"
+    run.mkdir(parents=True)
+    (run / "run.json").write_bytes(msgspec.json.encode({"event_log": log.as_uri()}))
+    for named in (log, run, run / "run.json", "a-run"):
+        told = compared(capsys, named, record)
+        assert [cause["text"] for cause in told["comparison"]["causes"]] == [SENTENCE]
+        assert told["difference_ms"] == 5000
+
+
+def test_the_last_good_runs_on_record_are_what_it_is_measured_by(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without another run, records of the same name count; without records, the logs beside its own."""
+    log = write_log(home / "logs", NOW)
+    write_log(home / "logs", BEFORE)
+    assert compared(capsys, log)["comparison"]["before"] == "app-1"
+    for number in range(3):
+        history.keep(home / "reports" / "records", replace(BEFORE, id=f"kept-{number}").summary)
+    told = compared(capsys, log)["comparison"]
+    assert (told["before"], told["runs"]) == ("kept-1", 3)
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("nowhere", "'nowhere' is none of an event log, a run of ours"),
+        ("logs/app-2", "no earlier good run of 'shop' is known"),
+        ("broken", "names no event log"),
+        ("elsewhere", "the event log of this run is not on this machine: s3a://bucket/app-2"),
+        ("notes.txt", "is no Spark event log"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    home: Path, named: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line says what is missing; the exit code is that of missing input."""
+    write_log(home / "logs", NOW)
+    (home / "notes.txt").write_text("no log\n", encoding="utf-8")
+    for run, content in (("broken", "{}"), ("elsewhere", '{"event_log": "s3a://bucket/app-2"}')):
+        (home / "runs" / run).mkdir(parents=True)
+        (home / "runs" / run / "run.json").write_text(content, encoding="utf-8")
+    monkeypatch.chdir(home)
+    assert program.run(["compare", named]) == 3
+    assert said in capsys.readouterr().err

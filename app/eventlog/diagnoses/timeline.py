@@ -10,6 +10,8 @@ from app.eventlog.findings import Finding
 def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
     """Time in which executors were there and no task ran: the driver planned, listed, committed, or ran Python.
 
+    What Spark plans before a query begins counts as between queries, as the log has the beginning after it.
+
     Cost: that time. A warning if jobs and queries were open in enough of it; else an info, as a person may have been
     thinking. A streaming application waits and commits by design: it is not judged.
     """
@@ -27,9 +29,9 @@ def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
             "driver_gap",
             "info" if _is_small(usage.planning_ms, usage.wall_ms, limits) else "warning",
             f"In {share(gap / usage.wall_ms)} of {duration(usage.wall_ms)} no task ran: {parts}{where}.",
-            "Within queries: many files to list or to commit, large plans, collect and broadcast; between them: Python "
-            "code on the driver (toPandas, loops over rows), or small jobs one after the other, which threads can run "
-            "at once. In a notebook it may be you who was thinking.",
+            "Within queries the driver lists and commits files, broadcasts and collects; between them it plans, or runs "
+            "Python (toPandas, loops over rows), or starts small jobs one after the other, which threads can run at "
+            "once. In a notebook it may be you who was thinking.",
             numbers | ({"longest_gap_ms": longest.length_ms} if longest else {}),
             cost_ms=gap,
         )

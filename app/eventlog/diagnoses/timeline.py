@@ -29,7 +29,7 @@ def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
             "driver_gap",
             "info" if _is_small(usage.planning_ms, usage.wall_ms, limits) else "warning",
             f"In {share(gap / usage.wall_ms)} of {duration(usage.wall_ms)} no task ran: {parts}{where}.",
-            "Within queries the driver lists and commits files, broadcasts and collects; between them it plans, or runs "
+            "Within queries the driver lists and commits files, broadcasts, collects; between them it plans, or runs "
             "Python (toPandas, loops over rows), or starts small jobs one after the other, which threads can run at "
             "once. In a notebook it may be you who was thinking.",
             numbers | ({"longest_gap_ms": longest.length_ms} if longest else {}),

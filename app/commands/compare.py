@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import unquote, urlsplit
 
 import typer
 
@@ -71,35 +70,12 @@ def tell(terminal: "Terminal", compared: "Comparison") -> None:
 def _found(text: str, settings: "Settings") -> tuple["Summary", Path | None]:
     """The record of what is named, and its event log where that was read."""
     from app.eventlog import history, reading, summary
+    from app.report import sources
 
-    path = next((path for path in (Path(text), settings.runs_path / text) if path.exists()), None)
-    if path is None:
-        raise InputError(f"{text!r} is none of {FORMS}; runs are in {cells.place(settings.runs_path)}")
-    if path.is_file() and path.suffix == ".json" and path.name != "run.json":
-        return history.load(path), None
-    record = path / "run.json" if path.is_dir() else path
-    log = _event_log_of(record) if record.name == "run.json" and record.is_file() else path
-    read = reading.read(log)
+    if Path(text).suffix == ".json" and Path(text).is_file():
+        return history.load(Path(text)), None
+    read = reading.read(sources.source(text, settings).log)
     return summary.of(read), read.log
-
-
-def _event_log_of(record: Path) -> Path:
-    """The event log that a run of ours names.
-
-    Raises:
-        InputError: It names none, or one that is not on this machine.
-    """
-    import msgspec
-
-    try:
-        place = str(msgspec.json.decode(record.read_bytes())["event_log"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{record} names no event log: {error}") from error
-    parts = urlsplit(place)
-    log = Path(unquote(parts.path)) if parts.scheme in ("", "file") else None
-    if log is None or not log.exists():
-        raise InputError(f"the event log of this run is not on this machine: {place}")
-    return log
 
 
 def _earlier(now: "Summary", log: Path | None, settings: "Settings") -> list["Summary"]:

@@ -7,10 +7,11 @@ import msgspec
 import pytest
 
 from app import __main__ as program
+from app import records
 from app.commands.compare import tell
 from app.eventlog import history
 from app.eventlog.compare import compare
-from tests.unit.commands.conftest import Printed
+from tests.unit.commands.conftest import Printed, run_result
 from tests.unit.eventlog.made import Run, Stage, Task
 
 BEFORE = Run(5000, [Stage("sum up", 0, 5000, [Task(0, 5000, cpu=4000, rows=100)] * 2)], id="app-1")
@@ -78,10 +79,10 @@ def test_logs_records_and_runs_of_ours_can_be_named(home: Path, capsys: pytest.C
     """A run is what has its log: the log itself, its record, or a run of ours by its folder or its id."""
     log = write_log(home / "logs", NOW)
     record = history.keep(home / "kept", BEFORE.summary)
-    run = home / "runs" / "a-run"
-    run.mkdir(parents=True)
-    (run / "run.json").write_bytes(msgspec.json.encode({"event_log": log.as_uri()}))
-    for named in (log, run, run / "run.json", "a-run"):
+    run = run_result(folder=home / "runs" / "a-run", event_log=log.as_uri())
+    run.folder.mkdir(parents=True)
+    records.write(run, note=pytest.fail)
+    for named in (log, run.folder, "a-run"):
         told = compared(capsys, named, record)
         assert [cause["text"] for cause in told["comparison"]["causes"]] == [SENTENCE]
         assert told["difference_ms"] == 5000
@@ -103,11 +104,10 @@ def test_the_last_good_runs_on_record_are_what_it_is_measured_by(
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ("nowhere", "'nowhere' is none of an event log, a run of ours"),
+        ("nowhere", "there is neither a run 'nowhere'"),
         ("logs/app-2", "no earlier good run of 'shop' is known"),
-        ("broken", "names no event log"),
-        ("elsewhere", "the event log of this run is not on this machine: s3a://bucket/app-2"),
         ("notes.txt", "is no Spark event log"),
+        ("broken.json", "is no record of an application"),
     ],
 )
 def test_what_cannot_be_compared_is_said(
@@ -115,10 +115,8 @@ def test_what_cannot_be_compared_is_said(
 ) -> None:
     """One line says what is missing; the exit code is that of missing input."""
     write_log(home / "logs", NOW)
-    (home / "notes.txt").write_text("no log\n", encoding="utf-8")
-    for run, content in (("broken", "{}"), ("elsewhere", '{"event_log": "s3a://bucket/app-2"}')):
-        (home / "runs" / run).mkdir(parents=True)
-        (home / "runs" / run / "run.json").write_text(content, encoding="utf-8")
+    for name in ("notes.txt", "broken.json"):
+        (home / name).write_text("nothing of the kind\n", encoding="utf-8")
     monkeypatch.chdir(home)
     assert program.run(["compare", named]) == 3
     assert said in capsys.readouterr().err

@@ -1,0 +1,159 @@
+"""`spark-app observe -- COMMAND...`: a stranger's program, unchanged, and what its Spark did."""
+
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from app.commands import cells, options
+
+if TYPE_CHECKING:
+    from app.commands.terminal import Terminal
+    from app.eventlog.findings import Finding
+    from app.eventlog.reading import Reading
+    from app.observe.seen import Seen
+    from app.settings import Settings
+
+WORST: Final = 3
+"""How many findings of an application are listed; the report has all."""
+RIGHT: Final = ("time", "tasks", "failed")
+STYLES: Final = {"completed": "green", "failed": "red", "incomplete": "yellow", "still running": "yellow"}
+
+
+def observe(
+    *,
+    command: Annotated[
+        list[str], typer.Argument(metavar="COMMAND...", help="The program and its arguments, as they are without us.")
+    ],
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="DIR", help="Folder of the event logs, in place of spark-events/.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="The HTML file, in place of one in reports/.")
+    ] = None,
+    config: options.Config = None,
+    _debug: options.Debug = False,
+) -> None:
+    """Run any command, and tell what its Spark applications did: on standard error, with a report."""
+    from app.commands.terminal import Terminal
+    from app.folders import made
+    from app.observe.child import CommandError, run
+    from app.observe.launches import Switch
+    from app.observe.seen import Watch
+    from app.settings import load_settings, process_environment
+
+    settings = load_settings(config)
+    events = made(keep or settings.events_path).absolute()
+    terminal = Terminal(out=sys.stderr, err=sys.stderr)  # standard output is the command's alone
+    with tempfile.TemporaryDirectory(prefix="spark-app-", dir=_unquoted()) as scratch:
+        switch = Switch(events, Path(scratch))
+        watch, variables = Watch(switch), switch.variables(process_environment())
+        started = time.monotonic()
+        try:
+            code = run(command, variables, look=watch.look)
+        except CommandError as error:
+            terminal.note(f"error: {error}")
+            raise typer.Exit(error.shell_code) from error
+        seconds = time.monotonic() - started
+        try:
+            watch.settle()
+            seen = watch.seen(command, process_environment())
+            tell(terminal, seen, code=code, seconds=seconds, settings=settings, report=report)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the command has ended, and how it did is what counts
+            terminal.note(f"what it did cannot be told: {type(error).__name__}: {error}")
+    raise typer.Exit(code)
+
+
+def tell(
+    terminal: "Terminal", seen: "Seen", *, code: int, seconds: float, settings: "Settings", report: Path | None
+) -> None:
+    """Prints a row for each application, its worst findings, where its report is, and what could not be seen."""
+    count = len(seen.readings)
+    terminal.line()
+    terminal.line(
+        f"exit code {code} in {cells.duration(seconds)}, {count} Spark application{'' if count == 1 else 's'}",
+        style="bold",
+    )
+    if seen.readings:
+        rows = [figures(reading, is_running=seen.is_running(reading)) for reading in seen.readings]
+        terminal.table(list(rows[0]), [list(row.values()) for row in rows], right=RIGHT, styles=STYLES)
+    for reading in seen.readings:
+        output = _output(reading, settings=settings, report=report, is_only=count == 1)
+        _tell_findings(terminal, reading, settings=settings, output=output)
+    for line in seen.unseen:
+        terminal.line(f"not seen: {cells.literal(line)}")
+
+
+def figures(reading: "Reading", *, is_running: bool) -> dict[str, str]:
+    """What an application did, by the names of the columns; `-` where the log does not tell."""
+    app = reading.app
+    totals = [stage.totals for stage in app.stages.values()]
+    tasks = sum(len(stage.durations_ms) for stage in app.stages.values())
+    failed_jobs = sum(job.has_failed for job in app.jobs.values())
+    failed_tasks = sum(stage.failed for stage in app.stages.values())
+    end = app.ended if app.ended is not None else app.last
+    return {
+        "application": cells.literal(app.name or app.id or reading.log.name),
+        "outcome": outcome(reading, is_running=is_running),
+        "time": cells.duration(None if app.started is None else (end - app.started) / 1000),
+        "jobs": _failing(len(app.jobs), failed_jobs),
+        "tasks": _failing(tasks, failed_tasks),
+        "read": _amount(sum(each.input_records for each in totals), sum(each.input_bytes for each in totals)),
+        "written": _amount(sum(each.output_records for each in totals), sum(each.output_bytes for each in totals)),
+        "shuffled": cells.size(sum(each.shuffle_write_bytes for each in totals)),
+        "spilled": cells.size(sum(each.disk_spilled for each in totals)),
+    }
+
+
+def outcome(reading: "Reading", *, is_running: bool) -> str:
+    """How an application ended, as far as its log tells; one that was killed has no end."""
+    if is_running:
+        return "still running"
+    if reading.app.ended is None:
+        return "incomplete"
+    return "failed" if reading.app.exit_code else "completed"
+
+
+def _failing(number: int, failed: int) -> str:
+    return f"{cells.count(number)} ({cells.count(failed)} failed)" if failed else cells.count(number)
+
+
+def _amount(rows: int, size: int) -> str:
+    return f"{cells.count(rows)} rows, {cells.size(size)}"
+
+
+def _tell_findings(terminal: "Terminal", reading: "Reading", *, settings: "Settings", output: Path) -> None:
+    from app.eventlog.diagnoses.diagnose import diagnose
+    from app.eventlog.diagnoses.thresholds import load_thresholds
+    from app.report import page
+
+    thresholds = load_thresholds(settings.config)
+    found = diagnose(reading.app, thresholds)
+    for line in worst(found):
+        terminal.line(line)
+    written = page.write(reading, output=output, thresholds=thresholds, backends=settings.backends)
+    terminal.facts([("report", cells.place(written)), ("event log", cells.place(reading.log))])
+
+
+def worst(found: Sequence["Finding"]) -> list[str]:
+    """The first findings, a line each, and how many more there are."""
+    lines = [f"{finding.severity}: {cells.literal(finding.text)}" for finding in found[:WORST]]
+    more = len(found) - WORST
+    return [*lines, f"{cells.count(more)} more in the report"] if more > 0 else lines
+
+
+def _output(reading: "Reading", *, settings: "Settings", report: Path | None, is_only: bool) -> Path:
+    """The file of a report; of several, each has its log's name in its own."""
+    name = reading.log.name.removesuffix(".inprogress")
+    if report is None:
+        return settings.reports_path / f"{name}.html"
+    return report if is_only else report.with_name(f"{report.stem}-{name}{report.suffix}")
+
+
+def _unquoted() -> str | None:
+    """A folder for temporary files whose path Spark's scripts can hold: they do not quote it."""
+    return "/tmp" if any(part.isspace() for part in tempfile.gettempdir()) else None

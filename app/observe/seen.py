@@ -1,0 +1,161 @@
+"""What an observed command has left to read, and one line on each start of Spark that left nothing."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from app.errors import InputError
+from app.eventlog.follow import FOLDER, Follower, parts
+from app.eventlog.reading import Reading, read
+from app.observe.launches import LAUNCH, Launch, Switch, options_of
+from app.observe.processes import has_context, launches_alive
+
+SETTLE_SECONDS: Final = 20.0
+PAUSE_SECONDS: Final = 0.1
+ENABLED: Final = "spark.eventLog.enabled"
+DIR: Final = "spark.eventLog.dir"
+USUAL_DIR: Final = "/tmp/spark-events"  # Spark's own default
+REMOTE: Final = "SPARK_REMOTE"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of a command's applications.
+
+    Attributes:
+        readings: Their event logs, in the order in which they started.
+        running: The launches whose JVM was still there at the end.
+        unseen: What could not be seen, and why: a line each.
+    """
+
+    readings: list[Reading]
+    running: frozenset[str]
+    unseen: list[str]
+
+    def is_running(self, reading: Reading) -> bool:
+        """Whether an application goes on without the command that started it."""
+        return not reading.is_finished and reading.app.properties.get(LAUNCH) in self.running
+
+
+class Watch:
+    """Looks at what a command does with Spark while it runs, and after."""
+
+    def __init__(self, switch: Switch) -> None:
+        """Nothing has happened yet."""
+        self._switch = switch
+        self._before = frozenset(switch.events.iterdir())
+        self._began = time.time()
+        self._with_context: set[str] = set()
+
+    def look(self) -> None:
+        """Notes which launches have a SparkContext now."""
+        for launch, processes in launches_alive(self._switch.token).items():
+            if launch not in self._with_context and any(map(has_context, processes)):
+                self._with_context.add(launch)
+
+    def settle(self) -> None:
+        """Waits a while for JVMs that are closing their logs: they outlive the program that started them a little."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while launches_alive(self._switch.token) and not self._is_closed() and time.monotonic() < deadline:
+            time.sleep(PAUSE_SECONDS)
+
+    def seen(self, command: Sequence[str], variables: Mapping[str, str]) -> Seen:
+        """All that there is to read by now."""
+        launches = self._switch.launches()
+        readings, troubles = self._readings(launches)
+        told = {reading.app.properties.get(LAUNCH) for reading in readings}
+        silent = [launch for launch in launches if launch.id not in told and not launch.is_question]
+        unseen = [_unseen(launch, had_context=launch.id in self._with_context) for launch in silent]
+        if not launches:
+            unseen = [_without_spark(command, variables)]
+        return Seen(readings, frozenset(launches_alive(self._switch.token)), troubles + unseen)
+
+    def _readings(self, launches: Sequence[Launch]) -> tuple[list[Reading], list[str]]:
+        found, troubles = [], []
+        for log in self._logs(launches):
+            try:
+                reading = read(log)
+            except (InputError, OSError) as error:
+                troubles.append(str(error))
+                continue
+            if reading.app.properties.get(LAUNCH, "").startswith(self._switch.token):
+                found.append(reading)
+        return sorted(found, key=lambda reading: reading.app.started or 0), troubles
+
+    def _logs(self, launches: Sequence[Launch]) -> Iterator[Path]:
+        """Logs that may be of this command: new ones in our folder, and in those that its launches name."""
+        yield from self._new()
+        for folder in {local for launch in launches if (local := _own_folder(launch)) is not None}:
+            if folder != self._switch.events and folder.is_dir():
+                yield from (log for log in _in(folder) if _changed(log) >= self._began)
+
+    def _new(self) -> list[Path]:
+        return [log for log in _in(self._switch.events) if log not in self._before]
+
+    def _is_closed(self) -> bool:
+        logs = self._new()
+        return bool(logs) and all(Follower(log).is_finished for log in logs)
+
+
+def _in(folder: Path) -> Iterator[Path]:
+    return (log for log in folder.iterdir() if not log.name.startswith(".") and _is_log(log))
+
+
+def _is_log(path: Path) -> bool:
+    return bool(parts(path)) if path.name.startswith(FOLDER) else path.is_file()
+
+
+def _changed(log: Path) -> float:
+    return max(part.path.stat().st_mtime for part in parts(log))
+
+
+def _own_folder(launch: Launch) -> Path | None:
+    """The folder on this machine that a launch says its event log goes to."""
+    stated = launch.stated()
+    place = urlsplit(stated.get(DIR, USUAL_DIR if ENABLED in stated else ""))
+    return Path(unquote(place.path)) if place.scheme in ("", "file") and place.path else None
+
+
+def _unseen(launch: Launch, *, had_context: bool) -> str:
+    """Why nothing can be said of a launch."""
+    stated = launch.stated()
+    name = stated.get("spark.app.name", "a Spark application")
+    server = dict(options_of(launch.arguments)).get("--remote") or stated.get("spark.remote")
+    place = urlsplit(stated.get(DIR, ""))
+    if launch.is_cluster:
+        why = "deploy mode cluster: its driver runs elsewhere, and its event log is written there"
+    elif server:
+        why = _connect(server)
+    elif stated.get(ENABLED, "true").lower() == "false":
+        why = f"it switches its event log off itself ({ENABLED}=false)"
+    elif place.scheme not in ("", "file"):
+        why = f"its own {DIR} is {_address(place)}, which is not read from here: copy the log for `spark-app report`"
+    elif ENABLED in stated or DIR in stated:
+        why = f"it sets {ENABLED} or {DIR} itself, and there is no log of it in {_own_folder(launch) or 'any folder'}"
+    elif had_context:
+        why = "its session wrote no event log to our folder: its code sets spark.eventLog.* itself"
+    else:
+        why = "Spark started, but no session was seen: it made none, or its code sets spark.eventLog.* itself"
+    return f"{name}: {why}"
+
+
+def _without_spark(command: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Why there is no launch at all."""
+    named = [value for option, value in options_of(command) if option == "--remote"]
+    server = next((server for server in [*named, variables.get(REMOTE)] if server), None)
+    if server:
+        return _connect(server)
+    return "no Spark was started on this machine (nothing is seen of Spark Connect, or of Java without Spark's scripts)"
+
+
+def _connect(server: str) -> str:
+    return f"Spark Connect: the application runs in the server {_address(urlsplit(server))}, and its event log is there"
+
+
+def _address(place: SplitResult) -> str:
+    """An address without the password or the token that may be in it."""
+    host = place.netloc.rpartition("@")[2]
+    return f"{place.scheme}://{host}{place.path.partition(';')[0]}" if place.scheme else place.path

@@ -51,7 +51,7 @@ class ApplicationStart(_Event, tag="SparkListenerApplicationStart"):
 
 
 class ApplicationEnd(_Event, tag="SparkListenerApplicationEnd"):
-    """The driver ended in order; the exit code is there from 4.1 on."""
+    """The driver ended in order; the exit code is there from 4.0 on."""
 
     time: int = field(name="Timestamp")
     exit_code: int | None = field(name="ExitCode", default=None)

@@ -10,7 +10,7 @@ from app.telemetry.names import APPLICATION, Attribute, Metric, SpanName
 APPLICATION_ID: Final = Attribute("spark.app.id", str, "id of the application, drawn by the cluster manager")
 APPLICATION_ATTEMPT: Final = Attribute("spark.app.attempt.id", str, "which attempt of the application, where there are")
 SPARK_VERSION: Final = Attribute("spark.version", str, "version of Spark that wrote the log")
-EXIT_CODE: Final = Attribute("spark.app.exit_code", int, "exit code of the driver, from Spark 4.1 on")
+EXIT_CODE: Final = Attribute("spark.app.exit_code", int, "exit code of the driver, from Spark 4.0 on")
 IS_INCOMPLETE: Final = Attribute("spark.incomplete", bool, "true where the log has no end of it: it ends with the log")
 
 QUERY_ID: Final = Attribute("spark.sql.execution.id", int, "number of the SQL execution within the application")

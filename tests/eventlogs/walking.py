@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -15,14 +16,19 @@ LATE_MS: Final = {"sql": 50, "job": 2000, "stage": 2000, "task": 60_000}
 before its jobs are cancelled, a job before its stages, a stage before the tasks that it killed."""
 
 
+def lines(log: Path) -> Iterator[bytes]:
+    """The lines of a log."""
+    with closing(Follower(log)) as follower:
+        yield from follower.new()
+
+
 def told(log: Path) -> tuple[Application, list[SparkSpan]]:
     """What a log says, and its spans in the order in which whoever follows it tells them."""
-    app, found, follower = Application(), list[SparkSpan](), Follower(log)
-    for line in follower.new():
+    app, found = Application(), list[SparkSpan]()
+    for line in lines(log):
         event = events.event(line)
         over = None if event is None else app.take(event)
         found += [] if over is None else spans.of_ended(app, over)
-    follower.close()
     return app, [*found, *spans.of_the_end(app)]
 
 

@@ -57,7 +57,10 @@ class Application:
         self._jobs_seen = 0
         self._last_job = -1
         self._lost_starts = 0
-        self._take: dict[type, Callable[[Any], Ended | None]] = {
+        self._take = self._takes()
+
+    def _takes(self) -> dict[type, Callable[[Any], Ended | None]]:
+        return {
             events.TaskStart: self._task_start,
             events.TaskEnd: self._task_end,
             events.StagePeaks: self._stage_peaks,

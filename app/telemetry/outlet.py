@@ -32,22 +32,27 @@ class Outlet:
     def send_spans(self, spans: Sequence[ReadableSpan]) -> bool:
         """Whether they were accepted; the exporter tries for as long as `OTEL_EXPORTER_OTLP_TIMEOUT` says."""
         exporter = self._exporters.spans
-        return exporter is not None and self._is_accepted(lambda: exporter.export(spans), SpanExportResult.SUCCESS)
+        return exporter is not None and self._send("spans", lambda: exporter.export(spans)) is SpanExportResult.SUCCESS
 
     def send_metrics(self, data: MetricsData) -> bool:
         """Whether they were accepted."""
         exporter = self._exporters.metrics
-        return exporter is not None and self._is_accepted(lambda: exporter.export(data), MetricExportResult.SUCCESS)
+        return (
+            exporter is not None and self._send("metrics", lambda: exporter.export(data)) is MetricExportResult.SUCCESS
+        )
 
     def close(self) -> None:
         """Gives up what is under way."""
         for exporter in self._exporters.present():
             self._problems.guard("an exporter did not end", exporter.shutdown)
 
-    def _is_accepted(self, export: Callable[[], Enum], success: Enum) -> bool:
+    def _send(self, what: str, export: Callable[[], Enum]) -> Enum | None:
+        """The answer, if there is one; the SDK tells why not, but the same reason only once a minute."""
         answers: list[Enum] = []
-        self._problems.guard("telemetry was not sent", lambda: answers.append(export()))
-        return answers == [success]
+        self._problems.guard(f"{what} were not sent", lambda: answers.append(export()))
+        if answers and answers[0].name != "SUCCESS":
+            self._problems.tell(f"{what} were not accepted by the endpoint")
+        return answers[0] if answers else None
 
 
 def outlet(*, problems: Problems) -> Outlet:

@@ -59,7 +59,7 @@ def test_the_most_telling_text_names_it(texts: dict[str, str], expected: str) ->
         ("run 0f8fad5b-d9cb-469f-a165-70867728950e", "run #"),
         ("run local-1795232365941", "run local-#"),
         ("load s3a://shop/orders/2024/clean.csv again", "load clean.csv again"),
-        ("load /tmp/tmpab12cd_x/", "load #"),
+        ("load /tmp/tmpabcdefgh/", "load #"),
         ("commit 9ae34c1", "commit #"),
         ("q64 into t_v2", "q64 into t_v2"),
         ("ticks<br/>id = 1a<br/>runId = 2b<br/>batch = 9", "ticks"),

@@ -149,6 +149,14 @@ def test_the_exemplar_is_the_largest_and_leads_to_the_attempt_of_the_stage() -> 
     assert (int(found.trace_id, 16), found.span_id) == (place.trace_id, place.span_id)
 
 
+def test_the_exemplar_has_the_time_of_its_own_task() -> None:
+    """Also among tasks that told nothing."""
+    lost = task(0, 0, seconds=9) | {"Task Metrics": None}
+    found = histogram(numbers(program(lost, metered(1), lost)), "input").exemplar
+    assert found is not None
+    assert (found.value, found.time_ms) == (2048, 2300)
+
+
 def test_a_smaller_but_newer_value_becomes_the_exemplar_after_a_while() -> None:
     """Whoever looks at a histogram looks for what is slow now."""
     later = {"Launch Time": 2200 + 3_600_000, "Finish Time": 2300 + 3_600_000}
@@ -170,6 +178,9 @@ def test_failures_are_counted_by_group_and_start_at_0() -> None:
     found = numbers(lines)
     assert found.groups[GROUP].counts == {"spark.tasks.failed": 1, "spark.stages.failed": 1}
     assert found.counts["spark.jobs.failed",] == 1
+    good = numbers(program(task(0, 0)))
+    assert good.groups[GROUP].counts == {"spark.tasks.failed": 0, "spark.stages.failed": 0}
+    assert good.counts["spark.jobs.failed",] == 0
 
 
 def executor(number: int, *, removed: str | None = None) -> Line:
@@ -242,6 +253,32 @@ def test_merging_is_associative() -> None:
     """Whichever logs are added up first, the totals are the same, also where groups are too many."""
     one, two, three = many(0, 60), many(40, 130), many(100, 220)
     assert merged([merged([one, two]), three]) == merged([one, merged([two, three])])
+
+
+def test_merging_adds_up() -> None:
+    """Counts, sums and levels are those of all; the least and the most are of any."""
+    lines = [*program(task(0, 0, seconds=2), end=False), executor(1)]
+    other = [*program(task(0, 0, seconds=1, error="no"), task(1, 0, seconds=5), end=False), executor(1), executor(2)]
+    found = merged([meter(lines).aggregate(), meter(other).aggregate()]).applications["shop"]
+    duration = histogram(found, "duration")
+    assert (duration.sum, duration.least, duration.most, sum(duration.counts)) == (8000, 1000, 5000, 3)
+    assert found.groups[GROUP].counts["spark.tasks.failed"] == 1
+    assert found.counts["spark.executors.added",] == 3
+    assert found.levels["spark.executors.active"] == 3
+
+
+def test_what_was_given_back_stays_as_it_is() -> None:
+    """Another thread may send it while more is counted."""
+    asked = meter(program(end=False))
+    given = asked.aggregate()
+    kept = given.encoded()
+    asked.found([Finding("spill", "warning", "t", "a")])
+    for line in (metered(0), executor(1)):
+        event = events.event(json.dumps(line, separators=(",", ":")).encode())
+        assert event is not None
+        asked.take(event)
+    assert asked.aggregate() != given
+    assert given.encoded() == kept
 
 
 def test_merging_changes_nothing_that_is_merged() -> None:

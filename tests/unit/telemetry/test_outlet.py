@@ -49,6 +49,18 @@ def test_a_dead_endpoint_is_told_and_not_raised(monkeypatch: pytest.MonkeyPatch,
     assert not way.send_spans([SPAN])
     assert not way.send_metrics(MetricsData([]))
     way.close()
+    assert {"spans were not accepted by the endpoint", "metrics were not accepted by the endpoint"} <= set(problems)
+
+
+def test_what_cannot_be_sent_at_all_is_told_and_not_raised(monkeypatch: pytest.MonkeyPatch, protocol: Protocol) -> None:
+    """The thread that sends goes on with what comes next."""
+    with receiver() as found:
+        set_variables(monkeypatch, found.endpoint(protocol), protocol)
+        problems = Problems()
+        way = outlet(problems=problems)
+        assert not way.send_spans([ReadableSpan("no ids", None)])
+        assert way.send_spans([SPAN])
+        way.close()
     assert list(problems) != []
 
 

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Final
 
 from app.eventlog import causes
+from app.eventlog.alignment import aligned
 from app.eventlog.attribution import Amount, Kind, amounts
 from app.eventlog.causes import Changed
 from app.eventlog.diagnoses import words
@@ -92,7 +93,7 @@ def compare(before: Summary | Sequence[Summary], now: Summary) -> Comparison:
     earlier = [before] if isinstance(before, Summary) else list(before)
     if not earlier:
         raise ValueError("nothing to compare with")
-    one = sorted(earlier, key=lambda run: run.duration_ms)[(len(earlier) - 1) // 2]
+    one = aligned(sorted(earlier, key=lambda run: run.duration_ms)[(len(earlier) - 1) // 2], now)
     noise = noise_ms([run.duration_ms for run in earlier])
     changed = changed_settings(one, now)
     difference = now.duration_ms - one.duration_ms

@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from app.eventlog.alignment import aligned
 from app.eventlog.attribution import SPILLED, Kind, amounts
 from app.eventlog.causes import WORDING
 from app.eventlog.compare import Comparison, compare, noise_ms
@@ -124,6 +125,26 @@ def test_noise_is_told_by_the_spread_of_three_runs() -> None:
     assert noise_ms([5000, 6000]) == 2000
     assert noise_ms([100_000, 101_000, 500_000]) == 5050
     assert noise_ms([100_000, 110_000, 120_000]) == 44_500
+
+
+def test_calls_that_moved_to_another_line_are_the_same() -> None:
+    """An edited program is compared call by call, in the order of its stages; a call of another file is other work."""
+
+    def called(*places: str) -> Run:
+        stages = [
+            Stage(place, at, at + 5000, [Task(at, at + 5000, cpu=5000)])
+            for at, place in zip((0, 5000), places, strict=True)
+        ]
+        return Run(10_000, stages)
+
+    before = called("count at job.py:7", "count at job.py:9").summary
+    for places in (("count at job.py:17", "count at job.py:19"), ("count at job.py:9", "count at job.py:11")):
+        now = called(*places).summary
+        assert [group.place for group in aligned(before, now).groups] == list(places)
+        assert amounts(aligned(before, now), now) == []
+    now = called("count at job.py:17", "count at other.py:19").summary
+    assert [group.place for group in aligned(before, now).groups] == ["count at job.py:17", "count at job.py:9"]
+    assert {amount.kind for amount in amounts(aligned(before, now), now)} == {"new", "gone"}
 
 
 def test_several_earlier_runs_are_their_median() -> None:

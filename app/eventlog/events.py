@@ -218,7 +218,10 @@ def event(line: bytes) -> Event | None:
         raise ValueError("no event")
     end = line.find(b'"', len(_PREFIX))
     decoder: Any = _DECODERS.get(line[len(_PREFIX) : end])
-    found: Event | None = decoder.decode(line) if decoder else None
+    try:
+        found: Event | None = decoder.decode(line) if decoder else None
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
     return found
 
 
@@ -226,6 +229,9 @@ def plan(raw: Raw) -> SqlPlan:
     """A physical plan as a tree.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is none, or is deeper than Python can follow.
     """
-    return _PLAN.decode(raw)
+    try:
+        return _PLAN.decode(raw)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error

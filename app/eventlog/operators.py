@@ -89,6 +89,10 @@ class Plan:
         return next((operator for _, operator in self.root.walk() if not operator.is_wrapper), self.root)
 
 
+NO_PLAN: Final = Plan(Operator("", "", {}, {}), is_cut=False)
+"""Of a query whose plan cannot be read."""
+
+
 def plan_of(query: Query, numbers: Mapping[int, int]) -> Plan:
     """The plan that a query ran with; numbers by accumulable.
 

@@ -1,8 +1,12 @@
 """Parts of the events of a Spark event log that several events share, or that are worth a name; see `events`."""
 
 import datetime
+import re
+from typing import Final
 
 from msgspec import Raw, Struct, field
+
+_NUMBER: Final = re.compile(rb'"?(-?[0-9]{1,19})"?')
 
 
 class Part(Struct, gc=False):
@@ -52,9 +56,9 @@ class Accumulable(Part):
 def counted(accumulables: list[Accumulable]) -> dict[int, int]:
     """Those that count something: total values of operators, as the driver knows them when a stage has ended."""
     return {
-        accumulable.id: int(text)
+        accumulable.id: int(number[1])
         for accumulable in accumulables
-        if (text := bytes(accumulable.value).strip(b'"').decode()).removeprefix("-").isdigit()
+        if (number := _NUMBER.fullmatch(bytes(accumulable.value)))
     }
 
 

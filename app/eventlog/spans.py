@@ -12,7 +12,7 @@ from app.eventlog.failures import Failure, cut, failure_of, failure_of_task
 from app.eventlog.findings import Finding
 from app.eventlog.identity import Place
 from app.eventlog.model import Job, LateTask, Query, StageAttempt, Totals, task_totals
-from app.eventlog.operators import plan_of
+from app.eventlog.operators import NO_PLAN, plan_of
 from app.eventlog.streams import Batch
 from app.telemetry import spark_names as names
 from app.telemetry.names import APPLICATION, Attribute, SpanName
@@ -97,7 +97,10 @@ def of_application(app: Application) -> SparkSpan:
 
 def of_query(app: Application, query: Query) -> SparkSpan:
     """A query, named by the operator at its root, which has few values; its description may have many."""
-    plan = plan_of(query, app.numbers)
+    try:
+        plan = plan_of(query, app.numbers)
+    except ValueError:  # what is no plan is no reason to tell nothing of the query
+        plan = NO_PLAN
     text = plan.text
     known: dict[Attribute, Value | None] = {
         names.QUERY_ID: query.id,
@@ -106,9 +109,10 @@ def of_query(app: Application, query: Query) -> SparkSpan:
         names.PLANS: query.plans,
         names.PLAN_IS_CUT: (plan.is_cut or len(text) > MAX_PLAN) or None,
     }
-    subject, place = plan.first.name, identity.of_query(app, query)
+    subject, place = plan.first.name or "unknown", identity.of_query(app, query)
     span = _span(app, names.QUERY_SPAN, subject, place, query.started, query.ended, known, failure_of(query.error))
-    return dataclasses.replace(span, attributes={**span.attributes, names.PLAN.name: cut(text, MAX_PLAN)})
+    plan_told = {names.PLAN.name: cut(text, MAX_PLAN)} if text else {}
+    return dataclasses.replace(span, attributes={**span.attributes, **plan_told})
 
 
 def of_batch(app: Application, batch: Batch) -> SparkSpan:

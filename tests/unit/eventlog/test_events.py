@@ -1,9 +1,11 @@
 """Lines become events with the fields that are needed; what is broken is an error, what is foreign nothing."""
 
 import pytest
+from msgspec import Raw
 
 from app.eventlog import events
 from app.eventlog.events import DriverNumbers, JobStart, TaskEnd
+from app.eventlog.parts import Accumulable, counted
 
 TASK_END = (
     b'{"Event":"SparkListenerTaskEnd","Stage ID":3,"Stage Attempt ID":1,"Task Type":"ResultTask",'
@@ -64,3 +66,31 @@ def test_a_broken_line_is_an_error(line: bytes) -> None:
     """It is for the reader to count it and to go on."""
     with pytest.raises(ValueError):  # noqa: PT011 - msgspec's own words differ by what is broken
         events.event(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        TASK_END.replace(b'"h"', b'"\xff"'),
+        TASK_END.replace(b'"h"', b'"h","New":' + b"[" * 5000 + b"]" * 5000),
+        TASK_END.replace(b'"Launch Time":1000', b'"Launch Time":' + b"9" * 5000),
+    ],
+)
+def test_a_hostile_line_is_an_error_like_any_other(line: bytes) -> None:
+    """Bytes that are no text, more levels than Python can follow, a number without end."""
+    with pytest.raises(ValueError):  # noqa: PT011 - msgspec's own words differ by what is broken
+        events.event(line)
+
+
+def test_a_plan_that_is_too_deep_is_an_error_like_any_other() -> None:
+    """Nobody has to know of Python's limit."""
+    deep = Raw(b'{"nodeName":"Union","children":[' * 3000 + b"]}" * 3000)
+    with pytest.raises(ValueError, match="nested too deeply"):
+        events.plan(deep)
+
+
+def test_only_numbers_are_counted() -> None:
+    """Accumulables of a program may hold anything."""
+    values = [b"7", b'"8"', b"-1", b'"x"', b"[1]", b"1.5", '"\u00b2"'.encode(), b'"' + b"9" * 5000 + b'"', b'"\xff"']
+    told = [Accumulable(number, value=Raw(value)) for number, value in enumerate(values)]
+    assert counted(told) == {0: 7, 1: 8, 2: -1}

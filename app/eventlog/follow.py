@@ -77,14 +77,13 @@ class Follower:
         """Whether the application has closed its log; one that was killed never does."""
         if self.log.is_dir():
             return any(not path.name.endswith(IN_PROGRESS) for path in self.log.glob("appstatus_*"))
-        return not self.log.name.endswith(IN_PROGRESS)
+        return any(not part.path.name.endswith(IN_PROGRESS) for part in parts(self.log))
 
     @property
     def unread_bytes(self) -> int:
-        """Bytes on disk that were not read yet."""
-        read = self._tail.position if self._tail else 0
-        sizes = [_size(part.path) for part in parts(self.log) if part.number >= self._number]
-        return max(0, sum(sizes) - read)
+        """Bytes on disk that were not read yet; what is left of a lost file never is."""
+        later = sum(_size(part.path) for part in parts(self.log) if part.number > self._number)
+        return later + (self._tail.unread_bytes if self._tail else 0)
 
     def close(self) -> None:
         """Ends the reading."""
@@ -125,23 +124,37 @@ class _Tail:
     """What is new in one file, which may be renamed or deleted meanwhile."""
 
     def __init__(self, path: Path) -> None:
-        self.position = 0
+        self._position = 0
         self._file: BinaryIO = path.open("rb", buffering=0)
         is_zstd = ".zstd" in path.suffixes or ".zst" in path.suffixes
         self._unzip = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True) if is_zstd else None
         self._rest: list[bytes] = []
+        self.is_lost = False
 
     def lines(self, troubles: Troubles) -> Iterator[bytes]:
-        """The lines that are whole by now."""
-        if os.fstat(self._file.fileno()).st_size < self.position:
-            self._give_up(troubles)
+        """The lines that are whole by now; none any more of a file that has shrunk, or cannot be read or unpacked."""
+        try:
+            if not self.is_lost:
+                yield from self._new()
+        except (OSError, zstandard.ZstdError):
+            self.is_lost = True
+            self._rest = []
+            troubles.lost_files += 1
+
+    @property
+    def unread_bytes(self) -> int:
+        """Bytes on disk that were not read yet."""
+        return 0 if self.is_lost else max(0, self._size() - self._position)
+
+    def _size(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
+
+    def _new(self) -> Iterator[bytes]:
+        if self._size() < self._position:
+            raise OSError(f"{self._file.name} has shrunk: nothing of it can be told from what was read")
         while chunk := self._file.read(CHUNK_BYTES):
-            self.position += len(chunk)
-            try:
-                text = self._unzip.decompress(chunk) if self._unzip else chunk
-            except zstandard.ZstdError:
-                self._give_up(troubles)
-                return
+            self._position += len(chunk)
+            text = self._unzip.decompress(chunk) if self._unzip else chunk
             first, *more = text.split(b"\n")
             self._rest.append(first)
             if more:
@@ -153,12 +166,6 @@ class _Tail:
         """Counts what ends without a line break."""
         troubles.torn_lines += any(self._rest)
         self._file.close()
-
-    def _give_up(self, troubles: Troubles) -> None:
-        """Nothing of what follows can be told from what was read; the rest of the file is left alone."""
-        troubles.lost_files += 1
-        self.position = self._file.seek(0, 2)
-        self._rest = []
 
 
 def _size(file: Path) -> int:

@@ -67,8 +67,18 @@ def test_a_file_that_is_renamed_at_its_end_is_read_on(follow: Follow, single: Pa
     assert list(follower.new()) == [LINES[0]]
     with single.open("ab") as file:
         file.write(text(LINES[1]))
+    assert not follower.is_finished
     single.rename(single.with_suffix(""))
     assert list(follower.new()) == [LINES[1]]
+    assert follower.is_finished
+
+
+def test_a_file_that_is_renamed_before_it_is_opened_is_read(follow: Follow, single: Path) -> None:
+    """Whoever has seen it under the one name finds it under the other."""
+    single.write_bytes(text(LINES[0]))
+    follower = follow(single)
+    single.rename(single.with_suffix(""))
+    assert list(follower.new()) == [LINES[0]]
 
 
 def test_rolled_files_are_read_in_their_order(follow: Follow, folder: Path) -> None:
@@ -128,7 +138,10 @@ def test_a_file_that_shrinks_is_left_alone(follow: Follow, single: Path) -> None
     assert list(follower.new()) == LINES
     single.write_bytes(text(LINES[4]))
     assert list(follower.new()) == []
-    assert follower.troubles.lost_files == 1
+    with single.open("ab") as file:
+        file.write(text(*LINES) * 9)
+    assert list(follower.new()) == []
+    assert (follower.troubles.lost_files, follower.unread_bytes) == (1, 0)
 
 
 def test_a_log_that_vanishes_has_no_more_lines(follow: Follow, folder: Path) -> None:
@@ -140,6 +153,30 @@ def test_a_log_that_vanishes_has_no_more_lines(follow: Follow, folder: Path) -> 
     folder.rmdir()
     assert list(follower.new()) == []
     assert parts(folder) == []
+
+
+def test_a_log_that_is_gone_is_not_finished(follow: Follow, single: Path) -> None:
+    """Nobody knows how it would have ended."""
+    single.write_bytes(text(LINES[0]))
+    follower = follow(single)
+    single.unlink()
+    assert not follower.is_finished
+
+
+def test_a_folder_that_cannot_be_listed_has_no_lines(follow: Follow, folder: Path) -> None:
+    """Here because it leads to itself; one without permission is the same to whoever reads."""
+    folder.symlink_to(folder)
+    assert list(follow(folder).new()) == []
+
+
+def test_a_file_that_cannot_be_opened_is_counted(follow: Follow, folder: Path) -> None:
+    """The others are read."""
+    rolled(folder, 1, text(LINES[0]))
+    (folder / "events_2_app-1").symlink_to(folder / "nowhere")
+    rolled(folder, 3, text(LINES[1]))
+    follower = follow(folder)
+    assert list(follower.new()) == LINES[:2]
+    assert follower.troubles.lost_files == 1
 
 
 def test_rolled_files_that_went_unread_are_counted(follow: Follow, folder: Path) -> None:

@@ -1,0 +1,96 @@
+from app.eventlog.diagnoses.diagnose import MOST
+from tests.unit.eventlog.diagnoses.plans import GIB, MIB, application, found, node, ran, scan
+
+
+def test_many_small_files_cost_the_share_of_the_scan_that_opens_them() -> None:
+    """1000 files of 1 MiB: four fifths of 200 s of scanning on 4 cores are 40 s, by Spark's own cost of opening."""
+    app = application(ran(1, scan(files=1000, size=1000 * MIB, scan_time=200_000)))
+    (finding,) = found(app, "small_files_read")
+    assert finding.cost_ms == 40_000
+    assert finding.numbers == {"files": 1000, "read_bytes": 1000 * MIB, "mean_file_bytes": MIB}
+    assert finding.text == "Query 1 (Query 1): reads 1000 files of 1.0 MiB on average from file:/sales"
+    assert (finding.query, finding.operator) == (1, "FileScan parquet")
+
+
+def test_what_a_format_does_not_tell_is_not_made_up() -> None:
+    """A scan that does not tell its time is a finding without a cost."""
+    (finding,) = found(application(ran(1, scan(files=1000, size=MIB))), "small_files_read")
+    assert finding.cost_ms is None
+
+
+def test_few_files_large_files_cheap_scans_and_short_queries_are_no_findings() -> None:
+    """At the thresholds there is none yet, nor below the cost that matters."""
+    for_all = {"files": 1000, "size": MIB, "scan_time": 200_000}
+    quiet = [
+        ran(1, scan(files=100, size=MIB, scan_time=200_000)),
+        ran(2, scan(files=1000, size=3000 * MIB, scan_time=200_000)),
+        ran(3, scan(files=1000, size=MIB, scan_time=1000)),
+        ran(4, scan(**for_all), ms=4999),
+        ran(5, scan("/sales/_delta_log", **for_all)),
+    ]
+    assert not found(application(*quiet), "small_files_read")
+
+
+def test_a_cache_that_is_read_is_not_the_scan_that_filled_it() -> None:
+    """A plan shows what filled a cache, with its numbers; only the query whose stages counted them is found."""
+    filling = node("InMemoryTableScan", scan(files=1000, size=MIB))
+    app = application(ran(1, filling), ran(2, filling, counts=node("Project")))
+    assert [finding.query for finding in found(app, "small_files_read")] == [1]
+
+
+def test_a_scan_whose_shuffle_was_there_did_not_run() -> None:
+    """A stage that is skipped reads nothing, though the plan has the numbers of the last time."""
+    again = node("Exchange", scan(files=1000, size=MIB))
+    app = application(ran(1, again), ran(2, again, counts=node("Project")))
+    assert [finding.query for finding in found(app, "small_files_read")] == [1]
+
+
+def test_a_reused_shuffle_is_read_once() -> None:
+    """A plan shows what is reused at each place."""
+    shuffle = node("Exchange", scan(files=1000, size=MIB))
+    assert (
+        len(found(application(ran(1, node("Join", shuffle, node("ReusedExchange", shuffle)))), "small_files_read")) == 1
+    )
+
+
+def test_a_query_has_no_more_findings_than_a_person_reads() -> None:
+    """A generated plan with hundreds of scans does not flood anybody."""
+    plan = node("Union", *(scan(f"/{number}", files=1000, size=MIB) for number in range(50)))
+    assert len(found(application(ran(1, plan)), "small_files_read")) == MOST
+
+
+def test_files_written_are_those_that_spark_has_counted() -> None:
+    """However short the query was: whoever reads them pays."""
+    command = node("Execute InsertIntoHadoopFsRelationCommand", number_of_written_files=500, written_output=500 * MIB)
+    (finding,) = found(application(ran(1, command, ms=100)), "small_files_written")
+    assert finding.text == "Query 1 (Query 1): writes 500 files of 1.0 MiB on average"
+    assert finding.cost_ms is None
+
+
+def test_each_task_that_wrote_has_left_a_file_at_least() -> None:
+    """Delta does not count in the plan: 150 tasks have written, and one has not."""
+    (finding,) = found(application(ran(1, node("Exchange"), tasks=150)), "small_files_written")
+    assert finding.text == "Query 1 (Query 1): writes at least 150 files of at most 1.0 MiB on average"
+    assert not found(application(ran(1, node("Exchange"), tasks=100)), "small_files_written")
+
+
+def test_a_filter_on_other_columns_than_those_of_partitions_reads_them_all() -> None:
+    """With a filter on a partition, or no filter at all, it is what was asked for."""
+
+    def days(filters: str, data: str) -> dict[str, object]:
+        plan = scan(files=400, size=20 * GIB, filters=filters, number_of_partitions_read=365)
+        plan["metadata"] |= {"DataFilters": data}
+        return plan
+
+    asked = "[isnotnull(id#1L), (id#1L < 5)]"
+    app = application(ran(1, days("[]", asked)), ran(2, days("[(day#7 > 3)]", asked)), ran(3, days("[]", "[]")))
+    (finding,) = found(app, "partition_filter_missing")
+    assert (finding.query, finding.numbers["partitions"], finding.severity) == (1, 365, "info")
+
+
+def test_what_a_query_is_called_stays_as_it_is_on_one_line() -> None:
+    """A description may hold anything."""
+    lines = ran(1, scan(files=1000, size=MIB))
+    lines[0]["description"] = "<script>\nDaily SALES"
+    (finding,) = found(application(lines), "small_files_read")
+    assert finding.text.startswith("Query 1 (<script> Daily SALES): reads")

@@ -1,6 +1,6 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev format lint type-check test test-faults test-readme test-stack e2e check dev-check bench bench-stack run-etl requirements docker-up docker-full-up docker-down \
+.PHONY: help install install-dev format lint type-check test test-faults test-compare test-readme test-stack e2e check dev-check bench bench-stack run-etl requirements docker-up docker-full-up docker-down \
         docker-clean status logs clean
 
 VENV := .venv/bin
@@ -32,6 +32,9 @@ test: install ## All tests that need Python and Java, no more
 
 test-faults: install ## Full disks and the like; needs root, to mount small disks
 	$(PYTHON) -m pytest tests/faults
+
+test-compare: install ## Runs with one thing planted: it is what they are explained by first
+	$(PYTHON) -m pytest tests/compare
 
 test-readme: install ## The commands of the README, run
 	$(PYTHON) -m pytest tests/documentation

@@ -13,6 +13,9 @@ Changed = dict[str, tuple[str | None, str | None]]
 SETTINGS_SAID: Final = 3
 """Changed settings that a sentence names; the comparison has all."""
 
+OF_ALL: Final[tuple[Kind, ...]] = ("cores", "executors", "startup")
+"""Kinds whose numbers are of the whole run."""
+
 
 class Wording(NamedTuple):
     """How a kind of cause is told.
@@ -36,8 +39,9 @@ def sentence(kind: Kind, found: Sequence[Amount], before: Summary, now: Summary,
     ms = sum(amount.ms for amount in found)
     wording = WORDING[kind]
     told = [f"{wording.more if ms > 0 else wording.less}: {wording.evidence(before, now, found[0])}"]
-    others = len({amount.now.place or amount.before.place for amount in found[1:]} - {evidence.place(found[0])} - {""})
-    told += [f"and {others} other place{'s' if others > 1 else ''}"] if others else []
+    others = len({evidence.place(amount) for amount in found} - {evidence.place(found[0]), ""})
+    if others and kind not in OF_ALL:
+        told.append(f"and {others} other place{'s' if others > 1 else ''}")
     told += [_of_setting(name, *values) for name, values in list(changed.items())[:SETTINGS_SAID]]
     return "; ".join(told)
 

@@ -14,8 +14,8 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TARGETS: Final = {
-    "help", "install", "install-dev", "format", "lint", "type-check", "test", "test-faults", "test-readme",
-    "test-stack", "e2e", "check", "dev-check", "bench", "bench-stack", "run-etl", "docker-up", "docker-full-up",
+    "help", "install", "install-dev", "format", "lint", "type-check", "test", "test-compare", "test-faults",
+    "test-readme", "test-stack", "e2e", "check", "dev-check", "bench", "bench-stack", "run-etl", "docker-up", "docker-full-up",
     "docker-down", "docker-clean", "status", "logs", "requirements", "clean",
 }  # fmt: skip
 TIES: Final = {

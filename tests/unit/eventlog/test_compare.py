@@ -55,6 +55,21 @@ def test_fewer_cores_are_no_other_balance() -> None:
     assert [(cause.kind, cause.ms) for cause in compared.causes] == [("cores", 5000)]
 
 
+def test_cores_that_idle_less_as_they_are_fewer_are_no_cause() -> None:
+    """Three tasks on two cores leave one idle at the end; on one core none: the difference is the cores', all of it."""
+    before = job([Task(0, 5000, cpu=5000), Task(0, 5000, cpu=5000), Task(5000, 10_000, cpu=5000)])
+    one = [Task(at, at + 5000, cpu=5000) for at in (0, 5000, 10_000)]
+    compared = compare(before.summary, replace(job(one), cores=1).summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("cores", 5000)]
+
+
+def test_more_input_explains_no_more_than_there_is() -> None:
+    """Twice the rows that do not take twice the time have cost what they took; nothing is set off against it."""
+    more = [Task(0, 8000, cpu=6400, rows=200)] * 2
+    compared = compare(job(USUAL).summary, job(more).summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes if cause.kind == "input"] == [("input", 3000)]
+
+
 def test_a_lost_executor_is_blamed_for_its_cores() -> None:
     """Fewer cores and the tasks that went with them are one cause where executors were lost."""
     first = [Task(0, 5000, cpu=4000, rows=100)] * 4

@@ -36,6 +36,13 @@ def test_work_that_keeps_another_job_from_its_first_task_is_told() -> None:
     assert clock.parts[1, 0].blocking == 0
 
 
+def test_a_task_may_need_several_cores() -> None:
+    """An executor runs as many tasks as their share of its cores allows."""
+    run = Run(1000, [Stage("a", 0, 1000, [Task(0, 1000)])], cores=4, settings={"spark.task.cpus": "2"})
+    clock = wall_clock(run.application)
+    assert (clock.parts[0, 0], clock.core_ms) == (Part(work=500, idle=500), 2000)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_the_parts_add_up_to_the_duration(seed: int) -> None:
     """Whatever overlaps, is late or lost: no millisecond is counted twice or not at all."""

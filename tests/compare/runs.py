@@ -1,0 +1,106 @@
+"""Runs of `job.py` in processes of their own, each with its own event log."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from app.eventlog import reading, summary
+from app.eventlog.record import Summary
+
+JOB: Final = Path(__file__).parent / "job.py"
+ROWS: Final = 12_000
+PATIENCE_SECONDS: Final = 240
+BASE: Final = {
+    "spark.master": "local[4,4]",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    "spark.ui.enabled": "false",
+    "spark.sql.files.openCostInBytes": "256m",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.rolling.enabled": "false",
+}
+
+
+def make_tables(folder: Path) -> None:
+    """Writes the sales of a usual day, of one with three times as many, of one with a hot shop; and the products."""
+    names = [f"product {number}" for number in range(200)]
+    _write(folder / "products", pa.table({"product": np.arange(200), "name": names}), files=1)
+    _write(folder / "sales", _sales(ROWS), files=8)
+    _write(folder / "more_sales", _sales(3 * ROWS), files=8)
+    _write(folder / "hot_sales", _sales(ROWS, hot=0.9), files=8)
+
+
+def run(
+    folder: Path, name: str, *, planted: dict[str, Any] | None = None, properties: dict[str, str] | None = None
+) -> Summary:
+    """Runs the program on the tables in a folder, and gives its record."""
+    conf, log = folder / name / "conf", folder / name / "log"
+    conf.mkdir(parents=True)
+    log.mkdir()
+    chosen = BASE | {"spark.eventLog.dir": log.as_uri()} | (properties or {})
+    lines = "".join(f"{key} {value}\n" for key, value in chosen.items())
+    (conf / "spark-defaults.conf").write_text(lines, encoding="utf-8")
+    environment = {**os.environ, "SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, str(JOB), str(folder), json.dumps(planted or {})]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return summary.of(reading.read(log))
+
+
+@contextmanager
+def source(folder: Path, *, seconds: float) -> Iterator[str]:
+    """A folder of two files that give their lines over a time, as a slow disk does: named pipes, fed by threads."""
+    folder.mkdir()
+    content = gzip.compress(b"".join(b"line %d\n" % number for number in range(200_000)))
+    feeders = []
+    for number in range(2):
+        pipe = folder / f"part-{number}.gz"
+        os.mkfifo(pipe)
+        feeders.append(threading.Thread(target=_feed, args=(pipe, content, seconds), daemon=True))
+        feeders[-1].start()
+    yield str(folder)
+    for feeder in feeders:
+        feeder.join(PATIENCE_SECONDS)
+
+
+def _feed(pipe: Path, content: bytes, seconds: float) -> None:
+    pieces = 20
+    size = -(-len(content) // pieces)
+    with pipe.open("wb", buffering=0) as out:
+        for start in range(0, len(content), size):
+            out.write(content[start : start + size])
+            time.sleep(seconds / pieces)
+
+
+def _sales(rows: int, *, hot: float = 0.0) -> pa.Table:
+    """Sales of which most are of one product, which does no harm as long as they are not brought together by it."""
+    draw = np.random.default_rng(7)
+    shops = draw.integers(0, 2000, rows)
+    shops[draw.random(rows) < hot] = 7
+    products = draw.integers(0, 200, rows)
+    products[draw.random(rows) < 0.8] = 7
+    return pa.table({"sale": np.arange(rows), "product": products, "shop": shops})
+
+
+def _write(folder: Path, table: pa.Table, *, files: int) -> None:
+    folder.mkdir()
+    size = -(-table.num_rows // files)
+    for number in range(files):
+        pq.write_table(table.slice(number * size, size), folder / f"{number}.parquet")

@@ -1,0 +1,116 @@
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from app.eventlog.attribution import Kind
+from app.eventlog.compare import Comparison, compare
+from app.eventlog.record import Summary
+from tests.compare.runs import make_tables, run, source
+
+SORTS: Final = {"sorted_rows": 400_000}
+LITTLE_AT_ONCE: Final = {
+    "spark.shuffle.spill.numElementsForceSpillThreshold": "2000",
+    "spark.sql.windowExec.buffer.spill.threshold": "2000",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables; the files of Spark are warm when the first run counts."""
+    made = tmp_path_factory.mktemp("planted")
+    make_tables(made)
+    run(made, "warm-up")
+    return made
+
+
+@pytest.fixture(scope="module")
+def usual(folder: Path) -> Callable[[str], list[Summary]]:
+    """Earlier runs with nothing out of order: of the program alone, or with a further part of it."""
+
+    @cache
+    def runs(part: str) -> list[Summary]:
+        if part == "slow source":
+            return [of_source(folder, "fast", seconds=0)]
+        more: dict[str, dict[str, Any]] = {"sorts": SORTS, "checks": {"lost_seconds": 0}}
+        return [
+            run(folder, f"usual {part} {number}".strip(), planted=more.get(part)) for number in range(1 if part else 3)
+        ]
+
+    return runs
+
+
+def of_source(folder: Path, name: str, *, seconds: float) -> Summary:
+    """A run that reads lines of a source that gives them over a time."""
+    with source(folder / f"source {name}", seconds=seconds) as lines:
+        return run(folder, name, planted={"lines": lines})
+
+
+@pytest.mark.parametrize(
+    ("kind", "planted", "properties"),
+    [
+        pytest.param("input", {"sales": "more_sales"}, {}, id="three times the sales"),
+        pytest.param("skew", {"sales": "hot_sales"}, {}, id="a shop that has most sales"),
+        pytest.param("driver", {"driver_seconds": 8}, {}, id="a driver that is busy with something else"),
+        pytest.param("queueing", {"occupied_seconds": 9}, {}, id="another job that holds the cores"),
+        pytest.param("cores", {}, {"spark.master": "local[1,4]"}, id="one core in place of four"),
+        pytest.param("plan", {}, {"spark.sql.autoBroadcastJoinThreshold": "-1"}, id="no broadcast"),
+        pytest.param("tasks", {}, {"spark.sql.shuffle.partitions": "2000"}, id="2,000 shuffle partitions"),
+    ],
+)
+def test_what_was_planted_is_ranked_first(
+    kind: Kind,
+    planted: dict[str, Any],
+    properties: dict[str, str],
+    folder: Path,
+    usual: Callable[[str], list[Summary]],
+    request: pytest.FixtureRequest,
+) -> None:
+    """One thing is out of order: it is what explains most of the difference, with its setting if it is one."""
+    compared = compare(usual(""), run(folder, request.node.callspec.id, planted=planted, properties=properties))
+    assert_first(compared, kind, properties)
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties"),
+    [
+        pytest.param("spill", LITTLE_AT_ONCE, id="sorts that keep little in memory"),
+        pytest.param("gc", {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn2m"}, id="a tiny young generation"),
+    ],
+)
+def test_too_little_memory_is_ranked_first(
+    kind: Kind,
+    properties: dict[str, str],
+    folder: Path,
+    usual: Callable[[str], list[Summary]],
+    request: pytest.FixtureRequest,
+) -> None:
+    """What sorts at ease takes long with too little memory."""
+    now = run(folder, request.node.callspec.id, planted=SORTS, properties=properties)
+    assert_first(compare(usual("sorts"), now), kind, {})
+
+
+def test_a_slower_source_is_ranked_first(folder: Path, usual: Callable[[str], list[Summary]]) -> None:
+    """The same bytes from files that give them over ten seconds: tasks that wait, and do not work."""
+    assert_first(compare(usual("slow source"), of_source(folder, "slow", seconds=10)), "storage", {})
+
+
+def test_work_done_again_is_ranked_first(folder: Path, usual: Callable[[str], list[Summary]]) -> None:
+    """Tasks that fail when they are nearly done are done again."""
+    assert_first(compare(usual("checks"), run(folder, "failing", planted={"lost_seconds": 10})), "retries", {})
+
+
+def test_equal_runs_have_no_cause(folder: Path, usual: Callable[[str], list[Summary]]) -> None:
+    """Nothing is out of order, nothing is found."""
+    compared = compare(usual(""), run(folder, "equal"))
+    assert compared.causes == [], compared.sentences
+
+
+def assert_first(compared: Comparison, kind: Kind, properties: dict[str, str]) -> None:
+    """A cause comes first, is most of the difference, and names the properties it comes from."""
+    assert [cause.kind for cause in compared.causes][:1] == [kind], compared.sentences
+    first = compared.causes[0]
+    assert {name: now for name, (_, now) in first.settings.items()} == properties
+    assert sum(cause.ms for cause in compared.causes) + compared.unexplained_ms == pytest.approx(compared.difference_ms)

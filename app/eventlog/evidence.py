@@ -20,16 +20,17 @@ def _where(amount: Amount) -> str:
 
 
 def volume(_: Summary, __: Summary, amount: Amount) -> str:
-    """Rows and bytes that were read."""
-    return f"{_where(amount)} read {_read(amount.now)}, before {_read(amount.before)}"
+    """Rows and bytes that were read; how many stages there were where neither is known."""
+    if _read(amount.now) and _read(amount.before):
+        return f"{_where(amount)} read {_read(amount.now)}, before {_read(amount.before)}"
+    return f"{_where(amount)} ran {amount.now.stages} stages, before {amount.before.stages}"
 
 
 def _read(group: Group) -> str:
     volume = group.volume
     records, size = volume.input_records + volume.shuffle_read_records, volume.input_bytes + volume.shuffle_read_bytes
-    if not records and not size:
-        return f"in {group.stages} stages"
-    return f"{records:,} rows ({words.size(size)})" if records else words.size(size)
+    told = f"{records:,} rows" if records else ""
+    return f"{told} ({words.size(size)})" if told and size else told or (words.size(size) if size else "")
 
 
 def skew(_: Summary, __: Summary, amount: Amount) -> str:
@@ -93,7 +94,8 @@ def spent(field: str, what: str) -> Evidence:
         one, other = (
             f"{words.duration(getattr(group.spent, field))} of tasks' time" for group in (amount.now, amount.before)
         )
-        return f"{_where(amount)} took {one}{what}, before {other}, for {_read(amount.now)}"
+        read = f", for {_read(amount.now)}" if _read(amount.now) else ""
+        return f"{_where(amount)} took {one}{what}, before {other}{read}"
 
     return evidence
 

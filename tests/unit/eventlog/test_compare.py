@@ -162,6 +162,14 @@ def test_calls_that_moved_to_another_line_are_the_same() -> None:
     assert {amount.kind for amount in amounts(aligned(before, now), now)} == {"new", "gone"}
 
 
+def test_work_that_tells_no_rows_is_counted_in_stages() -> None:
+    """A loop that ran three times where it ran once did more of the same; nothing is said of rows that nobody counted."""
+    stages = [Stage("sum up", at, at + 5000, [Task(at, at + 5000, cpu=5000)]) for at in (0, 5000, 10_000)]
+    (cause,) = compare(Run(5000, stages[:1]).summary, Run(15_000, stages).summary).causes
+    assert (cause.kind, cause.ms) == ("input", 10_000)
+    assert cause.text == "more input: sum up [result] ran 3 stages, before 1"
+
+
 def test_several_earlier_runs_are_their_median() -> None:
     """The middle one is what a run is compared with."""
     runs = [job([replace(task, end=end) for task in USUAL]).summary for end in (5000, 9000, 6000)]

@@ -105,6 +105,12 @@ class Bridge:
         self._measure()
         self._numbers.close(1.0)
         self._stand()
+        self.release()
+
+    def release(self) -> None:
+        """Closes the logs."""
+        for followed in self._shelf.followed.values():
+            followed.close()
 
     def _follow(self, log: Log) -> Followed:
         return Followed(
@@ -148,6 +154,7 @@ class Bridge:
         self._leave(followed)
 
     def _drop(self, followed: Followed, why: str, *, seconds: float) -> None:
+        followed.close()
         self._shelf.leave_alone(followed.log, why, seconds=seconds)
         self._leave(followed)
 

@@ -80,7 +80,7 @@ class Followed:
         """
         self.log = log
         self.app = Application()
-        self.app.id = log.key.removeprefix(FOLDER)  # until it says so itself
+        self.app.id = log.key.removeprefix(FOLDER).partition(".")[0]  # until it says so itself
         self.meter = Meter(self.app)
         self.lines = Counts()
         self.tasks = self.jobs = 0
@@ -95,7 +95,7 @@ class Followed:
 
     def read(self, seconds: float) -> None:
         """Reads what is new, for a time at most."""
-        before, until = self.lines.events, time.monotonic() + seconds
+        before, was_current, until = self.lines.events, not self.is_behind, time.monotonic() + seconds
         self._lines = self._follower.new() if self._lines is None else self._lines
         for number, line in enumerate(self._lines):
             self._take(line)
@@ -105,19 +105,24 @@ class Followed:
         else:
             self._lines, self.is_behind, self.has_caught_up = None, False, True
             self.current_at, self.recency = time.monotonic(), time.time()
-        if self.lines.events > before:
+        if was_current and self.lines.events > before:
             self.grown_at = time.time()
         self.lines.lost_files = self._follower.troubles.lost_files
 
     def end(self) -> None:
         """There is no more of it: what is open is told as incomplete."""
-        self._follower.close()
+        self.close()
         self.meter.stop()
         found = tuple(diagnose.of_application(self.app, self._thresholds))
         self.meter.found(found)
         for span in spans.of_the_end(self.app):
             is_application = span.kind is spans.names.APPLICATION_SPAN
             self._send(replace(span, findings=found) if is_application else span)
+
+    def close(self) -> None:
+        """Ends the reading."""
+        self._lines = None
+        self._follower.close()
 
     @property
     def is_finished(self) -> bool:

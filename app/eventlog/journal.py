@@ -108,6 +108,7 @@ class State:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            self.close()
             raise MachineError(f"another bridge keeps its state in {folder}; give each its own with --state") from error
 
     def load(self) -> Journal:

@@ -68,7 +68,7 @@ class SelfMetrics(Collector):
         Raises:
             MachineError: The port is taken, or the host is none of this machine.
         """
-        self._standing, self._folder = standing, folder
+        self.standing, self._folder = standing, folder
         registry = CollectorRegistry(auto_describe=False)
         registry.register(self)
         try:
@@ -87,7 +87,7 @@ class SelfMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Every figure as it is now; what is not known is absent."""
-        now = self._standing
+        now = self.standing
         yield _counter("events", "Lines read of event logs that hold an event.", now.events)
         yield _counter("unreadable_lines", "Lines that hold none, or one that is broken.", now.unreadable_lines)
         yield _counter("lost_files", "Files of logs that went or broke before they were read.", now.lost_files)

@@ -1,0 +1,189 @@
+"""The bridge as a process of its own, killed whenever, before a real receiver that is not always there."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
+
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.following import Followed
+from app.eventlog.metrics import merged
+from app.eventlog.watch import logs_in
+from tests.polling import poll_until
+from tests.receivers import Receiver, attributes, receiver
+from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, stage, started, task
+
+JOBS: Final = 300
+TASKS: Final = 12
+LEVELS: Final = ("spark.tasks.active", "spark.executors.active")
+Series = tuple[str, tuple[tuple[str, Any], ...]]
+
+
+def application(number: int) -> Iterator[Line]:
+    """An application of many jobs, each of a query and a stage."""
+    yield started() | {"App ID": f"app-{number}"}
+    for each in range(JOBS):
+        yield query(each)
+        yield job(each, [each], **{"spark.sql.execution.id": str(each)})
+        yield stage(each)
+        yield from (
+            task(each * TASKS + index, each, seconds=index + 1, error="no" if index == each else None)
+            for index in range(TASKS)
+        )
+        yield stage(each, end=2900)
+        yield job_ended(each)
+        yield query_ended(each)
+    yield ended()
+
+
+def text(lines: Iterable[Line]) -> str:
+    """Lines as they stand in a log."""
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
+class Running:
+    """A bridge at work."""
+
+    def __init__(self, process: "subprocess.Popen[str]", told: Path) -> None:
+        """It has been started."""
+        self.process, self._told = process, told
+
+    @property
+    def told(self) -> str:
+        """What it said on the terminal."""
+        return self._told.read_text(encoding="utf-8")
+
+    def wait(self) -> None:
+        """Waits until it follows."""
+        poll_until(lambda: "following" in self.told or self.process.poll() is not None, lambda: self.told)
+
+    def figure(self, name: str) -> float:
+        """A figure that it tells of itself."""
+        port = re.search(r"on 127\.0\.0\.1:(\d+)", self.told)
+        assert port, self.told
+        with urllib.request.urlopen(f"http://127.0.0.1:{port[1]}/metrics") as answer:
+            found = re.search(rf"^spark_bridge_{name} (\S+)$", answer.read().decode(), re.MULTILINE)
+        assert found, name
+        return float(found[1])
+
+    def ends(self) -> int:
+        """The exit code after SIGTERM."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+
+@contextmanager
+def bridge(folder: Path, endpoint: str, *options: str) -> Iterator[Running]:
+    """A bridge that follows a folder; it does not outlive the block."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    otel = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_METRIC_EXPORT_INTERVAL": "100"}
+    told = folder.with_name(f"told-{random.randrange(10**9)}")
+    state = str(folder.with_name("state"))
+    command = [sys.executable, "-m", "app", "bridge", str(folder), "--state", state, "--metrics-port", "0", *options]
+    with told.open("w", encoding="utf-8") as errors:
+        process = subprocess.Popen(
+            command, env=clean | otel | {"OTEL_EXPORTER_OTLP_TIMEOUT": "1"}, stdout=errors, stderr=errors, text=True
+        )
+        try:
+            yield Running(process, told)
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder of logs."""
+    (tmp_path / "logs").mkdir()
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def collector() -> Iterator[Receiver]:
+    """A receiver as it should be."""
+    with receiver() as found:
+        yield found
+
+
+def undisturbed(folder: Path) -> tuple[set[bytes], dict[Series, int]]:
+    """The ids of all spans, and the totals, of one reading of each log."""
+    spans, totals = list[bytes](), []
+    for log in logs_in(folder).values():
+        followed = Followed(
+            log,
+            tell=lambda _, span: spans.append(span.place.span_id.to_bytes(8)),
+            is_crowded=lambda: False,
+            thresholds=Thresholds(),
+            was_counted=False,
+        )
+        while followed.is_behind:
+            followed.read(60)
+        followed.end()
+        totals.append(followed.meter.aggregate())
+    found: dict[Series, int] = {}
+    (numbers,) = merged(totals).applications.values()
+    for name, group in numbers.groups.items():
+        labels = (("spark.stage.group", name),)
+        found |= {(metric, labels): sum(histogram.counts) for metric, histogram in group.histograms.items()}
+        found |= {(metric, labels): count for metric, count in group.counts.items()}
+    assert len(spans) == len(set(spans))
+    return set(spans), found
+
+
+def points(metric: Metric) -> Iterator[tuple[Series, int]]:
+    """What each series of a metric has counted."""
+    for point in metric.histogram.data_points:
+        yield (metric.name, tuple(sorted(attributes(point).items()))), point.count
+    for number in metric.sum.data_points:
+        yield (metric.name, tuple(sorted(attributes(number).items()))), number.as_int
+
+
+def test_a_kill_at_any_moment_changes_neither_the_spans_nor_the_totals(folder: Path, collector: Receiver) -> None:
+    """The set of span ids and the totals are those of one undisturbed reading; no series is ever less than before."""
+    (folder / "app-1").write_text(text(application(1)))
+    (folder / "app-2.inprogress").write_text(text(list(application(2))[:-30]))
+    lines = list(application(3))
+    growing, whole = folder / "app-3.inprogress", threading.Event()
+
+    def write() -> None:
+        with growing.open("w", encoding="utf-8") as file:
+            for number in range(0, len(lines), 25):
+                file.write(text(lines[number : number + 25]))
+                file.flush()
+                whole.wait(0.05)
+        growing.rename(folder / "app-3")
+        whole.set()
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    for _ in range(4):
+        with bridge(folder, collector.http_endpoint) as running:
+            running.wait()
+            enough = len(collector.spans) + random.randrange(1500)
+            poll_until(lambda enough=enough: len(collector.spans) >= enough or whole.is_set(), lambda: running.told)
+            running.process.send_signal(signal.SIGKILL)
+    writer.join()
+    with bridge(folder, collector.http_endpoint, "--dead-after", "8") as running:
+        running.wait()
+        poll_until(lambda: running.figure("logs_done") == 3, lambda: running.told)
+        assert running.ends() == 0
+    spans, totals = undisturbed(folder)
+    assert {span.span_id for span in collector.spans} == spans
+    latest: dict[Series, int] = {}
+    for metric in collector.metrics:
+        for series, count in points(metric):
+            assert count >= latest.get(series, 0), series
+            latest[series] = count
+    assert totals.items() <= latest.items()

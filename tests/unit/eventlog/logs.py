@@ -1,0 +1,107 @@
+"""Event logs as files, and a bridge over a folder of them whose sending is watched."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from app.eventlog.bridge import Bridge, Options
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.journal import State
+from app.eventlog.metrics import Aggregate
+from app.eventlog.sending import Told
+from tests.polling import poll_until
+from tests.unit.eventlog.log import Line, ended, job, job_ended, stage, started, task
+
+OPTIONS = Options(dead_after=3600, metrics_every=0, thresholds=Thresholds())
+
+
+def text(*lines: Line) -> str:
+    """Lines as they stand in a log."""
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
+def program(tasks: int = 1, *, app_id: str = "app-1") -> list[Line]:
+    """An application with one job of one stage."""
+    begin = started() | {"App ID": app_id}
+    told = [task(number, 0) for number in range(tasks)]
+    return [begin, job(0, [0]), stage(0), *told, stage(0, end=2900), job_ended(0), ended()]
+
+
+class Collector:
+    """Takes what a bridge sends, as long as it is willing."""
+
+    def __init__(self) -> None:
+        """Nothing has come."""
+        self.is_willing = True
+        self.told: list[Told] = []
+        self.numbers_told: list[Aggregate] = []
+
+    def spans(self, batch: Sequence[Told]) -> bool:
+        """Takes spans."""
+        self.told += batch if self.is_willing else []
+        return self.is_willing
+
+    def numbers(self, numbers: Aggregate, *, started_ns: int, ended_ns: int) -> bool:
+        """Takes what was counted."""
+        self.numbers_told += [numbers] if self.is_willing else []
+        return self.is_willing
+
+    @property
+    def ids(self) -> set[int]:
+        """Of all spans that came."""
+        return {told.span.place.span_id for told in self.told}
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks were counted, as told last."""
+        return sum(tasks_of(numbers) for numbers in self.numbers_told[-1:])
+
+
+def tasks_of(numbers: Aggregate) -> int:
+    """How many tasks are counted."""
+    groups = [group for each in numbers.applications.values() for group in each.groups.values()]
+    return sum(sum(group.histograms["spark.task.duration"].counts) for group in groups if group.histograms)
+
+
+class Bridged:
+    """A bridge that is turned by hand."""
+
+    def __init__(self, folder: Path, *, options: Options = OPTIONS, collector: Collector | None = None) -> None:
+        """Begins where the one before left off."""
+        self.said: list[str] = []
+        self.collector = collector or Collector()
+        self.state = State(folder.with_name("state"))
+        self.bridge = Bridge(folder, state=self.state, export=self.collector, say=self.said.append, options=options)
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Turns until something holds."""
+
+        def turned() -> bool:
+            self.bridge.turn()
+            return holds()
+
+        poll_until(turned, lambda: (self.said, self.bridge.standing), seconds=20)
+
+    def until_done(self, logs: int = 1) -> None:
+        """Turns until so many logs are done, and what they count is told."""
+        self.until(lambda: self.bridge.standing.logs_done == logs)
+        before = len(self.collector.numbers_told)
+        if self.collector.is_willing:
+            self.until(lambda: len(self.collector.numbers_told) > before + 1)
+
+    def close(self) -> None:
+        """Ends in order."""
+        self.bridge.close()
+        self.state.close()
+
+    def kill(self) -> None:
+        """Ends without a word, and leaves the state to the next."""
+        self.bridge.release()
+        self.state.close()
+
+
+def write(log: Path, lines: Iterable[Line]) -> Path:
+    """Writes a log of one file."""
+    log.parent.mkdir(exist_ok=True)
+    log.write_text(text(*lines))
+    return log

@@ -12,9 +12,11 @@ from typing import Final
 import msgspec
 
 from app.errors import InputError
-from app.eventlog import events, reading
+from app.eventlog import events
 from app.eventlog import summary as summaries
+from app.eventlog.compare import Comparison, compare
 from app.eventlog.follow import Follower, parts
+from app.eventlog.reading import Reading, read
 from app.eventlog.record import VERSION, Summary
 
 _START: Final = b"SparkListenerApplicationStart"
@@ -22,6 +24,18 @@ KEPT: Final = 100
 """Records of one name that are kept; older ones are deleted."""
 COMPARED: Final = 5
 """The last good applications of a name that a new one is compared with. Ours: a week's working days."""
+
+
+def remember(folder: Path, reading: Reading) -> Comparison | None:
+    """Keeps the record of an application that was read, and compares it with the last good ones; None without any.
+
+    Raises:
+        OSError: The record cannot be written.
+    """
+    now = summaries.of(reading)
+    earlier = last_good(folder, now)
+    keep(folder, now)
+    return compare(earlier, now) if earlier else None
 
 
 def keep(folder: Path, summary: Summary) -> Path:
@@ -84,7 +98,7 @@ def good_beside(log: Path, now: Summary) -> list[Summary]:
     found: list[Summary] = []
     for path in sorted(logs, key=_changed_at, reverse=True):
         if _name_of(path) == now.application:
-            summary = summaries.of(reading.read(path))
+            summary = summaries.of(read(path))
             found += [summary] if is_earlier_and_good(summary, now) else []
         if len(found) == COMPARED:
             break

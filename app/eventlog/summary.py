@@ -54,7 +54,7 @@ def of(reading: Reading) -> Summary:
 
 
 def outcome_of(app: Application) -> Outcome:
-    """How an application ended; one without an exit code (before Spark 4.1) failed if its last job did."""
+    """How an application ended; it failed if its last job did, too: a driver in Python has no exit code for Spark."""
     if app.ended is None:
         return "incomplete"
     last = max(app.jobs.values(), key=lambda job: job.completed or 0, default=None)

@@ -163,7 +163,7 @@ def test_calls_that_moved_to_another_line_are_the_same() -> None:
 
 
 def test_work_that_tells_no_rows_is_counted_in_stages() -> None:
-    """A loop that ran three times where it ran once did more of the same; nothing is said of rows that nobody counted."""
+    """A loop that ran three times where it ran once did more of the same; of rows that nobody counted, nothing."""
     stages = [Stage("sum up", at, at + 5000, [Task(at, at + 5000, cpu=5000)]) for at in (0, 5000, 10_000)]
     (cause,) = compare(Run(5000, stages[:1]).summary, Run(15_000, stages).summary).causes
     assert (cause.kind, cause.ms) == ("input", 10_000)

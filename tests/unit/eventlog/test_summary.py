@@ -1,7 +1,14 @@
+from pathlib import Path
+
+import msgspec
 import pytest
 
 from app.eventlog import summary
-from app.eventlog.record import Plan, Spent
+from app.eventlog.attribution import amounts
+from app.eventlog.reading import read
+from app.eventlog.record import Plan, Spent, Summary
+from tests.eventlogs import golden
+from tests.eventlogs.record import VERSIONS
 from tests.unit.eventlog.made import Run, Stage, Task
 
 MIB = 1024**2
@@ -66,6 +73,19 @@ def test_plans_are_told_by_what_they_do() -> None:
     assert plan == Plan(plan.fingerprint, ["SortMergeJoin"], [])
     (other,) = Run(10, stages("BroadcastHashJoin")).summary.plans["sum up"]
     assert other.fingerprint != plan.fingerprint
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_real_runs_of_one_program_are_aligned(version: str, tmp_path: Path) -> None:
+    """Two recorded runs: the same groups and plans, a record of some kilobytes, every millisecond accounted for."""
+    one, other = (summary.of(read(golden.log(version, layout, tmp_path))) for layout in ("plain", "rolled-zstd"))
+    assert [(group.place, group.flow) for group in one.groups] == [(group.place, group.flow) for group in other.groups]
+    assert one.plans == other.plans
+    assert len(one.plans) > 3
+    assert len(msgspec.json.encode(one)) < 10_000
+    assert msgspec.json.decode(msgspec.json.encode(one), type=Summary) == one
+    difference = other.duration_ms - one.duration_ms
+    assert sum(amount.ms for amount in amounts(one, other)) == pytest.approx(difference, abs=len(one.groups))
 
 
 @pytest.mark.parametrize(

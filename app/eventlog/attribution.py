@@ -178,20 +178,25 @@ def _has_other_tasks(before: Group, now: Group) -> bool:
 def _of_rest(
     rest: dict[str, float], idle: float, before: Group, now: Group, *, scale: float, cores: float
 ) -> Iterator[tuple[Kind, float]]:
+    spilled = now.volume.memory_spilled - before.volume.memory_spilled * scale
+    if spilled > SPILLED:
+        yield "spill", _taken(rest, ("gc", "cpu", "other"), spilled / SPILL_BYTES_PER_MS / cores)
     yield "gc", rest["gc"]
     yield "shuffle", rest["shuffle_wait"]
     yield "scheduling", rest["overhead"]
-    spilled = now.volume.memory_spilled - before.volume.memory_spilled * scale
-    if spilled > SPILLED:
-        room = spilled / SPILL_BYTES_PER_MS / cores
-        for name in ("cpu", "other"):
-            by_spill = max(0.0, min(room, rest[name]))
-            yield "spill", by_spill
-            rest[name] -= by_spill
-            room -= by_spill
     yield "processor", rest["cpu"]
     yield _kind_of_other(now), rest["other"]
     yield _kind_of_idle(before, now), idle
+
+
+def _taken(rest: dict[str, float], names: Sequence[str], room: float) -> float:
+    """Takes what became more, in order, as far as there is room; gives the sum."""
+    taken = 0.0
+    for name in names:
+        more = max(0.0, min(room - taken, rest[name]))
+        rest[name] -= more
+        taken += more
+    return taken
 
 
 def _kind_of_other(now: Group) -> Kind:

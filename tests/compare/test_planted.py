@@ -10,7 +10,7 @@ from app.eventlog.compare import Comparison, compare
 from app.eventlog.record import Summary
 from tests.compare.runs import make_tables, run, source
 
-SORTS: Final = {"sorted_rows": 400_000}
+SORTS: Final = {"sorted_rows": 1_000_000}
 LITTLE_AT_ONCE: Final = {
     "spark.shuffle.spill.numElementsForceSpillThreshold": "2000",
     "spark.sql.windowExec.buffer.spill.threshold": "2000",

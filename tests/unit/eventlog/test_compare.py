@@ -35,7 +35,7 @@ def kinds(before: Run, now: Run) -> list[Kind]:
         ("storage", [Task(0, 9000, cpu=4000, rows=100)] * 2),
         ("shuffle", [Task(0, 9000, cpu=4000, wait=4000, rows=100)] * 2),
         ("scheduling", [Task(0, 9000, cpu=4000, overhead=4000, rows=100)] * 2),
-        ("spill", [Task(0, 9000, cpu=6000, spilled=SPILLED * 4, rows=100)] * 2),
+        ("spill", [Task(0, 9000, cpu=5000, gc=2000, spilled=SPILLED * 4, rows=100)] * 2),
         ("retries", [Task(0, 4000, has_failed=True), *(Task(4000, 9000, cpu=4000, rows=100),) * 2]),
         ("tasks", [Task(at * 80, at * 80 + 80, cpu=40, rows=2) for at in range(100)]),
         ("queueing", [Task(4000, 9000, cpu=4000, rows=100)] * 2),

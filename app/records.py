@@ -22,7 +22,7 @@ AT_WORK: Final = "running"
 
 @dataclass(frozen=True)
 class RunResult:
-    """How one run went; what is not known (yet) is None."""
+    """How one run went; what is not known (yet) is None. `report` is a path, or a URL where reports are served."""
 
     run_id: str
     invocation_id: str
@@ -40,11 +40,12 @@ class RunResult:
     error: str | None
     trace_id: str | None
     application_id: str
-    event_log: str
+    event_log: str | None
     spark_log: str
     figures: list[Figure] = field(default_factory=list)
     nulls: dict[str, int] = field(default_factory=dict)
     facts: dict[str, float] = field(default_factory=dict)
+    report: str | None = None
 
 
 def write(result: RunResult, *, note: Callable[[str], None]) -> None:

@@ -8,13 +8,15 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from app import folders, jars, records, session, sources
+from app.conclusions import conclude
 from app.context import Context
 from app.explanations import explained
 from app.progress import Watcher
@@ -31,11 +33,13 @@ ETL: Final = ("etl.customers", "etl.daily_sales")
 APPLICATION: Final = "spark-app etl"
 DEMO_ROWS: Final = 10_000
 DEMO_SEED: Final = 7
+SENDING_SECONDS: Final = 2.5
+"""What a collector that takes nothing may hold up the end of a command, telemetry of the runs and of Spark together."""
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """What the runs of one command share."""
+    """What the runs of one command share; `results` are those of its runs."""
 
     id: str
     settings: Settings
@@ -44,6 +48,7 @@ class Invocation:
     watcher: Watcher
     log_file: Path
     is_replay: bool
+    results: list[RunResult] = field(default_factory=list)
 
 
 def run_etl(
@@ -59,12 +64,14 @@ def run_etl(
         SparkAppError: A run failed; the attribute `results` (of any exception that leaves a run) has all runs so far.
     """
     with _invocation(settings, watcher, replay=replay) as invocation:
-        return run_on(invocation, dates)
+        run_on(invocation, dates)
+    return invocation.results
 
 
 def run_on(invocation: Invocation, dates: Sequence[datetime.date]) -> list[RunResult]:
     """What `run_etl` does, with a session and telemetry that are there already and stay."""
-    results: list[RunResult] = []
+    results = invocation.results
+    results.clear()
     for date in dates:
         _make_if_missing(invocation, date)
         for pipeline in ETL:
@@ -100,11 +107,15 @@ def _invocation(settings: Settings, watcher: Watcher, *, replay: bool) -> Iterat
     )
     with suppress(OSError):  # a folder that cannot be looked at is no reason not to run
         records.complete(settings.runs_path, telemetry.complete, note=watcher.note)
+    invocation = Invocation(identity, settings, started, telemetry, watcher, log_file, replay)
     try:
-        yield Invocation(identity, settings, started, telemetry, watcher, log_file, replay)
+        yield invocation
     finally:
         session.stop(started)
+        closing = time.monotonic()
         telemetry.close()
+        patience = SENDING_SECONDS - (time.monotonic() - closing)
+        conclude(settings, invocation.results, watcher=watcher, patience=patience)
 
 
 def _log_file(settings: Settings, name: str) -> Path:
@@ -197,9 +208,17 @@ def _result(
         error=None,
         trace_id=run.trace_id,
         application_id=str(application.applicationId),
-        event_log=f"{application.getConf().get('spark.eventLog.dir')}/eventlog_v2_{application.applicationId}",
+        event_log=_event_log(application),
         spark_log=str(invocation.log_file),
         figures=context.figures,
         nulls=context.nulls,
         facts=context.facts,
     )
+
+
+def _event_log(application: SparkContext) -> str | None:
+    """The folder of the event log of an application; None where it writes none."""
+    conf = application.getConf()
+    if conf.get("spark.eventLog.enabled") != "true":
+        return None
+    return f"{conf.get('spark.eventLog.dir')}/eventlog_v2_{application.applicationId}"

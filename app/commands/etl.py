@@ -108,6 +108,7 @@ def _places(results: Sequence["RunResult"]) -> list[tuple[str, str]]:
     tables: dict[str, Path | str] = {name: path for result in results for name, path in result.tables.items()}
     places = [(f"table {name}", cells.place(path)) for name, path in tables.items()]
     if len(results) <= FOLDERS_LISTED:
-        return places + [(f"run {result.pipeline}", cells.place(result.folder)) for result in results]
+        places += [(f"run {result.pipeline}", cells.place(result.folder)) for result in results]
+        return places + [(f"report {each.pipeline}", cells.place(each.report)) for each in results if each.report]
     parents = dict.fromkeys(result.folder.parent for result in results)
     return places + [("runs", f"{len(results)} folders in {cells.place(parent)}") for parent in parents]

@@ -35,10 +35,7 @@ from app.report.sections.troubles import troubles
 from app.settings import Backends
 
 FOLDER: Final = resources.files("app.report")
-FILTERS: Final = {
-    name: getattr(amounts, name)
-    for name in ("count", "size", "span", "share", "times", "moment", "text", "line", "words")
-}
+FILTERS: Final = ("count", "size", "span", "tick", "share", "times", "moment", "text", "line", "words")
 
 
 def write(
@@ -113,11 +110,11 @@ def _sections(reading: Reading, about: Scope, found: list[Finding], limits: Limi
 
 
 def _rendered(content: Mapping[str, Any]) -> bytes:
-    return _environment().get_template("page.html.j2").render(content).encode("utf-8", "replace")
+    return environment().get_template("page.html.j2").render(content).encode("utf-8", "replace")
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
     """Templates that escape everything; the style and the script are ours, and go in as they are."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("app.report"),
@@ -128,7 +125,7 @@ def _environment() -> jinja2.Environment:
     )
     script = (FOLDER / "script.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    environment.filters |= FILTERS
+    environment.filters |= {name: getattr(amounts, name) for name in FILTERS}
     environment.globals |= {
         "style": Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
         "script": Markup(script),

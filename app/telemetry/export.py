@@ -47,6 +47,12 @@ def network_exporters(environment: Mapping[str, str], *, problems: Problems) -> 
     return Exporters(spans=made.get("traces"), metrics=made.get("metrics"), logs=made.get("logs"))
 
 
+def names_an_endpoint(environment: Mapping[str, str]) -> bool:
+    """Whether anything is to be sent anywhere."""
+    protocols = {signal: _variable(environment, "PROTOCOL", signal) or "" for signal in _EXPORTERS}
+    return any(_endpoint(environment, signal, protocol) for signal, protocol in protocols.items())
+
+
 def _make(signal: Signal, environment: Mapping[str, str], made: dict[Signal, Any]) -> None:
     """Adds the exporter of one signal; header, timeout, compression and certificate variables are read by the SDK."""
     protocol = _variable(environment, "PROTOCOL", signal) or "http/protobuf"

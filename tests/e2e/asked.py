@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, Final
 
-from app.backends import Elasticsearch, Jaeger, Prometheus, get, spark_health
+from app.backends import Elasticsearch, Jaeger, Prometheus, answer, get, spark_health
 from app.errors import MachineError
 from app.telemetry import names
 from app.telemetry.prometheus_names import label
@@ -77,6 +77,11 @@ def traces(service: str) -> int:
     """How many of the latest traces of a service Jaeger gives."""
     parameters = {"service": service, "limit": "20", "lookback": "1h"}
     return len(get(f"{JAEGER.url}/api/traces", "data", parameters=parameters))
+
+
+def page(url: str) -> str:
+    """A page that a browser would show."""
+    return answer(url).decode("utf-8")
 
 
 def monitored(service: str) -> int:

@@ -1,6 +1,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -13,9 +14,10 @@ from tests.e2e.stack import Stack, at_work, compose, docker, ended, etl, run_in,
 from tests.e2e.webhook import alerts, receiver
 from tests.polling import poll_until
 
+SKEWED: Final = Path(__file__).with_name("skewed.py")
 OTLP: Final = "http://localhost:4318"
 MONTH_SECONDS: Final = 30 * 86_400
-ALERTS: Final = {"PipelineRunFailing", "SparkWorkerDown"}
+ALERTS: Final = {"PipelineRunFailing", "SparkWorkerDown", "SparkPartitionSkew"}
 ALERT_SECONDS: Final = 240
 SCHEDULED = (
     "rm -rf /dev/shm/scheduled && cp -r /app/config /dev/shm/scheduled && "
@@ -70,9 +72,11 @@ def refused(stack: Stack) -> None:
 
 @pytest.fixture(scope="session")
 def harmed(day: Seen) -> Harmed:
-    """A worker is killed in the midst of a run, and another run has no input, until both are told as alerts."""
+    """A job is skewed, a worker is killed in mid-run, another run has no input, until all are told as alerts."""
     assert day.runs
     with receiver():
+        program = SKEWED.read_text(encoding="utf-8")
+        run_in("spark-master", "python", "-c", program, SPARK_CONF_DIR="/opt/venv/spark-conf")
         try:
             with at_work("run_etl.sh", "2024-01-01") as job:
                 docker("kill", "spark-worker-2")

@@ -1,0 +1,27 @@
+"""A job of somebody who knows nothing of us: one key has nearly all rows, a partition spills, and a task fails once.
+
+It runs in a container on the cluster with `python -`, with what Spark finds there by itself.
+"""
+
+from collections.abc import Iterator
+
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+ROWS = 24_000_000
+
+
+def fails_once(rows: Iterator[int]) -> Iterator[int]:
+    """Fails in the first attempt of the first partition."""
+    context = TaskContext.get()
+    if context is not None and context.partitionId() == 0 and context.attemptNumber() == 0:
+        raise RuntimeError("the first attempt fails on purpose")
+    return rows
+
+
+spark = SparkSession.builder.appName("skewed").config("spark.sql.adaptive.enabled", "false").getOrCreate()
+rows = spark.range(0, ROWS, 1, 8).selectExpr("CASE WHEN id % 50 < 49 THEN 0 ELSE id % 640 END AS key", "id")
+hot = rows.repartition(64, "key").sortWithinPartitions("id").selectExpr("key", "sha2(string(id), 512) AS hash")
+hot.groupBy("key").agg({"hash": "max"}).write.format("noop").mode("overwrite").save()
+spark.sparkContext.parallelize(range(4), 2).mapPartitions(fails_once).count()
+spark.stop()

@@ -63,14 +63,21 @@ class Bridge:
     """Follows a folder; `turn` is to be called again and again, from one thread."""
 
     def __init__(
-        self, folder: Path, *, state: State, export: Export, say: Callable[[str], None], options: Options
+        self,
+        folder: Path,
+        *,
+        state: State,
+        export: Export,
+        say: Callable[[str], None],
+        options: Options,
+        standing: Standing,
     ) -> None:
         """Reads the journal, and starts the threads that send.
 
         Raises:
             MachineError: The journal cannot be read.
         """
-        self.standing = Standing()
+        self.standing = standing
         self._state, self._say, self._options = state, say, options
         self._journal = state.load()
         self._spans = SpanSender(export.spans)

@@ -19,6 +19,8 @@ from app.eventlog.watch import Log
 
 NAME: Final = "bridge.msgpack"
 VERSION: Final = 1
+MAX_APART: Final = 100
+"""Logs that were given up and may still grow; the numbers of older ones are added up and not taken apart again."""
 
 
 class Entry(Struct):
@@ -69,6 +71,10 @@ class Journal(Struct):
     def give_up(self, log: Log, numbers: Aggregate, *, size: int) -> None:
         """A log has been silent for long; its numbers stay apart, as more of it may come."""
         self.logs[log.key] = Entry(log.inode, "given_up", size, numbers)
+        apart = [entry for entry in self.logs.values() if entry.state == "given_up" and entry.numbers is not None]
+        for oldest in apart[:-MAX_APART]:
+            self.totals.merge(over(oldest.numbers or Aggregate()))
+            oldest.state, oldest.numbers = "closed", None
 
     def keep(self, log: Log, numbers: Aggregate) -> None:
         """What an open log counts, before that is exported."""
@@ -97,7 +103,7 @@ class State:
         Raises:
             MachineError: It cannot be written, or another bridge has it; says which.
         """
-        self._folder = folder
+        self._folder, self._saved = folder, b""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = (folder / "lock").open("w")
@@ -131,14 +137,16 @@ class State:
         return found
 
     def save(self, journal: Journal) -> None:
-        """Replaces the journal; after a crash there is the old one or the new one.
+        """Replaces the journal, if it has changed; after a crash there is the old one or the new one.
 
         Raises:
             OSError: It cannot be written; the old one is still there.
         """
-        new = self._folder / f"{NAME}.new"
+        content, new = msgspec.msgpack.encode(journal), self._folder / f"{NAME}.new"
+        if content == self._saved:
+            return
         with new.open("wb") as file:
-            file.write(msgspec.msgpack.encode(journal))
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         new.replace(self._folder / NAME)
@@ -147,6 +155,7 @@ class State:
             os.fsync(folder)
         finally:
             os.close(folder)
+        self._saved = content
 
     def close(self) -> None:
         """Leaves the folder to another bridge."""

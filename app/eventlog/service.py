@@ -3,6 +3,7 @@
 import gc
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,7 @@ from app.eventlog.bridge import Bridge, Options
 from app.eventlog.export import Window, metrics_data, resource_of, sdk_spans
 from app.eventlog.journal import State
 from app.eventlog.metrics import Aggregate
-from app.eventlog.selfmetrics import SelfMetrics
+from app.eventlog.selfmetrics import SelfMetrics, Standing
 from app.eventlog.sending import Told
 from app.settings import process_environment
 from app.telemetry.outlet import Outlet, outlet
@@ -48,22 +49,22 @@ def serve(
         ConfigError: There is no endpoint to send to.
         MachineError: The state cannot be kept, or the port is taken.
     """
-    problems = Problems()
-    out = _outlet(problems, say=say)
-    kept = State(state)
-    bridge = Bridge(folder, state=kept, export=Otlp(out, environment=environment), say=say, options=options)
-    own = SelfMetrics(bridge.standing, folder, host=address.host, port=address.port)
-    say(f"following {folder}; /metrics and /health on {address.host}:{own.port}")
-    gc.freeze()  # what is loaded now stays: the collector need not look at it again
-    while not ending.is_set():
-        if not bridge.turn():
-            ending.wait(REST_SECONDS)
-        for problem in problems.unreported():
-            say(problem)
-    bridge.close()
-    out.close()
-    own.close()
-    kept.close()
+    problems, standing = Problems(), Standing()
+    with (
+        closing(_outlet(problems, say=say)) as out,
+        closing(State(state)) as kept,
+        closing(SelfMetrics(standing, folder, host=address.host, port=address.port)) as own,
+    ):
+        export = Otlp(out, environment=environment)
+        bridge = Bridge(folder, state=kept, export=export, say=say, options=options, standing=standing)
+        say(f"following {folder}; /metrics and /health on {address.host}:{own.port}")
+        gc.freeze()  # what is loaded now stays: the collector need not look at it again
+        while not ending.is_set():
+            if not bridge.turn():
+                ending.wait(REST_SECONDS)
+            for problem in problems.unreported():
+                say(problem)
+        bridge.close()
 
 
 def metrics_seconds() -> float:

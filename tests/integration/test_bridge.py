@@ -1,6 +1,5 @@
 """The bridge as a process of its own, killed whenever, before a real receiver that is not always there."""
 
-import json
 import os
 import random
 import re
@@ -9,7 +8,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -22,8 +21,9 @@ from app.eventlog.following import Followed
 from app.eventlog.metrics import merged
 from app.eventlog.watch import logs_in
 from tests.polling import poll_until
-from tests.receivers import Receiver, attributes, receiver
+from tests.receivers import Protocol, Receiver, attributes, receiver
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, stage, started, task
+from tests.unit.eventlog.logs import program, text, write
 
 JOBS: Final = 300
 TASKS: Final = 12
@@ -48,11 +48,6 @@ def application(number: int) -> Iterator[Line]:
     yield ended()
 
 
-def text(lines: Iterable[Line]) -> str:
-    """Lines as they stand in a log."""
-    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-
-
 class Running:
     """A bridge at work."""
 
@@ -74,7 +69,7 @@ class Running:
         port = re.search(r"on 127\.0\.0\.1:(\d+)", self.told)
         assert port, self.told
         with urllib.request.urlopen(f"http://127.0.0.1:{port[1]}/metrics") as answer:
-            found = re.search(rf"^spark_bridge_{name} (\S+)$", answer.read().decode(), re.MULTILINE)
+            found = re.search(rf"^spark_bridge_{re.escape(name)} (\S+)$", answer.read().decode(), re.MULTILINE)
         assert found, name
         return float(found[1])
 
@@ -85,17 +80,16 @@ class Running:
 
 
 @contextmanager
-def bridge(folder: Path, endpoint: str, *options: str) -> Iterator[Running]:
+def bridge(folder: Path, endpoint: str, *options: str, protocol: Protocol = "http/protobuf") -> Iterator[Running]:
     """A bridge that follows a folder; it does not outlive the block."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     otel = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_METRIC_EXPORT_INTERVAL": "100"}
+    otel |= {"OTEL_EXPORTER_OTLP_TIMEOUT": "1", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
     told = folder.with_name(f"told-{random.randrange(10**9)}")
     state = str(folder.with_name("state"))
     command = [sys.executable, "-m", "app", "bridge", str(folder), "--state", state, "--metrics-port", "0", *options]
     with told.open("w", encoding="utf-8") as errors:
-        process = subprocess.Popen(
-            command, env=clean | otel | {"OTEL_EXPORTER_OTLP_TIMEOUT": "1"}, stdout=errors, stderr=errors, text=True
-        )
+        process = subprocess.Popen(command, env=clean | otel, stdout=errors, stderr=errors, text=True)
         try:
             yield Running(process, told)
         finally:
@@ -152,15 +146,15 @@ def points(metric: Metric) -> Iterator[tuple[Series, int]]:
 
 def test_a_kill_at_any_moment_changes_neither_the_spans_nor_the_totals(folder: Path, collector: Receiver) -> None:
     """The set of span ids and the totals are those of one undisturbed reading; no series is ever less than before."""
-    (folder / "app-1").write_text(text(application(1)))
-    (folder / "app-2.inprogress").write_text(text(list(application(2))[:-30]))
+    (folder / "app-1").write_text(text(*application(1)))
+    (folder / "app-2.inprogress").write_text(text(*list(application(2))[:-30]))
     lines = list(application(3))
     growing, whole = folder / "app-3.inprogress", threading.Event()
 
     def write() -> None:
         with growing.open("w", encoding="utf-8") as file:
             for number in range(0, len(lines), 25):
-                file.write(text(lines[number : number + 25]))
+                file.write(text(*lines[number : number + 25]))
                 file.flush()
                 whole.wait(0.05)
         growing.rename(folder / "app-3")
@@ -187,3 +181,33 @@ def test_a_kill_at_any_moment_changes_neither_the_spans_nor_the_totals(folder: P
             assert count >= latest.get(series, 0), series
             latest[series] = count
     assert totals.items() <= latest.items()
+
+
+def test_a_collector_that_comes_late_misses_nothing(folder: Path) -> None:
+    """Reading goes on meanwhile; what could not be sent is sent, and a bridge that is told to end does so in order."""
+    with receiver("refusing") as late:
+        write(folder / "app-1", program(TASKS))
+        with bridge(folder, late.grpc_endpoint, protocol="grpc") as running:
+            running.wait()
+            poll_until(lambda: running.figure("events_total") == len(program(TASKS)), lambda: running.told)
+            poll_until(lambda: running.figure('export_failures_total{signal="traces"}') > 0, lambda: running.told)
+            late.mode = "normal"
+            poll_until(lambda: running.figure("logs_done") == 1, lambda: running.told)
+            assert running.figure("spans_dropped_total") == 0
+            assert running.ends() == 0
+            assert "the collector takes spans again" in running.told
+        assert {span.span_id for span in late.spans} == undisturbed(folder)[0]
+
+
+def test_an_end_does_not_wait_for_a_collector_that_hangs(folder: Path) -> None:
+    """Exit code 0; what was not taken is for the next bridge, and it is the same."""
+    write(folder / "app-1", program(TASKS))
+    with receiver("hanging") as hanging, bridge(folder, hanging.http_endpoint) as running:
+        running.wait()
+        poll_until(lambda: running.figure("spans_waiting") > 0, lambda: running.told)
+        assert running.ends() == 0
+    with receiver() as normal, bridge(folder, normal.http_endpoint) as running:
+        running.wait()
+        poll_until(lambda: running.figure("logs_done") == 1, lambda: running.told)
+        assert running.ends() == 0
+        assert {span.span_id for span in normal.spans} == undisturbed(folder)[0]

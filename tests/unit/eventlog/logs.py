@@ -8,6 +8,7 @@ from app.eventlog.bridge import Bridge, Options
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.journal import State
 from app.eventlog.metrics import Aggregate
+from app.eventlog.selfmetrics import Standing
 from app.eventlog.sending import Told
 from tests.polling import poll_until
 from tests.unit.eventlog.log import Line, ended, job, job_ended, stage, started, task
@@ -71,7 +72,14 @@ class Bridged:
         self.said: list[str] = []
         self.collector = collector or Collector()
         self.state = State(folder.with_name("state"))
-        self.bridge = Bridge(folder, state=self.state, export=self.collector, say=self.said.append, options=options)
+        self.bridge = Bridge(
+            folder,
+            state=self.state,
+            export=self.collector,
+            say=self.said.append,
+            options=options,
+            standing=Standing(),
+        )
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Turns until something holds."""

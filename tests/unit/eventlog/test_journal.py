@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import MachineError
-from app.eventlog.journal import NAME, Journal, State
+from app.eventlog.journal import MAX_APART, NAME, Journal, State
 from app.eventlog.watch import Log
 from tests.unit.eventlog.logs import program, tasks_of
 from tests.unit.eventlog.test_metrics import meter
@@ -43,6 +43,15 @@ def test_a_log_counts_once_whatever_becomes_of_it() -> None:
     journal.close(LOG, NUMBERS)
     journal.forget(LOG.key)
     assert tasks_of(journal.totals) == 3
+
+
+def test_what_is_kept_apart_is_bounded() -> None:
+    """Of many logs that were given up the oldest are added up; none is lost."""
+    journal = Journal()
+    for number in range(MAX_APART + 5):
+        journal.give_up(Log(f"app-{number}", Path("x"), number), NUMBERS, size=1)
+    assert [key for key, entry in journal.logs.items() if entry.state == "closed"] == [f"app-{n}" for n in range(5)]
+    assert tasks_of(journal.totals) == 5 * 3
 
 
 def test_what_is_gone_is_at_work_no_more() -> None:

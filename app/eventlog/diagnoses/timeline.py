@@ -8,7 +8,7 @@ from app.eventlog.findings import Finding
 
 
 def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
-    """Time in which executors were there and no task ran: the driver planned, listed, committed, or ran Python.
+    """Time in which no task ran, nor waited for an executor: the driver planned, listed, committed, or ran Python.
 
     What Spark plans before a query begins counts as between queries, as the log has the beginning after it.
 
@@ -51,7 +51,7 @@ def idle_cores(app: Application, limits: Thresholds) -> list[Finding]:
     busy = usage.task_ms * task_cpus(app)
     idle = usage.core_ms - busy
     is_local = app.properties.get("spark.master", "").startswith("local[")
-    if is_local or not app.is_whole or idle < max(limits.idle_core_ms, limits.idle_ratio * usage.core_ms):
+    if is_local or not app.is_whole or idle <= max(limits.idle_core_ms, limits.idle_ratio * usage.core_ms):
         return []
     cores = usage.core_ms / usage.wall_ms
     return [

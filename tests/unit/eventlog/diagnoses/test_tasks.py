@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, shuffle, stage, task
+from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, settings, shuffle, stage, task
 
 MIB = 1024**2
 GIB = 1024**3
@@ -24,9 +24,10 @@ def test_skew_that_delays_nothing_is_none() -> None:
 
 
 def test_skew_of_a_short_task_is_none() -> None:
-    """A task of 4 s is nobody's problem, were it 400 times the others."""
-    tasks = [*(task(number, 0.01) for number in range(7)), task(7, 4)]
-    assert not found(stage(tasks, seconds=4))
+    """A task of 4.9 s is nobody's problem, were it 490 times the others, and whatever else may be one."""
+    limits = DEFAULTS.model_copy(update={"cost_ms": 0})
+    tasks = [*(task(number, 0.01) for number in range(7)), task(7, 4.9)]
+    assert not found(stage(tasks, seconds=4.9), limits)
 
 
 def test_a_task_that_is_ten_times_the_others_is_no_skew() -> None:
@@ -40,6 +41,7 @@ def test_a_task_that_is_ten_times_the_others_is_no_skew() -> None:
     [
         (shuffle(MIB, 10), shuffle(40 * MIB, 400), "it had 40.0 MiB and 400 records, the others 1.0 MiB and 10"),
         (shuffle(MIB, 10), shuffle(MIB, 400), "it had 1.0 MiB and 400 records"),
+        (shuffle(MIB, 10), shuffle(9 * MIB, 10), "it had 9.0 MiB and 10 records"),
         (shuffle(MIB, 10), shuffle(MIB, 10), "it had no more data than the others (1.0 MiB)"),
         ({}, {}, "how much data it had is not told"),
     ],
@@ -115,6 +117,28 @@ def test_few_tasks_beside_other_work_are_enough() -> None:
     ends = [line for line in other if line["Event"].endswith("End")]
     lines = [begin, *rest[:4], *starts, rest[4], *ends, *rest[5:]]
     assert "too_few_tasks" not in found(lines)
+
+
+def test_a_task_for_each_core_is_enough_however_long_one_of_them_takes() -> None:
+    """Then it is skew, if anything."""
+    tasks = [task(0, 41), *(task(number, 1) for number in range(1, 4))]
+    assert set(found(stage(tasks, seconds=41))) == {"partition_skew"}
+
+
+def test_tasks_of_two_cores_need_half_as_many() -> None:
+    """`spark.task.cpus` says so."""
+    lines = stage([task(0, 41), task(1, 41)], seconds=41)
+    assert "too_few_tasks" in found(lines)
+    assert "too_few_tasks" not in found([settings(task_cpus="2"), *lines])
+
+
+def test_a_log_that_is_not_whole_tells_no_idle_cores() -> None:
+    """The cost of skew is then the longest task minus the median, and too few tasks are not told."""
+    tasks = [*(task(number, 1) for number in range(2)), task(2, 41)]
+    lines = [line for line in stage(tasks, seconds=41) if line["Event"] != "SparkListenerTaskStart"]
+    findings = found(lines)
+    assert set(findings) == {"partition_skew"}
+    assert findings["partition_skew"].cost_ms == 40_000
 
 
 @pytest.mark.parametrize(

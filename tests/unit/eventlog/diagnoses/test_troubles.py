@@ -124,6 +124,8 @@ def test_stages_are_named_by_what_a_person_may_know() -> None:
     submitted = next(line for line in lines if line["Event"] == "SparkListenerStageSubmitted")
     submitted["Properties"] = {"callSite.short": "save at job.py:9"}
     assert "(save at job.py:9)" in found(lines)["too_few_tasks"].text
+    submitted["Properties"] |= {"spark.job.description": "$anonfun$run$1 at DeltaLogging.scala:128"}
+    assert "(save at job.py:9)" in found(lines)["too_few_tasks"].text
     submitted["Properties"] |= {"spark.job.description": "yesterday's sales"}
     assert "(yesterday's sales)" in found(lines)["too_few_tasks"].text
 

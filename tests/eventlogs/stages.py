@@ -52,9 +52,9 @@ def shapes(spark: SparkSession) -> None:
     with group(context, "no hot key"):
         hash_by(spark, F.col("id") % 64)
     with group(context, "slow task"):
-        context.parallelize(range(8), 8).map(lambda number: spin(2.5 if number == 5 else 0.02)).count()
+        numbers_apart(context).map(lambda pair: spin(3 if pair[0] == 5 else 0.02)).count()
     with group(context, "no slow task"):
-        context.parallelize(range(8), 8).map(lambda _: spin(0.3)).count()
+        numbers_apart(context).map(lambda _: spin(0.4)).count()
     with group(context, "tiny tasks"):
         spark.range(0, 600, 1, 600).agg(F.sum("id")).collect()
     with group(context, "no tiny tasks"):
@@ -120,13 +120,13 @@ def empty(spark: SparkSession, folder: Path) -> None:
 
 
 def busy_cluster(spark: SparkSession, folder: Path) -> None:
-    """Both executors work."""
-    busy(spark, 8)
+    """Both cores work."""
+    busy(spark, 12)
 
 
 def idle_cluster(spark: SparkSession, folder: Path) -> None:
-    """One of two executors works."""
-    spark.sparkContext.parallelize(range(4), 1).map(lambda _: spin(2)).count()
+    """One of two cores works."""
+    spark.sparkContext.parallelize(range(6), 1).map(lambda _: spin(0.5)).count()
 
 
 def lost_executor(spark: SparkSession, folder: Path) -> None:
@@ -140,9 +140,9 @@ APPLICATIONS: Final[dict[str, tuple[Callable[[SparkSession, Path], None], str]]]
     "healthy": (healthy, "local[2]"),
     "full": (full, "local[2]"),
     "empty": (empty, "local[2]"),
-    "busy cluster": (busy_cluster, "local-cluster[2,1,1024]"),
-    "idle cluster": (idle_cluster, "local-cluster[2,1,1024]"),
-    "lost executor": (lost_executor, "local-cluster[2,1,1024]"),
+    "busy cluster": (busy_cluster, "local-cluster[1,2,1024]"),
+    "idle cluster": (idle_cluster, "local-cluster[1,2,1024]"),
+    "lost executor": (lost_executor, "local-cluster[1,2,1024]"),
 }
 
 
@@ -184,7 +184,7 @@ def filled(spark: SparkSession, mib: int) -> Iterator[None]:
     jvm.System.gc()
     memory = jvm.java.lang.Runtime.getRuntime()
     used = (memory.totalMemory() - memory.freeMemory()) // 1024**2
-    taken = gateway.new_array(jvm.byte, (mib - used) * 1024**2)
+    taken = gateway.new_array(jvm.long, (mib - used) * 1024**2 // 8)  # Py4J would fetch an array of bytes
     yield
     gateway.detach(taken)
 
@@ -210,6 +210,11 @@ def sort(rows: DataFrame) -> None:
     """Sorts the rows of each task."""
     texts = rows.select(F.repeat(F.hash("id").cast("string"), 8).alias("text"))
     texts.sortWithinPartitions("text").write.format("noop").mode("append").save()
+
+
+def numbers_apart(context: SparkContext) -> Any:
+    """Eight pairs, in a task each that reads its pair of a shuffle."""
+    return context.parallelize(range(8), 2).map(lambda number: (number, number)).partitionBy(8, int)
 
 
 def shuffled(context: SparkContext) -> Any:

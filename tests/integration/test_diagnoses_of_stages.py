@@ -1,0 +1,124 @@
+"""Every rule of stages and executors has a real job that triggers it, and a twin under the same thresholds that not."""
+
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from app.eventlog import reading
+from app.eventlog.application import Application
+from app.eventlog.diagnoses import diagnose
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.findings import Finding
+from tests.eventlogs import stages
+
+MIB: Final = 1024**2
+STAGE_THRESHOLDS: Final = Thresholds(
+    cost_ms=700,
+    skew_longest_ms=1000,
+    skew_ratio=5,
+    tiny_tasks=500,
+    few_tasks_stage_ms=1500,
+    spill_bytes=MIB,
+    disk_bytes_per_second=MIB,
+    huge_bytes=6 * MIB,
+)
+"""So low that a stage of seconds is in trouble."""
+APPLICATION_THRESHOLDS: Final = Thresholds(
+    cost_ms=700,
+    skew_ratio=100,
+    driver_gap_ms=3000,
+    driver_gap_ratio=0.6,
+    idle_ratio=0.45,
+    idle_core_ms=2000,
+    memory_over_ratio=0.45,
+    memory_over_bytes=0,
+    memory_under_ratio=0.75,
+    memory_samples=8,
+)
+"""The same for an application; cold executors make no skew."""
+PATIENCE_SECONDS: Final = 400
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The event logs of all programs in trouble, by their names."""
+    folder = tmp_path_factory.mktemp("troubles")
+    command = [sys.executable, stages.__file__, folder, *stages.APPLICATIONS]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    assert ended.returncode == 0, ended.stderr[-5000:]
+    return folder / "logs"
+
+
+def found(log: Path, thresholds: Thresholds) -> tuple[Application, list[Finding]]:
+    """What is known of an application, and what is found in it."""
+    app = reading.read(log).app
+    return app, diagnose.diagnose(app, thresholds)
+
+
+@pytest.fixture(scope="module")
+def cases(logs: Path) -> Mapping[str, list[Finding]]:
+    """What is found in stages, by the group of their jobs."""
+    app, findings = found(logs / "stages", STAGE_THRESHOLDS)
+    by_group = defaultdict(list)
+    for finding in findings:
+        properties = app.stages[finding.stage].properties if finding.stage else None
+        by_group[(properties.group if properties else None) or "none"].append(finding)
+    return by_group
+
+
+@pytest.mark.parametrize(
+    ("trouble", "twin", "rule", "words"),
+    [
+        ("hot key", "no hot key", "partition_skew", "records, the others"),
+        ("slow task", "no slow task", "partition_skew", "it had no more data than the others"),
+        ("tiny tasks", "no tiny tasks", "tiny_tasks", "600 tasks of"),
+        ("few tasks", "enough tasks", "too_few_tasks", "1 task for 2 cores"),
+        ("huge partitions", "no huge partitions", "huge_partitions", "one of its 2 tasks had"),
+        ("spill", "no spill", "spill", "2 of 2 tasks spilled"),
+        ("garbage", "no garbage", "gc_pressure", "garbage collection"),
+        ("failure", "no failure", "failed_tasks", "1 of 3 task attempts failed"),
+        ("lost shuffle", "no lost shuffle", "retried_stage", "2 tasks were run again"),
+    ],
+)
+def test_a_stage_in_trouble_is_told_and_its_twin_is_not(
+    cases: Mapping[str, list[Finding]], trouble: str, twin: str, rule: str, words: str
+) -> None:
+    """The rule speaks for the one, with its numbers; no rule speaks for the other, nor another rule for the one."""
+    assert {finding.rule for finding in cases[trouble]} == {rule}
+    assert words in cases[trouble][0].text
+    assert cases[twin] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "words"),
+    [
+        ("gap", {"driver_gap"}, "no task ran"),
+        ("full", {"memory_under"}, f"of {stages.HEAP_MIB}.0 MiB of heap"),
+        ("empty", {"memory_over"}, f"of {stages.HEAP_MIB}.0 MiB of heap"),
+        ("healthy", set(), ""),
+        ("busy cluster", set(), ""),
+        ("idle cluster", {"idle_cores"}, "of the time of 2 cores was idle"),
+        ("lost executor", {"lost_executors"}, "1 of 2 executors were lost, and 2 tasks with them"),
+    ],
+)
+def test_an_application_in_trouble_is_told_and_its_twin_is_not(
+    logs: Path, name: str, rules: set[str], words: str
+) -> None:
+    """`healthy` is the twin of those on one machine, `busy cluster` of those on executors."""
+    _, findings = found(logs / name, APPLICATION_THRESHOLDS)
+    assert {finding.rule for finding in findings} == rules
+    assert all(words in finding.text for finding in findings)
+
+
+def test_the_time_of_tasks_is_that_of_the_tasks(logs: Path) -> None:
+    """Summed up while reading, it is what the tasks told, but for events that overtook others."""
+    for name in stages.APPLICATIONS:
+        app, _ = found(logs / name, APPLICATION_THRESHOLDS)
+        told = sum(sum(stage.durations_ms) for stage in app.stages.values())
+        assert app.is_whole
+        assert app.usage.task_ms == pytest.approx(told, rel=0.01)

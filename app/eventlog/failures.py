@@ -14,7 +14,7 @@ _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 _CLASS: Final = re.compile(r"\b(?:[a-z_]\w*\.)+([A-Z][\w$]*(?:Exception|Error|Throwable))\b")
 _TRACEBACK: Final = "Traceback (most recent call last):\n"
 _RAISED: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: ?(.*))?$", re.MULTILINE)
-_AFTER: Final = re.compile(r"\n\s*(?:SQLSTATE: |at |Driver stacktrace|JVM stacktrace)")
+_AFTER: Final = re.compile(r"\n\s*(?:SQLSTATE: |Driver stacktrace|JVM stacktrace)|\n+\tat ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ def failure_of(text: str | None, *, error_type: str | None = None) -> Failure | 
 
 
 def failure_of_task(reason: TaskEndReason) -> Failure:
-    """What the end of a task attempt says of it."""
-    text = reason.description or reason.message or reason.kill or reason.loss or reason.reason
-    return failure_of(text, error_type=reason.error_type or reason.reason) or Failure(reason.reason, "")
+    """What the end of a task attempt says of it; without an exception its type is Spark's own reason."""
+    told = failure_of(reason.description, error_type=reason.error_type) if reason.error_type else None
+    return told or Failure(reason.error_type or reason.reason, cut(reason.message or reason.kill or reason.loss or ""))
 
 
 def cut(text: str, most: int = MAX_TEXT) -> str:

@@ -24,8 +24,13 @@ def lines(log: Path) -> Iterator[bytes]:
 
 def told(log: Path) -> tuple[Application, list[SparkSpan]]:
     """What a log says, and its spans in the order in which whoever follows it tells them."""
+    return told_by(lines(log))
+
+
+def told_by(lines: Iterable[bytes]) -> tuple[Application, list[SparkSpan]]:
+    """The same of lines."""
     app, found = Application(), list[SparkSpan]()
-    for line in lines(log):
+    for line in lines:
         event = events.event(line)
         over = None if event is None else app.take(event)
         found += [] if over is None else spans.of_ended(app, over)

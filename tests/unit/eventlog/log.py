@@ -1,12 +1,12 @@
 """Lines of a small event log, made one by one."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from app.eventlog import events, spans
 from app.eventlog.application import Application
 from app.eventlog.spans import SparkSpan
+from tests.eventlogs import walking
 
 SQL: Final = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
 PLAN: Final = {"nodeName": "WholeStageCodegen (1)", "simpleString": "", "children": [{"nodeName": "Project"}]}
@@ -69,14 +69,14 @@ def query_ended(number: int, *, time: int = 3100, error: str = "") -> Line:
     return {"Event": f"{SQL}ExecutionEnd", "executionId": number, "time": time, "errorMessage": error}
 
 
+def packed(lines: Iterable[Line]) -> Iterator[bytes]:
+    """Lines as Spark writes them."""
+    return (json.dumps(line, separators=(",", ":")).encode() for line in lines)
+
+
 def read(lines: Iterable[Line]) -> tuple[Application, dict[str, SparkSpan]]:
     """What some lines say of an application, and its spans by kind and number."""
-    app, found = Application(), list[SparkSpan]()
-    for line in lines:
-        event = events.event(json.dumps(line, separators=(",", ":")).encode())
-        over = None if event is None else app.take(event)
-        found += [] if over is None else spans.of_ended(app, over)
-    found += spans.of_the_end(app)
+    app, found = walking.told_by(packed(lines))
     return app, {label(span): span for span in found}
 
 

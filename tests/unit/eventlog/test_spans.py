@@ -3,6 +3,7 @@
 import itertools
 from typing import Final
 
+from tests.eventlogs import walking
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, read, stage, started, task
 
 STEP: Final = f"00-{'a' * 32}-{'b' * 16}-01"
@@ -99,3 +100,75 @@ def test_hostile_text_is_cut_and_kept_as_text() -> None:
     assert failure is not None
     assert failure.message.startswith("<script>")
     assert len(failure.message) == 1000
+
+
+def test_a_query_without_jobs_waits_for_the_one_that_it_is_a_part_of() -> None:
+    """Where that belongs is known with its first job; then both are in the trace of the step."""
+    lines = [
+        started(), query(0), query(1, root=0), query_ended(1), query(2, root=0),
+        job(0, [0], traceparent=STEP, **{"spark.sql.execution.id": "2"}), job_ended(0), query_ended(2),
+    ]  # fmt: skip
+    for rest in ([query_ended(0), ended()], []):
+        app, spans = read([*lines, *rest])
+        assert {spans[f"sql {number}"].place.trace_id for number in range(3)} == {int("a" * 32, 16)}
+        walking.assert_is_forest(app, spans.values())
+
+
+def test_what_was_told_of_a_query_is_not_moved_by_a_later_job() -> None:
+    """Neither by one that begins after its end, nor by one with another step than the first."""
+    for lines in (
+        [query(0), query_ended(0), job(0, [], traceparent=STEP, **{"spark.sql.execution.id": "0"}), job_ended(0)],
+        [
+            query(0),
+            job(0, [], **{"spark.sql.execution.id": "0"}),
+            job_ended(0),
+            job(1, [], traceparent=STEP, **{"spark.sql.execution.id": "0"}),
+            job_ended(1),
+            query_ended(0),
+        ],
+    ):
+        app, spans = read([started(), *lines, ended()])
+        assert spans["sql 0"].place.parent_id == spans["application app-1"].place.span_id
+        walking.assert_is_forest(app, spans.values())
+
+
+def test_a_stage_that_two_jobs_need_is_skipped_by_neither() -> None:
+    """It ran for the first of them; the second has begun while it was at work."""
+    _, spans = read(
+        [started(), job(0, [0]), stage(0), job(1, [0, 1]), stage(0, end=2500), job_ended(0), job_ended(1), ended()]
+    )
+    skipped = [spans[f"job {number}"].attributes["spark.job.stages.skipped"] for number in range(2)]
+    assert skipped == [0, 1]
+    assert spans["stage 0.0"].place.parent_id == spans["job 0"].place.span_id
+
+
+def test_a_task_that_ends_after_its_stage_is_told_if_it_says_something() -> None:
+    """The loser of two copies; not one more that went well."""
+    late = [task(0, 0, Killed=True), task(1, 0)]
+    _, spans = read([started(), job(0, [0]), stage(0), stage(0, end=2500), *late, job_ended(0), ended()])
+    assert {name for name in spans if name.startswith("task")} == {"task 0"}
+
+
+def test_a_query_whose_plan_is_none_is_told_without_it() -> None:
+    """Nothing is lost but the plan, and nothing is made up for it."""
+    _, spans = read([started(), query(0) | {"sparkPlanInfo": None}, query_ended(0), ended()])
+    assert spans["sql 0"].name == "sql unknown"
+    assert "spark.sql.plan" not in spans["sql 0"].attributes
+
+
+def test_an_exit_code_is_a_failure_of_the_application() -> None:
+    """Unless it is 0, or not told."""
+    for code, message in ((None, None), (0, None), (3, "exit code 3")):
+        _, spans = read([started(), ended() | ({} if code is None else {"ExitCode": code})])
+        failure = spans["application app-1"].failure
+        assert (failure.message if failure else None) == message
+
+
+def test_attempts_of_an_application_do_not_share_ids() -> None:
+    """One that a cluster starts again has the same id and the same numbers of jobs."""
+    ids = set()
+    for attempt in ("1", "2"):
+        _, spans = read([started() | {"App Attempt ID": attempt}, job(0, []), job_ended(0), ended()])
+        assert spans["application app-1"].attributes["spark.app.attempt.id"] == attempt
+        ids |= {span.place.span_id for span in spans.values()}
+    assert len(ids) == 4

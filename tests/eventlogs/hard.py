@@ -1,0 +1,313 @@
+"""What is hard to tell of a job, each once, in a group of its own: `python -m tests.eventlogs.hard FOLDER`.
+
+The log is in FOLDER/logs. Every case runs under a step of its own, whose span id is the number of the case. With the
+URL of a master it does what only a cluster can do; with `killed` it ends with a SIGKILL to its JVM.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark import InheritableThread, SparkContext, TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from app import session
+from app.settings import load_settings
+
+TRACE: Final = "c" * 32
+CASES: Final = (
+    "one step", "another step", "lost shuffle", "replanned", "no jobs", "merge", "python error", "division",
+    "missing file", "subquery", "slow broadcast", "cancelled", "shared stage", "streams", "batches",
+    "speculation", "lost executor", "killed",
+)  # fmt: skip
+PROPERTIES: Final = {
+    "spark.master": "local[3]",
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "3",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.stage.maxConsecutiveAttempts": "4",
+    "spark.eventLog.rolling.enabled": "true",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+}
+
+CLUSTER: Final = {
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "2",
+    "spark.speculation": "true",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.multiplier": "1.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def step(case: str) -> str:
+    """The `traceparent` of a case."""
+    return f"00-{TRACE}-{span_id(case):016x}-01"
+
+
+def span_id(case: str) -> int:
+    """The id of the span that somebody else has made of a case."""
+    return 1 + CASES.index(case)
+
+
+def main(folder: Path, master: str | None) -> None:
+    """Runs all cases, or those of a cluster, or one that is killed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if master is None:
+        on_one_machine(started(folder), folder)
+    elif master == "killed":
+        killed(started(folder), folder)
+    else:
+        on_a_cluster(started(folder, **{"spark.master": master, **CLUSTER}), folder)
+
+
+def started(folder: Path, **properties: str) -> SparkSession:
+    """A session that logs to a folder."""
+    own = {"spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
+    settings = load_settings().model_copy(update={"home": folder})
+    (folder / "logs").mkdir()
+    log_file, extra = folder / "spark.jsonl", PROPERTIES | own | properties
+    return session.start(settings, name="hard", events=folder / "logs", log_file=log_file, extra=extra)
+
+
+def on_one_machine(spark: SparkSession, folder: Path) -> None:
+    """All that needs no cluster."""
+    threads = [begun(spark, case, concurrent) for case in ("one step", "another step")]
+    for thread in threads:
+        thread.join()
+    run(spark, "lost shuffle", lambda spark: lost_shuffle(spark, folder / "local"))
+    run(spark, "replanned", replanned)
+    run(spark, "no jobs", lambda spark: spark.sql("CREATE OR REPLACE TEMPORARY VIEW nothing AS SELECT 1 AS one"))
+    run(spark, "merge", lambda spark: merge(spark, folder / "table"))
+    run(spark, "python error", lambda spark: spark.range(1).select(F.udf(fails, "long")("id")).collect())
+    run(spark, "division", lambda spark: spark.range(1).select(F.expr("1 / id")).collect())
+    run(spark, "missing file", lambda spark: missing_file(spark, folder / "gone"))
+    run(spark, "subquery", lambda spark: spark.range(1).where("id = (SELECT id FROM range(2))").collect())
+    run(spark, "slow broadcast", slow_broadcast)
+    run(spark, "cancelled", cancelled)
+    run(spark, "shared stage", shared_stage)
+    run(spark, "streams", lambda spark: streams(spark, folder))
+    run(spark, "batches", lambda spark: batches(spark, folder))
+    session.stop(spark)
+
+
+def on_a_cluster(spark: SparkSession, folder: Path) -> None:
+    """A task that is run again beside itself, and an executor that dies with what it has written for others."""
+    context = spark.sparkContext
+    run(spark, "speculation", lambda _: context.parallelize(range(4), 4).map(slow_at_first).collect())
+    pairs = context.parallelize(range(40), 4).map(lambda number: (number % 4, number)).groupByKey(2)
+    died = folder / "died"
+    run(spark, "lost executor", lambda _: pairs.mapPartitions(lambda rows: dies_once(rows, died)).collect())
+    session.stop(spark)
+
+
+def killed(spark: SparkSession, folder: Path) -> None:
+    """A stream and a query are at work when the JVM is killed."""
+    rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", "1").option("numPartitions", "1").load()
+    slow = rate.select(F.udf(slowly, "long")("value")).writeStream.format("noop").queryName("killed stream")
+    with of_a_case(spark, "killed"):
+        slow.option("checkpointLocation", str(folder / "killed")).start()
+        begun(spark, "killed", endless)
+    until_at_work(spark, 2)
+    gateway: Any = SparkContext._gateway
+    os.kill(gateway.proc.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def of_a_case(spark: SparkSession, case: str) -> Iterator[None]:
+    """What this thread does belongs to a case."""
+    context = spark.sparkContext
+    context.setJobGroup(case, case)
+    context.setLocalProperty("traceparent", step(case))
+    try:
+        yield
+    finally:
+        context.setLocalProperty("traceparent", None)  # type: ignore[arg-type]
+
+
+def run(spark: SparkSession, case: str, work: Callable[[SparkSession], Any]) -> None:
+    """Runs one case; many of them fail."""
+    with contextlib.suppress(Exception), of_a_case(spark, case):
+        work(spark)
+
+
+def begun(spark: SparkSession, case: str, work: Callable[[SparkSession], Any]) -> InheritableThread:
+    """Runs one case beside others."""
+    thread = InheritableThread(target=run, args=(spark, case, work))
+    thread.start()
+    return thread
+
+
+def concurrent(spark: SparkSession) -> None:
+    """A query, and a job of an RDD, for which another thread has time to come in between."""
+    spark.range(4, numPartitions=2).groupBy((F.col("id") % 2).alias("key")).count().collect()
+    spark.sparkContext.parallelize(range(2), 1).map(slowly).collect()
+
+
+def lost_shuffle(spark: SparkSession, local: Path) -> None:
+    """The output of a stage is there for the second job, and then it is not: the stage runs again."""
+    pairs = spark.sparkContext.parallelize(range(20), 2).map(lambda number: (number % 3, number))
+    sums = pairs.reduceByKey(lambda one, other: one + other)
+    sums.count()
+    for file in local.glob("**/shuffle_*.data"):
+        file.unlink()
+    sums.collect()
+
+
+def replanned(spark: SparkSession) -> None:
+    """A join of two shuffles becomes a broadcast when it is seen how little is left of one side."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    spark.conf.set("spark.sql.adaptive.autoBroadcastJoinThreshold", "10m")
+    few = spark.range(5000).where("id % 2500 = 7").withColumn("one", F.lit(1))
+    spark.range(5000).join(few.groupBy("id").agg(F.sum("one").alias("ones")), "id").collect()
+    spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    spark.conf.unset("spark.sql.adaptive.autoBroadcastJoinThreshold")
+
+
+def merge(spark: SparkSession, table: Path) -> None:
+    """Commands that run queries of their own."""
+    spark.sql(f"CREATE TABLE delta.`{table}` USING delta AS SELECT id, 1 AS times FROM range(10)")
+    spark.sql(
+        f"MERGE INTO delta.`{table}` old USING (SELECT id FROM range(5, 15)) new ON old.id = new.id "
+        "WHEN MATCHED THEN UPDATE SET times = times + 1 WHEN NOT MATCHED THEN INSERT (id, times) VALUES (new.id, 1)"
+    )
+    spark.sql(f"OPTIMIZE delta.`{table}`")
+
+
+def missing_file(spark: SparkSession, folder: Path) -> None:
+    """Files that were there when the query was planned."""
+    spark.range(3).write.parquet(str(folder))
+    rows = spark.read.parquet(str(folder))
+    shutil.rmtree(folder)
+    rows.collect()
+
+
+def slow_broadcast(spark: SparkSession) -> None:
+    """A side that takes longer to collect than Spark waits for it."""
+    spark.conf.set("spark.sql.broadcastTimeout", "1")
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    slow = spark.range(1).select(F.udf(slowly, "long")("id").alias("id"))
+    try:
+        spark.range(10).join(F.broadcast(slow), "id").collect()
+    finally:
+        spark.conf.unset("spark.sql.broadcastTimeout")
+        spark.conf.unset("spark.sql.adaptive.enabled")
+
+
+def cancelled(spark: SparkSession) -> None:
+    """A query whose group is cancelled as soon as its job is at work."""
+    thread = InheritableThread(target=run, args=(spark, "cancelled", endless))
+    thread.start()
+    until_at_work(spark, 1)
+    spark.sparkContext.cancelJobGroup("cancelled")
+    thread.join()
+
+
+def shared_stage(spark: SparkSession) -> None:
+    """Two jobs at once that need the same shuffle."""
+    slow = spark.sparkContext.parallelize(range(2), 2).map(lambda number: (slowly(number), 1)).reduceByKey(max)
+    threads = [InheritableThread(target=slow.collect) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def streams(spark: SparkSession, folder: Path) -> None:
+    """Two queries at once, of which one is started again; a third fails."""
+    rates = [
+        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", "10").option("numPartitions", "1").load()
+        for _ in range(2)
+    ]
+    begun = [
+        rate.writeStream.format("noop").queryName(name).option("checkpointLocation", str(folder / name))
+        for name, rate in zip(("first", "second"), rates, strict=True)
+    ]
+    queries = [one.trigger(processingTime="200 milliseconds").start() for one in begun]
+    for query in queries:
+        until_batches(query, 2)
+        query.stop()
+    again = begun[0].trigger(availableNow=True).start()
+    again.awaitTermination()
+    broken = rates[0].select(F.udf(fails, "long")("value")).writeStream.format("noop").queryName("broken")
+    broken.option("checkpointLocation", str(folder / "broken")).start().awaitTermination()
+
+
+def batches(spark: SparkSession, folder: Path) -> None:
+    """A query whose batches run what a program wants, in a group of the program's own; then nothing is new."""
+    source = folder / "source"
+    spark.range(10).coalesce(1).write.parquet(str(source))
+    rows = spark.readStream.schema("id long").parquet(str(source))
+    begun = rows.writeStream.queryName("by batch").option("checkpointLocation", str(folder / "by batch"))
+    query = begun.foreachBatch(counted).trigger(processingTime="100 milliseconds").start()
+    until_batches(query, 1)
+    time.sleep(0.5)
+    query.stop()
+
+
+def counted(rows: DataFrame, _: int) -> None:
+    """Two queries, in a group of their own."""
+    rows.sparkSession.sparkContext.setJobGroup("a group of the program", "counts")
+    rows.count()
+    rows.groupBy("id").count().collect()
+
+
+def until_batches(query: Any, number: int) -> None:
+    """Waits until a streaming query has done some batches."""
+    while len({progress["batchId"] for progress in query.recentProgress}) < number:
+        time.sleep(0.05)
+
+
+def until_at_work(spark: SparkSession, stages: int) -> None:
+    """Waits until some stages have running tasks."""
+    tracker = spark.sparkContext.statusTracker()
+    active = tracker.getActiveStageIds
+    while sum(bool((info := tracker.getStageInfo(stage)) and info.numActiveTasks) for stage in active()) < stages:
+        time.sleep(0.05)
+
+
+def endless(spark: SparkSession) -> None:
+    """A query that would take a minute."""
+    spark.range(1).select(F.udf(lambda _: time.sleep(60), "long")("id")).collect()
+
+
+def slowly(number: int) -> int:
+    """The same, a while later."""
+    time.sleep(1.5)
+    return number
+
+
+def slow_at_first(number: int) -> int:
+    """The first attempt of one task takes longer than anybody waits."""
+    context = TaskContext.get()
+    if number == 0 and context is not None and context.attemptNumber() == 0:
+        time.sleep(60)
+    return number
+
+
+def dies_once(rows: Iterator[Any], has_died: Path) -> Iterator[Any]:
+    """The first of all tasks takes its executor with it; the parent of its parent is the JVM."""
+    with contextlib.suppress(FileExistsError):
+        has_died.touch(exist_ok=False)
+        told = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
+        os.kill(int(told.rpartition(")")[2].split()[1]), signal.SIGKILL)
+    yield from rows
+
+
+def fails(number: int) -> int:
+    """An error that is the user's own."""
+    raise LookupError(f"no number {number}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2] if sys.argv[2:] else None)

@@ -1,0 +1,231 @@
+"""What is hard to tell of a job comes out right of logs that Spark writes now: `tests/eventlogs/hard.py`."""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from app.eventlog.application import Application
+from app.eventlog.operators import plan_of
+from app.eventlog.spans import SparkSpan
+from tests.eventlogs import hard, walking
+from tests.eventlogs.standalone import cluster
+
+PATIENCE_SECONDS: Final = 400
+FAILED: Final = {
+    "python error": "LookupError",
+    "division": "DIVIDE_BY_ZERO",
+    "missing file": "FAILED_READ_FILE.FILE_NOT_EXIST",
+    "cancelled": "SPARK_JOB_CANCELLED",
+}
+
+
+@dataclass(frozen=True)
+class Log:
+    """What a program has left."""
+
+    app: Application
+    spans: list[SparkSpan]
+
+    def below(self, span_id: int) -> Iterator[SparkSpan]:
+        """All spans below one, each after its parent."""
+        for span in self.spans:
+            if span.place.parent_id == span_id:
+                yield span
+                yield from self.below(span.place.span_id)
+
+    def of(self, case: str, kind: str) -> list[SparkSpan]:
+        """The spans of a kind that belong to a case."""
+        return [span for span in self.below(hard.span_id(case)) if span.kind.prefix == kind]
+
+    def batches(self, name: str) -> list[SparkSpan]:
+        """The batches of a streaming query."""
+        return [span for span in self.spans if span.name == f"batch {name}"]
+
+
+def left_by(folder: Path, *options: str) -> Log:
+    """Runs the program to its end."""
+    command = [sys.executable, "-m", "tests.eventlogs.hard", str(folder), *options]
+    said = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    assert said.returncode == 0, said.stderr
+    return Log(*walking.told(next((folder / "logs").iterdir())))
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
+    """Of all cases that need no cluster."""
+    return left_by(tmp_path_factory.mktemp("hard"))
+
+
+@pytest.fixture(scope="module")
+def of_cluster(tmp_path_factory: pytest.TempPathFactory) -> Log:
+    """Of the cases on a cluster of two hosts."""
+    folder = tmp_path_factory.mktemp("cluster")
+    with cluster(folder / "cluster") as url:
+        return left_by(folder / "hard", url)
+
+
+@pytest.fixture(scope="module")
+def of_a_kill(tmp_path_factory: pytest.TempPathFactory) -> Log:
+    """Of a JVM that was killed with a stream and a query at work."""
+    return left_by(tmp_path_factory.mktemp("killed"), "killed")
+
+
+def test_no_span_is_without_its_parent(log: Log) -> None:
+    """0 orphans, no id twice, one root, children within the time and the trace of their parents."""
+    walking.assert_is_forest(log.app, log.spans)
+
+
+def test_two_steps_at_once_have_each_their_own(log: Log) -> None:
+    """Of threads that work side by side, queries, jobs and stages go to the step that asked for them."""
+    for case in ("one step", "another step"):
+        assert Counter(span.kind.prefix for span in log.below(hard.span_id(case)))["job"] == 3
+        assert {span.attributes["spark.jobGroup.id"] for span in log.of(case, "job")} == {case}
+        assert len(log.of(case, "sql")) == 1
+        assert {f"{span.place.trace_id:x}" for span in log.below(hard.span_id(case))} == {hard.TRACE}
+    one, other = (log.of(case, "stage") for case in ("one step", "another step"))
+    assert any(a.started < b.ended and b.started < a.ended for a in one for b in other)
+
+
+def test_a_stage_whose_output_is_lost_runs_again(log: Log) -> None:
+    """Each attempt is a span: the one that could not fetch has failed, the job has not."""
+    first, second = log.of("lost shuffle", "job")
+    failed = [span for span in log.of("lost shuffle", "stage") if span.failure]
+    assert [span.failure.type for span in failed if span.failure] == ["org.apache.spark.shuffle.FetchFailedException"]
+    attempts = Counter(
+        (span.attributes["spark.stage.id"], span.place.parent_id == second.place.span_id)
+        for span in log.of("lost shuffle", "stage")
+    )
+    assert sorted(attempts.values()) == [1, 1, 1, 2]
+    assert (first.failure, second.failure) == (None, None)
+    assert all(span.attributes["spark.job.stages.skipped"] == 0 for span in (first, second))
+    tasks = [span.failure.type for span in log.of("lost shuffle", "task") if span.failure]
+    assert set(tasks) == {"FetchFailed"}
+
+
+def test_the_plan_is_the_one_that_ran(log: Log) -> None:
+    """Adaptive execution has made a broadcast of a join of shuffles; its operators have counted."""
+    (query,) = log.of("replanned", "sql")
+    assert int(query.attributes["spark.sql.plans"]) > 1
+    plan = plan_of(log.app.queries[int(query.attributes["spark.sql.execution.id"])], log.app.numbers)
+    joins = [operator for _, operator in plan.root.walk() if operator.name.endswith("Join")]
+    assert [join.name for join in joins] == ["BroadcastHashJoin"]
+    assert joins[0].numbers["number of output rows"].value == 2
+    assert "BroadcastHashJoin [number of output rows 2]" in str(query.attributes["spark.sql.plan"])
+
+
+def test_a_query_without_jobs_is_below_the_application(log: Log) -> None:
+    """Only jobs tell for whom they are; nothing is guessed."""
+    (query,) = [span for span in log.spans if span.attributes.get("spark.job.description") == "no jobs"]
+    (root,) = [span for span in log.spans if span.place.parent_id is None]
+    assert query.place.parent_id == root.place.span_id
+
+
+def test_queries_of_a_command_are_below_it(log: Log) -> None:
+    """Of a table that is made, merged into and optimized: all in the trace of the step, none beside its command."""
+    commands = [span for span in log.of("merge", "sql") if span.place.parent_id == hard.span_id("merge")]
+    names = [span.name.split()[-1] for span in commands]
+    assert {"MergeIntoCommand", "OptimizeTableCommand"} <= set(names) | {name.removesuffix("Edge") for name in names}
+    inner = [span for span in log.of("merge", "sql") if span.place.parent_id != hard.span_id("merge")]
+    assert len(inner) > len(commands)
+    assert {span.place.parent_id for span in inner} <= {span.place.span_id for span in commands}
+
+
+@pytest.mark.parametrize(("case", "error"), FAILED.items())
+def test_a_failure_is_told_at_every_level(log: Log, case: str, error: str) -> None:
+    """Query, job, stage and task, each with the type and what was said."""
+    failed = [span for span in log.below(hard.span_id(case)) if span.failure]
+    kinds = {span.kind.prefix for span in failed}
+    assert kinds >= {"sql", "job", "stage"}
+    assert {span.failure.type for span in failed if span.failure and span.kind.prefix != "task"} == {error}
+    assert all(span.failure.message for span in failed if span.failure)
+    if case != "cancelled":
+        assert error in {span.failure.type for span in failed if span.failure and span.kind.prefix == "task"}
+
+
+@pytest.mark.parametrize(("case", "text"), [("subquery", "SCALAR_SUBQUERY_TOO_MANY_ROWS"), ("slow broadcast", "1 sec")])
+def test_a_query_fails_though_its_jobs_do_not(log: Log, case: str, text: str) -> None:
+    """What the driver finds out is told of the query."""
+    (query,) = log.of(case, "sql")
+    assert query.failure is not None
+    assert text in f"{query.failure.type} {query.failure.message}"
+
+
+def test_a_stage_of_two_jobs_is_told_once(log: Log) -> None:
+    """Below the job that it ran for first; the other one has not skipped it."""
+    jobs = log.of("shared stage", "job")
+    shared = {*log.app.jobs[int(jobs[0].attributes["spark.job.id"])].stages}
+    shared &= {*log.app.jobs[int(jobs[1].attributes["spark.job.id"])].stages}
+    assert len(shared) == 1
+    stages = log.of("shared stage", "stage")
+    assert Counter(span.attributes["spark.stage.id"] in shared for span in stages) == {True: 1, False: 2}
+    assert [span.attributes["spark.job.stages.skipped"] for span in jobs] == [0, 0]
+
+
+def test_jobs_of_a_stream_hang_on_their_batch(log: Log) -> None:
+    """Not on the step that started the query; a query that begins again goes on under another run."""
+    assert log.of("streams", "job") == []
+    first = log.batches("first")
+    runs = list(dict.fromkeys(span.attributes["spark.streaming.query.run_id"] for span in first))
+    assert len(runs) == 2
+    assert len({span.attributes["spark.streaming.query.id"] for span in first}) == 1
+    for batch in (*first, *log.batches("second")):
+        assert [span.kind.prefix for span in log.below(batch.place.span_id)][:3] == ["sql", "sql", "job"]
+    done = [span for span in first if "spark.streaming.batch.rows" in span.attributes]
+    assert {span.attributes["spark.streaming.batch.rows"] for span in done} == {10}
+
+
+def test_a_stream_that_fails_has_a_batch_that_failed(log: Log) -> None:
+    """With the error of the user's own function, at every level."""
+    (batch,) = log.batches("broken")
+    below = [span for span in log.below(batch.place.span_id) if span.kind.prefix != "task"]
+    assert {span.failure.type if span.failure else None for span in (batch, *below)} == {"LookupError"}
+
+
+def test_what_a_program_does_with_a_batch_is_below_it(log: Log) -> None:
+    """Even in a group of the program's own; triggers that found nothing new make no span."""
+    (batch,) = log.batches("by batch")
+    jobs = [span for span in log.below(batch.place.span_id) if span.kind.prefix == "job"]
+    assert {span.attributes["spark.jobGroup.id"] for span in jobs} == {"a group of the program"}
+    assert [span for span in log.spans if span.attributes.get("spark.jobGroup.id") == "a group of the program"] == jobs
+
+
+def test_a_copy_of_a_slow_task_and_the_task_itself_are_told(of_cluster: Log) -> None:
+    """The one has run beside the other, which is killed after the stage has ended."""
+    walking.assert_is_forest(of_cluster.app, of_cluster.spans)
+    tasks = [span for span in of_cluster.of("speculation", "task") if span.attributes["spark.task.index"] == 0]
+    told = {span.attributes.get("spark.task.speculative", False): span for span in tasks}
+    assert set(told) == {True, False}
+    assert told[True].failure is None
+    assert told[False].failure is not None
+    assert told[False].failure.type == "TaskKilled"
+    assert told[False].attributes["host.name"] != told[True].attributes["host.name"]
+
+
+def test_an_executor_that_dies_costs_attempts(of_cluster: Log) -> None:
+    """The task that died with it has failed, what the executor held is made again, the job goes well."""
+    (job,) = of_cluster.of("lost executor", "job")
+    assert job.failure is None
+    attempts = Counter(span.attributes["spark.stage.id"] for span in of_cluster.of("lost executor", "stage"))
+    assert max(attempts.values()) > 1
+    failures = {span.failure.type for span in of_cluster.of("lost executor", "task") if span.failure}
+    assert "ExecutorLostFailure" in failures
+    assert [executor.removed for executor in of_cluster.app.executors.values() if executor.removed]
+
+
+def test_what_a_kill_left_open_is_incomplete(of_a_kill: Log) -> None:
+    """No end, no failure, no time after the last that is known; the stream is still not below the step."""
+    walking.assert_is_forest(of_a_kill.app, of_a_kill.spans)
+    assert {span.kind.prefix for span in of_a_kill.of("killed", "sql")} == {"sql"}
+    (batch,) = of_a_kill.batches("killed stream")
+    (root,) = [span for span in of_a_kill.spans if span.place.parent_id is None]
+    open_ = [root, batch, *of_a_kill.below(batch.place.span_id), *of_a_kill.of("killed", "job")]
+    for span in open_:
+        assert span.attributes["spark.incomplete"] is True
+        assert span.failure is None
+        assert span.ended == of_a_kill.app.last

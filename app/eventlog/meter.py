@@ -19,7 +19,7 @@ WAITING: Final = 500
 """Tasks of a stage that are counted together: 3 times as fast as one by one."""
 LATE: Final = 200
 """How many stages that have ended are remembered: tasks that were killed with a stage end after it."""
-UNNAMED: Final = "unnamed"
+UNNAMED: Final = "unknown"
 
 
 @dataclass(slots=True)

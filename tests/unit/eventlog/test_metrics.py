@@ -351,4 +351,4 @@ def test_stages_that_ended_long_ago_are_forgotten() -> None:
 
 def test_an_application_without_a_name_is_counted() -> None:
     """Its log lost its beginning."""
-    assert sum(histogram(numbers(program(metered(0))[1:], name="unnamed"), "duration").counts) == 1
+    assert sum(histogram(numbers(program(metered(0))[1:], name="unknown"), "duration").counts) == 1

@@ -122,7 +122,7 @@ class _Cell:
 def _of_work(before: _Cell, now: _Cell, *, has_other_plan: bool) -> Iterator[tuple[Kind, float]]:
     """The difference of the work and idle time of two groups, taken apart; the parts add up to it."""
     yield "retries", now.wasted - before.wasted
-    more = _more_input(before, now)
+    more = _more_input(before, now, of_files=has_other_plan)
     yield "input", more
     scale = (before.wall + more) / before.wall if before.wall else 1.0
     idle = now.group.wall.idle - before.group.wall.idle * scale
@@ -147,9 +147,12 @@ def _of_work(before: _Cell, now: _Cell, *, has_other_plan: bool) -> Iterator[tup
         yield from _of_rest(rest, idle, before.group, now.group, scale=scale, cores=now.cores)
 
 
-def _more_input(before: _Cell, now: _Cell) -> float:
-    """What more rows would have cost at the earlier time per row, if it did become more; likewise for fewer."""
-    one, other = _volume(before.group), _volume(now.group)
+def _more_input(before: _Cell, now: _Cell, *, of_files: bool) -> float:
+    """What more rows would have cost at the earlier time per row, if it did become more; likewise for fewer.
+
+    Where the plan is another, only files count: what it shuffles is its own choice.
+    """
+    one, other = (_volume(cell.group, of_files=of_files) for cell in (before, now))
     measure = next((number for number in range(len(one)) if one[number] and other[number]), None)
     if measure is None or abs(other[measure] / one[measure] - 1) < SAME:
         return 0.0
@@ -160,14 +163,13 @@ def _more_input(before: _Cell, now: _Cell) -> float:
     return min(expected, actual) if expected > 0 else max(expected, actual)
 
 
-def _volume(group: Group) -> tuple[float, float, float]:
+def _volume(group: Group, *, of_files: bool) -> tuple[float, float, float]:
     """How much there was to do: rows read, else bytes read, else stages."""
     volume = group.volume
-    return (
-        volume.input_records + volume.shuffle_read_records,
-        volume.input_bytes + volume.shuffle_read_bytes,
-        group.stages,
-    )
+    if of_files:
+        return volume.input_records, volume.input_bytes, 0
+    records, size = volume.input_records + volume.shuffle_read_records, volume.input_bytes + volume.shuffle_read_bytes
+    return records, size, group.stages
 
 
 def _has_other_tasks(before: Group, now: Group) -> bool:

@@ -57,7 +57,7 @@ def _of_setting(name: str, before: str | None, now: str | None) -> str:
 
 
 _CORES: Final = r"^spark\.(master|cores\.max|task\.cpus|executor\.(cores|instances)|dynamicAllocation\.)"
-_MEMORY: Final = r"memory|\.extraJavaOptions$|\.cores$|^spark\.master$|shuffle\.spill|Spill"
+_MEMORY: Final = r"memory|\.extraJavaOptions$|\.cores$|^spark\.master$|[sS]pill"
 _PARTITIONS: Final = r"artitions|PartitionSize|PartitionBytes|parallelism|\.adaptive\.|^spark\.master$"
 
 WORDING: Final[dict[Kind, Wording]] = {

@@ -68,4 +68,4 @@ def _name(operator: Operator) -> str:
 def _filters(operator: Operator) -> str:
     """Of which columns a scan's pushed filters are, and how they compare; dates and other values differ by the day."""
     told = operator.metadata.get("PushedFilters", "")
-    return " ".join(re.findall(r"[A-Za-z]+\([^(),]+", told))
+    return " ".join(f"{how}({column})" for how, column in re.findall(r"([A-Za-z]+)\(([^(),]+)", told))

@@ -27,7 +27,8 @@ def main(folder: str, planted: dict[str, Any]) -> None:
         time.sleep(0.01)
     total(context, "price the sales", sales.join(products, "product").select(asked(), "name"))
     time.sleep(planted.get("driver_seconds", 0))
-    total(context, "score the shops", sales.repartition(8, "shop").select(asked(), "sale"))
+    scores = asked() + collected(planted["collected_every"]) if "collected_every" in planted else asked()
+    total(context, "score the shops", sales.repartition(8, "shop").select(scores.alias("score"), "sale"))
     if "sorted_rows" in planted:
         total(context, "rank the sales", ranked(spark, planted["sorted_rows"]))
     if "lines" in planted:
@@ -43,6 +44,11 @@ def main(folder: str, planted: dict[str, Any]) -> None:
 def asked(milliseconds: int = 1) -> Column:
     """What a service answers, that takes its time for each row: a column of the length of its answer."""
     return F.length(F.expr(f"reflect('java.lang.Thread', 'sleep', {milliseconds}L)")).alias("answer")
+
+
+def collected(every: int) -> Column:
+    """What a library costs that asks for a garbage collection every so many rows: a column of no meaning."""
+    return F.when(F.col("sale") % every == 0, F.length(F.expr("reflect('java.lang.System', 'gc')"))).otherwise(0)
 
 
 def total(context: Any, description: str, rows: DataFrame) -> None:

@@ -133,7 +133,9 @@ class Run:
             "Executor Run Time": task.end - task.start - task.overhead, "Executor CPU Time": task.cpu * 1_000_000,
             "JVM GC Time": task.gc, "Memory Bytes Spilled": task.spilled,
             "Input Metrics": {"Bytes Read": task.rows * 10, "Records Read": task.rows},
-            "Shuffle Read Metrics": {"Local Bytes Read": task.read, "Fetch Wait Time": task.wait},
+            "Shuffle Read Metrics": {
+                "Local Bytes Read": task.read, "Total Records Read": task.read // 100_000, "Fetch Wait Time": task.wait,
+            },
         }  # fmt: skip
         return {
             "Event": "SparkListenerTaskEnd", "Stage ID": stage, "Stage Attempt ID": attempt, "Task Info": told,

@@ -87,6 +87,13 @@ def test_another_plan_is_named_by_its_join() -> None:
     assert "SortMergeJoin, before BroadcastHashJoin" in compared.causes[0].text
 
 
+def test_what_another_plan_shuffles_is_not_more_input() -> None:
+    """A plan that shuffles what was broadcast before reads no more of its files: the difference is the plan's."""
+    slow = [replace(task, end=9000, cpu=8000, read=10_000_000) for task in USUAL]
+    compared = compare(job(USUAL, joins="BroadcastHashJoin").summary, job(slow, joins="SortMergeJoin").summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("plan", 4000)]
+
+
 def test_the_driver_alone_new_work_and_a_late_start_are_told() -> None:
     """Time without a stage is the driver's; stages that were not there before are new work."""
     stages = [

@@ -126,8 +126,7 @@ def ran(plan: Plan, stages: Sequence[StageAttempt]) -> Iterator[Operator]:
 
 def _ran(operator: Operator, counted: set[int]) -> Iterator[Operator]:
     yield operator
-    is_repeated = operator.name == "ReusedExchange"
-    if is_repeated or (operator.name.startswith(CACHE_SCANS) and not _has_run(operator, counted)):
+    if operator.name.startswith(CACHE_SCANS) and not _has_run(operator, counted):
         return
     for child in operator.children:
         yield from _ran(child, counted)

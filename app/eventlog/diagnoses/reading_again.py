@@ -4,6 +4,7 @@ from typing import Final
 
 from app.eventlog.application import Application
 from app.eventlog.diagnoses.query import query_name, sentence, slots
+from app.eventlog.diagnoses.stage import stage_name
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.diagnoses.words import cut, duration, size
 from app.eventlog.findings import Finding
@@ -41,8 +42,8 @@ def _repeated(app: Application, reads: Reads, cost: float | None) -> Finding:
     return Finding(
         "repeated_scan",
         "warning",
-        f"{cut(reads.place)} is read {reads.times} times, each time {size(reads.bytes)} in {reads.files} files, "
-        f"first by {queries}",
+        f"{cut(reads.place)} is read {reads.times} times, each time {size(reads.bytes)} in {reads.files} "
+        f"{'file' if reads.files == 1 else 'files'}, first by {queries}",
         "Keep what they have in common: cache() or persist() the DataFrame before the first of them and unpersist() it "
         "after the last, or write it once as a smaller table.",
         {"times": reads.times, "files": reads.files, "read_again_bytes": _again_bytes(reads)},
@@ -61,7 +62,7 @@ def unused_cache(app: Application, limits: Thresholds) -> list[Finding]:
 
 
 def _unused(app: Application, cache: Cache) -> Finding:
-    where = query_name(app, cache.query) if cache.query is not None else f"stage {cache.filled_in[0]}"
+    where = query_name(app, cache.query) if cache.query is not None else _stage_name(app, cache.filled_in)
     return Finding(
         "unused_cache",
         "info",
@@ -73,3 +74,8 @@ def _unused(app: Application, cache: Cache) -> Finding:
         query=cache.query,
         operator=cut(cache.name),
     )
+
+
+def _stage_name(app: Application, key: tuple[int, int]) -> str:
+    stage = app.stages.get(key)
+    return f"stage {key[0]}" if stage is None else stage_name(app, stage.info, stage.properties)

@@ -1,5 +1,5 @@
 from app.eventlog.diagnoses.diagnose import MOST
-from tests.unit.eventlog.diagnoses.plans import GIB, MIB, application, found, node, ran, scan
+from tests.unit.eventlog.diagnoses.plans import GIB, MIB, MINUTE, application, found, node, ran, scan
 
 
 def test_many_small_files_cost_the_share_of_the_scan_that_opens_them() -> None:
@@ -51,6 +51,27 @@ def test_a_reused_shuffle_is_read_once() -> None:
     assert (
         len(found(application(ran(1, node("Join", shuffle, node("ReusedExchange", shuffle)))), "small_files_read")) == 1
     )
+
+
+def test_a_cache_that_is_filled_for_two_is_filled_once() -> None:
+    """A plan shows what fills it at each place where it is read."""
+    filling = scan(files=1000, size=MIB)
+    plan = node("Union", node("InMemoryTableScan", filling), node("InMemoryTableScan", filling))
+    assert len(found(application(ran(1, plan)), "small_files_read")) == 1
+
+
+def test_nothing_in_a_query_costs_more_than_the_query() -> None:
+    """Twenty minutes of tasks that ran at once on more cores than there are on average."""
+    (finding,) = found(application(ran(1, scan(files=1000, size=0, scan_time=1_200_000))), "small_files_read")
+    assert finding.cost_ms == MINUTE
+
+
+def test_a_plan_that_is_none_has_no_findings() -> None:
+    """A line that another program has damaged."""
+    broken = node("Scan")
+    lines = ran(1, broken)
+    del lines[0]["sparkPlanInfo"]["nodeName"]
+    assert not found(application(lines), "small_files_read")
 
 
 def test_a_query_has_no_more_findings_than_a_person_reads() -> None:

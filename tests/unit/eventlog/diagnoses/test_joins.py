@@ -76,8 +76,16 @@ def test_a_broadcast_that_is_cheap_or_small_is_none() -> None:
     untold = ran(1, node("BroadcastExchange", data_size=2 * GIB))
     small = ran(2, node("BroadcastExchange", data_size=GIB, time_to_build=20_000))
     cheap = ran(3, node("BroadcastExchange", data_size=2 * GIB, time_to_build=900))
-    (finding,) = found(application(untold, small, cheap), "large_broadcast")
+    short = ran(4, node("BroadcastExchange", data_size=2 * GIB), ms=4999)
+    (finding,) = found(application(untold, small, cheap, short), "large_broadcast")
     assert (finding.query, finding.cost_ms) == (1, None)
+
+
+def test_what_filled_a_cache_is_not_found_again_when_the_cache_is_read() -> None:
+    """Its numbers are the driver's, and stand in every plan that reads the cache."""
+    filling = node("InMemoryTableScan", node("Project", node("BroadcastExchange", data_size=2 * GIB)))
+    app = application(ran(1, filling), ran(2, filling, counts=node("Project")))
+    assert [finding.query for finding in found(app, "large_broadcast")] == [1]
 
 
 def test_pairs_are_of_the_rows_of_both_sides_however_few_remain() -> None:
@@ -103,6 +111,14 @@ def test_pairs_are_of_the_rows_of_both_sides_however_few_remain() -> None:
 def test_what_makes_few_pairs_or_an_unknown_number_is_none(plan: dict[str, object]) -> None:
     """One row beside many is a way to add columns."""
     assert not found(application(ran(1, plan)), "cross_join")
+
+
+def test_where_a_side_is_not_told_a_join_has_made_the_rows_it_gave() -> None:
+    """At least."""
+    left = node("Project", node("A"))
+    right = node("B", number_of_output_rows=10**9)
+    app = application(ran(1, node("BroadcastNestedLoopJoin", left, right, number_of_output_rows=2 * 10**9)))
+    assert [finding.numbers["pairs"] for finding in found(app, "cross_join")] == [2e9]
 
 
 def test_a_cartesian_product_has_made_the_rows_it_gave() -> None:

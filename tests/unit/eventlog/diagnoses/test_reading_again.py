@@ -2,6 +2,7 @@ import pytest
 
 from app.eventlog import reuse
 from app.eventlog.reuse import MOST
+from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.plans import GIB, MINUTE, application, cached, found, node, ran, scan
 
 FILLING = {"cache_fill_ms": 0}
@@ -23,6 +24,13 @@ def test_other_files_of_the_same_table_are_no_repetition() -> None:
     same = [scan("/same", files=4, size=GIB, filters=f"[(day#{number}L = 7)]", scan_time=MINUTE) for number in range(3)]
     app = application(*(ran(number, plan) for number, plan in enumerate([*days, *grown, *same])))
     assert [finding.text.split()[0] for finding in found(app, "repeated_scan")] == ["file:/same"]
+
+
+def test_little_that_is_read_again_is_none() -> None:
+    """Less than a gibibyte in all, or less than five seconds."""
+    little = [ran(number, scan("/little", files=4, size=GIB // 3)) for number in range(3)]
+    quick = [ran(number, scan("/quick", files=4, size=GIB, scan_time=9000)) for number in range(3, 6)]
+    assert not found(application(*little, *quick), "repeated_scan")
 
 
 def test_a_query_that_has_not_ended_has_read_nothing_yet() -> None:
@@ -72,6 +80,16 @@ def test_a_table_cached_by_its_name_is_seen_too() -> None:
     """`CACHE TABLE` makes scans of another name."""
     plan = node("Union", node("Scan In-memory table days"), node("Scan In-memory table days"))
     assert not found(application(ran(1, plan, rdds=[cached(7)])), "unused_cache", **FILLING)
+
+
+@pytest.mark.parametrize(("tasks", "is_found"), [(2, True), (4, False)])
+def test_an_rdd_that_a_job_reads_twice_is_used(tasks: int, *, is_found: bool) -> None:
+    """It has a task for each partition, as often as it is read: a union with itself."""
+    over = log.stage(1, end=3000, tasks=tasks)
+    over["Stage Info"] |= {"RDD Info": [cached(7)]}
+    app = application([log.job(1, [1]), log.stage(1), over, log.job_ended(1)])
+    findings = found(app, "unused_cache", **FILLING)
+    assert [finding.stage for finding in findings] == ([(1, 0)] if is_found else [])
 
 
 def test_caches_are_ranked_by_what_filled_them_and_few_are_told() -> None:

@@ -98,7 +98,7 @@ def accidents(spark: SparkSession, folder: Path) -> None:
 def gap(spark: SparkSession, folder: Path) -> None:
     """The driver is busy with itself."""
     spark.sparkContext.parallelize(range(2), 2).map(lambda _: spin(0.5)).count()
-    spin(5)
+    spin(8)
     spark.sparkContext.parallelize(range(2), 2).map(lambda _: spin(0.5)).count()
 
 

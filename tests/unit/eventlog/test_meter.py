@@ -9,6 +9,7 @@ from app.eventlog import events
 from app.eventlog.application import Application
 from app.eventlog.events import Event, StageCompleted, TaskEnd
 from app.eventlog.follow import Follower
+from app.eventlog.groups import group_of
 from app.eventlog.meter import Meter
 from app.eventlog.metrics import Aggregate
 from tests.eventlogs.golden import LOGS, log
@@ -70,3 +71,18 @@ def test_each_run_of_a_program_has_the_same_groups(tmp_path: Path) -> None:
     assert all(groups == found[0] for groups in found)
     assert "reduceByKey at job.py:52 [shuffle]" in found[0]
     assert "parquet files [shuffle > result]" in found[0]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_group_is_known_when_its_stage_begins(version: str, tmp_path: Path) -> None:
+    """What is learned later, as a new plan, changes no name: whoever follows a log and whoever reads it whole agree."""
+    app, early, follower = Application(), dict[tuple[int, int], str](), Follower(log(version, "plain", tmp_path))
+    for line in follower.new():
+        event = events.event(line)
+        if event is not None:
+            app.take(event)
+        if isinstance(event, events.StageSubmitted):
+            key = (event.info.id, event.info.attempt)
+            early[key] = group_of(app, app.stages[key])
+    follower.close()
+    assert early == {key: group_of(app, stage) for key, stage in app.stages.items()}

@@ -21,6 +21,7 @@ from app.eventlog.record import Summary
 
 JOB: Final = Path(__file__).parent / "job.py"
 ROWS: Final = 12_000
+FILES: Final = 8
 PATIENCE_SECONDS: Final = 240
 BASE: Final = {
     "spark.master": "local[4,4]",
@@ -40,15 +41,20 @@ def make_tables(folder: Path) -> None:
     """Writes the sales of a usual day, of one with three times as many, of one with a hot shop; and the products."""
     names = [f"product {number}" for number in range(200)]
     _write(folder / "products", pa.table({"product": np.arange(200), "name": names}), files=1)
-    _write(folder / "sales", _sales(ROWS), files=8)
-    _write(folder / "more_sales", _sales(3 * ROWS), files=8)
-    _write(folder / "hot_sales", _sales(ROWS, hot=0.9), files=8)
+    _write(folder / "sales", _sales(ROWS), files=FILES)
+    _write(folder / "more_sales", _sales(3 * ROWS), files=FILES)
+    _write(folder / "hot_sales", _sales(ROWS, hot=0.9), files=FILES)
 
 
 def run(
-    folder: Path, name: str, *, planted: dict[str, Any] | None = None, properties: dict[str, str] | None = None
+    folder: Path,
+    name: str,
+    *,
+    planted: dict[str, Any] | None = None,
+    properties: dict[str, str] | None = None,
+    source_seconds: float = 0,
 ) -> Summary:
-    """Runs the program on the tables in a folder, and gives its record."""
+    """Runs the program on the tables in a folder and on a source that takes its time, and gives its record."""
     conf, log = folder / name / "conf", folder / name / "log"
     conf.mkdir(parents=True)
     log.mkdir()
@@ -56,16 +62,17 @@ def run(
     lines = "".join(f"{key} {value}\n" for key, value in chosen.items())
     (conf / "spark-defaults.conf").write_text(lines, encoding="utf-8")
     environment = {**os.environ, "SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": sys.executable}
-    command = [sys.executable, str(JOB), str(folder), json.dumps(planted or {})]
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    with _source(folder / name / "lines", seconds=source_seconds) as source:
+        command = [sys.executable, str(JOB), str(folder), json.dumps({"lines": source} | (planted or {}))]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
+        assert done.returncode == 0, done.stderr
     return summary.of(reading.read(log))
 
 
 @contextmanager
-def source(folder: Path, *, seconds: float) -> Iterator[str]:
+def _source(folder: Path, *, seconds: float) -> Iterator[str]:
     """A folder of two files that give their lines over a time, as a slow disk does: named pipes, fed by threads."""
     folder.mkdir()
     content = gzip.compress(b"".join(b"line %d\n" % number for number in range(200_000)))
@@ -96,7 +103,9 @@ def _sales(rows: int, *, hot: float = 0.0) -> pa.Table:
     shops[draw.random(rows) < hot] = 7
     products = draw.integers(0, 200, rows)
     products[draw.random(rows) < 0.8] = 7
-    return pa.table({"sale": np.arange(rows), "product": products, "shop": shops})
+    sales = np.arange(rows)
+    is_last = (sales + 1) % (rows // FILES) == 0
+    return pa.table({"sale": sales, "product": products, "shop": shops, "is_last": is_last})
 
 
 def _write(folder: Path, table: pa.Table, *, files: int) -> None:

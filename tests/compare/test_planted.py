@@ -1,5 +1,3 @@
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,7 +6,7 @@ import pytest
 from app.eventlog.attribution import Kind
 from app.eventlog.compare import Comparison, compare
 from app.eventlog.record import Summary
-from tests.compare.runs import make_tables, run, source
+from tests.compare.runs import make_tables, run
 
 SORTS: Final = {"sorted_rows": 1_000_000}
 LITTLE_AT_ONCE: Final = {
@@ -27,25 +25,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def usual(folder: Path) -> Callable[[str], list[Summary]]:
-    """Earlier runs with nothing out of order: of the program alone, or with a further part of it."""
-
-    @cache
-    def runs(part: str) -> list[Summary]:
-        if part == "slow source":
-            return [of_source(folder, "fast", seconds=0)]
-        more: dict[str, dict[str, Any]] = {"sorts": SORTS, "checks": {"lost_seconds": 0}}
-        return [
-            run(folder, f"usual {part} {number}".strip(), planted=more.get(part)) for number in range(1 if part else 3)
-        ]
-
-    return runs
-
-
-def of_source(folder: Path, name: str, *, seconds: float) -> Summary:
-    """A run that reads lines of a source that gives them over a time."""
-    with source(folder / f"source {name}", seconds=seconds) as lines:
-        return run(folder, name, planted={"lines": lines})
+def usual(folder: Path) -> list[Summary]:
+    """Three earlier runs with nothing out of order."""
+    return [run(folder, f"usual {number}") for number in range(3)]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +36,7 @@ def of_source(folder: Path, name: str, *, seconds: float) -> Summary:
         pytest.param("input", {"sales": "more_sales"}, {}, id="three times the sales"),
         pytest.param("skew", {"sales": "hot_sales"}, {}, id="a shop that has most sales"),
         pytest.param("gc", {"collected_every": 60}, {}, id="a library that asks for garbage collections"),
+        pytest.param("retries", {"is_failing": True}, {}, id="tasks that fail when they are nearly done"),
         pytest.param("driver", {"driver_seconds": 8}, {}, id="a driver that is busy with something else"),
         pytest.param("queueing", {"occupied_seconds": 9}, {}, id="another job that holds the cores"),
         pytest.param("cores", {}, {"spark.master": "local[1,4]"}, id="one core in place of four"),
@@ -66,33 +49,28 @@ def test_what_was_planted_is_ranked_first(
     planted: dict[str, Any],
     properties: dict[str, str],
     folder: Path,
-    usual: Callable[[str], list[Summary]],
-    request: pytest.FixtureRequest,
+    usual: list[Summary],
 ) -> None:
     """One thing is out of order: it is what explains most of the difference, with its setting if it is one."""
-    compared = compare(usual(""), run(folder, request.node.callspec.id, planted=planted, properties=properties))
+    compared = compare(usual, run(folder, kind, planted=planted, properties=properties))
     assert_first(compared, kind, properties)
 
 
-def test_too_little_memory_is_ranked_first(folder: Path, usual: Callable[[str], list[Summary]]) -> None:
+def test_too_little_memory_is_ranked_first(folder: Path) -> None:
     """What sorts at ease takes long when little is kept in memory."""
+    at_ease = run(folder, "at ease", planted=SORTS)
     now = run(folder, "spill", planted=SORTS, properties=LITTLE_AT_ONCE)
-    assert_first(compare(usual("sorts"), now), "spill", LITTLE_AT_ONCE)
+    assert_first(compare(at_ease, now), "spill", LITTLE_AT_ONCE)
 
 
-def test_a_slower_source_is_ranked_first(folder: Path, usual: Callable[[str], list[Summary]]) -> None:
+def test_a_slower_source_is_ranked_first(folder: Path, usual: list[Summary]) -> None:
     """The same bytes from files that give them over ten seconds: tasks that wait, and do not work."""
-    assert_first(compare(usual("slow source"), of_source(folder, "slow", seconds=10)), "storage", {})
+    assert_first(compare(usual, run(folder, "slow source", source_seconds=10)), "storage", {})
 
 
-def test_work_done_again_is_ranked_first(folder: Path, usual: Callable[[str], list[Summary]]) -> None:
-    """Tasks that fail when they are nearly done are done again."""
-    assert_first(compare(usual("checks"), run(folder, "failing", planted={"lost_seconds": 10})), "retries", {})
-
-
-def test_equal_runs_have_no_cause(folder: Path, usual: Callable[[str], list[Summary]]) -> None:
+def test_equal_runs_have_no_cause(folder: Path, usual: list[Summary]) -> None:
     """Nothing is out of order, nothing is found."""
-    compared = compare(usual(""), run(folder, "equal"))
+    compared = compare(usual, run(folder, "equal"))
     assert compared.causes == [], compared.sentences
 
 

@@ -20,7 +20,7 @@ SLICE_SECONDS: Final = 0.1
 """How long one log may be read before others have their turn."""
 MAX_ENDING: Final = 64
 """How many logs may wait for their last spans to be accepted; no other is begun until then."""
-CLOSE_SECONDS: Final = 3.0
+CLOSE_SECONDS: Final = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,11 @@ class Bridge:
 
     def close(self) -> None:
         """Sends what waits, for a few seconds; what is not sent is read again by the next bridge."""
-        self._spans.close(CLOSE_SECONDS)
-        self._settle()
         self._measure()
-        self._numbers.close(1.0)
+        self._spans.close(CLOSE_SECONDS)
+        self._numbers.close(CLOSE_SECONDS / 5)
+        self._settle()
+        self._save()
         self._stand()
         self.release()
 
@@ -189,12 +190,16 @@ class Bridge:
         for followed in self._shelf.followed.values():
             if followed.counts:
                 self._journal.keep(followed.log, followed.meter.aggregate())
+        self._save()
+        self._numbers.put((self._total(), time.time_ns()))
+
+    def _save(self) -> None:
         try:
             self._state.save(self._journal)
         except OSError as error:
-            self._say(f"the state is not kept, and what is read now will be read again: {error.strerror}")
             self.standing.state_failures += 1
-        self._numbers.put((self._total(), time.time_ns()))
+            if self.standing.state_failures == 1:
+                self._say(f"the state is not kept, and what is read now will be read again: {error.strerror}")
 
     def _total(self) -> Aggregate:
         """Of all logs; of one that is read again, what was told before until it is read so far."""

@@ -1,6 +1,7 @@
 """A bridge tells of every log of a folder once, whatever becomes of the logs, of the collector and of itself."""
 
 import dataclasses
+import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -136,11 +137,12 @@ def test_a_collector_that_is_away_is_waited_for_and_reading_goes_on(start: Start
     ]
 
 
-def test_a_folder_that_is_not_there_is_waited_for(start: Start, folder: Path) -> None:
+def test_a_folder_that_is_not_there_is_waited_for(start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said once."""
+    monkeypatch.setattr("app.eventlog.bridge.POLL_SECONDS", 0.0)
     folder.rmdir()
-    bridged = start()
-    bridged.until(lambda: bool(bridged.said))
+    bridged, looks = start(), itertools.count()
+    bridged.until(lambda: next(looks) > 5)
     write(folder / "app-1", program())
     bridged.until_done()
     assert bridged.said[0] == f"{folder} cannot be read: No such file or directory; waiting for it"
@@ -174,12 +176,20 @@ def test_other_files_are_left_alone_and_that_is_said(start: Start, folder: Path)
 
 
 def test_another_log_under_the_same_name_is_another_log(start: Start, folder: Path) -> None:
-    """Both count."""
-    write(folder / "app-1", program(2))
+    """Both count, the finished one and the one that was given up."""
+    for number in (1, 2):
+        write(folder / "app-1.inprogress", program(number, app_id=f"app-{number}")[:-1])
+        bridged = start(SOON)
+        bridged.until_done()
+        bridged.kill()
+        (folder / "app-1.inprogress").rename(folder.with_name(f"kept-{number}"))
+    write(folder / "app-1", program(4, app_id="app-3"))
     bridged = start()
-    bridged.until_done()
-    write(folder / "new", program(3, app_id="app-2")).replace(folder / "app-1")
-    bridged.until(lambda: bridged.collector.tasks == 5)
+    bridged.until(lambda: bridged.collector.tasks == 1 + 2 + 4)
+    bridged.kill()
+    write(folder / "new", program(8, app_id="app-4")).replace(folder / "app-1")
+    bridged = start()
+    bridged.until(lambda: bridged.collector.tasks == 1 + 2 + 4 + 8)
 
 
 def test_attempts_of_an_application_are_told_apart(start: Start, folder: Path) -> None:

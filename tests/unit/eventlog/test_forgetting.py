@@ -48,6 +48,7 @@ def test_what_it_keeps_does_not_grow() -> None:
     app, _ = followed(stream())
     assert max(len(app.jobs), len(app.stages), len(app.numbers)) <= 2 * KEPT
     assert len(app.queries) <= KEPT_BARE + 2 * KEPT
+    assert sum(query.description != "" for query in app.queries.values()) <= 2 * KEPT
 
 
 def test_what_it_tells_is_the_same() -> None:

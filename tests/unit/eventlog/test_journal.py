@@ -107,6 +107,17 @@ def test_a_journal_that_is_none_is_not_guessed_at(state: State, tmp_path: Path, 
         state.load()
 
 
+def test_numbers_with_other_bounds_are_not_added_up(state: State) -> None:
+    """They were counted by another version of this program."""
+    numbers, journal = meter(program(3)).aggregate(), Journal()
+    groups = numbers.applications["shop"].groups.values()
+    next(iter(groups)).histograms["spark.task.duration"].counts.append(0)
+    journal.keep(LOG, numbers)
+    state.save(journal)
+    with pytest.raises(MachineError, match="remove it to count from nothing"):
+        state.load()
+
+
 def test_the_lock_and_the_journal_are_all_there_is(state: State, tmp_path: Path) -> None:
     """Nothing is left over by a save."""
     state.save(state.load())

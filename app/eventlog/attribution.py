@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-from msgspec.structs import astuple, replace
+from msgspec.structs import astuple
 
-from app.eventlog.record import Group, Spent, Summary, Volume, Wall
+from app.eventlog.record import Group, Spent, Summary, Volume, Wall, merged
 
 Kind = Literal[
     "input", "skew", "cores", "executors", "retries", "spill", "gc", "plan", "storage", "python", "machine", "queueing",
@@ -71,22 +71,7 @@ def _cells(summary: Summary, changed: set[str]) -> dict[tuple[str, str], Group]:
     found: dict[tuple[str, str], list[Group]] = defaultdict(list)
     for group in summary.groups:
         found[group.place, "" if group.place in changed else group.flow].append(group)
-    return {key: _merged(groups) for key, groups in found.items()}
-
-
-def _merged(groups: Sequence[Group]) -> Group:
-    first = groups[0]
-    return replace(
-        first,
-        wall=Wall(*map(sum, zip(*(astuple(group.wall) for group in groups), strict=True))),
-        spent=Spent(*map(sum, zip(*(astuple(group.spent) for group in groups), strict=True))),
-        volume=Volume(*map(sum, zip(*(astuple(group.volume) for group in groups), strict=True))),
-        stages=sum(group.stages for group in groups),
-        tasks=sum(group.tasks for group in groups),
-        failed=sum(group.failed for group in groups),
-        has_python=any(group.has_python for group in groups),
-        longest_ms=max(group.longest_ms for group in groups),
-    )
+    return {key: merged(groups) for key, groups in found.items()}
 
 
 def _of_cell(before: Group | None, now: Group | None, *, has_other_plan: bool) -> Iterator[Amount]:

@@ -3,9 +3,11 @@
 A few kilobytes of JSON. Times are milliseconds, sizes bytes; what happened is told by what it was for, never by an id.
 """
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 VERSION: Final = 1
 Outcome = Literal["succeeded", "failed", "incomplete"]
@@ -121,3 +123,19 @@ def place_and_flow(group: str) -> tuple[str, str]:
     """A group of `groups.group_of` as what its stages are for, and where their rows come from and go to."""
     place, _, flow = group.rpartition(" [")
     return place, flow.removesuffix("]")
+
+
+def merged(groups: Sequence[Group]) -> Group:
+    """Several groups as one, with the place and the flow, the median and the p95 of the first."""
+    first = groups[0]
+    return replace(
+        first,
+        wall=Wall(*map(sum, zip(*(astuple(group.wall) for group in groups), strict=True))),
+        spent=Spent(*map(sum, zip(*(astuple(group.spent) for group in groups), strict=True))),
+        volume=Volume(*map(sum, zip(*(astuple(group.volume) for group in groups), strict=True))),
+        stages=sum(group.stages for group in groups),
+        tasks=sum(group.tasks for group in groups),
+        failed=sum(group.failed for group in groups),
+        has_python=any(group.has_python for group in groups),
+        longest_ms=max(group.longest_ms for group in groups),
+    )

@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Final
 
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from app.eventlog import fingerprints, groups
 from app.eventlog.application import Application
 from app.eventlog.model import StageAttempt, Totals
 from app.eventlog.reading import Reading
-from app.eventlog.record import VERSION, Group, Outcome, Spent, Summary, Volume, Wall, place_and_flow
-from app.eventlog.wallclock import Key, Part, wall_clock
+from app.eventlog.record import VERSION, Group, Outcome, Spent, Summary, Volume, Wall, merged, place_and_flow
+from app.eventlog.wallclock import Key, Part, WallClock, wall_clock
 
+MAX_GROUPS: Final = 200
+"""Groups of one application that are kept apart; the rest is one, so that a record stays small."""
+REST: Final = "everything else"
 MAX_VALUE: Final = 200
 """Characters of the value of a setting; what is longer is cut."""
 
@@ -32,9 +35,8 @@ def of(reading: Reading) -> Summary:
     """The record of the application of a log."""
     app = reading.app
     clock = wall_clock(app)
-    found: dict[str, list[Key]] = defaultdict(list)
-    for key, stage in app.stages.items():
-        found[groups.group_of(app, stage)].append(key)
+    kept = _groups(app, clock)
+    places = {group.place for group in kept}
     return Summary(
         version=VERSION,
         application=app.name or "",
@@ -48,8 +50,8 @@ def of(reading: Reading) -> Summary:
         executors_lost=sum(_is_lost(executor.reason) for executor in app.executors.values()),
         spark_version=app.spark_version,
         settings=dict(sorted(_settings(app))),
-        groups=[_group(app, name, keys, [clock.parts[key] for key in keys]) for name, keys in found.items()],
-        plans=fingerprints.plans(app),
+        groups=kept,
+        plans={place: plans for place, plans in fingerprints.plans(app).items() if place in places},
     )
 
 
@@ -59,6 +61,20 @@ def outcome_of(app: Application) -> Outcome:
         return "incomplete"
     last = max(app.jobs.values(), key=lambda job: job.completed or 0, default=None)
     return "failed" if app.exit_code or (last is not None and last.has_failed) else "succeeded"
+
+
+def _groups(app: Application, clock: WallClock) -> list[Group]:
+    """Stages by what they do, in the order of their first one; those that took least are one group."""
+    keys: dict[str, list[Key]] = defaultdict(list)
+    for key, stage in app.stages.items():
+        keys[groups.group_of(app, stage)].append(key)
+    found = [_group(app, name, own, [clock.parts[key] for key in own]) for name, own in keys.items()]
+    if len(found) <= MAX_GROUPS:
+        return found
+    by_time = sorted(found, key=lambda group: group.wall.work + group.wall.idle, reverse=True)
+    rest = replace(merged(by_time[MAX_GROUPS:]), place=REST, flow="")
+    small = {(group.place, group.flow) for group in by_time[MAX_GROUPS:]}
+    return [*(group for group in found if (group.place, group.flow) not in small), rest]
 
 
 def _group(app: Application, name: str, keys: list[Key], parts: list[Part]) -> Group:

@@ -75,6 +75,18 @@ def test_plans_are_told_by_what_they_do() -> None:
     assert other.fingerprint != plan.fingerprint
 
 
+def test_a_record_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a program that names its work in ever new ways, what took least is one group; no time is lost."""
+    monkeypatch.setattr(summary, "MAX_GROUPS", 3)
+    stages = [Stage("x" * n, at := n * 1000, at + n * 10, [Task(at, at + n * 10, rows=n)]) for n in range(1, 7)]
+    kept = Run(9000, stages).summary
+    assert [group.place for group in kept.groups] == ["xxxx", "xxxxx", "xxxxxx", summary.REST]
+    assert (kept.groups[-1].tasks, kept.groups[-1].volume.input_records, kept.groups[-1].longest_ms) == (3, 6, 30)
+    assert set(kept.plans) == {"xxxx", "xxxxx", "xxxxxx"}
+    monkeypatch.undo()
+    assert sum(amount.ms for amount in amounts(kept, Run(9000, stages).summary)) == pytest.approx(0)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_real_runs_of_one_program_are_aligned(version: str, tmp_path: Path) -> None:
     """Two recorded runs: the same groups and plans, a record of some kilobytes, every millisecond accounted for."""

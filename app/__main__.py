@@ -17,9 +17,11 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from app.commands import failures
 from app.commands.bridge import bridge
+from app.commands.compare import compare
 from app.commands.data import data
 from app.commands.doctor import doctor
 from app.commands.etl import etl
+from app.commands.observe import observe
 from app.commands.report import report
 from app.commands.show import show
 from app.commands.tables import tables
@@ -70,8 +72,10 @@ def root(
     """Daily ETL on an embedded Spark: checked, traced, and safe to repeat."""
 
 
-for verb in (etl, data, tables, show, report, bridge, doctor):
+for verb in (etl, data, tables, show, report, compare, bridge, doctor):
     program.command(cls=Verb)(verb)
+# What follows the command is the command's, options too.
+program.command(cls=Verb, context_settings={"allow_interspersed_args": False})(observe)
 
 
 def main() -> NoReturn:

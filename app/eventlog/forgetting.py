@@ -17,7 +17,9 @@ KEPT: Final = 16
 """How many queries (with all below them) and jobs without a query are kept whole after their ends: tasks that were
 killed with a job end after it."""
 KEPT_BARE: Final = 500
-"""How many queries and batches are kept after that, without plan and jobs: a job that begins late finds its parent."""
+"""How many queries and batches are kept after that, without their jobs: a job that begins late finds its parent."""
+MAX_TEXT: Final = 10_000
+"""Characters of texts of a query that are kept after its end; its plan may have millions, and is not kept."""
 _NO_PLAN: Final = Raw(b'{"nodeName":"forgotten"}')
 
 
@@ -28,11 +30,13 @@ class Forgetting:
         """Nothing is forgotten yet."""
         self._app = app
         self._over: deque[Query | Job] = deque()
-        self._bare: deque[int] = deque()
+        self._bare: dict[int, None] = {}
         self._batches: deque[Batch] = deque()
 
     def after(self, ended: Ended) -> None:
         """Something has ended, and was told."""
+        if isinstance(ended, Query):
+            self._strip(ended)
         match ended:
             case Query() if self._is_bare(ended.root):
                 self._over.append(ended)
@@ -48,7 +52,7 @@ class Forgetting:
 
     def _is_bare(self, query: int | None) -> bool:
         """Whether there is no such query, or not any more but for its place in the trace."""
-        return query is None or query not in self._app.queries or self._app.queries[query].plan is _NO_PLAN
+        return query is None or query not in self._app.queries or query in self._bare
 
     def _forget(self, oldest: Query | Job) -> None:
         queries = self._below(oldest)
@@ -79,14 +83,20 @@ class Forgetting:
         )
         return all(end is not None for end in ends)
 
-    def _forget_query(self, query: Query) -> None:
+    def _strip(self, query: Query) -> None:
         with suppress(ValueError):  # a plan that is none has no numbers
             self._forget_numbers(events.plan(query.plan))
-        query.plan, query.description, query.details = _NO_PLAN, "", ""
+        query.plan = _NO_PLAN
+        query.description, query.details = query.description[:MAX_TEXT], query.details[:MAX_TEXT]
+
+    def _forget_query(self, query: Query) -> None:
+        query.description, query.details = "", ""
         query.jobs.clear()
-        self._bare.append(query.id)
+        self._bare[query.id] = None
         if len(self._bare) > KEPT_BARE:
-            self._app.queries.pop(self._bare.popleft(), None)
+            oldest = next(iter(self._bare))
+            del self._bare[oldest]
+            self._app.queries.pop(oldest, None)
 
     def _forget_numbers(self, plan: SqlPlan) -> None:
         for metric in plan.metrics:

@@ -49,6 +49,7 @@ def test_what_it_keeps_does_not_grow() -> None:
     assert max(len(app.jobs), len(app.stages), len(app.numbers)) <= 2 * KEPT
     assert len(app.queries) <= KEPT_BARE + 2 * KEPT
     assert sum(query.description != "" for query in app.queries.values()) <= 2 * KEPT
+    assert not any(b"Project" in bytes(query.plan) for query in app.queries.values())
 
 
 def test_what_it_tells_is_the_same() -> None:

@@ -28,6 +28,7 @@ BASE: Final = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
     "spark.ui.enabled": "false",
+    "spark.hadoopRDD.ignoreEmptySplits": "false",
     "spark.sql.files.openCostInBytes": "256m",
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.adaptive.coalescePartitions.enabled": "false",
@@ -84,7 +85,8 @@ def _source(folder: Path, *, seconds: float) -> Iterator[str]:
         feeders[-1].start()
     yield str(folder)
     for feeder in feeders:
-        feeder.join(PATIENCE_SECONDS)
+        feeder.join(1)
+        assert not feeder.is_alive(), "the program has not read its source to the end"
 
 
 def _feed(pipe: Path, content: bytes, seconds: float) -> None:

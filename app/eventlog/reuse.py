@@ -18,6 +18,8 @@ MOST_QUERIES: Final = 5
 """How many of the queries that have read some files are named."""
 FILES: Final = "number of files read"
 FILE_BYTES: Final = "size of files read"
+DRIVER_COUNTS: Final = ("BroadcastExchange", "Execute ")
+"""Operators whose numbers the driver tells, and no stage."""
 CACHE_SCANS: Final = ("InMemoryTableScan", "Scan In-memory table")
 _CACHE_SCAN: Final = re.compile(rb'"nodeName":\s*"(?:InMemoryTableScan|Scan In-memory table)')
 _INTERNAL: Final = ("Delta Table State", "mergeMaterializedSource")
@@ -111,17 +113,16 @@ class Reuse:
 def ran(plan: Plan, stages: Sequence[StageAttempt]) -> Iterator[Operator]:
     """The operators that ran in these stages, each once.
 
-    A plan also shows those that ran before: what filled a cache, or wrote a shuffle that is read again. An operator
-    that only the driver counts is given if it stands where others may have run.
+    A plan also shows those that ran before: what filled a cache, or wrote a shuffle that is read again. What no stage
+    has counted is given only if the driver counts it, and it stands where others may have run.
     """
     counted = {accumulable.id for stage in stages for accumulable in stage.info.accumulables}
     seen: set[tuple[int, ...]] = set()
     for operator in _ran(plan.root, counted):
-        is_skipped = "Location" in operator.metadata and counted.isdisjoint(operator.accumulables)
-        if operator.accumulables not in seen and not is_skipped:
-            yield operator
-        if operator.accumulables:
+        has_run = operator.name.startswith(DRIVER_COUNTS) or not counted.isdisjoint(operator.accumulables)
+        if has_run and operator.accumulables not in seen:
             seen.add(operator.accumulables)
+            yield operator
 
 
 def _ran(operator: Operator, counted: set[int]) -> Iterator[Operator]:

@@ -7,7 +7,13 @@ BROADCAST = "sort_merge_join_could_broadcast"
 
 def sort_merge_join(left: int, right: int, kind: str = "Inner") -> dict[str, object]:
     """A join of two shuffles."""
-    return node("SortMergeJoin", exchange(left), exchange(right), text=f"SortMergeJoin [id#1L], [id#2L], {kind}")
+    return node(
+        "SortMergeJoin",
+        exchange(left),
+        exchange(right),
+        text=f"SortMergeJoin [id#1L], [id#2L], {kind}",
+        number_of_output_rows=1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,7 @@ def test_a_side_whose_size_is_not_told_is_not_judged() -> None:
     grown = node("Sort", node("Generate", exchange(MIB)))
     text = "SortMergeJoin [id#1L], [id#2L], Inner"
     for side in (grown, node("Sort", node("Scan parquet ")), node("Exchange")):
-        app = application(ran(1, node("SortMergeJoin", side, exchange(GIB), text=text)))
+        app = application(ran(1, node("SortMergeJoin", side, exchange(GIB), text=text, number_of_output_rows=1)))
         assert not found(app, BROADCAST)
 
 
@@ -58,7 +64,7 @@ def test_a_reused_shuffle_has_the_size_of_the_one_it_is() -> None:
     """Spark shows it below `ReusedExchange`."""
     small = node("ReusedExchange", node("Exchange", data_size=MIB))
     text = "SortMergeJoin [id#1L], [id#2L], Inner"
-    app = application(ran(1, node("SortMergeJoin", exchange(GIB), small, text=text)))
+    app = application(ran(1, node("SortMergeJoin", exchange(GIB), small, text=text, number_of_output_rows=1)))
     assert [finding.numbers["small_side_bytes"] for finding in found(app, BROADCAST, cost_ms=0)] == [MIB]
 
 

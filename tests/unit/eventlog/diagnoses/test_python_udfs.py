@@ -31,6 +31,13 @@ def test_its_cost_is_at_most_the_time_in_python() -> None:
     assert finding.numbers == {"rows": 10**6, "python_task_ms": 2 * MINUTE}
 
 
+def test_a_function_whose_results_were_there_was_not_called_again() -> None:
+    """The same plan, collected twice: what it shuffled is there, and its numbers are those of the first time."""
+    plan = node("Exchange", node("BatchEvalPython", number_of_output_rows=10**6))
+    app = application(ran(1, plan), ran(2, plan, counts=node("Project")))
+    assert [finding.query for finding in found(app, "row_python_udf")] == [1]
+
+
 def test_few_rows_and_little_time_are_none() -> None:
     """Whatever the other is."""
     slow = node("BatchEvalPython", number_of_output_rows=99_999, time_to_execute_Python_code=MINUTE)

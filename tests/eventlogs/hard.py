@@ -1,20 +1,17 @@
 """What is hard to tell of a job, each once, in a group of its own: `python -m tests.eventlogs.hard FOLDER`.
 
-The log is in FOLDER/logs. Every case runs under a step of its own, whose span id is the number of the case. With the
-URL of a master it does what only a cluster can do; with `killed` it ends with a SIGKILL to its JVM.
+The log is in FOLDER/logs. Every case runs under a step of its own, whose span id is the number of the case.
 """
 
 import contextlib
-import os
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark import InheritableThread, SparkContext, TaskContext
+from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -33,20 +30,9 @@ PROPERTIES: Final = {
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "3",
     "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.stage.maxConsecutiveAttempts": "4",
     "spark.eventLog.rolling.enabled": "true",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
-}
-
-CLUSTER: Final = {
-    "spark.executor.memory": "512m",
-    "spark.executor.cores": "2",
-    "spark.speculation": "true",
-    "spark.speculation.quantile": "0.5",
-    "spark.speculation.multiplier": "1.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
 }
 
 
@@ -60,28 +46,18 @@ def span_id(case: str) -> int:
     return 1 + CASES.index(case)
 
 
-def main(folder: Path, master: str | None) -> None:
-    """Runs all cases, or those of a cluster, or one that is killed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if master is None:
-        on_one_machine(started(folder), folder)
-    elif master == "killed":
-        killed(started(folder), folder)
-    else:
-        on_a_cluster(started(folder, **{"spark.master": master, **CLUSTER}), folder)
-
-
 def started(folder: Path, **properties: str) -> SparkSession:
     """A session that logs to a folder."""
     own = {"spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
     settings = load_settings().model_copy(update={"home": folder})
-    (folder / "logs").mkdir()
+    (folder / "logs").mkdir(parents=True)
     log_file, extra = folder / "spark.jsonl", PROPERTIES | own | properties
     return session.start(settings, name="hard", events=folder / "logs", log_file=log_file, extra=extra)
 
 
-def on_one_machine(spark: SparkSession, folder: Path) -> None:
-    """All that needs no cluster."""
+def main(folder: Path) -> None:
+    """Runs all cases."""
+    spark = started(folder)
     threads = [begun(spark, case, concurrent) for case in ("one step", "another step")]
     for thread in threads:
         thread.join()
@@ -99,28 +75,6 @@ def on_one_machine(spark: SparkSession, folder: Path) -> None:
     run(spark, "streams", lambda spark: streams(spark, folder))
     run(spark, "batches", lambda spark: batches(spark, folder))
     session.stop(spark)
-
-
-def on_a_cluster(spark: SparkSession, folder: Path) -> None:
-    """A task that is run again beside itself, and an executor that dies with what it has written for others."""
-    context = spark.sparkContext
-    run(spark, "speculation", lambda _: context.parallelize(range(4), 4).map(slow_at_first).collect())
-    pairs = context.parallelize(range(40), 4).map(lambda number: (number % 4, number)).groupByKey(2)
-    died = folder / "died"
-    run(spark, "lost executor", lambda _: pairs.mapPartitions(lambda rows: dies_once(rows, died)).collect())
-    session.stop(spark)
-
-
-def killed(spark: SparkSession, folder: Path) -> None:
-    """A stream and a query are at work when the JVM is killed."""
-    rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", "1").option("numPartitions", "1").load()
-    slow = rate.select(F.udf(slowly, "long")("value")).writeStream.format("noop").queryName("killed stream")
-    with of_a_case(spark, "killed"):
-        slow.option("checkpointLocation", str(folder / "killed")).start()
-        begun(spark, "killed", endless)
-    until_at_work(spark, 2)
-    gateway: Any = SparkContext._gateway
-    os.kill(gateway.proc.pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager
@@ -287,27 +241,10 @@ def slowly(number: int) -> int:
     return number
 
 
-def slow_at_first(number: int) -> int:
-    """The first attempt of one task takes longer than anybody waits."""
-    context = TaskContext.get()
-    if number == 0 and context is not None and context.attemptNumber() == 0:
-        time.sleep(60)
-    return number
-
-
-def dies_once(rows: Iterator[Any], has_died: Path) -> Iterator[Any]:
-    """The first of all tasks takes its executor with it; the parent of its parent is the JVM."""
-    with contextlib.suppress(FileExistsError):
-        has_died.touch(exist_ok=False)
-        told = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
-        os.kill(int(told.rpartition(")")[2].split()[1]), signal.SIGKILL)
-    yield from rows
-
-
 def fails(number: int) -> int:
     """An error that is the user's own."""
     raise LookupError(f"no number {number}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2] if sys.argv[2:] else None)
+    main(Path(sys.argv[1]))

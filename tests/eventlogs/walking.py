@@ -39,7 +39,8 @@ def told_by(lines: Iterable[bytes]) -> tuple[Application, list[SparkSpan]]:
 
 def assert_is_forest(app: Application, found: Iterable[SparkSpan]) -> None:
     """Every parent is there, nothing is told twice, and nothing leaves its trace or the time of its parent."""
-    assert list(broken_rules(app, list(found))) == []
+    broken = list(broken_rules(app, list(found)))
+    assert not broken, broken
 
 
 def broken_rules(app: Application, found: list[SparkSpan]) -> Iterator[str]:

@@ -1,22 +1,14 @@
 """What is hard to tell of a job comes out right of logs that Spark writes now: `tests/eventlogs/hard.py`."""
 
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-from app.eventlog.application import Application
 from app.eventlog.operators import plan_of
-from app.eventlog.spans import SparkSpan
 from tests.eventlogs import hard, walking
-from tests.eventlogs.standalone import cluster
+from tests.eventlogs.left import Log, left_by
 
-PATIENCE_SECONDS: Final = 400
 FAILED: Final = {
     "python error": "LookupError",
     "division": "DIVIDE_BY_ZERO",
@@ -25,55 +17,16 @@ FAILED: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Log:
-    """What a program has left."""
-
-    app: Application
-    spans: list[SparkSpan]
-
-    def below(self, span_id: int) -> Iterator[SparkSpan]:
-        """All spans below one, each after its parent."""
-        for span in self.spans:
-            if span.place.parent_id == span_id:
-                yield span
-                yield from self.below(span.place.span_id)
-
-    def of(self, case: str, kind: str) -> list[SparkSpan]:
-        """The spans of a kind that belong to a case."""
-        return [span for span in self.below(hard.span_id(case)) if span.kind.prefix == kind]
-
-    def batches(self, name: str) -> list[SparkSpan]:
-        """The batches of a streaming query."""
-        return [span for span in self.spans if span.name == f"batch {name}"]
-
-
-def left_by(folder: Path, *options: str) -> Log:
-    """Runs the program to its end."""
-    command = [sys.executable, "-m", "tests.eventlogs.hard", str(folder), *options]
-    said = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
-    assert said.returncode == 0, said.stderr
-    return Log(*walking.told(next((folder / "logs").iterdir())))
-
-
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
     """Of all cases that need no cluster."""
-    return left_by(tmp_path_factory.mktemp("hard"))
-
-
-@pytest.fixture(scope="module")
-def of_cluster(tmp_path_factory: pytest.TempPathFactory) -> Log:
-    """Of the cases on a cluster of two hosts."""
-    folder = tmp_path_factory.mktemp("cluster")
-    with cluster(folder / "cluster") as url:
-        return left_by(folder / "hard", url)
+    return left_by("hard", tmp_path_factory.mktemp("hard"))
 
 
 @pytest.fixture(scope="module")
 def of_a_kill(tmp_path_factory: pytest.TempPathFactory) -> Log:
     """Of a JVM that was killed with a stream and a query at work."""
-    return left_by(tmp_path_factory.mktemp("killed"), "killed")
+    return left_by("dying", tmp_path_factory.mktemp("killed"))
 
 
 def test_no_span_is_without_its_parent(log: Log) -> None:
@@ -193,29 +146,6 @@ def test_what_a_program_does_with_a_batch_is_below_it(log: Log) -> None:
     jobs = [span for span in log.below(batch.place.span_id) if span.kind.prefix == "job"]
     assert {span.attributes["spark.jobGroup.id"] for span in jobs} == {"a group of the program"}
     assert [span for span in log.spans if span.attributes.get("spark.jobGroup.id") == "a group of the program"] == jobs
-
-
-def test_a_copy_of_a_slow_task_and_the_task_itself_are_told(of_cluster: Log) -> None:
-    """The one has run beside the other, which is killed after the stage has ended."""
-    walking.assert_is_forest(of_cluster.app, of_cluster.spans)
-    tasks = [span for span in of_cluster.of("speculation", "task") if span.attributes["spark.task.index"] == 0]
-    told = {span.attributes.get("spark.task.speculative", False): span for span in tasks}
-    assert set(told) == {True, False}
-    assert told[True].failure is None
-    assert told[False].failure is not None
-    assert told[False].failure.type == "TaskKilled"
-    assert told[False].attributes["host.name"] != told[True].attributes["host.name"]
-
-
-def test_an_executor_that_dies_costs_attempts(of_cluster: Log) -> None:
-    """The task that died with it has failed, what the executor held is made again, the job goes well."""
-    (job,) = of_cluster.of("lost executor", "job")
-    assert job.failure is None
-    attempts = Counter(span.attributes["spark.stage.id"] for span in of_cluster.of("lost executor", "stage"))
-    assert max(attempts.values()) > 1
-    failures = {span.failure.type for span in of_cluster.of("lost executor", "task") if span.failure}
-    assert "ExecutorLostFailure" in failures
-    assert [executor.removed for executor in of_cluster.app.executors.values() if executor.removed]
 
 
 def test_what_a_kill_left_open_is_incomplete(of_a_kill: Log) -> None:

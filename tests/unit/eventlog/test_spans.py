@@ -133,13 +133,13 @@ def test_what_was_told_of_a_query_is_not_moved_by_a_later_job() -> None:
 
 
 def test_a_stage_that_two_jobs_need_is_skipped_by_neither() -> None:
-    """It ran for the first of them; the second has begun while it was at work."""
-    _, spans = read(
-        [started(), job(0, [0]), stage(0), job(1, [0, 1]), stage(0, end=2500), job_ended(0), job_ended(1), ended()]
-    )
-    skipped = [spans[f"job {number}"].attributes["spark.job.stages.skipped"] for number in range(2)]
-    assert skipped == [0, 1]
-    assert spans["stage 0.0"].place.parent_id == spans["job 0"].place.span_id
+    """It ran for the first of them; the second begins before it, or while it is at work."""
+    for begins in ([job(1, [0, 1]), stage(0)], [stage(0), job(1, [0, 1])]):
+        rest = [stage(0, end=2500), job_ended(0), job_ended(1), ended()]
+        _, spans = read([started(), job(0, [0]), *begins, *rest])
+        skipped = [spans[f"job {number}"].attributes["spark.job.stages.skipped"] for number in range(2)]
+        assert skipped == [0, 1]
+        assert spans["stage 0.0"].place.parent_id == spans["job 0"].place.span_id
 
 
 def test_a_task_that_ends_after_its_stage_is_told_if_it_says_something() -> None:

@@ -64,6 +64,15 @@ def test_a_batch_has_the_times_of_its_trigger() -> None:
     }
 
 
+def test_jobs_and_queries_are_below_their_batch_and_not_below_the_step() -> None:
+    """The step that started the stream may long have ended."""
+    lines = [query(0, time=2000), batch_job(0, 0, **{"spark.sql.execution.id": "0"}), batch_job(1, 0), progress(0)]
+    _, spans = walked([started(), begun(), *lines, job_ended(0), job_ended(1), query_ended(0), ended()])
+    (batch,) = [span for span in spans if span.kind.prefix == "batch"]
+    below = [span.kind.prefix for span in spans if span.place.parent_id == batch.place.span_id]
+    assert sorted(below) == ["job", "sql"]
+
+
 def test_rows_that_are_not_told_are_absent() -> None:
     """Not 0."""
     for sources in ([], [{}]):
@@ -72,7 +81,8 @@ def test_rows_that_are_not_told_are_absent() -> None:
 
 def test_a_trigger_that_found_nothing_is_no_batch() -> None:
     """Its progress has the number of the batch that comes next."""
-    lines = [*DONE, progress(0), progress(1), progress(1), batch_job(1, 1), job_ended(1), progress(1), ended()]
+    again = [progress(1), batch_job(1, 1), job_ended(1), progress(1), progress(1)]
+    lines = [*DONE, progress(0), progress(1), *again, ended()]
     assert list(batches(lines)) == ["run-1 0", "run-1 1"]
     assert list(batches([started(), begun(), progress(0), progress(1), over(), ended()])) == []
 

@@ -16,6 +16,7 @@ from app.eventlog.meter import Meter
 from app.eventlog.model import Job, Query, StageAttempt
 from app.eventlog.spans import SparkSpan
 from app.eventlog.watch import Log
+from app.telemetry.spark_names import APPLICATION_SPAN
 
 UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What a line may lead to that is no event, or one that no Spark wrote: the line is counted, and reading goes on."""
@@ -116,7 +117,7 @@ class Followed:
         found = tuple(diagnose.of_application(self.app, self._thresholds))
         self.meter.found(found)
         for span in spans.of_the_end(self.app):
-            is_application = span.kind is spans.names.APPLICATION_SPAN
+            is_application = span.kind is APPLICATION_SPAN
             self._send(replace(span, findings=found) if is_application else span)
 
     def close(self) -> None:

@@ -10,20 +10,20 @@ import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.following import Followed
 from app.eventlog.metrics import merged
 from app.eventlog.watch import logs_in
 from tests.polling import poll_until
 from tests.receivers import Protocol, Receiver, attributes, receiver
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, stage, started, task
-from tests.unit.eventlog.logs import program, text, write
+from tests.unit.eventlog.logs import OPTIONS, program, text, write
 
 JOBS: Final = 300
 TASKS: Final = 12
@@ -36,7 +36,7 @@ def application(number: int) -> Iterator[Line]:
     yield started() | {"App ID": f"app-{number}"}
     for each in range(JOBS):
         yield query(each)
-        yield job(each, [each], **{"spark.sql.execution.id": str(each)})
+        yield job(each, [each], time=2000, **{"spark.sql.execution.id": str(each)})
         yield stage(each)
         yield from (
             task(each * TASKS + index, each, seconds=index + 1, error="no" if index == each else None)
@@ -119,7 +119,7 @@ def undisturbed(folder: Path) -> tuple[set[bytes], dict[Series, int]]:
             log,
             tell=lambda _, span: spans.append(span.place.span_id.to_bytes(8)),
             is_crowded=lambda: False,
-            thresholds=Thresholds(),
+            thresholds=OPTIONS.thresholds,
             was_counted=False,
         )
         while followed.is_behind:
@@ -160,13 +160,16 @@ def test_a_kill_at_any_moment_changes_neither_the_spans_nor_the_totals(folder: P
         growing.rename(folder / "app-3")
         whole.set()
 
+    def is_time(enough: int) -> bool:
+        return whole.is_set() or len(collector.spans) >= enough
+
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
     for _ in range(4):
         with bridge(folder, collector.http_endpoint) as running:
             running.wait()
             enough = len(collector.spans) + random.randrange(1500)
-            poll_until(lambda enough=enough: len(collector.spans) >= enough or whole.is_set(), lambda: running.told)
+            poll_until(partial(is_time, enough), lambda: running.told)
             running.process.send_signal(signal.SIGKILL)
     writer.join()
     with bridge(folder, collector.http_endpoint, "--dead-after", "8") as running:

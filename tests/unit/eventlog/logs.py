@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from app.eventlog.bridge import Bridge, Options
-from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.diagnoses.thresholds import load_thresholds
 from app.eventlog.journal import State
 from app.eventlog.metrics import Aggregate
 from app.eventlog.selfmetrics import Standing
@@ -13,7 +13,7 @@ from app.eventlog.sending import Told
 from tests.polling import poll_until
 from tests.unit.eventlog.log import Line, ended, job, job_ended, stage, started, task
 
-OPTIONS = Options(dead_after=3600, metrics_every=0, thresholds=Thresholds())
+OPTIONS = Options(dead_after=3600, metrics_every=0, thresholds=load_thresholds())
 
 
 def text(*lines: Line) -> str:

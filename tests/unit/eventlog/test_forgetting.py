@@ -21,7 +21,13 @@ def stream(queries: int = MANY) -> Iterator[Line]:
         for each, properties in ((number, {"spark.sql.execution.id": str(inner)}), (inner, {})):
             ended = stage(each, end=2900)
             ended["Stage Info"]["Accumulables"] = [{"ID": each, "Name": "x", "Value": "5"}]
-            yield from (job(each, [each], **properties), stage(each), task(each, each), ended, job_ended(each))
+            yield from (
+                job(each, [each], time=2000, **properties),
+                stage(each),
+                task(each, each),
+                ended,
+                job_ended(each),
+            )
         yield from (query_ended(inner), query_ended(number))
 
 
@@ -62,7 +68,7 @@ def test_what_it_tells_is_the_same() -> None:
 def test_what_is_at_work_is_not_forgotten() -> None:
     """A job and its query that take as long as all others."""
     lines = list(stream())
-    long = [query(9001), job(9001, [9001], **{"spark.sql.execution.id": "9001"}), stage(9001)]
+    long = [query(9001), job(9001, [9001], time=2000, **{"spark.sql.execution.id": "9001"}), stage(9001)]
     end = [task(9001, 9001), stage(9001, end=2900), job_ended(9001), query_ended(9001)]
     _, told = followed(iter([lines[0], *long, *lines[1:], *end]))
     assert told["job 9001"].place.parent_id == told["sql 9001"].place.span_id
@@ -72,7 +78,12 @@ def test_what_is_at_work_is_not_forgotten() -> None:
 def test_a_job_that_outlives_its_query_keeps_it() -> None:
     """A broadcast that nobody waits for any more."""
     lines = list(stream())
-    late = [query(9001), job(9001, [9001], **{"spark.sql.execution.id": "9001"}), stage(9001), query_ended(9001)]
+    late = [
+        query(9001),
+        job(9001, [9001], time=2000, **{"spark.sql.execution.id": "9001"}),
+        stage(9001),
+        query_ended(9001),
+    ]
     app, told = followed(iter([lines[0], *late, *lines[1:], stage(9001, end=2900), job_ended(9001)]))
     assert told["job 9001"].place.parent_id == told["sql 9001"].place.span_id
     assert 9001 in app.queries
@@ -81,5 +92,5 @@ def test_a_job_that_outlives_its_query_keeps_it() -> None:
 def test_a_job_that_begins_after_its_query_was_forgotten_still_finds_it() -> None:
     """A bare query has its place in the trace."""
     app, told = followed(stream(5 * KEPT))
-    take(app, job(9001, [9001], **{"spark.sql.execution.id": "0"}))
+    take(app, job(9001, [9001], time=2000, **{"spark.sql.execution.id": "0"}))
     assert identity.of_job(app, app.jobs[9001]).parent_id == told["sql 0"].place.span_id

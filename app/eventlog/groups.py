@@ -16,6 +16,8 @@ from app.eventlog.parts import RddInfo
 
 MAX_LENGTH: Final = 120
 """Characters of a group; what is longer is cut."""
+MAX_READ: Final = 500
+"""Characters of a description that are looked at; what the patterns cost grows with the square of a word."""
 _CALL: Final = re.compile(r"(?P<call>\S+) at (?P<file>.+):(?P<line>\d+)")
 _ANONYMOUS: Final = re.compile(r"\$anonfun\$|\$\d+")
 _NOWHERE: Final = ("NativeMethodAccessorImpl.java", "<unknown>")
@@ -79,7 +81,7 @@ def _said(text: str | None) -> str:
 
 def _varied(text: str) -> str:
     """A text with `#` for what differs from run to run; short numbers within a word stay: q64, v2."""
-    shorter = _PATH.sub(r"\1", " ".join(text.split()))
+    shorter = _PATH.sub(r"\1", " ".join(text[:MAX_READ].split())[:MAX_READ])
     return _AGAIN.sub("#", _VARYING.sub("#", shorter))
 
 

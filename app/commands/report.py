@@ -11,6 +11,7 @@ from app.commands import cells, options
 if TYPE_CHECKING:
     from app.eventlog.reading import Reading
     from app.report.runs import RunInfo
+    from app.settings import Settings
 
 
 def report(
@@ -42,10 +43,12 @@ def report(
     terminal.wait("reading the event log")
     with terminal:
         reading = read(found.log)
+        compared = _compared(reading, settings)
     written = page.write(
         reading,
         output=output or settings.reports_path / f"{_name(reading, found.run)}.html",
         run=found.run,
+        compared=compared,
         thresholds=load_thresholds(config),
         backends=settings.backends,
     )
@@ -53,6 +56,16 @@ def report(
         terminal.document({"exit_code": 0, "error": None, "report": written})
     else:
         terminal.line(cells.place(written))
+
+
+def _compared(reading: "Reading", settings: "Settings") -> list[str]:
+    """Where the difference to the last good runs on record went; nothing where there are none."""
+    from app.eventlog import history, summary
+    from app.eventlog.compare import compare
+
+    now = summary.of(reading)
+    earlier = history.last_good(settings.records_path, now)
+    return compare(earlier, now).sentences if earlier else []
 
 
 def _name(reading: "Reading", run: "RunInfo | None") -> str:

@@ -48,6 +48,13 @@ def span(milliseconds: float | None) -> str:
     return f"{minutes // 60:,} h {minutes % 60:02d} min"
 
 
+def tick(milliseconds: float) -> str:
+    """A round time at an axis, in the unit that needs no fraction: `500 ms`, `5 s`, `20 min`."""
+    units = ((3_600_000, "h"), (60_000, "min"), (1000, "s"))
+    most = next(((unit, name) for unit, name in units if milliseconds >= unit and not milliseconds % unit), (1, "ms"))
+    return "0" if not milliseconds else f"{milliseconds / most[0]:,.0f} {most[1]}"
+
+
 def share(ratio: float | None) -> str:
     """A part of a whole as a percentage: `12 %`, `0.3 %`."""
     if ratio is None:

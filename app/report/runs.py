@@ -62,7 +62,7 @@ class _SparkLine(Struct):
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """A run of ours; `record` is None where it was killed, and `steps` then tell how far it came."""
+    """A run of ours; without a record where it was killed before it wrote one; `steps` tell how far it came."""
 
     folder: Path
     record: Record | None
@@ -92,7 +92,16 @@ class RunInfo:
         """When it ended, in milliseconds since the epoch; None where it was killed."""
         if self.root is not None and self.root.ended is not None:
             return self.root.ended
-        return None if self.record is None or self.started is None else self.started + self.record.seconds * 1000
+        return (
+            None
+            if self.record is None or self.is_at_work or self.started is None
+            else self.started + self.record.seconds * 1000
+        )
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it has not told how it ended: it is at work, or was killed and nobody completed its record yet."""
+        return self.record is None or self.record.outcome == "running"
 
     @property
     def title(self) -> str:

@@ -85,9 +85,10 @@ def _outcome(scope: Scope) -> tuple[str, Mood, str | None]:
 
 
 def _outcome_of_run(scope: Scope) -> tuple[str, Mood, str | None]:
-    record = scope.run.record if scope.run else None
-    if record is None:
-        return "killed, or still at work: it left no record", "unsure", None
+    run = scope.run
+    record = run.record if run else None
+    if run is None or record is None or run.is_at_work:
+        return "no end: still at work, or killed", "unsure", None
     return record.outcome.replace("_", " "), "good" if record.outcome == "succeeded" else "bad", record.error
 
 

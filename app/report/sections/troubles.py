@@ -14,7 +14,7 @@ def troubles(reading: Reading, scope: Scope) -> list[str]:
 def _troubles(reading: Reading, scope: Scope) -> Iterator[str]:
     app, files = reading.app, reading.troubles
     if app.ended is None:
-        yield "The log has no end of the application: it was killed, or is still at work. Times end with its last event."
+        yield "The log has no end of the application: it was killed, or is at work. All times end with its last event."
     if reading.unreadable_lines:
         yield f"{reading.unreadable_lines:,} lines of the log are no events that can be read, and are left out."
     if files.torn_lines:

@@ -1,0 +1,85 @@
+"""Event logs made by hand, as large and as hostile as a test needs."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tests.unit.eventlog import log
+
+HOSTILE: Final = (
+    "<script>document.title='run'</script>\"'><img src=x onerror=document.title='run'>\u202eכן\x07" + "q" * 10_000
+)
+Line = dict[str, Any]
+
+
+def written(path: Path, lines: list[Line] | Iterator[Line]) -> Path:
+    """A log of some lines, closed."""
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    return path
+
+
+def large(*, stages: int, tasks: int, queries: int, text: str = "a query", operators: int = 40) -> Iterator[Line]:
+    """An application with as many stages, tasks in all, and queries; each query has a part of the stages."""
+    yield environment({"spark.sql.shuffle.partitions": "400", "spark.my.password": "hunter2"})
+    yield log.started(1000)
+    yield executor("1", 1000)
+    yield executor("2", 1500)
+    each, of_query, time, task = tasks // stages, max(1, stages // queries), 2000, 0
+    for number in range(stages):
+        query = number // of_query
+        if number % of_query == 0 and query < queries:
+            yield started_query(query, time, text, operators)
+        yield log.job(number, [number], time=time, **{"spark.sql.execution.id": str(query)})
+        yield submitted(number, time, each, text)
+        for _ in range(each):
+            yield ended_task(task, number, time, 20 + task * 7919 % 400)
+            task += 1
+        yield submitted(number, time, each, text, end=time + 450)
+        yield log.job_ended(number, time=time + 450)
+        time += 500
+        if number % of_query == of_query - 1 and query < queries:
+            yield log.query_ended(query, time=time)
+    yield removed("2", time, "Command exited with code 137")
+    yield log.ended(time)
+
+
+def environment(properties: dict[str, str]) -> Line:
+    """What was set."""
+    return {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": properties}
+
+
+def executor(name: str, time: int) -> Line:
+    """An executor of four cores comes."""
+    info = {"Host": "host-a", "Total Cores": 4}
+    return {"Event": "SparkListenerExecutorAdded", "Timestamp": time, "Executor ID": name, "Executor Info": info}
+
+
+def removed(name: str, time: int, reason: str) -> Line:
+    """An executor goes."""
+    return {"Event": "SparkListenerExecutorRemoved", "Timestamp": time, "Executor ID": name, "Removed Reason": reason}
+
+
+def submitted(number: int, time: int, tasks: int, name: str, *, end: int | None = None) -> Line:
+    """A stage begins, or ends where an end is given."""
+    line = log.stage(number, end=end, tasks=tasks)
+    line["Stage Info"] |= {"Submission Time": time, "Stage Name": name}
+    return line
+
+
+def ended_task(number: int, stage: int, launched: int, milliseconds: int, **metrics: int) -> Line:
+    """A task ends."""
+    line = log.task(number, stage)
+    line["Task Info"] |= {"Launch Time": launched, "Finish Time": launched + milliseconds}
+    line["Task Metrics"] = {"Executor Run Time": milliseconds, "JVM GC Time": milliseconds // 20} | metrics
+    return line
+
+
+def started_query(number: int, time: int, text: str, operators: int) -> Line:
+    """A query begins; its plan is a chain of operators with a join at its root."""
+    plan: Line = {"nodeName": "Scan", "simpleString": text, "children": [], "metrics": []}
+    for depth in range(operators - 2):
+        plan = {"nodeName": f"Project {depth}", "simpleString": text, "children": [plan], "metrics": []}
+    plan = {"nodeName": "Join", "simpleString": text, "children": [plan, {"nodeName": "Scan"}], "metrics": []}
+    return log.query(number, time=time) | {"description": text, "sparkPlanInfo": plan}

@@ -100,7 +100,7 @@ def test_a_stage_in_trouble_is_told_and_its_twin_is_not(
         ("empty", {"memory_over"}, f"of {stages.HEAP_MIB}.0 MiB of heap"),
         ("healthy", set(), ""),
         ("busy cluster", set(), ""),
-        ("idle cluster", {"idle_cores"}, "of the time of 2 cores was idle"),
+        ("idle cluster", {"idle_cores"}, "of core time"),
         ("lost executor", {"lost_executors"}, "1 of 2 executors were lost, and 2 tasks with them"),
     ],
 )

@@ -53,12 +53,11 @@ def idle_cores(app: Application, limits: Thresholds) -> list[Finding]:
     is_local = app.properties.get("spark.master", "").startswith("local[")
     if is_local or not app.is_whole or idle <= max(limits.idle_core_ms, limits.idle_ratio * usage.core_ms):
         return []
-    cores = usage.core_ms / usage.wall_ms
     return [
         Finding(
             "idle_cores",
             "warning",
-            f"{share(idle / usage.core_ms)} of the time of {cores:.0f} cores was idle: {duration(idle)} in all.",
+            f"Of {duration(usage.core_ms)} of core time, {duration(idle)} were idle ({share(idle / usage.core_ms)}).",
             "Use fewer executors (spark.executor.instances, spark.executor.cores), or let their number follow the "
             "work: spark.dynamicAllocation.enabled=true, with a shorter spark.dynamicAllocation.executorIdleTimeout.",
             {"idle_core_ms": idle, "core_ms": usage.core_ms, "idle_ratio": idle / usage.core_ms},

@@ -137,7 +137,7 @@ def test_idle_cores_are_told_from_some_idle_time_on() -> None:
     finding = found(lines)["idle_cores"]
     assert finding.numbers["idle_ratio"] == 0.75
     assert finding.cost_ms is None
-    assert "75 % of the time of 4 cores was idle" in finding.text
+    assert "Of 6 h 0 min of core time, 4 h 30 min were idle (75 %)" in finding.text
 
 
 @pytest.mark.parametrize(

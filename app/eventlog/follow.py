@@ -18,6 +18,7 @@ from app.errors import InputError
 CHUNK_BYTES: Final = 256 * 1024
 FOLDER: Final = "eventlog_v2_"
 IN_PROGRESS: Final = ".inprogress"
+COMPACT: Final = ".compact"
 _ROLLED: Final = re.compile(r"events_(\d+)_.+?(\.compact)?")
 _CODECS: Final = (".lz4", ".lzf", ".snappy")
 
@@ -92,7 +93,12 @@ class Follower:
             self._tail = None
 
     def _following(self) -> Part | None:
-        return next((part for part in parts(self.log) if part.number > self._number), None)
+        """The next file; of a compact one that stands for files of which some were read, nothing is read twice."""
+        later = [part for part in parts(self.log) if part.number > self._number]
+        if later and self._number > 0 and later[0].path.name.endswith(COMPACT):
+            self.troubles.lost_files += later[0].number - self._number
+            self._number = later.pop(0).number
+        return later[0] if later else None
 
     def _open(self, part: Part) -> None:
         if self._number > 0 and part.number > self._number + 1:
@@ -114,7 +120,7 @@ def parts(log: Path) -> list[Part]:
         found = [(path, _ROLLED.match(path.name)) for path in log.iterdir()]
     except OSError:
         return []
-    rolled = [(int(name[1]), path.name.endswith(".compact"), path) for path, name in found if name]
+    rolled = [(int(name[1]), path.name.endswith(COMPACT), path) for path, name in found if name]
     compact = max((number for number, is_compact, _ in rolled if is_compact), default=0)
     kept = [Part(number, path) for number, is_compact, path in rolled if number > compact or is_compact]
     return sorted(part for part in kept if part.number >= compact)

@@ -101,6 +101,19 @@ def test_a_compact_file_stands_for_all_before_it(follow: Follow, folder: Path) -
     assert list(follow(folder).new()) == LINES[1:3]
 
 
+def test_a_compact_file_is_not_read_beside_what_it_stands_for(follow: Follow, folder: Path) -> None:
+    """Whoever was so late that files are gone has lost them, and counts nothing twice."""
+    first = rolled(folder, 1, text(*LINES[:2]))
+    follower = follow(folder)
+    assert list(follower.new()) == LINES[:2]
+    first.unlink()
+    rolled(folder, 3, text(LINES[1], LINES[2]), ".compact")
+    assert list(follower.new()) == []
+    rolled(folder, 4, text(LINES[3]))
+    assert list(follower.new()) == [LINES[3]]
+    assert follower.troubles.lost_files == 2
+
+
 def test_half_a_frame_of_zstd_waits_for_the_rest(follow: Follow, folder: Path) -> None:
     """Spark ends a frame with each flush; one that is half on disk is no error."""
     first, second = (zstandard.ZstdCompressor().compress(text(*lines)) for lines in (LINES[:2], LINES[2:]))

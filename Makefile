@@ -1,6 +1,6 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev format lint type-check test test-faults test-compare test-readme test-stack e2e check dev-check bench bench-stack run-etl requirements docker-up docker-full-up docker-down \
+.PHONY: help install install-dev format lint type-check test test-faults test-compare test-readme test-browser test-stack e2e check dev-check bench bench-stack run-etl requirements docker-up docker-full-up docker-down \
         docker-clean status logs clean
 
 VENV := .venv/bin
@@ -38,6 +38,9 @@ test-compare: install ## Runs with one thing planted: it is what they are explai
 
 test-readme: install ## The commands of the README, run
 	$(PYTHON) -m pytest tests/documentation
+
+test-browser: install ## Reports as a person sees them; needs Chromium on PATH
+	$(PYTHON) -m pytest tests/browser
 
 test-stack: install ## What Compose, the collector and promtool say of the stack's files; needs them on PATH
 	$(PYTHON) -m pytest tests/stack

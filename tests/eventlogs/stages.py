@@ -160,17 +160,23 @@ def main(folder: Path, names: list[str]) -> None:
         places = {"spark.eventLog.dir": log.as_uri(), "spark.local.dir": str(folder / "local")}
         conf = SparkConf().setAll([*SETTINGS.items(), *places.items()]).setMaster(master).setAppName(name)
         spark = SparkSession(SparkContext(conf=conf))
+        collect_garbage(spark.sparkContext)
         run(spark, folder)
         spark.stop()
     shutil.rmtree(folder / "local", ignore_errors=True)
+
+
+def collect_garbage(context: SparkContext) -> None:
+    """What others have left behind in the heap is not the trouble of the next."""
+    jvm: Any = context._jvm
+    jvm.System.gc()
 
 
 @contextmanager
 def group(context: SparkContext, name: str) -> Iterator[None]:
     """Jobs of one case."""
     began = time.monotonic()
-    jvm: Any = context._jvm
-    jvm.System.gc()  # what others have left behind is not its garbage
+    collect_garbage(context)
     context.setJobGroup(name, name)
     yield
     sys.stdout.write(f"{name}: {time.monotonic() - began:.1f} s\n")
@@ -196,7 +202,7 @@ def busy(spark: SparkSession, tasks: int) -> None:
 
 def hash_by(spark: SparkSession, key: Column) -> None:
     """Work on rows, in tasks by their keys."""
-    rows = spark.range(150_000).withColumn("key", key).repartition("key")
+    rows = spark.range(500_000).withColumn("key", key).repartition("key")
     rows.select(F.sha2(F.repeat(F.col("id").cast("string"), 100), 512)).write.format("noop").mode("append").save()
 
 
@@ -241,11 +247,11 @@ def fails_once(number: int) -> int:
 
 def kills_its_executor_once(number: int) -> int:
     """Works, then kills the JVM above the worker and its daemon, in the first attempt of the first task."""
-    spin(1.5)
+    spin(1)
     if _is_first_attempt_of_the_first_task():
         fields = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         os.kill(int(fields[1]), 9)
-    return spin(1.5)
+    return spin(0.5)
 
 
 def _is_first_attempt_of_the_first_task() -> bool:

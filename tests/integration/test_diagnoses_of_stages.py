@@ -18,7 +18,7 @@ from tests.eventlogs import stages
 
 MIB: Final = 1024**2
 STAGE_THRESHOLDS: Final = Thresholds(
-    cost_ms=700,
+    cost_ms=500,
     skew_longest_ms=1000,
     skew_ratio=5,
     tiny_tasks=500,
@@ -46,7 +46,7 @@ PATIENCE_SECONDS: Final = 400
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The event logs of all programs in trouble, by their names."""
     folder = tmp_path_factory.mktemp("troubles")
-    command = [sys.executable, stages.__file__, folder, *stages.APPLICATIONS]
+    command = [sys.executable, stages.__file__, str(folder), *stages.APPLICATIONS]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == 0, ended.stderr[-5000:]
     return folder / "logs"

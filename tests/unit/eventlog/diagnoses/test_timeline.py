@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from app.eventlog.findings import Severity
@@ -11,7 +13,8 @@ HOUR = 3_600_000
 
 def task(number: int, stage: int, begin: int, end: int) -> list[Line]:
     """A task from a time to a time."""
-    ends = log.task(number, stage, **{"Launch Time": begin, "Finish Time": end})
+    info: dict[str, Any] = {"Launch Time": begin, "Finish Time": end}
+    ends = log.task(number, stage, **info)
     begins = {
         "Event": "SparkListenerTaskStart",
         "Stage ID": stage,

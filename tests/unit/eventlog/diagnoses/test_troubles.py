@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from app.eventlog.diagnoses import diagnose
@@ -72,7 +74,7 @@ def test_failed_tasks_are_a_warning_where_they_cost_something(
 ) -> None:
     """Or where the stage gave up; else they are an info."""
     tasks = [task(0, seconds, error="broken row"), *(task(number, 1) for number in range(1, count))]
-    told = {} if failure is None else {"Failure Reason": failure}
+    told: dict[str, Any] = {} if failure is None else {"Failure Reason": failure}
     finding = found(stage(tasks, seconds=40, **told))["failed_tasks"]
     assert finding.severity == severity
     assert f"1 of {count} task attempts failed" in finding.text
@@ -119,7 +121,8 @@ def test_another_attempt_costs_its_time(end: int, severity: Severity) -> None:
 
 def test_stages_are_named_by_what_a_person_may_know() -> None:
     """The description, else the code line of the program; a line inside Spark only if there is nothing else."""
-    lines = stage([task(0, 40)], seconds=40, **{"Stage Name": "save at NativeMethodAccessorImpl.java:0"})
+    info: dict[str, Any] = {"Stage Name": "save at NativeMethodAccessorImpl.java:0"}
+    lines = stage([task(0, 40)], seconds=40, **info)
     assert "save at NativeMethodAccessorImpl.java:0" in found(lines)["too_few_tasks"].text
     submitted = next(line for line in lines if line["Event"] == "SparkListenerStageSubmitted")
     submitted["Properties"] = {"callSite.short": "save at job.py:9"}

@@ -33,6 +33,7 @@ RUN python3 -m venv /opt/venv \
 
 COPY --chown=spark:spark pyproject.toml README.md LICENSE /app/
 COPY --chown=spark:spark app /app/app
+COPY --chown=spark:spark workers /app/workers
 COPY --chown=spark:spark config /app/config
 RUN pip install --no-cache-dir --no-deps --no-build-isolation --editable . \
     && ln -s "$(python -c 'import pyspark; print(pyspark.__path__[0])')" /opt/venv/spark \

@@ -137,7 +137,8 @@ def _volume(stages: list[StageAttempt]) -> Volume:
 
 def _largest_share(stage: StageAttempt) -> float:
     read = stage.shuffle_read_bytes
-    return max(read) / sum(read) if len(read) > 1 and sum(read) else 0
+    total = sum(read, start=0)
+    return max(read) / total if len(read) > 1 and total else 0
 
 
 def _is_lost(reason: str | None) -> bool:

@@ -1,7 +1,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, get_args
 
 import pytest
 
@@ -206,7 +206,7 @@ def test_the_shares_add_up_to_the_difference(seed: int) -> None:
 
 def test_each_kind_has_its_words() -> None:
     """Whatever can be a cause can be said."""
-    assert set(WORDING) == set(Kind.__args__)
+    assert set(WORDING) == set(get_args(Kind))
 
 
 def drawn(draw: random.Random) -> Run:

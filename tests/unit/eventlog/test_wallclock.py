@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -41,6 +42,7 @@ def test_a_task_may_need_several_cores() -> None:
     run = Run(1000, [Stage("a", 0, 1000, [Task(0, 1000)])], cores=4, settings={"spark.task.cpus": "2"})
     clock = wall_clock(run.application)
     assert (clock.parts[0, 0], clock.core_ms) == (Part(work=500, idle=500), 2000)
+    assert wall_clock(replace(run, lost_at=500).application).core_ms == 3000
 
 
 @pytest.mark.parametrize("seed", range(30))

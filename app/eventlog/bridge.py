@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, Protocol
 
+from app.eventlog.beginnings import Beginnings
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.following import Counts, Followed
 from app.eventlog.journal import State
@@ -20,6 +21,7 @@ SLICE_SECONDS: Final = 0.1
 """How long one log may be read before others have their turn."""
 MAX_ENDING: Final = 64
 """How many logs may wait for their last spans to be accepted; no other is begun until then."""
+JUST_BEFORE_NS: Final = 1_000_000
 CLOSE_SECONDS: Final = 2.5
 
 
@@ -81,14 +83,14 @@ class Bridge:
         self._state, self._say, self._options = state, say, options
         self._journal = state.load()
         self._spans = SpanSender(export.spans)
-        self._numbers = LatestSender[tuple[Aggregate, int]](
-            lambda told: export.numbers(told[0], started_ns=self._journal.started_ns, ended_ns=told[1])
-        )
+        self._export, self._beginnings = export, Beginnings()
         self._shelf = Shelf(folder, self._journal, follow=self._follow, say=say)
         self._ending: list[_Ending] = []
         self._done = Counts()
         self._looked = self._measured = -1e9
         self._was_reachable = True
+        self._beginnings.told(self._total())
+        self._numbers = LatestSender(self._send_numbers)
 
     def turn(self) -> bool:
         """Reads a slice of what is new; gives back whether more is waiting to be read."""
@@ -192,6 +194,17 @@ class Bridge:
                 self._journal.keep(followed.log, followed.meter.aggregate())
         self._save()
         self._numbers.put((self._total(), time.time_ns()))
+
+    def _send_numbers(self, told: tuple[Aggregate, int]) -> bool:
+        """On the thread of the sender: what is new begins with 0, just before."""
+        (total, now), started = told, self._journal.started_ns
+        zeros = self._beginnings.of(total)
+        if zeros.applications and not self._export.numbers(zeros, started_ns=started, ended_ns=now - JUST_BEFORE_NS):
+            return False
+        is_taken = self._export.numbers(total, started_ns=started, ended_ns=now)
+        if is_taken:
+            self._beginnings.told(total)
+        return is_taken
 
     def _save(self) -> None:
         try:

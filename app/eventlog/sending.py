@@ -108,7 +108,7 @@ class SpanSender:
         return self._settled >= mark
 
     def close(self, seconds: float) -> None:
-        """Sends what waits, as long as it is accepted, for a time; the rest is dropped."""
+        """Sends what waits, as long as it is accepted, for a time; the rest is not settled."""
         self._ending.set()
         self._wake.set()
         self._thread.join(seconds)
@@ -121,6 +121,8 @@ class SpanSender:
                 self._deliver(batch)
                 oldest = min((refused.first for refused in self._refused), default=self._taken + 1)
                 self._settled = oldest - 1
+                if self._ending.is_set() and not self.is_reachable:
+                    return
 
     def _next(self) -> _Batch | None:
         """A new batch, unless two are refused already or nothing is new."""
@@ -147,7 +149,7 @@ class SpanSender:
         self.failures += 1
         batch.strikes += bool(batch.strikes == 0 or batch.taken_before < self._accepted)
         batch.taken_before = self._accepted
-        if batch.strikes > STRIKES or self._ending.is_set():
+        if batch.strikes > STRIKES:
             self.dropped += len(batch.spans)
             self._removed += batch.weight
             return

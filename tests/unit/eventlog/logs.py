@@ -54,8 +54,8 @@ class Collector:
 
     @property
     def tasks(self) -> int:
-        """How many tasks were counted, as told last."""
-        return sum(tasks_of(numbers) for numbers in self.numbers_told[-1:])
+        """How many tasks were counted, as told last; beginnings of series have none."""
+        return next((count for numbers in reversed(self.numbers_told) if (count := tasks_of(numbers))), 0)
 
 
 def tasks_of(numbers: Aggregate) -> int:

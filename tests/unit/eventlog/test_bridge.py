@@ -54,6 +54,18 @@ def test_a_finished_log_is_told_once_and_never_again(start: Start, folder: Path)
     assert again.collector.tasks == 3
 
 
+def test_a_series_begins_with_nothing(start: Start, folder: Path) -> None:
+    """Else nobody sees it increase; not again after a restart."""
+    write(folder / "app-1", program(3))
+    first = start()
+    first.until_done()
+    first.close()
+    assert [tasks_of(numbers) for numbers in first.collector.numbers_told][:2] == [0, 3]
+    again = start()
+    again.until_done()
+    assert {tasks_of(numbers) for numbers in again.collector.numbers_told} == {3}
+
+
 def test_a_growing_log_is_told_as_it_grows(start: Start, folder: Path) -> None:
     """What has ended is told before the application ends; the renaming at its end loses nothing."""
     lines = program()
@@ -82,7 +94,7 @@ def test_a_log_in_work_is_read_again_by_the_next_bridge(
     monkeypatch.setattr("app.eventlog.bridge.SLICE_SECONDS", -1.0)
     again = start(collector=first.collector)
     again.until_done()
-    counted = [tasks_of(numbers) for numbers in first.collector.numbers_told]
+    counted = [count for numbers in first.collector.numbers_told if (count := tasks_of(numbers))]
     assert counted == sorted(counted)
     assert len(again.collector.ids) == len(again.collector.told) == 3 + 4
     assert again.collector.tasks == 4

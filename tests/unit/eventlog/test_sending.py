@@ -123,10 +123,20 @@ def test_what_nobody_takes_gives_way_to_what_is_taken(sender: SpanSender, endpoi
 
 
 def test_what_waits_is_sent_at_the_end(sender: SpanSender, endpoint: Endpoint, span: SparkSpan) -> None:
-    """What is not taken then is dropped at once."""
+    """As long as it is taken."""
     put(sender, span, "a")
     sender.close(10)
     assert endpoint.taken == ["a"]
+    assert sender.is_settled(sender.mark())
+
+
+def test_what_is_not_taken_at_the_end_is_not_settled(sender: SpanSender, endpoint: Endpoint, span: SparkSpan) -> None:
+    """It is for the next bridge; it is tried once and not waited for."""
+    endpoint.is_willing = False
+    put(sender, span, "a")
+    sender.close(10)
+    assert endpoint.tried >= 1
+    assert not sender.is_settled(sender.mark())
 
 
 def test_of_what_is_only_worth_sending_as_it_is_the_newest_is_sent() -> None:

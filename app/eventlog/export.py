@@ -6,7 +6,7 @@ Neither a tracer nor a meter is needed: they would draw ids and read the clock.
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from opentelemetry.sdk.metrics import Exemplar as SdkExemplar
@@ -139,7 +139,7 @@ def metrics_data(aggregate: Aggregate, window: Window, *, environment: str) -> I
 
 def _metrics(numbers: Numbers, window: Window) -> list[sdk.Metric]:
     """Levels are left out of deltas: whoever tells them has ended."""
-    found: dict[Metric, list[sdk.DataPointT]] = {}
+    found: dict[Metric, list[Any]] = {}
     for name, group in numbers.groups.items():
         labels = {spark_names.STAGE_GROUP.name: name}
         for metric, histogram in group.histograms.items():
@@ -155,7 +155,7 @@ def _metrics(numbers: Numbers, window: Window) -> list[sdk.Metric]:
     return [_metric(metric, points, window) for metric, points in found.items()]
 
 
-def _metric(metric: Metric, points: list[sdk.DataPointT], window: Window) -> sdk.Metric:
+def _metric(metric: Metric, points: list[Any], window: Window) -> sdk.Metric:
     data: sdk.DataT
     match metric.kind:
         case "histogram":

@@ -4,7 +4,7 @@ Series go by the name of the application and what a stage does (`groups`), so th
 often it runs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -122,5 +122,5 @@ def decoded(content: bytes) -> Aggregate:
     return found
 
 
-def _named(name: str, known: dict[str, object], most: int) -> str:
+def _named(name: str, known: Mapping[str, object], most: int) -> str:
     return name if name in known or len(known.keys() - {OTHER}) < most else OTHER

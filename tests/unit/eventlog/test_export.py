@@ -27,9 +27,10 @@ from tests.unit.eventlog.test_metrics import GROUP, meter, metered, program
 TOTAL: Final = Window(10**18, 10**18 + 5 * 10**9, is_delta=False)
 STEP: Final = f"00-{'a' * 32}-{'b' * 16}-01"
 ERROR: Final = "Job aborted: java.lang.IllegalStateException: no <script>"
-STREAM: Final = {"sql.streaming.queryId": "q", "streaming.sql.batchId": "7", "spark.jobGroup.id": "r"}
+EXECUTION: Final[dict[str, Any]] = {"spark.sql.execution.id": "0"}
+STREAM: Final[dict[str, Any]] = {"sql.streaming.queryId": "q", "streaming.sql.batchId": "7", "spark.jobGroup.id": "r"}
 LINES: Final[list[Line]] = [
-    started(), query(0), job(0, [0], traceparent=STEP, **{"spark.sql.execution.id": "0"}),
+    started(), query(0), job(0, [0], traceparent=STEP, **EXECUTION),
     stage(0), task(0, 0, error="no"), stage(0, end=2900, error=ERROR), job_ended(0, error=ERROR),
     query_ended(0, error=ERROR), job(1, [1], **STREAM), stage(1), task(1, 1), stage(1, end=2950), job_ended(1), ended(),
 ]  # fmt: skip

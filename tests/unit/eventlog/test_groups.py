@@ -9,6 +9,7 @@ from app.eventlog.groups import MAX_LENGTH, group_of
 from tests.unit.eventlog.log import Line, job, query, read, stage, started
 
 JVM_CALL: Final = "save at NativeMethodAccessorImpl.java:0"
+EXECUTION: Final[dict[str, Any]] = {"spark.sql.execution.id": "0"}
 AHEAD: Final = "$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768"
 
 
@@ -23,7 +24,7 @@ def group(name: str = AHEAD, *, rdds: tuple[dict[str, Any], ...] = (), parents: 
     submitted = stage(0)
     submitted["Stage Info"] |= {"Stage Name": name, "RDD Info": list(rdds), "Parent IDs": list(parents)}
     properties = {"spark.job.description": description, "callSite.short": call_site}
-    told = {key: text for key, text in properties.items() if text is not None}
+    told: dict[str, Any] = {key: text for key, text in properties.items() if text is not None}
     lines: list[Line] = [started(), job(0, [0], **told), submitted]
     if said is not None:
         told |= {"spark.sql.execution.id": "0"}
@@ -45,7 +46,7 @@ def group(name: str = AHEAD, *, rdds: tuple[dict[str, Any], ...] = (), parents: 
         ({"description": "clean orders", "said": JVM_CALL, "name": "count at job.py:3"}, "clean orders"),
     ],
 )
-def test_the_most_telling_text_names_it(texts: dict[str, str], expected: str) -> None:
+def test_the_most_telling_text_names_it(texts: dict[str, Any], expected: str) -> None:
     """What the program calls its work, else its own line, else the call; what runs ahead is named by its query."""
     assert group(**texts) == f"{expected} [result]"
 
@@ -85,7 +86,7 @@ def test_a_write_from_python_is_named_by_where_it_goes() -> None:
         plan = {"nodeName": "AdaptiveSparkPlan", "simpleString": "", "children": [child]}
         app, _ = read([
             started(), query(0) | {"description": JVM_CALL, "sparkPlanInfo": plan},
-            job(0, [0], **{"spark.sql.execution.id": "0"}), stage(0),
+            job(0, [0], **EXECUTION), stage(0),
         ])  # fmt: skip
         assert group_of(app, app.stages[0, 0]) == f"{expected} [result]"
 

@@ -15,19 +15,20 @@ from app.eventlog.histograms import MEASURES, Histogram
 from app.eventlog.meter import LATE, WAITING, Meter
 from app.eventlog.metrics import MAX_APPLICATIONS, MAX_GROUPS, OTHER, Aggregate, Numbers, decoded, merged
 from app.eventlog.model import scheduler_delay_ms
+from app.eventlog.parts import TaskInfo, TaskMetrics
 from tests.unit.eventlog.log import Line, ended, job, job_ended, stage, started, task
 
 GROUP: Final = "save at job.py:7 [result]"
-TOLD: Final = {
+TOLD: Final[dict[str, Any]] = {
     "Executor Run Time": 80, "Executor CPU Time": 7_000_000, "JVM GC Time": 0, "Disk Bytes Spilled": 0,
     "Executor Deserialize Time": 5, "Input Metrics": {"Bytes Read": 2048, "Records Read": 2},
     "Shuffle Read Metrics": {"Remote Bytes Read": 70, "Local Bytes Read": 30},
 }  # fmt: skip
 
 
-def metered(number: int, in_stage: int = 0, **more: Any) -> Line:
+def metered(number: int, in_stage: int = 0, *, told: dict[str, Any] | None = None) -> Line:
     """A task of 100 ms that told its metrics."""
-    return task(number, in_stage) | {"Task Metrics": TOLD | more}
+    return task(number, in_stage) | {"Task Metrics": TOLD | (told or {})}
 
 
 def meter(lines: Iterable[Line]) -> Meter:
@@ -77,23 +78,21 @@ def test_an_application_that_runs_often_makes_the_same_series() -> None:
     often = merged(meter(program(metered(number), app_id=f"app-{number}")).aggregate() for number in range(50))
     assert series(often) == series(once)
     assert not [key for key in series(often) if any("app-" in part for part in key)]
-    assert histogram(often.applications["shop"], "duration").counts != histogram(once.applications["shop"], "duration")
+    assert histogram(often.applications["shop"], "duration") != histogram(once.applications["shop"], "duration")
     assert sum(histogram(often.applications["shop"], "duration").counts) == 50
 
 
-OF_A_TASK: Final[dict[str, Callable[[TaskEnd], int | None]]] = {
-    "duration": lambda task: task.info.finished - task.info.launched,
-    "run_time": lambda task: task.metrics and task.metrics.run_ms,
-    "cpu_time": lambda task: task.metrics and task.metrics.cpu_ns,
-    "gc_time": lambda task: task.metrics and task.metrics.gc_ms,
-    "scheduler_delay": lambda task: task.metrics and scheduler_delay_ms(task.info, task.metrics),
-    "shuffle.read": lambda task: (
-        task.metrics and task.metrics.shuffle_read.remote_bytes + task.metrics.shuffle_read.local_bytes
-    ),
-    "shuffle.write": lambda task: task.metrics and task.metrics.shuffle_write.bytes,
-    "spill": lambda task: task.metrics and task.metrics.disk_spilled,
-    "input": lambda task: task.metrics and task.metrics.input.bytes,
-    "output": lambda task: task.metrics and task.metrics.output.bytes,
+OF_A_TASK: Final[dict[str, Callable[[TaskInfo, TaskMetrics], int]]] = {
+    "duration": lambda info, _: info.finished - info.launched,
+    "run_time": lambda _, metrics: metrics.run_ms,
+    "cpu_time": lambda _, metrics: metrics.cpu_ns,
+    "gc_time": lambda _, metrics: metrics.gc_ms,
+    "scheduler_delay": scheduler_delay_ms,
+    "shuffle.read": lambda _, metrics: metrics.shuffle_read.remote_bytes + metrics.shuffle_read.local_bytes,
+    "shuffle.write": lambda _, metrics: metrics.shuffle_write.bytes,
+    "spill": lambda _, metrics: metrics.disk_spilled,
+    "input": lambda _, metrics: metrics.input.bytes,
+    "output": lambda _, metrics: metrics.output.bytes,
 }
 
 
@@ -101,7 +100,7 @@ OF_A_TASK: Final[dict[str, Callable[[TaskEnd], int | None]]] = {
 def test_sums_are_those_over_the_ends_of_tasks(name: str) -> None:
     """Of each kind: sum, least and most, and each value in the bucket whose upper bound is not below it."""
     lines = [
-        metered(number, **{
+        metered(number, told={
             "Executor Run Time": number, "Executor CPU Time": number * 10**6 + 1, "JVM GC Time": number % 5,
             "Disk Bytes Spilled": number * 4096, "Shuffle Write Metrics": {"Shuffle Bytes Written": number * 1024},
             "Output Metrics": {"Bytes Written": 2 ** (number % 40)},
@@ -109,7 +108,8 @@ def test_sums_are_those_over_the_ends_of_tasks(name: str) -> None:
         for number in range(2 * WAITING + 7)
     ]  # fmt: skip
     decode = [events.event(json.dumps(line, separators=(",", ":")).encode()) for line in lines]
-    values = [value for line in decode if isinstance(line, TaskEnd) and (value := OF_A_TASK[name](line)) is not None]
+    ends = [event for event in decode if isinstance(event, TaskEnd)]
+    values = [OF_A_TASK[name](event.info, event.metrics) for event in ends if event.metrics]
     measure = MEASURES[f"spark.task.{name}"]
     values = [value for value in values if value >= measure.least]
     found = histogram(numbers(program(*lines)), name)
@@ -121,7 +121,7 @@ def test_sums_are_those_over_the_ends_of_tasks(name: str) -> None:
 
 def test_what_a_task_does_not_have_is_absent() -> None:
     """Without spill, shuffle or output there is no histogram of them; no time lost to the collector is a time."""
-    found = numbers(program(metered(0, **{"Shuffle Read Metrics": {}}))).groups[GROUP].histograms
+    found = numbers(program(metered(0, told={"Shuffle Read Metrics": {}}))).groups[GROUP].histograms
     assert set(found) == {
         "spark.task.duration", "spark.task.run_time", "spark.task.cpu_time", "spark.task.gc_time",
         "spark.task.scheduler_delay", "spark.task.input",
@@ -159,7 +159,7 @@ def test_the_exemplar_has_the_time_of_its_own_task() -> None:
 
 def test_a_smaller_but_newer_value_becomes_the_exemplar_after_a_while() -> None:
     """Whoever looks at a histogram looks for what is slow now."""
-    later = {"Launch Time": 2200 + 3_600_000, "Finish Time": 2300 + 3_600_000}
+    later: dict[str, Any] = {"Launch Time": 2200 + 3_600_000, "Finish Time": 2300 + 3_600_000}
     found = merged([
         meter(program(task(0, 0, seconds=3))).aggregate(), meter(program(task(1, 0, **later))).aggregate(),
         meter(program(task(0, 0, seconds=4))).aggregate(),
@@ -228,7 +228,8 @@ def many(first: int, last: int, *, application: str = "shop") -> Aggregate:
     """An application with many groups, one task each."""
     lines: list[Line] = [started() | {"App Name": application}]
     for number in range(first, last):
-        lines += [job(number, [number], **{"spark.job.description": f"part {chr(0x4E00 + number)}"}), stage(number)]
+        told: dict[str, Any] = {"spark.job.description": f"part {chr(0x4E00 + number)}"}
+        lines += [job(number, [number], **told), stage(number)]
         lines += [task(number, number, seconds=number), stage(number, end=9000), job_ended(number)]
     return meter(lines).aggregate()
 
@@ -301,7 +302,7 @@ def test_what_is_written_is_read_again() -> None:
 
 def test_nothing_ever_decreases() -> None:
     """However often it is asked for: sums, counts of buckets and counters; and asking changes nothing."""
-    lines = program(*(metered(number, **{"JVM GC Time": number % 3 - 1}) for number in range(WAITING + 50)))
+    lines = program(*(metered(number, told={"JVM GC Time": number % 3 - 1}) for number in range(WAITING + 50)))
     app, last = Application(), dict[tuple[str, ...], list[int]]()
     asked = Meter(app)
     for line in lines:

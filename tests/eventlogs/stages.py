@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyspark
-from pyspark import SparkConf, SparkContext, TaskContext
+from pyspark import InheritableThread, SparkConf, SparkContext, TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -88,11 +88,12 @@ def accidents(spark: SparkSession, folder: Path) -> None:
     with group(context, "no lost shuffle"):
         shuffled(context).count()
     with group(context, "garbage"):
-        objects = spark.range(0, 1_000_000, 1, 2).selectExpr("id", "string(id) text")._jdf.toJavaRDD().cache()
-        objects.count()
-        objects.count()
+        work = InheritableThread(target=busy, args=(spark, 8))
+        work.start()
+        while work.is_alive():
+            collect_garbage(context)
     with group(context, "no garbage"):
-        spark.range(0, 1_000_000, 1, 2).selectExpr("id", "string(id) text")._jdf.toJavaRDD().count()
+        busy(spark, 8)
 
 
 def gap(spark: SparkSession, folder: Path) -> None:

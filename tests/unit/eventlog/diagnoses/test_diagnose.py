@@ -1,0 +1,11 @@
+from app.eventlog.diagnoses import diagnose
+from app.settings import PROJECT
+
+
+def test_every_rule_has_a_heading_and_every_heading_a_rule() -> None:
+    """In docs/diagnoses.md, under its name, with a threshold."""
+    of_queries = (*diagnose.QUERY_RULES, *diagnose.LASTING_RULES)
+    rules = {rule.__name__ for rule in (*diagnose.STAGE_RULES, *of_queries, *diagnose.APPLICATION_RULES)}
+    _, *texts = (PROJECT / "docs" / "diagnoses.md").read_text(encoding="utf-8").split("\n### ")
+    assert sorted(text.partition("\n")[0] for text in texts) == sorted(rules)
+    assert all("**Threshold**" in text and "**Change**" in text for text in texts)

@@ -53,11 +53,16 @@ def ran(
     start = log.query(number, time=begin) | {"sparkPlanInfo": plan, "description": f"Query {number}"}
     job = log.job(number, [number], time=begin, **{"spark.sql.execution.id": str(number)})
     over = log.stage(number, end=begin + ms, tasks=2)
-    told = [{"ID": metric["accumulatorId"], "Value": str(metric["value"])} for metric in _metrics(counts or plan)]
+    by_stage = {metric["accumulatorId"]: metric["value"] for metric in _metrics(counts or plan)}
+    by_driver = {
+        metric["accumulatorId"]: by_stage.pop(metric["accumulatorId"]) for metric in _of_driver(counts or plan)
+    }
+    told = [{"ID": key, "Value": str(value)} for key, value in by_stage.items()]
     over["Stage Info"] |= {"Accumulables": told, "RDD Info": list(rdds)}
+    updates = {"executionId": number, "accumUpdates": [list(pair) for pair in by_driver.items()]}
     done = [_written(task, number, size=MIB if task < tasks else 0) for task in range(tasks + 1)]
     ends = [log.job_ended(number, time=begin + ms), log.query_ended(number, time=begin + ms)]
-    return [start, job, log.stage(number), *done, over, *ends]
+    return [start, job, log.stage(number), *done, over, {"Event": f"{log.SQL[:-3]}DriverAccumUpdates"} | updates, *ends]
 
 
 def cached(number: int, name: str = "sales", partitions: int = 2) -> Line:
@@ -85,6 +90,13 @@ def _metrics(plan: Node) -> Iterator[dict[str, Any]]:
     yield from plan["metrics"]
     for child in plan["children"]:
         yield from _metrics(child)
+
+
+def _of_driver(plan: Node) -> Iterator[dict[str, Any]]:
+    if plan.get("nodeName", "").startswith(("BroadcastExchange", "Execute ")):
+        yield from plan["metrics"]
+    for child in plan["children"]:
+        yield from _of_driver(child)
 
 
 def _written(number: int, stage: int, *, size: int) -> Line:

@@ -89,7 +89,8 @@ def test_a_broadcast_that_is_cheap_or_small_is_none() -> None:
 
 def test_what_filled_a_cache_is_not_found_again_when_the_cache_is_read() -> None:
     """Its numbers are the driver's, and stand in every plan that reads the cache."""
-    filling = node("InMemoryTableScan", node("Project", node("BroadcastExchange", data_size=2 * GIB)))
+    sent = node("BroadcastExchange", node("Range", number_of_output_rows=7), data_size=2 * GIB)
+    filling = node("InMemoryTableScan", node("Project", sent))
     app = application(ran(1, filling), ran(2, filling, counts=node("Project")))
     assert [finding.query for finding in found(app, "large_broadcast")] == [1]
 

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,7 +69,7 @@ def slow_at_first(number: int) -> int:
     return number
 
 
-def dies_once(rows: Iterator[Any], has_died: Path) -> Iterator[Any]:
+def dies_once(rows: Iterable[Any], has_died: Path) -> Iterator[Any]:
     """The first of all tasks takes its executor with it; the parent of its parent is the JVM."""
     with contextlib.suppress(FileExistsError):
         has_died.touch(exist_ok=False)

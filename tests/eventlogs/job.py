@@ -32,7 +32,7 @@ def a_step(spark: SparkSession, numbers: DataFrame, folder: str) -> None:
     names = spark.createDataFrame([(key, f"name {key}") for key in range(7)], ["key", "name"])
     numbers.join(names, "key").groupBy("name").agg(F.sum("id")).write.mode("overwrite").parquet(f"{folder}/sums")
     context.setLocalProperty("traceparent", None)  # type: ignore[arg-type]
-    context.setJobDescription(None)
+    context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
 
 
 def cached(spark: SparkSession, numbers: DataFrame) -> None:
@@ -43,7 +43,7 @@ def cached(spark: SparkSession, numbers: DataFrame) -> None:
     even.groupBy("key").count().collect()
     even.unpersist(blocking=True)
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-    spark.sparkContext.setJobDescription(None)
+    spark.sparkContext.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
 
 
 def rdds(spark: SparkSession) -> None:

@@ -41,8 +41,8 @@ def _daemon(folder: Path, name: str, *command: str) -> Iterator[Path]:
     own |= {"SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     log = folder / f"{name}.log"
     with log.open("wb") as said:
-        command = (str(home / "bin" / "spark-class"), *command, "--webui-port", "0")
-        process = subprocess.Popen(command, env=os.environ | own, stdout=said, stderr=said, cwd=folder)
+        whole = [str(home / "bin" / "spark-class"), *command, "--webui-port", "0"]
+        process = subprocess.Popen(whole, env=os.environ | own, stdout=said, stderr=said, cwd=folder)
         try:
             yield log
         finally:

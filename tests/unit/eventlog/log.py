@@ -24,7 +24,7 @@ def ended(time: int = 9000) -> Line:
     return {"Event": "SparkListenerApplicationEnd", "Timestamp": time}
 
 
-def job(number: int, stages: list[int], *, time: int = 2000, **properties: str) -> Line:
+def job(number: int, stages: list[int], *, time: int = 2000, **properties: Any) -> Line:
     """A job begins."""
     fields = {"Job ID": number, "Submission Time": time, "Stage Infos": [], "Stage IDs": stages}
     return {"Event": "SparkListenerJobStart", **fields, "Properties": properties}

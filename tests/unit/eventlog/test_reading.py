@@ -11,9 +11,9 @@ import pytest
 
 from app.eventlog import events, parts, reading
 from app.eventlog.operators import plan_of
-from tests.eventlogs import golden, walking
+from tests.eventlogs import golden, record, walking
 
-TREE: Final = (golden.HERE / "golden.txt").read_text(encoding="utf-8")
+TREE: Final = (record.HERE / "golden.txt").read_text(encoding="utf-8")
 CONDITION: Final = "USER_RAISED_EXCEPTION"
 EVERY_LOG: Final = pytest.mark.parametrize(("version", "layout"), golden.LOGS)
 
@@ -67,7 +67,7 @@ def test_operators_have_counted_their_rows(version: str, layout: str, tmp_path: 
     assert rows["HashAggregate"] == 7
 
 
-@pytest.mark.parametrize("version", golden.VERSIONS)
+@pytest.mark.parametrize("version", record.VERSIONS)
 def test_what_an_older_version_does_not_tell_is_absent(version: str, tmp_path: Path) -> None:
     """The exit code of the driver is told from 4.0 on."""
     _, found = walking.told(golden.log(version, "zstd", tmp_path))
@@ -75,7 +75,7 @@ def test_what_an_older_version_does_not_tell_is_absent(version: str, tmp_path: P
     assert ("spark.app.exit_code" in application.attributes) == (version >= "4")
 
 
-@pytest.mark.parametrize("version", golden.VERSIONS)
+@pytest.mark.parametrize("version", record.VERSIONS)
 def test_every_field_that_is_read_is_written(version: str, tmp_path: Path) -> None:
     """A field of another name would be taken for absent; what only a lost executor or a kill tells is not there."""
     written = set[str]()

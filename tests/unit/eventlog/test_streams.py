@@ -27,7 +27,7 @@ def progress(batch: int, run: str = "run-1", **more: Any) -> Line:
     return {"Event": f"{EVENT}ProgressEvent", "progress": {**told, "batchDuration": 1500, "sources": [], **more}}
 
 
-def batch_job(number: int, batch: int, group: str = "run-1", **properties: str) -> Line:
+def batch_job(number: int, batch: int, group: str = "run-1", **properties: Any) -> Line:
     """A job of a batch."""
     of = {"sql.streaming.queryId": "query-1", "streaming.sql.batchId": str(batch), "spark.jobGroup.id": group}
     return job(number, [], traceparent=STEP, **of, **properties)
@@ -58,8 +58,8 @@ DONE: Final = [started(), begun(), batch_job(0, 0), job_ended(0)]
 
 def test_a_batch_has_the_times_of_its_trigger() -> None:
     """And the name of its query, and the rows of its sources together."""
-    rows = {"sources": [{"numInputRows": 3}, {"numInputRows": 4}]}
-    assert batches([*DONE, progress(0, **rows), over(), ended()]) == {
+    rows = [{"numInputRows": 3}, {"numInputRows": 4}]
+    assert batches([*DONE, progress(0, sources=rows), over(), ended()]) == {
         "run-1 0": ("batch copied", 2000, 3500, None, False, 7)
     }
 
@@ -75,8 +75,8 @@ def test_jobs_and_queries_are_below_their_batch_and_not_below_the_step() -> None
 
 def test_rows_that_are_not_told_are_absent() -> None:
     """Not 0."""
-    for sources in ([], [{}]):
-        assert batches([*DONE, progress(0, sources=sources), ended()])["run-1 0"][-1] is None
+    for last in (progress(0, sources=[]), progress(0, sources=[{}])):
+        assert batches([*DONE, last, ended()])["run-1 0"][-1] is None
 
 
 def test_a_trigger_that_found_nothing_is_no_batch() -> None:

@@ -130,11 +130,14 @@ def test_what_waits_is_sent_at_the_end(sender: SpanSender, endpoint: Endpoint, s
     assert sender.is_settled(sender.mark())
 
 
-def test_what_is_not_taken_at_the_end_is_not_settled(sender: SpanSender, endpoint: Endpoint, span: SparkSpan) -> None:
-    """It is for the next bridge; it is tried once and not waited for."""
+def test_what_is_not_taken_at_the_end_is_not_settled(endpoint: Endpoint, span: SparkSpan) -> None:
+    """It is for the next bridge; it is tried and not waited for."""
+    before = set(threading.enumerate())
+    sender = SpanSender(endpoint.take)
     endpoint.is_willing = False
     put(sender, span, "a")
     sender.close(10)
+    assert set(threading.enumerate()) <= before
     assert endpoint.tried >= 1
     assert not sender.is_settled(sender.mark())
 

@@ -24,6 +24,13 @@ class Scope:
     stages: list[StageAttempt]
     batches: list[Batch]
 
+    def named(self, text: str) -> str:
+        """A description without the name of the run, which all in it have."""
+        record = self.run.record if self.run else None
+        if record is None:
+            return text
+        return text.replace(f"{record.pipeline} {record.date}: ", "", 1).replace(f"{record.pipeline} #: ", "", 1)
+
     def has(self, finding: Finding) -> bool:
         """Whether a finding is about something in here; one about the whole application is."""
         if finding.stage is not None:

@@ -63,7 +63,7 @@ def _batch(scope: Scope, batch: Batch) -> Node:
 
 
 def _query(scope: Scope, query: Query) -> Node:
-    place, label = identity.of_query(scope.app, query), f"{query.id}: {_named(scope, query.description)}"
+    place, label = identity.of_query(scope.app, query), f"{query.id}: {scope.named(query.description)}"
     has_failed, anchor = query.error is not None, f"query-{query.id}"
     return Node("query", place.span_id, place.parent_id, label, query.started, query.ended, has_failed, anchor)
 
@@ -74,7 +74,7 @@ def _job(scope: Scope, job: Job) -> Node:
     query = scope.app.queries.get(job.query) if job.query is not None else None
     if not told or (query is not None and query.description == told):
         told = _site(scope, job)
-    label = f"{job.id}: {_named(scope, told)}"
+    label = f"{job.id}: {scope.named(told)}"
     return Node("job", place.span_id, place.parent_id, label, job.submitted, job.completed, job.has_failed)
 
 
@@ -92,18 +92,10 @@ def _stage(scope: Scope, stage: StageAttempt) -> Node:
     place, info = identity.of_stage(scope.app, stage), stage.info
     attempt = f" (attempt {info.attempt})" if info.attempt else ""
     tasks = f"{len(stage.durations_ms):,}/{info.tasks:,} tasks"
-    label = f"{info.id}{attempt}: {_named(scope, group_of(scope.app, stage))}, {tasks}"
+    label = f"{info.id}{attempt}: {scope.named(group_of(scope.app, stage))}, {tasks}"
     begun = info.submitted or min(stage.launched, default=None)
     started = scope.period.start if begun is None else begun
     anchor = f"stage-{info.id}-{info.attempt}"
     return Node(
         "stage", place.span_id, place.parent_id, label, started, info.completed, info.failure is not None, anchor
     )
-
-
-def _named(scope: Scope, text: str) -> str:
-    """A description without the name of the run, which all in it have."""
-    record = scope.run.record if scope.run else None
-    if record is None:
-        return text
-    return text.replace(f"{record.pipeline} {record.date}: ", "", 1).replace(f"{record.pipeline} #: ", "", 1)

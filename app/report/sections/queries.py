@@ -32,7 +32,6 @@ class Sql:
     anchor: str
     id: int
     description: str
-    details: str
     started: float
     duration: float | None
     status: str
@@ -58,7 +57,7 @@ def queries(scope: Scope, limits: Limits) -> Queries:
     for query in ranked:
         nodes, note = _plan(scope.app, query, min(room, limits.operators_of_one))
         room -= len(nodes or ())
-        found.append(_sql(query, nodes, note))
+        found.append(_sql(scope, query, nodes, note))
     return Queries(sorted(found, key=lambda query: (query.started, query.id)), len(scope.queries))
 
 
@@ -66,13 +65,12 @@ def _weight(scope: Scope, query: Query) -> float:
     return (scope.period.end if query.ended is None else query.ended) - query.started
 
 
-def _sql(query: Query, nodes: list[Node] | None, note: str | None) -> Sql:
+def _sql(scope: Scope, query: Query, nodes: list[Node] | None, note: str | None) -> Sql:
     status = "failed" if query.error else "done" if query.ended is not None else "not finished"
     return Sql(
         anchor=f"query-{query.id}",
         id=query.id,
-        description=query.description,
-        details=query.details,
+        description=scope.named(query.description),
         started=query.started,
         duration=None if query.ended is None else query.ended - query.started,
         status=status,

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.eventlog.application import Application
 from app.eventlog.events import TaskEnd
 from app.eventlog.groups import group_of
 from app.eventlog.model import StageAttempt, Totals
@@ -81,8 +80,7 @@ def stages(scope: Scope, limits: Limits) -> Stages:
     spreads = [_quantiles(stage.durations_ms) for stage in chosen]
     low, high = _axis([spread for spread in spreads if spread])
     shown = [
-        _stage(scope.app, stage, limits, _spread(spread, low, high))
-        for stage, spread in zip(chosen, spreads, strict=True)
+        _stage(scope, stage, limits, _spread(spread, low, high)) for stage, spread in zip(chosen, spreads, strict=True)
     ]
     return Stages(shown, len(scope.stages), _ticks(low, high))
 
@@ -120,20 +118,19 @@ def _ticks(low: float, high: float) -> list[tuple[float, float]]:
     return [((power - low) / (high - low) * 100, 10**power) for power in range(int(low), int(high) + 1)]
 
 
-def _stage(app: Application, stage: StageAttempt, limits: Limits, spread: Spread | None) -> Stage:
+def _stage(scope: Scope, stage: StageAttempt, limits: Limits, spread: Spread | None) -> Stage:
     info = stage.info
-    whole = info.submitted is not None and info.completed is not None
     status = "failed" if info.failure else "done" if info.completed is not None else "not finished"
     return Stage(
         anchor=f"stage-{info.id}-{info.attempt}",
         id=info.id,
         attempt=info.attempt,
         name=info.name,
-        group=group_of(app, stage),
+        group=scope.named(group_of(scope.app, stage)),
         status=status,
         failure=info.failure,
         started=info.submitted,
-        duration=info.completed - info.submitted if whole else None,  # type: ignore[operator]
+        duration=None if info.submitted is None or info.completed is None else info.completed - info.submitted,
         tasks=info.tasks,
         ended=len(stage.durations_ms),
         failed=stage.failed,

@@ -1,0 +1,59 @@
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.eventlog.reading import Reading, read
+from tests.unit.report import made
+
+TRACE = "a" * 32
+Read = Callable[[Iterable[made.Line]], Reading]
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Read:
+    """Reads a log of some lines."""
+    return lambda lines: read(made.written(tmp_path / "log", list(lines)))
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    """The folder of a run of ours that was traced and logged, with no record of it."""
+    folder = tmp_path / "runs" / "20240101T000000Z-etl.x-2024-01-01-aaaaaa"
+    folder.mkdir(parents=True)
+    spans = [span("1", "", "run etl.x", 1000, None), span("2", "1", "step write t", 2000, None)]
+    (folder / "started.jsonl").write_text("".join(line("resourceSpans", "scopeSpans", "spans", each) for each in spans))
+    ended = span("2", "1", "step write t", 2000, 3000)
+    (folder / "traces.jsonl").write_text(line("resourceSpans", "scopeSpans", "spans", ended) + '{"resourceSpans":[{"sc')
+    records = [record(9, "all is well"), record(13, "rows came late"), record(13, "rows came late")]
+    (folder / "logs.jsonl").write_text(
+        "".join(line("resourceLogs", "scopeLogs", "logRecords", each) for each in records)
+    )
+    return folder
+
+
+def record_of(folder: Path, **told: Any) -> None:
+    """Writes what a run says of itself."""
+    content = {"run_id": folder.name, "pipeline": "etl.x", "date": "2024-01-01", "outcome": "succeeded"}
+    content |= {"started_at": "1970-01-01T00:00:01Z", "seconds": 4.0, "trace_id": TRACE} | told
+    (folder / "run.json").write_text(json.dumps(content))
+
+
+def span(number: str, parent: str, name: str, start: int, end: int | None) -> made.Line:
+    """A span as OTLP has it; times in milliseconds."""
+    told = {"traceId": TRACE, "spanId": number.zfill(16), "name": name, "startTimeUnixNano": str(start * 1_000_000)}
+    told |= {"parentSpanId": parent.zfill(16)} if parent else {}
+    return told | ({} if end is None else {"endTimeUnixNano": str(end * 1_000_000)})
+
+
+def record(severity: int, text: str) -> made.Line:
+    """A log record as OTLP has it, of the step."""
+    told = {"timeUnixNano": "2500000000", "severityNumber": severity, "severityText": "WARN"}
+    return told | {"body": {"stringValue": text}, "spanId": "2".zfill(16)}
+
+
+def line(resource: str, scope: str, kind: str, content: made.Line) -> str:
+    """A line of OTLP JSON."""
+    return json.dumps({resource: [{scope: [{kind: [content]}]}]}) + "\n"

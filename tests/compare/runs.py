@@ -1,6 +1,5 @@
 """Runs of `job.py` in processes of their own, each with its own event log."""
 
-import gzip
 import json
 import os
 import subprocess
@@ -21,6 +20,8 @@ from app.eventlog.record import Summary
 
 JOB: Final = Path(__file__).parent / "job.py"
 ROWS: Final = 12_000
+PIECES: Final = 20
+PIECE_BYTES: Final = 20_000
 FILES: Final = 8
 PATIENCE_SECONDS: Final = 240
 BASE: Final = {
@@ -74,14 +75,16 @@ def run(
 
 @contextmanager
 def _source(folder: Path, *, seconds: float) -> Iterator[str]:
-    """A folder of two files that give their lines over a time, as a slow disk does: named pipes, fed by threads."""
+    """A folder of two files that give what they hold over a time, as a slow disk does: named pipes, fed by threads.
+
+    Each holds one long line: Spark takes a pipe for an empty file, of which it reads the line at its beginning.
+    """
     folder.mkdir()
-    content = gzip.compress(b"".join(b"line %d\n" % number for number in range(200_000)))
     feeders = []
     for number in range(2):
-        pipe = folder / f"part-{number}.gz"
+        pipe = folder / f"part-{number}"
         os.mkfifo(pipe)
-        feeders.append(threading.Thread(target=_feed, args=(pipe, content, seconds), daemon=True))
+        feeders.append(threading.Thread(target=_feed, args=(pipe, seconds), daemon=True))
         feeders[-1].start()
     yield str(folder)
     for feeder in feeders:
@@ -89,13 +92,11 @@ def _source(folder: Path, *, seconds: float) -> Iterator[str]:
         assert not feeder.is_alive(), "the program has not read its source to the end"
 
 
-def _feed(pipe: Path, content: bytes, seconds: float) -> None:
-    pieces = 20
-    size = -(-len(content) // pieces)
+def _feed(pipe: Path, seconds: float) -> None:
     with pipe.open("wb", buffering=0) as out:
-        for start in range(0, len(content), size):
-            out.write(content[start : start + size])
-            time.sleep(seconds / pieces)
+        for _ in range(PIECES):
+            out.write(b"x" * PIECE_BYTES)
+            time.sleep(seconds / PIECES)
 
 
 def _sales(rows: int, *, hot: float = 0.0) -> pa.Table:

@@ -37,8 +37,8 @@ def usual(folder: Path) -> list[Summary]:
         pytest.param("skew", {"sales": "hot_sales"}, {}, id="a shop that has most sales"),
         pytest.param("gc", {"collected_every": 60}, {}, id="a library that asks for garbage collections"),
         pytest.param("retries", {"is_failing": True}, {}, id="tasks that fail when they are nearly done"),
-        pytest.param("driver", {"driver_seconds": 8}, {}, id="a driver that is busy with something else"),
-        pytest.param("queueing", {"occupied_seconds": 9}, {}, id="another job that holds the cores"),
+        pytest.param("driver", {"driver_seconds": 15}, {}, id="a driver that is busy with something else"),
+        pytest.param("queueing", {"occupied_seconds": 15}, {}, id="another job that holds the cores"),
         pytest.param("cores", {}, {"spark.master": "local[1,4]"}, id="one core in place of four"),
         pytest.param("plan", {}, {"spark.sql.autoBroadcastJoinThreshold": "-1"}, id="no broadcast"),
         pytest.param("tasks", {}, {"spark.sql.shuffle.partitions": "2000"}, id="2,000 shuffle partitions"),
@@ -64,8 +64,8 @@ def test_too_little_memory_is_ranked_first(folder: Path) -> None:
 
 
 def test_a_slower_source_is_ranked_first(folder: Path, usual: list[Summary]) -> None:
-    """The same bytes from files that give them over ten seconds: tasks that wait, and do not work."""
-    assert_first(compare(usual, run(folder, "slow source", source_seconds=10)), "storage", {})
+    """The same bytes from files that give them over fifteen seconds: tasks that wait, and do not work."""
+    assert_first(compare(usual, run(folder, "slow source", source_seconds=15)), "storage", {})
 
 
 def test_equal_runs_have_no_cause(folder: Path, usual: list[Summary]) -> None:

@@ -60,7 +60,6 @@ def observe(
             raise typer.Exit(error.shell_code) from error
         seconds = time.monotonic() - started
         try:
-            watch.settle()
             seen = watch.seen(command, process_environment())
             tell(terminal, seen, code=code, seconds=seconds, settings=settings, report=report)
         except Exception as error:  # noqa: BLE001 - whatever it is, the command has ended, and how it did is what counts

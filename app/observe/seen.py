@@ -56,14 +56,9 @@ class Watch:
             if launch not in self._with_context and any(map(has_context, processes)):
                 self._with_context.add(launch)
 
-    def settle(self) -> None:
-        """Waits a while for JVMs that are closing their logs: they outlive the program that started them a little."""
-        deadline = time.monotonic() + SETTLE_SECONDS
-        while launches_alive(self._switch.token) and not self._is_closed() and time.monotonic() < deadline:
-            time.sleep(PAUSE_SECONDS)
-
     def seen(self, command: Sequence[str], variables: Mapping[str, str]) -> Seen:
-        """All that there is to read by now."""
+        """All that there is to read once the command has ended."""
+        self._settle()
         launches = self._switch.launches()
         readings, troubles = self._readings(launches)
         told = {reading.app.properties.get(LAUNCH) for reading in readings}
@@ -72,6 +67,12 @@ class Watch:
         if not launches:
             unseen = [_without_spark(command, variables)]
         return Seen(readings, frozenset(launches_alive(self._switch.token)), troubles + unseen)
+
+    def _settle(self) -> None:
+        """Waits a while for JVMs that are closing their logs: they outlive the program that started them a little."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while launches_alive(self._switch.token) and not self._is_closed() and time.monotonic() < deadline:
+            time.sleep(PAUSE_SECONDS)
 
     def _readings(self, launches: Sequence[Launch]) -> tuple[list[Reading], list[str]]:
         found, troubles = [], []

@@ -1,0 +1,41 @@
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from app.observe.processes import has_context, launches_alive
+
+# Stands for a JVM: it has the option of one, and a thread of the name that a SparkContext's has.
+NAMED: Final = """
+import pathlib, sys
+pathlib.Path("/proc/self/comm").write_text(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def running(thread: str, option: str) -> Iterator[int]:
+    """A process with a thread of a name, and an option; gives its id."""
+    command = [sys.executable, "-c", NAMED, thread, option]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        yield process.pid
+
+
+def test_a_jvm_of_a_launch_is_found_as_long_as_it_is_there() -> None:
+    """Its command line has the id of the launch; those of other commands are not ours."""
+    with running("java", "-Dspark.observed.launch=mine-7") as pid, running("java", "-Dspark.observed.launch=other-8"):
+        assert launches_alive("mine") == {"mine-7": [Path(f"/proc/{pid}")]}
+    assert launches_alive("mine") == {}
+
+
+def test_a_session_is_known_by_its_scheduler() -> None:
+    """A JVM with the thread of a scheduler has a SparkContext; one without has none; one that is gone neither."""
+    for thread, is_one in {"dag-scheduler-e": True, "java": False}.items():
+        with running(thread, "") as pid:
+            assert has_context(Path(f"/proc/{pid}")) is is_one
+    assert not has_context(Path(f"/proc/{pid}"))

@@ -47,53 +47,53 @@ def stages(spark: SparkSession, folder: Path) -> None:
 def shapes(spark: SparkSession) -> None:
     """Work that is cut badly, and well."""
     context = spark.sparkContext
-    with group(context, "hot key"):
-        hash_by(spark, F.when(F.col("id") % 100 < 97, 0).otherwise(F.col("id") % 64))
-    with group(context, "no hot key"):
-        hash_by(spark, F.col("id") % 64)
-    with group(context, "slow task"):
-        numbers_apart(context).map(lambda pair: spin(3 if pair[0] == 5 else 0.02)).count()
-    with group(context, "no slow task"):
-        numbers_apart(context).map(lambda _: spin(0.4)).count()
-    with group(context, "tiny tasks"):
-        spark.range(0, 600, 1, 600).agg(F.sum("id")).collect()
-    with group(context, "no tiny tasks"):
-        spark.range(0, 600, 1, 4).agg(F.sum("id")).collect()
-    with group(context, "few tasks"):
-        context.parallelize(range(1), 1).map(lambda _: spin(2)).count()
-    with group(context, "enough tasks"):
-        context.parallelize(range(2), 2).map(lambda _: spin(2)).count()
-    with group(context, "huge partitions"):
-        read_in(spark, 2)
-    with group(context, "no huge partitions"):
-        read_in(spark, 8)
+    group(context, "hot key")
+    hash_by(spark, F.when(F.col("id") % 100 < 97, 0).otherwise(F.col("id") % 64))
+    group(context, "no hot key")
+    hash_by(spark, F.col("id") % 64)
+    group(context, "slow task")
+    numbers_apart(context).map(lambda pair: spin(3 if pair[0] == 5 else 0.02)).count()
+    group(context, "no slow task")
+    numbers_apart(context).map(lambda _: spin(0.4)).count()
+    group(context, "tiny tasks")
+    spark.range(0, 600, 1, 600).agg(F.sum("id")).collect()
+    group(context, "no tiny tasks")
+    spark.range(0, 600, 1, 4).agg(F.sum("id")).collect()
+    group(context, "few tasks")
+    context.parallelize(range(1), 1).map(lambda _: spin(2)).count()
+    group(context, "enough tasks")
+    context.parallelize(range(2), 2).map(lambda _: spin(2)).count()
+    group(context, "huge partitions")
+    read_in(spark, 2)
+    group(context, "no huge partitions")
+    read_in(spark, 8)
 
 
 def accidents(spark: SparkSession, folder: Path) -> None:
     """What goes wrong, and well."""
     context = spark.sparkContext
-    with group(context, "spill"):
-        sort(spark.range(0, 1_200_000, 1, 2))
-    with group(context, "no spill"):
-        sort(spark.range(0, 1_200_000, 1, 16))
-    with group(context, "failure"):
-        context.parallelize(range(4), 2).map(fails_once).count()
-    with group(context, "no failure"):
-        context.parallelize(range(4), 2).count()
-    with group(context, "lost shuffle"):
-        sums = shuffled(context)
-        for file in folder.glob("local/**/shuffle_*"):
-            file.unlink()
-        sums.count()
-    with group(context, "no lost shuffle"):
-        shuffled(context).count()
-    with group(context, "garbage"):
-        work = InheritableThread(target=busy, args=(spark, 8))
-        work.start()
-        while work.is_alive():
-            collect_garbage(context)
-    with group(context, "no garbage"):
-        busy(spark, 8)
+    group(context, "spill")
+    sort(spark.range(0, 1_200_000, 1, 2))
+    group(context, "no spill")
+    sort(spark.range(0, 1_200_000, 1, 16))
+    group(context, "failure")
+    context.parallelize(range(4), 2).map(fails_once).count()
+    group(context, "no failure")
+    context.parallelize(range(4), 2).count()
+    group(context, "lost shuffle")
+    sums = shuffled(context)
+    for file in folder.glob("local/**/shuffle_*"):
+        file.unlink()
+    sums.count()
+    group(context, "no lost shuffle")
+    shuffled(context).count()
+    group(context, "garbage")
+    work = InheritableThread(target=busy, args=(spark, 8))
+    work.start()
+    while work.is_alive():
+        collect_garbage(context)
+    group(context, "no garbage")
+    busy(spark, 8)
 
 
 def gap(spark: SparkSession, folder: Path) -> None:
@@ -103,26 +103,14 @@ def gap(spark: SparkSession, folder: Path) -> None:
     spark.sparkContext.parallelize(range(2), 2).map(lambda _: spin(0.5)).count()
 
 
-def healthy(spark: SparkSession, folder: Path) -> None:
-    """Nothing is wrong: cores are busy, and memory is used."""
-    with filled(spark, 400):
-        busy(spark, 12)
+def with_heap_used(mib: int) -> Callable[[SparkSession, Path], None]:
+    """Work for two cores, beside a heap that is used in part."""
 
+    def run(spark: SparkSession, folder: Path) -> None:
+        with filled(spark, mib):
+            busy(spark, 12)
 
-def full(spark: SparkSession, folder: Path) -> None:
-    """The heap is full."""
-    with filled(spark, HEAP_MIB - YOUNG_MIB - 20):
-        busy(spark, 12)
-
-
-def empty(spark: SparkSession, folder: Path) -> None:
-    """The heap is empty."""
-    busy(spark, 12)
-
-
-def busy_cluster(spark: SparkSession, folder: Path) -> None:
-    """Both cores work."""
-    busy(spark, 12)
+    return run
 
 
 def idle_cluster(spark: SparkSession, folder: Path) -> None:
@@ -138,10 +126,10 @@ def lost_executor(spark: SparkSession, folder: Path) -> None:
 APPLICATIONS: Final[dict[str, tuple[Callable[[SparkSession, Path], None], str]]] = {
     "stages": (stages, "local[2,4]"),
     "gap": (gap, "local[2]"),
-    "healthy": (healthy, "local[2]"),
-    "full": (full, "local[2]"),
-    "empty": (empty, "local[2]"),
-    "busy cluster": (busy_cluster, "local-cluster[1,2,1024]"),
+    "healthy": (with_heap_used(400), "local[2]"),
+    "full": (with_heap_used(HEAP_MIB - YOUNG_MIB - 20), "local[2]"),
+    "empty": (with_heap_used(0), "local[2]"),
+    "busy cluster": (with_heap_used(0), "local-cluster[1,2,1024]"),
     "idle cluster": (idle_cluster, "local-cluster[1,2,1024]"),
     "lost executor": (lost_executor, "local-cluster[1,2,1024]"),
 }
@@ -173,14 +161,10 @@ def collect_garbage(context: SparkContext) -> None:
     jvm.System.gc()
 
 
-@contextmanager
-def group(context: SparkContext, name: str) -> Iterator[None]:
-    """Jobs of one case."""
-    began = time.monotonic()
+def group(context: SparkContext, name: str) -> None:
+    """The jobs that follow are of a case."""
     collect_garbage(context)
     context.setJobGroup(name, name)
-    yield
-    sys.stdout.write(f"{name}: {time.monotonic() - began:.1f} s\n")
 
 
 @contextmanager
@@ -191,7 +175,7 @@ def filled(spark: SparkSession, mib: int) -> Iterator[None]:
     jvm.System.gc()
     memory = jvm.java.lang.Runtime.getRuntime()
     used = (memory.totalMemory() - memory.freeMemory()) // 1024**2
-    taken = gateway.new_array(jvm.long, (mib - used) * 1024**2 // 8)  # Py4J would fetch an array of bytes
+    taken = gateway.new_array(jvm.long, max(0, mib - used) * 1024**2 // 8)  # Py4J would fetch an array of bytes
     yield
     gateway.detach(taken)
 

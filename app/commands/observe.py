@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WORST: Final = 3
 """How many findings of an application are listed; the report has all."""
 RIGHT: Final = ("time", "tasks", "failed")
-STYLES: Final = {"completed": "green", "failed": "red", "incomplete": "yellow", "still running": "yellow"}
+STYLES: Final = {"failed": "red", "incomplete": "yellow", "still running": "yellow"}
 
 
 def observe(
@@ -109,12 +109,15 @@ def figures(reading: "Reading", *, is_running: bool) -> dict[str, str]:
 
 
 def outcome(reading: "Reading", *, is_running: bool) -> str:
-    """How an application ended, as far as its log tells; one that was killed has no end."""
+    """How an application ended, as far as its log tells: one that was killed has no end.
+
+    `ended` is all that is known of most: Spark notes exit code 0 even where the Python program failed.
+    """
     if is_running:
         return "still running"
     if reading.app.ended is None:
         return "incomplete"
-    return "failed" if reading.app.exit_code else "completed"
+    return "failed" if reading.app.exit_code else "ended"
 
 
 def _failing(number: int, failed: int) -> str:

@@ -62,8 +62,8 @@ def test_a_command_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("end", "is_running", "told"),
     [
-        ([events.ApplicationEnd(3000)], False, "completed"),
-        ([events.ApplicationEnd(3000, 0)], False, "completed"),
+        ([events.ApplicationEnd(3000)], False, "ended"),
+        ([events.ApplicationEnd(3000, 0)], False, "ended"),
         ([events.ApplicationEnd(3000, 3)], False, "failed"),
         ([], False, "incomplete"),
         ([], True, "still running"),

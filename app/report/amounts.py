@@ -49,9 +49,11 @@ def span(milliseconds: float | None) -> str:
 
 
 def tick(milliseconds: float) -> str:
-    """A round time at an axis, in the unit that needs no fraction: `500 ms`, `5 s`, `20 min`."""
+    """A round time at an axis, in the unit that needs no fraction: `500 ms`, `5 s`, `1 min 30 s`."""
     units = ((3_600_000, "h"), (60_000, "min"), (1000, "s"))
     most = next(((unit, name) for unit, name in units if milliseconds >= unit and not milliseconds % unit), (1, "ms"))
+    if milliseconds > 60_000 and most[0] == 1000:
+        return span(milliseconds)
     return "0" if not milliseconds else f"{milliseconds / most[0]:,.0f} {most[1]}"
 
 

@@ -13,6 +13,13 @@ _BY_SPARK: Final = re.compile(
     r"spark\.(app\.(id|startTime|submitTime|initial\..*)|driver\.(host|port|appUIAddress)|executor\.id|rdd\.compress"
     r"|serializer\.objectStreamReset|submit\.(pyFiles|deployMode)|sql\.artifact\..*|hadoop\.fs\.s3a\.vectored\..*)"
 )
+_JAVA_BY_SPARK: Final = re.compile(
+    r"--add-opens=\S+|--add-modules=jdk\.incubator\.vector|--enable-native-access=ALL-UNNAMED"
+    r"|-XX:\+(IgnoreUnrecognizedVMOptions|UnlockExperimentalVMOptions)"
+    r"|-D(java\.net\.preferIPv6Addresses=false|jdk\.reflect\.useDirectMethodHandle=false"
+    r"|io\.netty\.tryReflectionSetAccessible=true|io\.netty\.noUnsafe=false)"
+)
+"""What Spark adds to the options of every JVM; source: its `JavaModuleOptions`."""
 DEFAULTS: Final = {
     "spark.default.parallelism": None,
     "spark.driver.cores": "1",
@@ -68,12 +75,15 @@ class Configuration:
 
 def configuration(scope: Scope, limits: Limits) -> Configuration:
     """The properties that someone set; without those that Spark sets for itself, and those set to the default."""
-    told = sorted(scope.app.properties.items())
-    found = [
-        Property(key, _shown(key, value), DEFAULTS.get(key)) for key, value in told if not _BY_SPARK.fullmatch(key)
-    ]
+    told = ((key, _own(key, value)) for key, value in sorted(scope.app.properties.items()))
+    kept = ((key, value) for key, value in told if value and not _BY_SPARK.fullmatch(key))
+    found = [Property(key, _shown(key, value), DEFAULTS.get(key)) for key, value in kept]
     differing = [each for each in found if each.default is None or each.value.lower() != each.default.lower()]
     return Configuration(differing[: limits.properties], len(differing))
+
+
+def _own(key: str, value: str) -> str:
+    return " ".join(_JAVA_BY_SPARK.sub("", value).split()) if key.endswith("JavaOptions") else value
 
 
 def _shown(key: str, value: str) -> str:

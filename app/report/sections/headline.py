@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from app.eventlog.model import Totals
 from app.report import intervals
 from app.report.scope import Scope
 
+ALL_CORES: Final = 1.02
+"""A share of busy cores from which on some cores cannot have been told; clocks of hosts differ a little."""
 Mood = Literal["good", "bad", "unsure"]
 
 
@@ -93,10 +95,13 @@ def _outcome_of_run(scope: Scope) -> tuple[str, Mood, str | None]:
 
 
 def _cores_busy(scope: Scope) -> float | None:
-    """Time of tasks over time of cores; what is known of executors may say nothing of it."""
+    """Time of tasks over time of cores; unknown where the log has not told of all executors: more than all is none."""
     cores = intervals.of_cores(scope.app.executors.values(), scope.period.end)
-    busy = intervals.within(((task, 1) for task in intervals.of_tasks(scope.stages)), scope.period)
-    return _ratio(busy, intervals.within(cores, scope.period))
+    each = scope.app.properties.get("spark.task.cpus", "1")
+    taken = int(each) if each.isdigit() else 1
+    busy = intervals.within(((task, taken) for task in intervals.of_tasks(scope.stages)), scope.period)
+    share = _ratio(busy, intervals.within(cores, scope.period))
+    return None if share is None or share > ALL_CORES else share
 
 
 def _sum(totals: list[Totals], of: Callable[[Totals], float]) -> int | None:

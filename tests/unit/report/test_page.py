@@ -33,7 +33,7 @@ def test_a_report_of_a_large_hostile_application_stays_small(reading: Read, tmp_
 
 def test_what_is_listed_is_halved_until_it_fits(reading: Read, tmp_path: Path) -> None:
     """Texts that grow when they are escaped do not make the file grow without bound."""
-    lines = made.large(stages=500, tasks=1000, queries=200, text='"' * 20_000)
+    lines = made.large(stages=500, tasks=500, queries=200, text='"' * 2000)
     content = page.write(reading(lines), output=tmp_path / "r.html", compared=['"' * 800] * 10).read_bytes()
     assert len(content) <= MAX_BYTES
 
@@ -66,6 +66,14 @@ def test_bytes_without_rows_leave_the_rows_unknown(reading: Read) -> None:
     task["Task Metrics"]["Input Metrics"] = {"Bytes Read": 77}
     told = headline(scope(reading([log.started(), log.job(0, [0]), log.stage(0), task, log.ended()]).app, None))
     assert (told.bytes_read, told.rows_read, told.bytes_written) == (77, None, 0)
+
+
+def test_cores_busy_is_time_of_tasks_over_time_of_cores(reading: Read) -> None:
+    """From when an executor came; where tasks took more than all cores told of, it is not known."""
+    lines = [log.started(1000), made.executor("1", 6000), log.job(0, [0]), log.stage(0, tasks=2)]
+    busy = made.ended_task(1, 0, 6000, 5000)
+    apps = [reading([*lines, *tasks, log.ended(11_000)]).app for tasks in ([busy], [busy] * 9)]
+    assert [headline(scope(app, None)).cores_busy for app in apps] == [0.25, None]
 
 
 def test_an_application_without_end_is_not_called_good(reading: Read) -> None:
@@ -157,11 +165,13 @@ def test_configuration_shows_what_differs_and_no_secret(reading: Read) -> None:
         "spark.jdbc.password": "p",
     }
     told |= {"spark.driver.extraJavaOptions": "-Dstore.secret=s"}
+    told |= {"spark.executor.extraJavaOptions": "--add-opens=java.base/java.io=ALL-UNNAMED -XX:+UseZGC"}
     shown = configuration(
         scope(reading([made.environment(told), log.started(), log.ended()]).app, None), Limits()
     ).shown
     assert [(each.key, each.value, each.default) for each in shown] == [
         ("spark.driver.extraJavaOptions", "(redacted)", None),
+        ("spark.executor.extraJavaOptions", "-XX:+UseZGC", None),
         ("spark.jdbc.password", "(redacted)", None),
         ("spark.sql.shuffle.partitions", "16", "200"),
     ]

@@ -3,7 +3,7 @@
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -14,13 +14,14 @@ from app.commands import cells, options
 if TYPE_CHECKING:
     from app.commands.terminal import Terminal
     from app.eventlog.findings import Finding
+    from app.eventlog.model import StageAttempt
     from app.eventlog.reading import Reading
     from app.observe.seen import Seen
     from app.settings import Settings
 
 WORST: Final = 3
 """How many findings of an application are listed; the report has all."""
-RIGHT: Final = ("time", "tasks", "failed")
+RIGHT: Final = ("time", "jobs", "tasks", "read", "written", "shuffled", "spilled")
 STYLES: Final = {"failed": "red", "incomplete": "yellow", "still running": "yellow"}
 
 
@@ -89,29 +90,23 @@ def tell(
 
 def figures(reading: "Reading", *, is_running: bool) -> dict[str, str]:
     """What an application did, by the names of the columns; `-` where the log does not tell."""
-    app = reading.app
-    totals = [stage.totals for stage in app.stages.values()]
-    tasks = sum(len(stage.durations_ms) for stage in app.stages.values())
-    failed_jobs = sum(job.has_failed for job in app.jobs.values())
-    failed_tasks = sum(stage.failed for stage in app.stages.values())
+    app, stages = reading.app, reading.app.stages.values()
     end = app.ended if app.ended is not None else app.last
+    tasks, failed_tasks = sum(len(stage.durations_ms) for stage in stages), sum(stage.failed for stage in stages)
     return {
         "application": cells.literal(app.name or app.id or reading.log.name),
         "outcome": outcome(reading, is_running=is_running),
         "time": cells.duration(None if app.started is None else (end - app.started) / 1000),
-        "jobs": _failing(len(app.jobs), failed_jobs),
+        "jobs": _failing(len(app.jobs), sum(job.has_failed for job in app.jobs.values())),
         "tasks": _failing(tasks, failed_tasks),
-        "read": _amount(sum(each.input_records for each in totals), sum(each.input_bytes for each in totals)),
-        "written": _amount(sum(each.output_records for each in totals), sum(each.output_bytes for each in totals)),
-        "shuffled": cells.size(sum(each.shuffle_write_bytes for each in totals)),
-        "spilled": cells.size(sum(each.disk_spilled for each in totals)),
+        **_amounts(stages, are_known=not tasks or any(stage.shuffle_read_bytes for stage in stages)),
     }
 
 
 def outcome(reading: "Reading", *, is_running: bool) -> str:
     """How an application ended, as far as its log tells: one that was killed has no end.
 
-    `ended` is all that is known of most: Spark notes exit code 0 even where the Python program failed.
+    `ended` is all that is known of most: Spark does not note the exit code of a Python program.
     """
     if is_running:
         return "still running"
@@ -122,6 +117,19 @@ def outcome(reading: "Reading", *, is_running: bool) -> str:
 
 def _failing(number: int, failed: int) -> str:
     return f"{cells.count(number)} ({cells.count(failed)} failed)" if failed else cells.count(number)
+
+
+def _amounts(stages: "Iterable[StageAttempt]", *, are_known: bool) -> dict[str, str]:
+    """Rows and bytes; `-` where tasks have ended and none has told its metrics, as those of a lost executor."""
+    if not are_known:
+        return dict.fromkeys(("read", "written", "shuffled", "spilled"), cells.UNKNOWN)
+    totals = [stage.totals for stage in stages]
+    return {
+        "read": _amount(sum(each.input_records for each in totals), sum(each.input_bytes for each in totals)),
+        "written": _amount(sum(each.output_records for each in totals), sum(each.output_bytes for each in totals)),
+        "shuffled": cells.size(sum(each.shuffle_write_bytes for each in totals)),
+        "spilled": cells.size(sum(each.disk_spilled for each in totals)),
+    }
 
 
 def _amount(rows: int, size: int) -> str:

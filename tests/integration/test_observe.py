@@ -16,6 +16,7 @@ from app.eventlog import reading, spans
 from app.eventlog.application import Application
 from app.eventlog.spans import SparkSpan
 from app.java.runtime import spark_home
+from app.telemetry.spark_names import APPLICATION_SPAN
 from tests.polling import poll_until
 
 EXAMPLES: Final = spark_home() / "examples" / "src" / "main" / "python"
@@ -221,7 +222,7 @@ def test_every_span_has_its_parent(strange: Strange, name: str) -> None:
     made = list(all_spans(app))
     ids = {span.place.span_id for span in made}
     assert len(ids) == len(made)
-    assert [span.kind for span in made if span.place.parent_id is None] == [spans.names.APPLICATION_SPAN]
+    assert [span.kind for span in made if span.place.parent_id is None] == [APPLICATION_SPAN]
     assert [span.name for span in made if span.place.parent_id not in ids | {None}] == []
     assert len({span.place.trace_id for span in made}) == 1
 

@@ -10,6 +10,7 @@ from app.eventlog import events
 from app.eventlog.application import Application
 from app.eventlog.findings import Finding
 from app.eventlog.follow import Troubles
+from app.eventlog.parts import StageInfo, TaskEndReason, TaskInfo, TaskMetrics
 from app.eventlog.reading import Reading
 
 OBSERVE: Final = (sys.executable, "-m", "app", "observe")
@@ -78,6 +79,14 @@ def test_a_hostile_name_is_text() -> None:
     """What a terminal would act on is shown as it is written."""
     told = figures(read(events.ApplicationStart("\x1b[31mred\n", 1000)), is_running=False)
     assert told["application"] == "\\x1b[31mred\\n"
+
+
+@pytest.mark.parametrize(("metrics", "told"), [(None, "-"), (TaskMetrics(disk_spilled=7), "7 B")])
+def test_what_no_task_has_told_is_unknown(metrics: TaskMetrics | None, told: str) -> None:
+    """A task that was lost with its executor has no metrics: its bytes are not 0, they are not known."""
+    info = StageInfo(0, 0, "collect", 1)
+    end = events.TaskEnd(0, 0, TaskEndReason("Success"), TaskInfo(0, 0, 0, 1, "1", "host", finished=2), metrics)
+    assert figures(read(STARTED, events.StageSubmitted(info), end), is_running=False)["spilled"] == told
 
 
 def test_the_worst_findings_are_listed() -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
 
 PROPERTIES: Final = {
     "spark.master": "local[2]",
@@ -139,7 +140,7 @@ def over_arrow() -> Callable[..., Any]:
 
 def vectorised() -> Callable[..., Any]:
     """A function that is called for thousands of rows."""
-    made: Callable[..., Any] = F.pandas_udf(lambda numbers: numbers + 1, "long", F.PandasUDFType.SCALAR)
+    made: Callable[..., Any] = pandas_udf(lambda numbers: numbers + 1, "long", PandasUDFType.SCALAR)
     return made
 
 

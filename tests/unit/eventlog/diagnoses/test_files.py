@@ -1,5 +1,5 @@
 from app.eventlog.diagnoses.diagnose import MOST
-from tests.unit.eventlog.diagnoses.plans import GIB, MIB, MINUTE, application, found, node, ran, scan
+from tests.unit.eventlog.diagnoses.plans import GIB, MIB, MINUTE, Node, application, found, node, ran, scan
 
 
 def test_many_small_files_cost_the_share_of_the_scan_that_opens_them() -> None:
@@ -20,7 +20,7 @@ def test_what_a_format_does_not_tell_is_not_made_up() -> None:
 
 def test_few_files_large_files_cheap_scans_and_short_queries_are_no_findings() -> None:
     """At the thresholds there is none yet, nor below the cost that matters."""
-    for_all = {"files": 1000, "size": MIB, "scan_time": 200_000}
+    for_all: Node = {"files": 1000, "size": MIB, "scan_time": 200_000}
     quiet = [
         ran(1, scan(files=100, size=MIB, scan_time=200_000)),
         ran(2, scan(files=1000, size=3000 * MIB, scan_time=200_000)),

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.eventlog.diagnoses.plans import GIB, MIB, MINUTE, application, exchange, found, node, ran
+from tests.unit.eventlog.diagnoses.plans import GIB, MIB, MINUTE, Node, application, exchange, found, node, ran
 
 BROADCAST = "sort_merge_join_could_broadcast"
 
@@ -70,7 +70,7 @@ def test_a_reused_shuffle_has_the_size_of_the_one_it_is() -> None:
 
 def test_a_broadcast_costs_what_the_driver_does_for_it() -> None:
     """To build and to send; not to collect."""
-    times = {"time_to_build": 20_000, "time_to_broadcast": 4000, "time_to_collect": 50_000}
+    times: Node = {"time_to_build": 20_000, "time_to_broadcast": 4000, "time_to_collect": 50_000}
     plan = node("BroadcastExchange", data_size=2 * GIB, number_of_output_rows=7, **times)
     (finding,) = found(application(ran(1, plan)), "large_broadcast")
     assert finding.cost_ms == 24_000

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.eventlog.diagnoses.plans import MINUTE, application, found, node, ran
+from tests.unit.eventlog.diagnoses.plans import MINUTE, Node, application, found, node, ran
 
 ARROW = "ArrowEvalPython [f(id#0L)#1L], [pythonUDF0#2L], "
 
@@ -24,7 +24,7 @@ def test_a_function_is_called_by_row_where_spark_says_so(name: str, text: str, *
 
 def test_its_cost_is_at_most_the_time_in_python() -> None:
     """Two minutes of tasks on 4 cores; starting the workers is no part of it."""
-    times = {"time_to_execute_Python_code": 2 * MINUTE, "time_to_run_Python_workers": 3 * MINUTE}
+    times: Node = {"time_to_execute_Python_code": 2 * MINUTE, "time_to_run_Python_workers": 3 * MINUTE}
     app = application(ran(1, node("BatchEvalPython", number_of_output_rows=10**6, **times)))
     (finding,) = found(app, "row_python_udf")
     assert finding.cost_ms == MINUTE / 2

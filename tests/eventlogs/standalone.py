@@ -22,13 +22,13 @@ def cluster(folder: Path) -> Iterator[str]:
     """The URL of the master of a cluster, whose processes do not outlive the block."""
     folder.mkdir(parents=True)
     with ExitStack() as stack:
-        own = ("--host", HOSTS[0], "--port", "0")
+        own = ["--host", HOSTS[0], "--port", "0"]
         log = stack.enter_context(_daemon(folder, "master", f"{_DEPLOY}.master.Master", *own))
         poll_until(lambda: _URL.search(log.read_text(encoding="utf-8")) is not None, log.read_text)
         found = _URL.search(log.read_text(encoding="utf-8"))
         assert found is not None
         for host in HOSTS:
-            own = ("--host", host, "--cores", "2", "--memory", "512m", "--work-dir", str(folder / "work"))
+            own = ["--host", host, "--cores", "2", "--memory", "512m", "--work-dir", str(folder / "work")]
             stack.enter_context(_daemon(folder, host, f"{_DEPLOY}.worker.Worker", *own, found[1]))
         poll_until(lambda: log.read_text(encoding="utf-8").count("Registering worker") == len(HOSTS), log.read_text)
         yield found[1]

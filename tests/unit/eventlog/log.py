@@ -24,8 +24,9 @@ def ended(time: int = 9000) -> Line:
     return {"Event": "SparkListenerApplicationEnd", "Timestamp": time}
 
 
-def job(number: int, stages: list[int], *, time: int = 2000, **properties: Any) -> Line:
-    """A job begins."""
+def job(number: int, stages: list[int], **properties: Any) -> Line:
+    """A job begins, at a `time`."""
+    time = properties.pop("time", 2000)
     fields = {"Job ID": number, "Submission Time": time, "Stage Infos": [], "Stage IDs": stages}
     return {"Event": "SparkListenerJobStart", **fields, "Properties": properties}
 

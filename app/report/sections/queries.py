@@ -89,7 +89,8 @@ def _plan(app: Application, query: Query, room: int) -> tuple[list[Node] | None,
         plan = plan_of(query, app.numbers)
     except ValueError as error:
         return None, f"the plan cannot be read: {error}"
-    nodes, is_cut = [], plan.is_cut
+    nodes: list[Node] = []
+    is_cut = plan.is_cut
     for node in _nodes(plan.root, 0, {}):
         if len(nodes) >= room:
             is_cut = True

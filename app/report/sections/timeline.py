@@ -12,6 +12,7 @@ from app.report.sections.nodes import Kind, Node, nodes_of, root_of
 
 _NICE_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000)
 _NICE_LONG_MS: Final = (300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000)
+_ROOM_AFTER: Final = 86
 MOST_TICKS: Final = 10
 
 
@@ -37,9 +38,11 @@ class Bar:
         return self.ended - self.started
 
     @property
-    def is_long(self) -> bool:
-        """Whether what is written about it has no room right of it."""
-        return self.left + self.width > 86
+    def words(self) -> str:
+        """Where there is room for its time: after it, before it, or else within."""
+        if self.left + self.width <= _ROOM_AFTER:
+            return "after"
+        return "before" if self.left >= 100 - _ROOM_AFTER else "within"
 
 
 @dataclass(frozen=True, slots=True)

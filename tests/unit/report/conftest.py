@@ -36,7 +36,7 @@ def run_folder(tmp_path: Path) -> Path:
 
 def record_of(folder: Path, **told: Any) -> None:
     """Writes what a run says of itself."""
-    content = {"run_id": folder.name, "pipeline": "etl.x", "date": "2024-01-01", "outcome": "succeeded"}
+    content: dict[str, Any] = {"run_id": folder.name, "pipeline": "etl.x", "date": "2024-01-01", "outcome": "succeeded"}
     content |= {"started_at": "1970-01-01T00:00:01Z", "seconds": 4.0, "trace_id": TRACE} | told
     (folder / "run.json").write_text(json.dumps(content))
 

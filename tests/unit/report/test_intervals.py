@@ -4,7 +4,7 @@ from app.report.intervals import Interval
 
 def test_gaps_are_what_no_interval_covers() -> None:
     """Overlapping intervals count once, and what lies outside the bounds not at all."""
-    busy = [Interval(3, 5), Interval(4, 6), Interval(8, 20), Interval(-5, 1)]
+    busy = [Interval(3, 6), Interval(4, 5), Interval(8, 20), Interval(-5, 1)]
     assert intervals.gaps(busy, Interval(0, 10)) == [Interval(1, 3), Interval(6, 8)]
 
 

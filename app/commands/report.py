@@ -2,27 +2,26 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from app.commands import cells, options
+from app.errors import MachineError
 
 if TYPE_CHECKING:
     from app.eventlog.reading import Reading
     from app.report.runs import RunInfo
     from app.settings import Settings
 
+SOURCE: Final = "A run (its id or folder), an event log, or a folder of logs, of which the newest is taken."
+
+SOURCE: Final = "A run (its id or folder), an event log, or a folder of logs, of which the newest is taken; by default our own logs."
+
 
 def report(
     *,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN_OR_EVENT_LOG",
-            help="A run (its id or folder), an event log, or a folder of logs, of which the newest is taken.",
-        ),
-    ],
+    source: Annotated[str, typer.Argument(metavar="RUN_OR_EVENT_LOG", help=SOURCE)],
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="The HTML file, in place of one in reports/.")
     ] = None,
@@ -39,23 +38,27 @@ def report(
 
     settings = load_settings(config)
     terminal = Terminal(out=sys.stdout, err=sys.stderr)
-    found = sources.source(source, settings)
     terminal.wait("reading the event log")
+    found = sources.source(source or str(settings.events_path), settings)
     with terminal:
         reading = read(found.log)
         compared = _compared(reading, settings)
-    written = page.write(
-        reading,
-        output=output or settings.reports_path / f"{_name(reading, found.run)}.html",
-        run=found.run,
-        compared=compared,
-        thresholds=load_thresholds(config),
-        backends=settings.backends,
-    )
+    place = output or settings.reports_path / f"{_name(reading, found.run)}.html"
+    try:
+        page.write(
+            reading,
+            output=place,
+            run=found.run,
+            compared=compared,
+            thresholds=load_thresholds(config),
+            backends=settings.backends,
+        )
+    except OSError as error:
+        raise MachineError(f"cannot write the report {place}: {error.strerror}") from error
     if json:
-        terminal.document({"exit_code": 0, "error": None, "report": written})
+        terminal.document({"exit_code": 0, "error": None, "report": place})
     else:
-        terminal.line(cells.place(written))
+        terminal.line(cells.place(place))
 
 
 def _compared(reading: "Reading", settings: "Settings") -> list[str]:

@@ -1,0 +1,52 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from app.__main__ import run
+from tests.unit.eventlog import log
+from tests.unit.report import made
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Everything below one folder."""
+    monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_the_path_of_the_report_is_printed_alone(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A script can open what standard output says; the name is that of the application."""
+    written = made.written(home / "log", [log.started(), log.ended()])
+    assert run(["report", str(written)]) == 0
+    assert Path(capsys.readouterr().out.strip()) == home / "reports" / "app-1.html"
+    assert (home / "reports" / "app-1.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_report_lies_where_it_was_asked_for(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And the JSON document says where."""
+    written, output = made.written(home / "log", [log.started(), log.ended()]), home / "deep" / "mine.html"
+    assert run(["report", str(written), "--output", str(output), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"exit_code": 0, "error": None, "report": str(output)}
+    assert output.is_file()
+
+
+def test_the_name_of_an_application_leads_nowhere_else(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An id with slashes and dots names a file in the folder of reports."""
+    written = made.written(home / "log", [log.started() | {"App ID": "../../x"}, log.ended()])
+    assert run(["report", str(written)]) == 0
+    assert Path(capsys.readouterr().out.strip()).parent == home / "reports"
+
+
+def test_what_is_not_there_ends_with_3(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Missing input, told in one line that says where it was looked for; nothing is written."""
+    assert run(["report", "nothing"]) == 3
+    assert "neither a run 'nothing' in" in capsys.readouterr().err
+    assert not (home / "reports").exists()
+
+
+def test_a_report_that_cannot_be_written_ends_with_2(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The machine lacks something: the line names the file and says what."""
+    written = made.written(home / "log", [log.started(), log.ended()])
+    assert run(["report", str(written), "--output", str(written / "below.html")]) == 2
+    assert f"cannot write the report {written}/below.html: " in capsys.readouterr().err

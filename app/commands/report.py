@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from app.report.runs import RunInfo
     from app.settings import Settings
 
-SOURCE: Final = "A run (its id or folder), an event log, or a folder of logs, of which the newest is taken."
-
-SOURCE: Final = "A run (its id or folder), an event log, or a folder of logs, of which the newest is taken; by default our own logs."
+SOURCE: Final = (
+    "A run (its id or folder), an event log, or a folder of logs, of which the newest is taken; "
+    "by default the newest of our own."
+)
 
 
 def report(
     *,
-    source: Annotated[str, typer.Argument(metavar="RUN_OR_EVENT_LOG", help=SOURCE)],
+    source: Annotated[str | None, typer.Argument(metavar="RUN_OR_EVENT_LOG", help=SOURCE)] = None,
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="The HTML file, in place of one in reports/.")
     ] = None,

@@ -50,3 +50,11 @@ def test_a_report_that_cannot_be_written_ends_with_2(home: Path, capsys: pytest.
     written = made.written(home / "log", [log.started(), log.ended()])
     assert run(["report", str(written), "--output", str(written / "below.html")]) == 2
     assert f"cannot write the report {written}/below.html: " in capsys.readouterr().err
+
+
+def test_the_newest_of_our_own_logs_is_taken_by_default(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """After an application there is one word to type."""
+    (home / "spark-events").mkdir()
+    made.written(home / "spark-events" / "log", [log.started(), log.ended()])
+    assert run(["report"]) == 0
+    assert capsys.readouterr().out.strip().endswith("app-1.html")

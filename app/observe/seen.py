@@ -17,7 +17,8 @@ SETTLE_SECONDS: Final = 20.0
 PAUSE_SECONDS: Final = 0.1
 ENABLED: Final = "spark.eventLog.enabled"
 DIR: Final = "spark.eventLog.dir"
-USUAL_DIR: Final = "/tmp/spark-events"  # Spark's own default
+USUAL_DIR: Final = str(Path("/", "tmp", "spark-events"))
+"""Where Spark puts event logs unless it is told: `spark.eventLog.dir`."""
 REMOTE: Final = "SPARK_REMOTE"
 
 

@@ -14,9 +14,9 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TARGETS: Final = {
-    "help", "install", "install-dev", "format", "lint", "type-check", "test", "test-compare", "test-faults",
-    "test-readme", "test-stack", "e2e", "check", "dev-check", "bench", "bench-stack", "run-etl", "docker-up",
-    "docker-full-up", "docker-down", "docker-clean", "status", "logs", "requirements", "clean",
+    "help", "install", "install-dev", "format", "lint", "type-check", "test", "test-browser", "test-compare",
+    "test-faults", "test-readme", "test-stack", "e2e", "check", "dev-check", "bench", "bench-stack", "run-etl",
+    "docker-up", "docker-full-up", "docker-down", "docker-clean", "status", "logs", "requirements", "clean",
 }  # fmt: skip
 TIES: Final = {
     "a package registry's host": r"pypi\.org|pythonhosted\.org|repo1?\.maven\.|registry\.npmjs|maven\.org/maven2",

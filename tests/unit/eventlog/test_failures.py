@@ -7,7 +7,7 @@ from app.eventlog.parts import TaskEndReason
 
 PYTHON = (
     "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):\n"
-    '  File "/work/job.py", line 76, in fails\n    raise LookupError(f"no number {number}")\n'
+    '  File "/jobs/job.py", line 76, in fails\n    raise LookupError(f"no number {number}")\n'
     "LookupError: no number 0\n SQLSTATE: 38000"
 )
 LOST = "Job aborted due to stage failure: Task 1 in stage 2.0 failed 4 times, most recent failure: Lost task 1.3 in"
@@ -43,7 +43,7 @@ def test_an_error_of_python_says_what_was_raised_and_where() -> None:
     failure = failure_of(PYTHON)
     assert failure is not None
     assert failure.message == (
-        'no number 0\n  File "/work/job.py", line 76, in fails\n    raise LookupError(f"no number {number}")'
+        'no number 0\n  File "/jobs/job.py", line 76, in fails\n    raise LookupError(f"no number {number}")'
     )
 
 
@@ -63,7 +63,7 @@ def test_of_exceptions_in_a_chain_the_last_counts() -> None:
     first = PYTHON.removesuffix("\n SQLSTATE: 38000")
     failure = failure_of(
         f"{first}\n\nDuring handling of the above exception, another exception occurred:\n\n"
-        'Traceback (most recent call last):\n  File "/work/job.py", line 80, in b\n    raise SystemExit\nSystemExit\n'
+        'Traceback (most recent call last):\n  File "/jobs/job.py", line 80, in b\n    raise SystemExit\nSystemExit\n'
     )
     assert failure is not None
     assert failure.type == "SystemExit"

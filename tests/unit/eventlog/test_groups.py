@@ -36,11 +36,11 @@ def group(name: str = AHEAD, *, rdds: tuple[dict[str, Any], ...] = (), parents: 
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
-        ({"name": "count at /home/me/job.py:33"}, "count at job.py:33"),
+        ({"name": "count at /jobs/job.py:33"}, "count at job.py:33"),
         ({"name": JVM_CALL}, "save"),
         ({"name": "run at <unknown>:0"}, "run"),
         ({"said": JVM_CALL}, "save"),
-        ({"said": "collect at /tmp/dir 7/job.py:11"}, "collect at job.py:11"),
+        ({"said": "collect at /scratch/dir 7/job.py:11"}, "collect at job.py:11"),
         ({"call_site": "collect at job.py:11"}, "collect at job.py:11"),
         ({"name": "$anonfun$run$1 at Thread.java:7"}, "run"),
         ({"description": "clean orders", "said": JVM_CALL, "name": "count at job.py:3"}, "clean orders"),
@@ -60,7 +60,7 @@ def test_the_most_telling_text_names_it(texts: dict[str, Any], expected: str) ->
         ("run 0f8fad5b-d9cb-469f-a165-70867728950e", "run #"),
         ("run local-1795232365941", "run local-#"),
         ("load s3a://shop/orders/2024/clean.csv again", "load clean.csv again"),
-        ("load /tmp/tmpabcdefgh/", "load #"),
+        ("load /scratch/tmpabcdefgh/", "load #"),
         ("commit 9ae34c1", "commit #"),
         ("q64 into t_v2", "q64 into t_v2"),
         ("ticks<br/>id = 1a<br/>runId = 2b<br/>batch = 9", "ticks"),
@@ -93,7 +93,7 @@ def test_a_write_from_python_is_named_by_where_it_goes() -> None:
 
 def test_a_notebook_s_cells_do_not_make_groups() -> None:
     """The file of a cell is named by a hash, in a folder named by a process."""
-    assert group("count at /tmp/ipykernel_4711/2897419283.py:3") == "count at #.py:3 [result]"
+    assert group("count at /scratch/ipykernel_4711/2897419283.py:3") == "count at #.py:3 [result]"
 
 
 def test_it_says_where_rows_come_from_and_go() -> None:

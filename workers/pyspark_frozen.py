@@ -6,7 +6,7 @@ leave it alone. The module leans on `pyspark.worker.main`, which is PySpark's ow
 """
 
 import gc
-from typing import BinaryIO, Final
+from typing import IO, Any, Final
 
 from pyspark import worker
 from pyspark.worker_util import get_sock_file_to_executor
@@ -16,7 +16,7 @@ WARM_AFTER: Final = (1, 3)
 _done = 0
 
 
-def main(infile: BinaryIO, outfile: BinaryIO) -> None:
+def main(infile: IO[Any], outfile: IO[Any]) -> None:
     """Runs one task, as PySpark's own worker does."""
     global _done  # noqa: PLW0603 - a worker is a process, and counts its tasks
     worker.main(infile, outfile)

@@ -3,7 +3,7 @@
 It runs in a container on the cluster with `python -`, with what Spark finds there by itself.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 ROWS = 24_000_000
 
 
-def fails_once(rows: Iterator[int]) -> Iterator[int]:
+def fails_once(rows: Iterable[int]) -> Iterable[int]:
     """Fails in the first attempt of the first partition."""
     context = TaskContext.get()
     if context is not None and context.partitionId() == 0 and context.attemptNumber() == 0:

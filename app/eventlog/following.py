@@ -87,7 +87,7 @@ class Followed:
         self.tasks = self.jobs = 0
         self.is_behind, self.has_caught_up = True, False
         self.current_at = time.monotonic()
-        self.recency = self.grown_at = log.modified()
+        self.recency = self.grown_at = log.modified() or time.time()  # a folder may still be empty
         self._follower = Follower(log.path)
         self._forgetting = Forgetting(self.app)
         self._lines: Iterator[bytes] | None = None

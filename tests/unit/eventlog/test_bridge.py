@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 import zstandard
 
 from app.eventlog.bridge import Options
+from app.eventlog.following import Followed
+from app.eventlog.watch import Log
 from tests.unit.eventlog.log import Line, job, stage, started, task
 from tests.unit.eventlog.logs import OPTIONS, Bridged, Collector, program, tasks_of, text, write
 
@@ -252,3 +255,18 @@ def test_what_waits_is_sent_at_the_end(folder: Path) -> None:
     bridged.close()
     assert len(bridged.collector.told) == 2
     assert bridged.collector.tasks == 1
+
+
+def test_a_log_of_which_no_file_is_there_yet_is_not_taken_for_silent(tmp_path: Path) -> None:
+    """Spark makes the folder first; nobody knows since when it is empty."""
+    log = tmp_path / "eventlog_v2_app-1"
+    log.mkdir()
+    now = time.time()
+    followed = Followed(
+        Log(log.name, log, 1),
+        tell=lambda *_: None,
+        is_crowded=lambda: False,
+        thresholds=OPTIONS.thresholds,
+        was_counted=False,
+    )
+    assert followed.grown_at >= now

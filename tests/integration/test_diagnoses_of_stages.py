@@ -25,9 +25,10 @@ STAGE_THRESHOLDS: Final = Thresholds(
     few_tasks_stage_ms=1500,
     spill_bytes=MIB,
     disk_bytes_per_second=MIB,
+    gc_ratio=0.5,
     huge_bytes=6 * MIB,
 )
-"""So low that a stage of seconds is in trouble."""
+"""So low that a stage of seconds is in trouble; but for collections, which a busy machine stretches in any stage."""
 DRIVER_THRESHOLDS: Final = Thresholds(
     driver_gap_ms=5000,
     driver_gap_ratio=0.5,

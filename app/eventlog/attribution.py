@@ -123,6 +123,7 @@ def _of_work(before: _Cell, now: _Cell, *, has_other_plan: bool) -> Iterator[tup
         )
         if name != "wasted"
     }
+    idle -= _with_idle(rest, idle, before.group)
     if has_other_plan:
         yield "plan", sum(rest.values()) + idle
     elif _has_other_tasks(before.group, now.group):
@@ -130,6 +131,21 @@ def _of_work(before: _Cell, now: _Cell, *, has_other_plan: bool) -> Iterator[tup
         yield "tasks", sum(rest.values()) + idle
     else:
         yield from _of_rest(rest, idle, before.group, now.group, scale=scale, cores=now.cores)
+
+
+def _with_idle(rest: dict[str, float], idle: float, before: Group) -> float:
+    """Adds to what made tasks longer the cores that idled beside them in the same proportion as before; gives the sum.
+
+    Two tasks that wait for a disk keep four cores from other work, not two.
+    """
+    longer = sum(rest.values())
+    usual = longer * before.wall.idle / before.wall.work if before.wall.work else 0
+    if usual * idle <= 0:
+        return 0
+    moved = min(usual, idle) if idle > 0 else max(usual, idle)
+    for name, ms in rest.items():
+        rest[name] = ms * (1 + moved / longer)
+    return moved
 
 
 def _more_input(before: _Cell, now: _Cell, *, of_files: bool) -> float:

@@ -105,7 +105,7 @@ def _sales(rows: int, *, hot: float = 0.0) -> pa.Table:
     shops = draw.integers(0, 2000, rows)
     shops[draw.random(rows) < hot] = 7
     products = draw.integers(0, 200, rows)
-    products[draw.random(rows) < 0.8] = 7
+    products[draw.random(rows) < 0.97] = 7
     sales = np.arange(rows)
     is_last = (sales + 1) % (rows // FILES) == 0
     return pa.table({"sale": sales, "product": products, "shop": shops, "is_last": is_last})

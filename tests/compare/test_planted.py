@@ -8,10 +8,10 @@ from app.eventlog.compare import Comparison, compare
 from app.eventlog.record import Summary
 from tests.compare.runs import make_tables, run
 
-SORTS: Final = {"sorted_rows": 1_000_000}
+SORTS: Final = {"sorted_rows": 800_000}
 LITTLE_AT_ONCE: Final = {
-    "spark.shuffle.spill.numElementsForceSpillThreshold": "2000",
-    "spark.sql.windowExec.buffer.spill.threshold": "2000",
+    "spark.shuffle.spill.numElementsForceSpillThreshold": "3200",
+    "spark.sql.windowExec.buffer.spill.threshold": "3200",
 }
 
 

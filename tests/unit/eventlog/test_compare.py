@@ -63,6 +63,13 @@ def test_cores_that_idle_less_as_they_are_fewer_are_no_cause() -> None:
     assert [(cause.kind, cause.ms) for cause in compared.causes] == [("cores", 5000)]
 
 
+def test_cores_that_idle_beside_longer_tasks_are_of_the_same_cause() -> None:
+    """One task on two cores that waits five seconds longer costs five, half of which are a core without a task."""
+    before = job([Task(0, 5000, cpu=4000, rows=100)])
+    compared = compare(before.summary, job([Task(0, 10_000, cpu=4000, rows=100)]).summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("storage", 5000)]
+
+
 def test_more_input_explains_no_more_than_there_is() -> None:
     """Twice the rows that do not take twice the time have cost what they took; nothing is set off against it."""
     more = [Task(0, 8000, cpu=6400, rows=200)] * 2

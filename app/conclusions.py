@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app import records
 from app.errors import SparkAppError
-from app.eventlog import compare, history, once, reading, summary
+from app.eventlog import history, once, reading
 from app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
 from app.eventlog.reading import Reading
 from app.progress import Watcher
@@ -35,7 +35,8 @@ class Conclusion:
     def report(self, log: Path, results: Sequence[RunResult]) -> list[RunResult]:
         """Writes a report on each run; gives the results with the paths of their reports."""
         read = reading.read(log)
-        sentences = self._compared(read)
+        compared = history.remember(self.settings.records_path, read)
+        sentences = compared.sentences if compared else []
         return [self._reported(read, result, sentences) for result in results]
 
     def _reported(self, read: Reading, result: RunResult, sentences: list[str]) -> RunResult:
@@ -51,12 +52,6 @@ class Conclusion:
         told = replace(result, report=f"{served.rstrip('/')}/{written.name}" if served else str(written))
         records.write(told, note=self.watcher.note)
         return told
-
-    def _compared(self, read: Reading) -> list[str]:
-        now = summary.of(read)
-        earlier = history.last_good(self.settings.records_path, now)
-        history.keep(self.settings.records_path, now)
-        return compare.compare(earlier, now).sentences if earlier else []
 
 
 def conclude(settings: Settings, results: list[RunResult], *, watcher: Watcher, patience: float) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-ROWS = 24_000_000
+ROWS = 6_000_000
 
 
 def fails_once(rows: Iterable[int]) -> Iterable[int]:
@@ -19,9 +19,12 @@ def fails_once(rows: Iterable[int]) -> Iterable[int]:
     return rows
 
 
-spark = SparkSession.builder.appName("skewed").config("spark.sql.adaptive.enabled", "false").getOrCreate()
+builder = SparkSession.builder.appName("skewed").config("spark.sql.adaptive.enabled", "false")
+builder = builder.config("spark.shuffle.spill.numElementsForceSpillThreshold", "1000000")
+spark = builder.getOrCreate()
 rows = spark.range(0, ROWS, 1, 8).selectExpr("CASE WHEN id % 50 < 49 THEN 0 ELSE id % 640 END AS key", "id")
-hot = rows.repartition(64, "key").sortWithinPartitions("id").selectExpr("key", "sha2(string(id), 512) AS hash")
+hashes = "sha2(sha2(sha2(string(id), 512), 512), 512) AS hash"
+hot = rows.repartition(64, "key").sortWithinPartitions("id").selectExpr("key", hashes)
 hot.groupBy("key").agg({"hash": "max"}).write.format("noop").mode("overwrite").save()
 spark.sparkContext.parallelize(range(4), 2).mapPartitions(fails_once).count()
 spark.stop()

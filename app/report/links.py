@@ -19,7 +19,7 @@ def links(scope: Scope, backends: Backends | None) -> list[Link]:
     if backends is None:
         return []
     trace = scope.run.trace_id if scope.run else f"{identity.of_application(scope.app).trace_id:032x}"
-    board = "pipeline-runs" if scope.run else "spark-cluster"
+    board = "pipeline-runs" if scope.run else "spark-performance"
     start, end = int(scope.period.start) - 60_000, int(scope.period.end) + 60_000
     found = []
     if backends.jaeger and trace:

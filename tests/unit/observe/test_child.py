@@ -124,8 +124,11 @@ def test_an_interrupt_at_the_terminal_comes_once(tmp_path: Path) -> None:
 
 
 def test_we_stop_and_go_on_with_the_command(tmp_path: Path) -> None:
-    """Ctrl-Z gives the terminal back: we stop when the command does, and it goes on when we do."""
-    with listening(tmp_path) as (process, told):
+    """Ctrl-Z gives the terminal back: we stop when the command does, and it goes on when we do.
+
+    In a group of its own, as a shell starts it: the kernel stops no group whose session nobody watches from outside.
+    """
+    with listening(tmp_path, process_group=0) as (process, told):
         process.send_signal(signal.SIGTSTP)
         poll_until(lambda: state(process.pid) == "T", "we have not stopped")
         process.send_signal(signal.SIGCONT)

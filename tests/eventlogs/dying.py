@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from app import session
-from tests.eventlogs.hard import begun, endless, of_a_case, run, slowly, started, until_at_work
+from tests.eventlogs.hard import begun, endless, of_a_case, run, slowly, started, until_at_work, until_idle
 
 CLUSTER: Final = {
     "spark.executor.memory": "512m",
@@ -43,6 +43,7 @@ def on_a_cluster(spark: SparkSession, folder: Path) -> None:
     """A task that is run again beside itself, and an executor that dies with what it has written for others."""
     context = spark.sparkContext
     run(spark, "speculation", lambda _: context.parallelize(range(4), 4).map(slow_at_first).collect())
+    until_idle(spark)
     pairs = context.parallelize(range(40), 4).map(lambda number: (number % 4, number)).groupByKey(2)
     died = folder / "died"
     run(spark, "lost executor", lambda _: pairs.mapPartitions(lambda rows: dies_once(rows, died)).collect())

@@ -230,6 +230,13 @@ def until_at_work(spark: SparkSession, stages: int) -> None:
         time.sleep(0.05)
 
 
+def until_idle(spark: SparkSession) -> None:
+    """Waits until no executor has a running task, one that is no longer wanted included."""
+    tracker: Any = spark.sparkContext._jsc.sc().statusTracker()
+    while sum(executor.numRunningTasks() for executor in tracker.getExecutorInfos()):
+        time.sleep(0.05)
+
+
 def endless(spark: SparkSession) -> None:
     """A query that would take a minute."""
     spark.range(1).select(F.udf(lambda _: time.sleep(60), "long")("id")).collect()

@@ -51,13 +51,13 @@ def test_compose_takes_every_combination(files: list[str]) -> None:
 
 
 def test_the_full_stack_is_the_sum_of_both() -> None:
-    """With Kafka and Jupyter, its metrics layer, and the address of the collector."""
+    """With Kafka, Jupyter, the bridge and reports, its metrics layer, and the address of the collector."""
     full = configured(["docker-compose.full.yml"])["services"]
     both = configured(list(COMPOSE[:2]))["services"]
-    assert set(full) - set(both) == {"kafka", "kafka-topics", "jupyter"}
+    assert set(full) - set(both) == {"kafka", "kafka-topics", "jupyter", "spark-bridge", "reports"}
     assert set(both) <= set(full)
     assert full["otel-collector"]["command"][-1] == "--config=/etc/otelcol/collector-kafka.yaml"
-    for name in ("spark-master", "spark-worker-1", "spark-worker-2", "jupyter"):
+    for name in ("spark-master", "spark-worker-1", "spark-worker-2", "jupyter", "spark-bridge"):
         assert full[name]["environment"]["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://otel-collector:4318"
     assert full["spark-master"]["environment"]["SPARK_APP_CLUSTER"] == "config/spark/cluster.conf"
 

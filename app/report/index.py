@@ -1,14 +1,13 @@
 """The page that leads to all reports of a folder, the newest first."""
 
 import html
-import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from app.report.page import environment
+from app.report.page import environment, put
 
 INDEX: Final = "index.html"
 HEAD_BYTES: Final = 4096
@@ -39,12 +38,7 @@ def write(folder: Path) -> Path:
         OSError: It cannot be written.
     """
     content = environment().get_template("index.html.j2").render(entries=entries(folder))
-    part = folder / f".{INDEX}.{os.getpid()}.part"
-    try:
-        part.write_text(content, encoding="utf-8")
-        part.replace(folder / INDEX)
-    finally:
-        part.unlink(missing_ok=True)
+    put(folder / INDEX, content.encode("utf-8"))
     return folder / INDEX
 
 

@@ -61,7 +61,16 @@ def write(
         OSError: The file cannot be written.
     """
     found = diagnose(reading.app, thresholds or Thresholds())
-    content = html(reading, run=run, found=found, compared=compared, backends=backends)
+    put(output, html(reading, run=run, found=found, compared=compared, backends=backends))
+    return output
+
+
+def put(output: Path, content: bytes) -> None:
+    """Puts a page in place, whole or not at all; its folder is made if need be.
+
+    Raises:
+        OSError: It cannot be written.
+    """
     output.parent.mkdir(parents=True, exist_ok=True)
     part = output.with_name(f".{output.name}.{os.getpid()}.part")
     try:
@@ -69,7 +78,6 @@ def write(
         part.replace(output)
     finally:
         part.unlink(missing_ok=True)
-    return output
 
 
 def html(

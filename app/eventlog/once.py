@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import Final
 
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.export import Window, metrics_data
 from app.eventlog.following import Followed
 from app.eventlog.metrics import Aggregate
 from app.eventlog.sending import MAX_BATCH, MAX_BATCH_WEIGHT, Told
 from app.eventlog.service import Otlp
 from app.eventlog.watch import Log
-from app.telemetry.outlet import Outlet, outlet
+from app.telemetry.outlet import outlet
 from app.telemetry.problems import Problems
 
 STALLED_SECONDS: Final = 2.0
 """A collector that takes nothing for so long is not waited for any longer."""
-DELTA_NANOSECONDS: Final = 1_000_000
-"""New counts are said to have come about just before they are sent; see `app.telemetry.export.narrowed`."""
 _LOOK_SECONDS: Final = 0.05
 
 
@@ -37,7 +34,7 @@ def tell(log: Path, *, environment: str, thresholds: Thresholds, patience: float
     if not (out.takes_spans or out.takes_metrics):
         return True
     spans, numbers = _read(log, thresholds)
-    sending = _Sending(out, environment, spans, numbers)
+    sending = _Sending(Otlp(out, environment=environment), spans, numbers)
     work = threading.Thread(target=problems.guard, args=("Spark's spans are not sent", sending.work), daemon=True)
     deadline = time.monotonic() + patience
     work.start()
@@ -49,25 +46,17 @@ def tell(log: Path, *, environment: str, thresholds: Thresholds, patience: float
 class _Sending:
     """Batch after batch, until one is not accepted."""
 
-    def __init__(self, out: Outlet, environment: str, spans: Sequence[Told], numbers: Aggregate) -> None:
-        self._out, self._environment = out, environment
-        self._spans, self._numbers = spans, numbers
+    def __init__(self, otlp: Otlp, spans: Sequence[Told], numbers: Aggregate) -> None:
+        self._otlp, self._spans, self._numbers = otlp, spans, numbers
         self.accepted_at = 0.0
         self.is_done = False
 
     def work(self) -> None:
-        otlp = Otlp(self._out, environment=self._environment)
         for batch in _batches(self._spans):
-            if not otlp.spans(batch):
+            if not self._otlp.spans(batch):
                 return
             self.accepted_at = time.monotonic()
-        self.is_done = self._counted()
-
-    def _counted(self) -> bool:
-        now = time.time_ns()
-        window = Window(now - DELTA_NANOSECONDS, now, is_delta=True)
-        requests = metrics_data(self._numbers, window, environment=self._environment)
-        return not self._out.takes_metrics or all(self._out.send_metrics(request) for request in requests)
+        self.is_done = self._otlp.new_numbers(self._numbers)
 
 
 def _batches(spans: Sequence[Told]) -> Iterator[list[Told]]:

@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from app.telemetry.problems import Problems
 
 METRICS_SECONDS: Final = 10.0
 """Between two exports of metrics, unless OTEL_METRIC_EXPORT_INTERVAL (milliseconds) says otherwise."""
+DELTA_NANOSECONDS: Final = 1_000_000
+"""New counts are said to have come about just before they are sent; see `app.telemetry.export.narrowed`."""
 REST_SECONDS: Final = 0.25
 """Between two turns when nothing is left to read."""
 
@@ -90,7 +93,14 @@ class Otlp:
 
     def numbers(self, numbers: Aggregate, *, started_ns: int, ended_ns: int) -> bool:
         """Whether what was counted since a start was accepted."""
-        window = Window(started_ns, ended_ns, is_delta=False)
+        return self._counted(numbers, Window(started_ns, ended_ns, is_delta=False))
+
+    def new_numbers(self, numbers: Aggregate) -> bool:
+        """Whether what was counted for the first and only time was accepted."""
+        now = time.time_ns()
+        return self._counted(numbers, Window(now - DELTA_NANOSECONDS, now, is_delta=True))
+
+    def _counted(self, numbers: Aggregate, window: Window) -> bool:
         requests = metrics_data(numbers, window, environment=self._environment)
         return not self._out.takes_metrics or all(self._out.send_metrics(request) for request in requests)
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from app import records
 from app.errors import SparkAppError
 from app.eventlog import history, once, reading
+from app.eventlog.diagnoses.diagnose import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
+from app.eventlog.findings import Finding
 from app.eventlog.reading import Reading
 from app.progress import Watcher
 from app.records import RunResult
@@ -37,15 +39,16 @@ class Conclusion:
         read = reading.read(log)
         compared = history.remember(self.settings.records_path, read)
         sentences = compared.sentences if compared else []
-        return [self._reported(read, result, sentences) for result in results]
+        found = diagnose(read.app, self.thresholds)
+        return [self._reported(read, result, found, sentences) for result in results]
 
-    def _reported(self, read: Reading, result: RunResult, sentences: list[str]) -> RunResult:
+    def _reported(self, read: Reading, result: RunResult, found: list[Finding], sentences: list[str]) -> RunResult:
         written = page.write(
             read,
             output=self.settings.reports_path / f"{result.run_id}.html",
             run=runs.of(result.folder),
             compared=sentences,
-            thresholds=self.thresholds,
+            found=found,
             backends=self.settings.backends if names_an_endpoint(process_environment()) else None,
         )
         served = self.settings.reports_url

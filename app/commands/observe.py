@@ -145,7 +145,7 @@ def _tell_findings(terminal: "Terminal", reading: "Reading", *, settings: "Setti
     found = diagnose(reading.app, thresholds)
     for line in worst(found):
         terminal.line(line)
-    written = page.write(reading, output=output, thresholds=thresholds, backends=settings.backends)
+    written = page.write(reading, output=output, found=found, backends=settings.backends)
     terminal.facts([("report", cells.place(written)), ("event log", cells.place(reading.log))])
 
 

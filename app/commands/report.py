@@ -32,6 +32,7 @@ def report(
 ) -> None:
     """Write a report on a run or any Spark application: one HTML file that needs no network."""
     from app.commands.terminal import Terminal
+    from app.eventlog.diagnoses.diagnose import diagnose
     from app.eventlog.diagnoses.thresholds import load_thresholds
     from app.eventlog.reading import read
     from app.report import page, sources
@@ -51,7 +52,7 @@ def report(
             output=place,
             run=found.run,
             compared=compared,
-            thresholds=load_thresholds(config),
+            found=diagnose(reading.app, load_thresholds(config)),
             backends=settings.backends,
         )
     except OSError as error:

@@ -44,7 +44,7 @@ def write(
     output: Path,
     run: RunInfo | None = None,
     compared: Sequence[str] = (),
-    thresholds: Thresholds | None = None,
+    found: list[Finding] | None = None,
     backends: Backends | None = None,
 ) -> Path:
     """Puts the report in place, whole or not at all, and gives its path.
@@ -54,13 +54,13 @@ def write(
         output: The file; its folder is made if need be.
         run: The run of ours that the report is about; without one it is about the whole application.
         compared: Why it was slower than before, in sentences, the worst first.
-        thresholds: From when on something is a finding; the defaults if not given.
+        found: What is found in the application, worst first; by the default thresholds if not given.
         backends: Where traces and dashboards are, to link to them.
 
     Raises:
         OSError: The file cannot be written.
     """
-    found = diagnose(reading.app, thresholds or Thresholds())
+    found = diagnose(reading.app, Thresholds()) if found is None else found
     put(output, html(reading, run=run, found=found, compared=compared, backends=backends))
     return output
 

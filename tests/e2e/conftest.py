@@ -15,6 +15,7 @@ from tests.e2e.webhook import alerts, receiver
 from tests.polling import poll_until
 
 SKEWED: Final = Path(__file__).with_name("skewed.py")
+PROJECT: Final = "spark-app-e2e"
 OTLP: Final = "http://localhost:4318"
 MONTH_SECONDS: Final = 30 * 86_400
 ALERTS: Final = {"PipelineRunFailing", "SparkWorkerDown", "SparkPartitionSkew"}
@@ -26,16 +27,32 @@ SCHEDULED = (
 
 
 @pytest.fixture(scope="session")
-def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
-    """The full stack, up and healthy; it ends with the tests, unless somebody had started it before them."""
+def project() -> Iterator[str | None]:
+    """The Compose project of the tests' own stack, with its own volumes; None if somebody had started one before them.
+
+    The volumes are empty at first and gone in the end: Alertmanager and Prometheus would remember what fired hours ago,
+    and nobody's data is touched.
+    """
+    if Stack().is_up():
+        yield None
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPOSE_PROJECT_NAME", PROJECT)
+        compose("down", "--volumes")
+        yield PROJECT
+        compose("down", "--volumes")
+
+
+@pytest.fixture(scope="session")
+def stack(request: pytest.FixtureRequest, project: str | None) -> Stack:
+    """The full stack, up and healthy."""
     stack = Stack()
-    was_up = stack.is_up()
     stack.up()
     out = request.config.get_terminal_writer()
     out.line(f"healthy after {stack.seconds:.0f} s; left out, as their images cannot be had here: {stack.left_out}")
-    yield stack
-    if not was_up:
-        stack.down()
+    if project is None:
+        out.line("the stack was up: what it told of in the last hours, it does not tell again (make docker-clean)")
+    return stack
 
 
 @pytest.fixture(scope="session")

@@ -98,7 +98,7 @@ class Summary(Struct):
         startup_ms: From its start to its first stage.
         end_ms: After its last stage.
         core_ms: Cores of its executors over time.
-        executors_lost: Those that went while it was at work, except the idle ones that it gave back.
+        executors_lost: Those that went while it was at work, except those that it gave back.
         settings: What it was started with and what its queries changed; secrets, paths and ids are left out.
         plans: Of its queries, by the place of their stages, in the order of their first run.
     """

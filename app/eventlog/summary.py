@@ -11,6 +11,7 @@ from msgspec.structs import astuple, replace
 
 from app.eventlog import fingerprints, groups
 from app.eventlog.application import Application
+from app.eventlog.diagnoses.executors import is_lost
 from app.eventlog.model import StageAttempt, Totals
 from app.eventlog.reading import Reading
 from app.eventlog.record import VERSION, Group, Outcome, Spent, Summary, Volume, Wall, merged, place_and_flow
@@ -47,7 +48,7 @@ def of(reading: Reading) -> Summary:
         startup_ms=clock.startup,
         end_ms=clock.end,
         core_ms=clock.core_ms,
-        executors_lost=sum(_is_lost(executor.reason) for executor in app.executors.values()),
+        executors_lost=sum(is_lost(app, executor) for executor in app.executors.values()),
         spark_version=app.spark_version,
         settings=dict(sorted(_settings(app))),
         groups=kept,
@@ -139,11 +140,6 @@ def _largest_share(stage: StageAttempt) -> float:
     read = stage.shuffle_read_bytes
     total = sum(read, start=0)
     return max(read) / total if len(read) > 1 and total else 0
-
-
-def _is_lost(reason: str | None) -> bool:
-    """Whether an executor is gone for another reason than that it was idle, or that all was over."""
-    return reason is not None and not re.search(r"idle|decommission|shutdown|command by driver", reason, re.IGNORECASE)
 
 
 def _settings(app: Application) -> Iterator[tuple[str, str]]:

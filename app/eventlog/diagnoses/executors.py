@@ -41,7 +41,7 @@ def lost_executors(app: Application, limits: Thresholds) -> list[Finding]:
     Cost: the time of the tasks that were lost with them, over the tasks that could run at once. What they had written
     for other stages is made again in another attempt of a stage, whose cost is told there. An info if it cost little.
     """
-    lost = [executor for executor in app.executors.values() if _is_lost(app, executor)]
+    lost = [executor for executor in app.executors.values() if is_lost(app, executor)]
     if not lost:
         return []
     reason, _ = Counter(cut(executor.reason or "no reason is told") for executor in lost).most_common(1)[0]
@@ -68,7 +68,8 @@ def _advice(reason: str) -> str:
     return _WHO_KILLED if _KILLED.search(reason) else _LOOK
 
 
-def _is_lost(app: Application, executor: Executor) -> bool:
+def is_lost(app: Application, executor: Executor) -> bool:
+    """Whether it went though nobody had sent it away, and before the application did."""
     if executor.removed is None or _MEANT.search(executor.reason or ""):
         return False
     return app.ended is None or executor.removed < app.ended

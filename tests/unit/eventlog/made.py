@@ -56,6 +56,7 @@ class Run:
     at: int = 1_000_000
     settings: Mapping[str, str] = field(default_factory=dict)
     lost_at: int | None = None
+    lost_by: str = "Container killed"
     has_failed: bool = False
     is_finished: bool = True
 
@@ -83,7 +84,7 @@ class Run:
             self._executor("e1"),
         ]
         if self.lost_at is not None:
-            lost = {"Timestamp": self.at + self.lost_at, "Executor ID": "e2", "Removed Reason": "Container killed"}
+            lost = {"Timestamp": self.at + self.lost_at, "Executor ID": "e2", "Removed Reason": self.lost_by}
             found += [self._executor("e2"), {"Event": "SparkListenerExecutorRemoved", **lost}]
         for number, stage in enumerate(self.stages):
             found += self._stage(number, stage)

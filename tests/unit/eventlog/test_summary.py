@@ -114,6 +114,7 @@ def test_how_it_ended_is_told(run: Run, outcome: str) -> None:
 
 
 def test_only_executors_that_were_needed_are_lost() -> None:
-    """An executor that failed is lost; the others went with the application."""
+    """An executor that failed is lost; the others went with the application, or dynamic allocation took them back."""
     assert Run(10, [], lost_at=5).summary.executors_lost == 1
+    assert Run(10, [], lost_at=5, lost_by="Executor killed by driver.").summary.executors_lost == 0
     assert Run(10, []).summary.executors_lost == 0

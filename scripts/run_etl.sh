@@ -10,7 +10,8 @@ fi
 date=$1
 shift
 
-# What nothing else keeps in bounds: records of runs, and logs of drivers and executors.
+# What nothing else keeps in bounds: records of runs, logs of drivers and executors, and reports.
 find /data/runs /data/logs -mindepth 1 -mtime "+${RETAIN_DAYS:-14}" -delete 2>/dev/null || true
+find /data/reports -maxdepth 1 -name '*.html' -mtime "+${RETAIN_DAYS:-14}" -delete 2>/dev/null || true
 
 exec spark-app etl --date "$date" "$@"

@@ -35,7 +35,7 @@ def report(
     from app.eventlog.diagnoses.diagnose import diagnose
     from app.eventlog.diagnoses.thresholds import load_thresholds
     from app.eventlog.reading import read
-    from app.report import page, sources
+    from app.report import index, page, sources
     from app.settings import load_settings
 
     settings = load_settings(config)
@@ -55,6 +55,8 @@ def report(
             found=diagnose(reading.app, load_thresholds(config)),
             backends=settings.backends,
         )
+        if output is None:
+            index.write(settings.reports_path)
     except OSError as error:
         raise MachineError(f"cannot write the report {place}: {error.strerror}") from error
     if json:

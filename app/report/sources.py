@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from app.errors import InputError
-from app.eventlog.follow import parts
+from app.eventlog.follow import FOLDER, parts
 from app.eventlog.reading import find_log
 from app.report import runs
 from app.report.runs import RunInfo
@@ -23,7 +23,7 @@ class Source:
 
 
 def source(name: str, settings: Settings) -> Source:
-    """Finds what is meant: the id of a run, its folder, a log, or a folder of logs.
+    """Finds what is meant: the id of a run, its folder, a log, a folder of logs, or the id of an application.
 
     Raises:
         InputError: There is nothing of this name, or the log of the run is gone; says where it was looked for.
@@ -33,8 +33,9 @@ def source(name: str, settings: Settings) -> Source:
         if any((folder / record).is_file() for record in RECORDS):
             run = runs.of(folder.resolve())
             return Source(_log_of(run, settings), run)
-    if path.exists():
-        return Source(find_log(path), None)
+    for log in (path, settings.events_path / name, settings.events_path / f"{FOLDER}{name}"):
+        if log.exists():
+            return Source(find_log(log), None)
     raise InputError(f"there is neither a run {name!r} in {settings.runs_path} nor an event log at {path.absolute()}")
 
 

@@ -61,6 +61,13 @@ def test_what_differs_between_runs_is_a_column(printed: Printed) -> None:
     assert lines[-1] == "runs                3 folders in /runs"
 
 
+def test_of_many_runs_the_list_of_their_reports_is_told(printed: Printed) -> None:
+    """A line each would be too many; where they are served it is an address."""
+    served = [run_result(report=f"http://localhost:8088/r-{number}.html") for number in range(3)]
+    etl.summarize(printed.terminal, served, seconds=4)
+    assert printed.out.getvalue().splitlines()[-1] == "reports          http://localhost:8088/index.html"
+
+
 def test_runs_that_ended_before_a_failure_are_told(printed: Printed) -> None:
     """A failure hides nothing of what was done, and still ends the program."""
     with pytest.raises(QualityGateError):

@@ -23,6 +23,14 @@ def test_the_path_of_the_report_is_printed_alone(home: Path, capsys: pytest.Capt
     assert (home / "reports" / "app-1.html").read_text().startswith("<!doctype html>")
 
 
+def test_the_list_of_reports_leads_to_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where reports are served, that of a stranger's application is found beside those of runs, by the id of either."""
+    (home / "spark-events" / "eventlog_v2_app-1").mkdir(parents=True)
+    made.written(home / "spark-events" / "eventlog_v2_app-1" / "events_1_app-1", [log.started(), log.ended()])
+    assert run(["report", "app-1"]) == 0
+    assert 'href="app-1.html"' in (home / "reports" / "index.html").read_text()
+
+
 def test_a_report_lies_where_it_was_asked_for(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And the JSON document says where."""
     written, output = made.written(home / "log", [log.started(), log.ended()]), home / "deep" / "mine.html"

@@ -35,6 +35,7 @@ class Counts:
     unreadable_lines: int = 0
     lost_files: int = 0
     tasks_suppressed: int = 0
+    spans_suppressed: int = 0
 
     def add(self, other: "Counts") -> None:
         """Adds what was read of another."""
@@ -42,6 +43,7 @@ class Counts:
         self.unreadable_lines += other.unreadable_lines
         self.lost_files += other.lost_files
         self.tasks_suppressed += other.tasks_suppressed
+        self.spans_suppressed += other.spans_suppressed
 
 
 class Followed:
@@ -190,4 +192,7 @@ class Followed:
         return []
 
     def _send(self, span: SparkSpan) -> None:
-        self._tell(self.app.name or "unknown", span)
+        if span.place.is_sampled:
+            self._tell(self.app.name or "unknown", span)
+        else:
+            self.lines.spans_suppressed += 1

@@ -13,15 +13,25 @@ from app.eventlog.model import Job, Query, StageAttempt
 from app.eventlog.parts import TaskInfo
 from app.eventlog.streams import BatchKey
 
-_TRACEPARENT: Final = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
+_TRACEPARENT: Final = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+_SAMPLED: Final = 1
+"""The flag of W3C's Trace Context: whoever asked for the work records its trace."""
 
 
 class Place(NamedTuple):
-    """The ids of a span, as W3C has them; the parent is None for the root of a trace."""
+    """The ids of a span, as W3C has them; the parent is None for the root of a trace.
+
+    What is below a step whose trace is not recorded is not recorded either: it would be a trace without its root.
+    """
 
     trace_id: int
     span_id: int
     parent_id: int | None
+    is_sampled: bool = True
+
+    def lower(self, span_id: int) -> "Place":
+        """The place of something below it."""
+        return Place(self.trace_id, span_id, self.span_id, self.is_sampled)
 
 
 def of_application(app: Application) -> Place:
@@ -34,8 +44,7 @@ def of_query(app: Application, query: Query) -> Place:
     span_id = _number(app, "query", query.id)
     root = app.queries.get(query.root) if query.root is not None else None
     if root is not None:
-        above = of_query(app, root)
-        return Place(above.trace_id, span_id, above.span_id)
+        return of_query(app, root).lower(span_id)
     return _below(app, query.batch, query.traceparent, span_id)
 
 
@@ -44,8 +53,7 @@ def of_job(app: Application, job: Job) -> Place:
     span_id = _number(app, "job", job.id)
     query = app.queries.get(job.query) if job.query is not None else None
     if query is not None:
-        above = of_query(app, query)
-        return Place(above.trace_id, span_id, above.span_id)
+        return of_query(app, query).lower(span_id)
     return _below(app, job.batch, job.properties.traceparent, span_id)
 
 
@@ -53,30 +61,26 @@ def of_stage(app: Application, stage: StageAttempt) -> Place:
     """Below the job that it ran for first."""
     job = app.jobs.get(stage.job) if stage.job is not None else None
     above = of_application(app) if job is None else of_job(app, job)
-    return Place(above.trace_id, _number(app, "stage", stage.info.id, stage.info.attempt), above.span_id)
+    return above.lower(_number(app, "stage", stage.info.id, stage.info.attempt))
 
 
 def of_task(app: Application, stage: StageAttempt, task: TaskInfo) -> Place:
     """Below the attempt of its stage."""
-    above = of_stage(app, stage)
-    return Place(above.trace_id, _number(app, "task", task.id), above.span_id)
+    return of_stage(app, stage).lower(_number(app, "task", task.id))
 
 
 def of_batch(app: Application, key: BatchKey) -> Place:
     """Below the application: the step that started a streaming query may long have ended."""
-    root = of_application(app)
-    return Place(root.trace_id, _number(app, "batch", *key), root.span_id)
+    return of_application(app).lower(_number(app, "batch", *key))
 
 
 def _below(app: Application, batch: BatchKey | None, traceparent: str | None, span_id: int) -> Place:
     if batch is not None:
-        above = of_batch(app, batch)
-        return Place(above.trace_id, span_id, above.span_id)
+        return of_batch(app, batch).lower(span_id)
     named = _TRACEPARENT.fullmatch(traceparent or "")
     if named and int(named[1], 16) and int(named[2], 16):
-        return Place(int(named[1], 16), span_id, int(named[2], 16))
-    root = of_application(app)
-    return Place(root.trace_id, span_id, root.span_id)
+        return Place(int(named[1], 16), span_id, int(named[2], 16), bool(int(named[3], 16) & _SAMPLED))
+    return of_application(app).lower(span_id)
 
 
 def _number(app: Application, *words: object, octets: int = 8) -> int:

@@ -87,7 +87,8 @@ class Meter:
         key = (event.info.id, event.info.attempt)
         attempt = self._app.stages[key]
         place = identity.of_stage(self._app, attempt)
-        self._stages[key] = _Stage(group_of(self._app, attempt), (place.span_id, f"{place.trace_id:032x}"))
+        span = (place.span_id, f"{place.trace_id:032x}") if place.is_sampled else None
+        self._stages[key] = _Stage(group_of(self._app, attempt), span)
         for metric in (names.TASKS_FAILED_COUNT, names.STAGES_FAILED):
             self._numbers.group(self._stages[key].group).count(metric, 0)
 

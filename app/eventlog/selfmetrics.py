@@ -31,6 +31,7 @@ class Standing:
         events, unreadable_lines, lost_files: Read since it started, or not to be read.
         spans_sent, spans_dropped, spans_waiting: Made of them.
         tasks_suppressed: Tasks that ended well and at once, and were not among the slowest: counted, but no spans.
+        spans_suppressed: Not told, as the trace that they belong to is not recorded (W3C's flag says so).
         span_failures, metric_failures, state_failures: Requests not accepted; journals not written.
         logs_followed, logs_done: Logs that may still grow; logs that are finished or given up.
         unread_bytes: On disk, and not read yet.
@@ -45,6 +46,7 @@ class Standing:
     spans_dropped: int = 0
     spans_waiting: int = 0
     tasks_suppressed: int = 0
+    spans_suppressed: int = 0
     span_failures: int = 0
     metric_failures: int = 0
     state_failures: int = 0
@@ -94,6 +96,7 @@ class SelfMetrics(Collector):
         yield _counter("spans_sent", "Spans that the collector has accepted.", now.spans_sent)
         yield _counter("spans_dropped", "Spans that were lost: too many waited, or refused.", now.spans_dropped)
         yield _counter("tasks_suppressed", "Ordinary tasks, counted but not told as spans.", now.tasks_suppressed)
+        yield _counter("spans_suppressed", "Spans of traces that are not sampled.", now.spans_suppressed)
         yield _counter("state_failures", "Times that the state could not be written.", now.state_failures)
         failures = CounterMetricFamily(
             f"{_PREFIX}export_failures", "Requests that the collector did not accept.", labels=["signal"]

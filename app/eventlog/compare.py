@@ -79,9 +79,14 @@ class Comparison:
 
     @property
     def sentences(self) -> list[str]:
-        """The causes, as a report shows them."""
-        told = [f"{seconds(cause.ms)} {cause.text}" for cause in self.causes]
-        return [*told, f"{seconds(self.unexplained_ms)} unexplained"] if told else []
+        """How long both took, then each cause and what to do, as a report shows them."""
+        now, before, noise = map(words.duration, (self.now_ms, self.before_ms, self.noise_ms))
+        runs = f"the median of {self.runs} earlier runs, {self.before}" if self.runs > 1 else self.before
+        took = f"{self.now} took {now}, before {before} ({runs}): {seconds(self.difference_ms)}"
+        if not self.causes:
+            return [f"{took}, which is noise: less than {noise}"]
+        told = [f"{seconds(cause.ms)} {cause.text}. To do: {cause.advice}" for cause in self.causes]
+        return [took, *told, f"{seconds(self.unexplained_ms)} unexplained, or in causes too small to name"]
 
 
 def compare(before: Summary | Sequence[Summary], now: Summary) -> Comparison:

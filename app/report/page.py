@@ -53,7 +53,7 @@ def write(
         reading: The event log.
         output: The file; its folder is made if need be.
         run: The run of ours that the report is about; without one it is about the whole application.
-        compared: Why it was slower than before, in sentences, the worst first.
+        compared: How long it took beside earlier runs, then where the difference went, worst first.
         found: What is found in the application, worst first; by the default thresholds if not given.
         backends: Where traces and dashboards are, to link to them.
 

@@ -56,7 +56,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = made.written(
         folder / "log", [{**lines[0]}, {**lines[1], "App Name": text, "User": text}, *lines[2:], *failing, end]
     )
-    return page.write(read(written), output=folder / "report.html", compared=[text])
+    return page.write(read(written), output=folder / "report.html", compared=[text, text])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

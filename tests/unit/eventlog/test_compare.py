@@ -138,14 +138,22 @@ def test_a_faster_run_is_explained_too() -> None:
     compared = compare(job(USUAL).summary, job(less).summary)
     assert [(cause.kind, cause.ms) for cause in compared.causes] == [("input", -2500)]
     assert compared.causes[0].text.startswith("less input: ")
-    assert compared.sentences == [f"-2.5 s {compared.causes[0].text}", "+0 ms unexplained"]
+    cause = compared.causes[0]
+    assert compared.sentences == [
+        "app-2500 took 2.5 s, before 5.0 s (app-5000): -2.5 s",
+        f"-2.5 s {cause.text}. To do: {cause.advice}",
+        "+0 ms unexplained, or in causes too small to name",
+    ]
 
 
 def test_equal_runs_have_no_causes() -> None:
     """A difference below noise is not explained: it is none."""
     compared = compare(job(USUAL).summary, job([replace(task, end=5900) for task in USUAL]).summary)
     assert (compared.difference_ms, compared.noise_ms) == (900, 2000)
-    assert (compared.causes, compared.sentences, compared.unexplained_ms) == ([], [], 0)
+    assert (compared.causes, compared.unexplained_ms) == ([], 0)
+    assert compared.sentences == [
+        "app-5900 took 5.9 s, before 5.0 s (app-5000): +900 ms, which is noise: less than 2.0 s"
+    ]
 
 
 def test_noise_is_told_by_the_spread_of_three_runs() -> None:

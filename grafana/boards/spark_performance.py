@@ -29,7 +29,7 @@ def board() -> Board:
         (
             Row("Findings", (_found(), _failed(), _lost(), _findings(), _table())),
             Row("Where the time goes", (_groups(), _slowest(), _durations(), _shares())),
-            Row("Cores", (_tasks(), _executors(), _delay())),
+            Row("Cores", (_tasks(), _executors(), _delay(), _skew())),
             Row("Bytes", (_moved(), _shuffle(), _spill())),
         ),
         by=APPLICATIONS,
@@ -148,6 +148,16 @@ def _delay() -> Panel:
         mean(spark_names.TASK_DELAY, INTERVAL, names.APPLICATION, where=OF_APPLICATION), legend(names.APPLICATION)
     )
     return points("Delay of tasks", Look(text, "s", ONWARD, interval="1m"), query)
+
+
+def _skew() -> Panel:
+    text = (
+        "How many times longer than half of the tasks the slowest hundredth took, as far as buckets tell: other cores "
+        "wait for them. Alert: SparkPartitionSkew."
+    )
+    buckets = _grown(spark_names.TASK_DURATION, RANGE, *GROUP, part="_bucket").replace(" by (", " by (le, ", 1)
+    times = f"histogram_quantile(0.99, {buckets}) / histogram_quantile(0.5, {buckets})"
+    return ranking("Skew by stage group", Look(text, "none", ONWARD), Query(f"topk(15, {times})", legend(*GROUP)))
 
 
 def _moved() -> Panel:

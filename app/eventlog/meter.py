@@ -68,14 +68,18 @@ class Meter:
         """What was counted so far; later events do not change it."""
         for stage in (self._unknown, *self._stages.values()):
             self._count(stage)
-        self._numbers.levels = {names.TASKS_ACTIVE.name: self._tasks(), names.EXECUTORS_ACTIVE.name: self._executors()}
+        cores = self._cores()
+        levels = {names.TASKS_ACTIVE: self._tasks(), names.EXECUTORS_ACTIVE: len(cores), names.CORES_ACTIVE: sum(cores)}
+        self._numbers.levels = {metric.name: level for metric, level in levels.items()}
         return merged([Aggregate({self._app.name or UNNAMED: self._numbers})])
 
     def _tasks(self) -> int:
         return 0 if self._is_over else max(0, self._app.running)
 
-    def _executors(self) -> int:
-        return 0 if self._is_over else sum(executor.removed is None for executor in self._app.executors.values())
+    def _cores(self) -> list[int]:
+        """Of each executor that is there."""
+        there = (executor for executor in self._app.executors.values() if executor.removed is None)
+        return [] if self._is_over else [executor.cores for executor in there]
 
     def _task_end(self, event: TaskEnd) -> None:
         stage = self._stages.get((event.stage, event.stage_attempt), self._unknown)

@@ -123,11 +123,13 @@ def _shares() -> Panel:
 
 
 def _tasks() -> Panel:
-    text = "Tasks at work, as the bridge saw it last. Below the cores that an application holds: cores are idle."
-    query = Query(
-        largest(last(spark_names.TASKS_ACTIVE, INTERVAL, OF_APPLICATION), names.APPLICATION), legend(names.APPLICATION)
-    )
-    return lines("Tasks at work", Look(text, "none", ONWARD, interval="1m"), query, is_stacked=True)
+    text = "Tasks at work beside the cores that an application holds, as the bridge saw them last. Below: idle cores."
+    kinds = ((spark_names.TASKS_ACTIVE, "tasks"), (spark_names.CORES_ACTIVE, "cores"))
+    queries = [
+        Query(largest(last(metric, INTERVAL, OF_APPLICATION), names.APPLICATION), f"{legend(names.APPLICATION)} {what}")
+        for metric, what in kinds
+    ]
+    return lines("Cores busy", Look(text, "none", ONWARD, interval="1m"), *queries)
 
 
 def _executors() -> Panel:

@@ -27,7 +27,7 @@ from tests.unit.eventlog.logs import OPTIONS, program, text, write
 
 JOBS: Final = 300
 TASKS: Final = 12
-LEVELS: Final = ("spark.tasks.active", "spark.executors.active")
+LEVELS: Final = ("spark.tasks.active", "spark.executors.active", "spark.cores.active")
 Series = tuple[str, tuple[tuple[str, Any], ...]]
 
 

@@ -207,9 +207,10 @@ def test_levels_are_0_when_the_application_is_over() -> None:
     begun = [started(), executor(0), job(0, [0]), stage(0)]
     begun += [task(number, 0) | {"Event": "SparkListenerTaskStart"} for number in range(3)]
     running = meter(begun)
-    assert running.aggregate().applications["shop"].levels == {"spark.tasks.active": 3, "spark.executors.active": 1}
+    told = {"spark.tasks.active": 3, "spark.executors.active": 1, "spark.cores.active": 2}
+    assert running.aggregate().applications["shop"].levels == told
     running.stop()
-    nothing = {"spark.tasks.active": 0, "spark.executors.active": 0}
+    nothing = dict.fromkeys(told, 0)
     assert running.aggregate().applications["shop"].levels == nothing
     assert numbers([*begun, ended()]).levels == nothing
 

@@ -39,7 +39,7 @@ RUN pip install --no-cache-dir --no-deps --no-build-isolation --editable . \
     && ln -s "$(python -c 'import pyspark; print(pyspark.__path__[0])')" /opt/venv/spark \
     && python -c 'from app.jars import ensure_jars; ensure_jars(note=print)'
 # A layer later: a folder of several layers is listed in an order of its own, and the archive holds for one order only.
-RUN python -m app.jars
+RUN python -m app.jars && ln -s /opt/cache/spark-app/class-data/*.jsa /opt/cache/spark-app/class-data.jsa
 
 # Jupyter, and whatever else reads Spark's own defaults, is on the cluster without a line of set-up.
 COPY --chown=spark:spark scripts/run_etl.sh scripts/run_streaming.sh scripts/run_ml.sh /app/scripts/
@@ -49,5 +49,6 @@ RUN mkdir /opt/venv/spark-conf \
     && cat config/spark/spark-defaults.conf config/spark/cluster.conf >/opt/venv/spark-conf/spark-defaults.conf
 
 ENV SPARK_HOME=/opt/venv/spark \
+    SPARK_DAEMON_JAVA_OPTS=-XX:SharedArchiveFile=/opt/cache/spark-app/class-data.jsa \
     SPARK_APP_HOME=/data \
     SPARK_APP_WAREHOUSE=warehouse

@@ -32,6 +32,7 @@ Fetch = Callable[[Path, Note], None]
 MANIFEST: Final = ".spark-app-jars"
 LOCK: Final = ".spark-app-lock"
 UNFINISHED: Final = ".spark-app-unfinished-"
+FIRST: Final = "slf4j-api-*.jar"
 # A network that swallows everything ends in an error, too.
 PATIENCE: Final = ("-Dsun.net.client.defaultConnectTimeout=20000", "-Dsun.net.client.defaultReadTimeout=60000")
 FETCHED: Final = re.compile(r"\[SUCCESSFUL \] .*#(?P<name>[^;]+);(?P<version>[^!]+)!")
@@ -129,7 +130,8 @@ def _manifest(folder: Path) -> list[str]:
 
 
 def _is_recognised(folder: Path, wanted: JarList) -> bool:
-    return _manifest(folder)[:1] == [wanted.digest] and all((folder / name).is_file() for name in wanted.jars)
+    is_complete = all((folder / name).is_file() for name in wanted.jars)
+    return is_complete and _manifest(folder)[:1] == [wanted.digest] and not any(folder.glob(FIRST))
 
 
 @contextmanager
@@ -140,9 +142,19 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
+def _name_once(folder: Path) -> None:
+    """Spark puts `slf4j-api-*` on the class path, and then all jars, so that one is there twice.
+
+    Java 21 refuses a class-data archive for such a path. As a .zip it is there once, and still the first.
+    """
+    for jar in folder.glob(FIRST):
+        jar.replace(jar.with_suffix(".zip"))
+
+
 def _install(folder: Path, wanted: JarList, fetch: Fetch, note: Note) -> None:
     for left in folder.glob(UNFINISHED + "*"):
         shutil.rmtree(left)
+    _name_once(folder)
     missing = {name: digest for name, digest in wanted.jars.items() if _sha256(folder / name) != digest}
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder) as scratch:
         if missing:

@@ -1,15 +1,22 @@
 """A run of the main job on the cluster is seen whole: trace, metrics and logs, each leading to the others."""
 
 import socket
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from tests.e2e import asked
+from tests.e2e.notebook import notebook
 from tests.e2e.signals import COUNTED, SIGNALS, Seen, Signals
 from tests.e2e.stack import docker, run_in
 from tests.polling import poll_until
 
+ARCHIVED: Final = """
+for maps in $(grep -l '/class-data/.*[.]jsa' /proc/[0-9]*/maps 2>/dev/null); do
+    tr '\\0' '\\n' <"${maps%maps}cmdline" | grep '^org.apache.spark'
+done
+"""
+"""Prints the main class of each Java that has it."""
 pipelines = pytest.mark.parametrize("signals", SIGNALS, ids=lambda signals: signals.pipeline)
 
 
@@ -90,6 +97,16 @@ def test_ports_are_open_on_the_loopback_only() -> None:
             with socket.socket() as client:
                 client.settimeout(2)
                 assert client.connect_ex((str(address), port)) != 0, f"{address}:{port} is open"
+
+
+@pytest.mark.usefixtures("stack")
+def test_daemons_and_executors_start_from_the_archive_of_classes() -> None:
+    """Java has the archive of the image in its memory; one that does not fit it would have been let go."""
+    with notebook():
+        held = {name: run_in(name, "sh", "-c", ARCHIVED).stdout.split() for name in ("spark-master", "spark-worker-1")}
+    assert "org.apache.spark.deploy.master.Master" in held["spark-master"]
+    assert "org.apache.spark.deploy.worker.Worker" in held["spark-worker-1"]
+    assert "org.apache.spark.executor.CoarseGrainedExecutorBackend" in held["spark-worker-1"]
 
 
 @pytest.mark.usefixtures("day")

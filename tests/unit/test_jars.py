@@ -173,3 +173,17 @@ def test_no_network_is_said_in_one_line(folder: Path, monkeypatch: pytest.Monkey
     assert "\n" not in str(caught.value)
     assert notes == ["fetching 6 jars of Delta and Kafka, once"]
     assert jars_in(folder) == {"spark-core.jar": b"spark"}
+
+
+def test_a_jar_that_spark_puts_first_is_not_among_all_the_others_again(folder: Path, config: Path) -> None:
+    """Java 21 refuses an archive of classes for a class path with a jar twice; also after Spark was installed anew."""
+    for content in (b"old", b"new"):
+        (folder / "slf4j-api-2.0.17.jar").write_bytes(content)
+        ensure_jars(
+            note=ignore,
+            folder=folder,
+            config=config,
+            fetch=Repository({"delta.jar": b"delta", "kafka.jar": b"kafka"}).fetch,
+        )
+        assert "slf4j-api-2.0.17.jar" not in jars_in(folder)
+        assert (folder / "slf4j-api-2.0.17.zip").read_bytes() == content

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
+from app.telemetry.spark_names import STEP_TAG
+
 TRACEPARENT: Final = "traceparent"
 TRACE_OF_LINES: Final = "mdc.trace_id"
 """Where lines of Spark's own logs have the id of their trace; executors take it from the property of that name."""
@@ -15,12 +17,17 @@ TRACE_OF_LINES: Final = "mdc.trace_id"
 def of_a_step(
     spark: SparkSession, description: str, *, traceparent: str | None, trace_id: str | None
 ) -> Iterator[None]:
-    """Jobs, and the lines of their logs, lead to the trace of a step; what is None is not known."""
+    """Jobs, and the lines of their logs, lead to the trace of a step; what is None is not known.
+
+    A tag does so for queries that run no job; tags of the program itself stay.
+    """
     context = spark.sparkContext
     properties = {TRACEPARENT: traceparent, TRACE_OF_LINES: trace_id}
     for key, value in properties.items():
         if value is not None:
             context.setLocalProperty(key, value)
+    if traceparent is not None:
+        context.addJobTag(f"{STEP_TAG}{traceparent}")
     _mark_driver_lines(spark, trace_id)
     context.setJobDescription(description)
     try:
@@ -28,6 +35,8 @@ def of_a_step(
     finally:
         for key in [*properties, "spark.job.description"]:
             context.setLocalProperty(key, None)  # type: ignore[arg-type]
+        if traceparent is not None:
+            context.removeJobTag(f"{STEP_TAG}{traceparent}")
         _mark_driver_lines(spark, None)
 
 

@@ -7,6 +7,7 @@ from app.eventlog import events
 from app.eventlog.events import Event
 from app.eventlog.model import Executor, Job, LateTask, Query, StageAttempt
 from app.eventlog.parts import JobProperties, StageInfo, counted
+from app.eventlog.queries import Queries
 from app.eventlog.reuse import Reuse
 from app.eventlog.streams import Batch, Streams
 from app.eventlog.usage import Usage
@@ -23,7 +24,7 @@ class Application:
         streams, batches: Streaming queries, and those of their batches that have run jobs.
         numbers: What operators of queries have counted, by the id of the accumulable.
         running: How many tasks are at work now.
-        last: The latest time that any event told.
+        first, last: The earliest and the latest time that any event told.
         cores: Of the executors that are there now.
         usage: What cores and driver did so far.
         reuse: What was read again, and what was cached.
@@ -41,19 +42,20 @@ class Application:
         self.ended: int | None = None
         self.exit_code: int | None = None
         self.jobs: dict[int, Job] = {}
-        self.queries: dict[int, Query] = {}
         self.stages: dict[tuple[int, int], StageAttempt] = {}
         self.executors: dict[str, Executor] = {}
         self.streams = Streams()
         self.batches = self.streams.batches
+        self._sql = Queries(self.streams)
+        self.queries = self._sql.known
         self.numbers: dict[int, int] = {}
         self.running = 0
+        self.first: int | None = None
         self.last = 0
         self.cores = 0
         self.usage = Usage()
         self.reuse = Reuse()
         self._open: dict[int, Job] = {}
-        self._open_queries: set[int] = set()
         self._jobs_seen = 0
         self._last_job = -1
         self._lost_starts = 0
@@ -75,7 +77,7 @@ class Application:
             events.StageSubmitted: self._stage_submitted,
             events.StageCompleted: self._stage_completed,
             events.SqlStart: self._query_start,
-            events.SqlPlanChanged: self._plan_changed,
+            events.SqlPlanChanged: self._sql.plan_changed,
             events.SqlEnd: self._query_end,
             events.DriverNumbers: self._driver_numbers,
             events.QueryStarted: self.streams.query_started,
@@ -93,10 +95,19 @@ class Application:
         """Whether the log has every job and the start of every task; not so if it is compacted or filtered."""
         return self._jobs_seen > self._last_job and not self._lost_starts
 
+    @property
+    def began(self) -> int | None:
+        """When it started; of a log that has lost its beginning, the first that is known of it."""
+        return self.first if self.started is None else self.started
+
     def _saw(self, time: int | None) -> None:
-        if time is not None and time > self.last:
+        if not time:
+            return
+        if self.first is None or time < self.first:
+            self.first = time
+        if time > self.last:
             if self.last:
-                is_at_work = bool(self._open or self._open_queries)
+                is_at_work = bool(self._open or self._sql.open)
                 self.usage.spend(time - self.last, cores=self.cores, tasks=self.running, is_at_work=is_at_work)
             self.last = time
 
@@ -104,7 +115,8 @@ class Application:
         self.spark_version = event.spark_version
 
     def _application_start(self, event: events.ApplicationStart) -> None:
-        self.id, self.name, self.user, self.attempt = event.id, event.name, event.user, event.attempt
+        self.id, self.name = event.id or self.id, event.name
+        self.user, self.attempt = event.user, event.attempt
         self.started = event.time
         self._saw(event.time)
 
@@ -114,6 +126,7 @@ class Application:
 
     def _environment(self, event: events.EnvironmentUpdate) -> None:
         self.properties = dict(event.spark_properties)
+        self.name = self.name or self.properties.get("spark.app.name")
 
     def _executor_added(self, event: events.ExecutorAdded) -> None:
         self._saw(event.time)
@@ -137,18 +150,7 @@ class Application:
         job = Job(event.id, event.time, event.stages, properties, query, self.streams.batch_of(event.time, properties))
         job.ran = [(stage, 0) for stage in event.stages if (stage, 0) in self.stages]
         self.jobs[event.id] = self._open[event.id] = job
-        if query in self.queries:
-            self.queries[query].jobs.append(event.id)
-            self._lead_to(job, query)
-
-    def _lead_to(self, job: Job, query: int | None) -> None:
-        """A query and those that it is a part of belong to the batch or the step of its first job."""
-        while query is not None and query in self.queries:
-            found = self.queries[query]
-            if not found.is_placed:
-                found.is_placed, found.traceparent, found.batch = True, job.properties.traceparent, job.batch
-            self.streams.saw(found.batch, found.started)
-            query = found.root
+        self._sql.job_started(job)
 
     def _job_end(self, event: events.JobEnd) -> Job | None:
         self._saw(event.time)
@@ -213,24 +215,12 @@ class Application:
 
     def _query_start(self, event: events.SqlStart) -> None:
         self._saw(event.time)
-        self._open_queries.add(event.id)
-        root = None if event.root in (None, event.id) else event.root
-        told = (event.description, event.details, event.plan.copy())
-        self.queries[event.id] = Query(event.id, root, event.time, *told, settings=event.settings)
-
-    def _plan_changed(self, event: events.SqlPlanChanged) -> None:
-        if event.id in self.queries:
-            self.queries[event.id].plan = event.plan.copy()
-            self.queries[event.id].plans += 1
+        self._sql.started(event)
 
     def _query_end(self, event: events.SqlEnd) -> Query | None:
         self._saw(event.time)
-        self._open_queries.discard(event.id)
-        query = self.queries.get(event.id)
+        query = self._sql.ended(event)
         if query is not None:
-            query.ended, query.error = event.time, event.error or None
-            query.settle(None if query.root is None else self.queries.get(query.root))
-            self.streams.saw(query.batch, event.time)
             self.reuse.query_ended(query, self.stages_of(query), self.numbers)
         return query
 
@@ -245,5 +235,7 @@ class Application:
 
     def _progress(self, event: events.QueryProgress) -> Batch | None:
         batch = self.streams.progressed(event)
-        self._saw(batch.ended if batch else None)
+        if batch is not None:
+            self._saw(batch.started)
+            self._saw(batch.ended)
         return batch

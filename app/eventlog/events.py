@@ -145,6 +145,7 @@ class SqlStart(_Event, tag=f"{_SQL}SparkListenerSQLExecutionStart"):
     details: str = ""
     root: int | None = field(name="rootExecutionId", default=None)
     group: str | None = field(name="jobGroupId", default=None)
+    tags: list[str] = field(name="jobTags", default_factory=list)
     settings: dict[str, str] = field(name="modifiedConfigs", default_factory=dict)
 
 

@@ -115,7 +115,7 @@ def parts(log: Path) -> list[Part]:
     """The files of a log in the order in which they are read; none where it is gone."""
     if not log.name.startswith(FOLDER):
         there = log if log.exists() else log.with_name(log.name.removesuffix(IN_PROGRESS))
-        return [Part(0, there)] if there.exists() else []
+        return [Part(0, there)] if there.is_file() else []
     try:
         found = [(path, _ROLLED.match(path.name)) for path in log.iterdir()]
     except OSError:
@@ -124,6 +124,11 @@ def parts(log: Path) -> list[Part]:
     compact = max((number for number, is_compact, _ in rolled if is_compact), default=0)
     kept = [Part(number, path) for number, is_compact, path in rolled if number > compact or is_compact]
     return sorted(part for part in kept if part.number >= compact)
+
+
+def application_of(log: str) -> str:
+    """The id of an application, as far as the name of its log tells: an attempt may be a part of it."""
+    return log.removeprefix(FOLDER).partition(".")[0]
 
 
 class _Tail:

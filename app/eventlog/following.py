@@ -10,7 +10,7 @@ from app.eventlog.application import Application, Ended
 from app.eventlog.diagnoses import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
-from app.eventlog.follow import FOLDER, Follower
+from app.eventlog.follow import Follower, application_of
 from app.eventlog.forgetting import Forgetting
 from app.eventlog.meter import Meter
 from app.eventlog.model import Job, Query, StageAttempt
@@ -83,7 +83,7 @@ class Followed:
         """
         self.log = log
         self.app = Application()
-        self.app.id = log.key.removeprefix(FOLDER).partition(".")[0]  # until it says so itself
+        self.app.id = application_of(log.key)  # until it says so itself
         self.meter = Meter(self.app)
         self.lines = Counts()
         self.tasks = self.jobs = 0
@@ -156,7 +156,7 @@ class Followed:
     @property
     def told(self) -> str:
         """What it did, in a few words."""
-        took = "" if self.app.started is None else f", {(self.app.last - self.app.started) / 1000:,.1f} s"
+        took = "" if self.app.began is None else f", {(self.app.last - self.app.began) / 1000:,.1f} s"
         broken = f", {self.lines.unreadable_lines:,} unreadable lines" if self.lines.unreadable_lines else ""
         return f"{self.jobs:,} jobs, {self.tasks:,} tasks{took}{broken}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from app.errors import InputError
 from app.eventlog import events
 from app.eventlog.application import Application
-from app.eventlog.follow import FOLDER, Follower, Troubles, parts
+from app.eventlog.follow import FOLDER, Follower, Troubles, application_of, parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ def read(path: Path) -> Reading:
     """
     log = find_log(path)
     follower, app, unreadable = Follower(log), Application(), 0
+    app.id = application_of(log.name)  # until it says so itself
     for line in follower.new():
         try:
             event = events.event(line)

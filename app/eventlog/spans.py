@@ -75,13 +75,13 @@ def of_the_end(app: Application) -> Iterator[SparkSpan]:
     for batch in app.batches.values():
         if batch.ended is None:
             yield of_batch(app, batch)
-    if app.started is not None:
+    if app.began is not None:
         yield of_application(app)
 
 
 def of_application(app: Application) -> SparkSpan:
     """The whole of it: the parent of whatever no step asked for."""
-    known = {
+    known: dict[Attribute, Value | None] = {
         APPLICATION: app.name,
         names.APPLICATION_ID: app.id,
         names.APPLICATION_ATTEMPT: app.attempt,
@@ -91,10 +91,11 @@ def of_application(app: Application) -> SparkSpan:
     failure = Failure(None, f"exit code {app.exit_code}") if app.exit_code else None
     subject = app.name or "unknown"
     return _span(
-        app, names.APPLICATION_SPAN, subject, identity.of_application(app), app.started, app.ended, known, failure
+        app, names.APPLICATION_SPAN, subject, identity.of_application(app), app.began, app.ended, known, failure
     )
 
 
+        names.IS_INCOMPLETE: app.started is None or None,
 def of_query(app: Application, query: Query) -> SparkSpan:
     """A query, named by the operator at its root, which has few values; its description may have many."""
     try:

@@ -66,6 +66,10 @@ class Streams:
         """A run begins; a query has one at a time."""
         self._runs[event.query] = event
 
+    def has_run(self, group: str | None) -> bool:
+        """Whether a group of jobs is a run of a streaming query that is at work."""
+        return any(begun.run == group for begun in self._runs.values())
+
     def batch_of(self, time: int, properties: JobProperties) -> BatchKey | None:
         """The batch that a job is a part of, if it is of any.
 

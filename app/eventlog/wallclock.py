@@ -66,7 +66,7 @@ class _Clock:
     def __init__(self, app: Application) -> None:
         self._app = app
         self._wall = WallClock(parts={key: Part() for key in app.stages})
-        self._now = app.started or 0
+        self._now = app.began or 0
         self._gap = 0.0
         self._cores = 0
         self._tasks = 0

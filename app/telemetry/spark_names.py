@@ -11,7 +11,7 @@ APPLICATION_ID: Final = Attribute("spark.app.id", str, "id of the application, d
 APPLICATION_ATTEMPT: Final = Attribute("spark.app.attempt.id", str, "which attempt of the application, where there are")
 SPARK_VERSION: Final = Attribute("spark.version", str, "version of Spark that wrote the log")
 EXIT_CODE: Final = Attribute("spark.app.exit_code", int, "exit code of the driver, from Spark 4.0 on")
-IS_INCOMPLETE: Final = Attribute("spark.incomplete", bool, "true where the log has no end of it: it ends with the log")
+IS_INCOMPLETE: Final = Attribute("spark.incomplete", bool, "true where the log lacks its start or its end")
 
 QUERY_ID: Final = Attribute("spark.sql.execution.id", int, "number of the SQL execution within the application")
 DESCRIPTION: Final = Attribute("spark.job.description", str, "what the program calls its work")
@@ -20,6 +20,9 @@ DETAILS: Final = Attribute("spark.sql.details", str, "the call that began the qu
 PLANS: Final = Attribute("spark.sql.plans", int, "how many plans it had; adaptive execution replaces plans")
 PLAN: Final = Attribute("spark.sql.plan", str, "the plan that ran, as an indented tree with what each operator counted")
 PLAN_IS_CUT: Final = Attribute("spark.sql.plan.truncated", bool, "true where the plan is longer than what is kept")
+
+STEP_TAG: Final = "traceparent:"
+"""What a job tag begins with that names a step: only tags tell for whom a query is that runs no job."""
 
 STREAM: Final = Attribute("spark.streaming.query.name", str, "name of the streaming query")
 STREAM_ID: Final = Attribute("spark.streaming.query.id", str, "id of the streaming query, the same over restarts")

@@ -85,5 +85,5 @@ def label(span: SparkSpan) -> str:
     """Its kind and its number: `stage 0.1` is the second attempt of stage 0."""
     kind = span.kind.prefix
     keys = {"sql": "spark.sql.execution.id", "application": "spark.app.id", "batch": "spark.streaming.batch.id"}
-    number = span.attributes[keys.get(kind, f"spark.{kind}.id")]
+    number = span.attributes.get(keys.get(kind, f"spark.{kind}.id"))
     return f"{kind} {number}" + (f".{span.attributes['spark.stage.attempt']}" if kind == "stage" else "")

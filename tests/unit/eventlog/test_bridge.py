@@ -223,7 +223,7 @@ def test_an_application_that_never_said_who_it_is_is_told(start: Start, folder: 
         write(folder / name, program()[1:])
     bridged = start()
     bridged.until_done(2)
-    assert len(bridged.collector.ids) == 2 * 3
+    assert len(bridged.collector.ids) == 2 * 4
     assert {told.application for told in bridged.collector.told} == {"unknown"}
 
 

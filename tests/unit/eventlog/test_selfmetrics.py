@@ -16,7 +16,9 @@ from app.eventlog.selfmetrics import ALIVE_SECONDS, SelfMetrics, Standing
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[SelfMetrics]:
     """A bridge that has read something, on a free port."""
-    standing = Standing(events=7, unreadable_lines=1, spans_dropped=2, lag_seconds=1.5, metric_failures=3)
+    standing = Standing(
+        events=7, unreadable_lines=1, spans_dropped=2, spans_suppressed=4, lag_seconds=1.5, metric_failures=3
+    )
     found = SelfMetrics(standing, tmp_path, host="127.0.0.1", port=0)
     yield found
     found.close()
@@ -41,6 +43,7 @@ def test_figures_are_what_prometheus_reads(served: SelfMetrics) -> None:
     assert values["spark_bridge_events_total",] == 7
     assert values["spark_bridge_unreadable_lines_total",] == 1
     assert values["spark_bridge_spans_dropped_total",] == 2
+    assert values["spark_bridge_spans_suppressed_total",] == 4
     assert values["spark_bridge_lag_seconds",] == 1.5
     assert values["spark_bridge_export_failures_total", "metrics"] == 3
     assert values["spark_bridge_volume_free_bytes",] > 0
@@ -52,6 +55,7 @@ def test_it_is_healthy_as_long_as_its_loop_goes_round(served: SelfMetrics) -> No
     assert asked(served, "/health") == (200, "alive\n")
     served.standing.beat = time.monotonic() - ALIVE_SECONDS - 1
     assert asked(served, "/health") == (503, "the bridge hangs\n")
+    assert f"spark_bridge_silence_seconds {ALIVE_SECONDS + 1:.0f}" in asked(served, "/metrics")[1]
     assert asked(served, "/else")[0] == 404
 
 

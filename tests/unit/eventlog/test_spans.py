@@ -7,6 +7,7 @@ from tests.eventlogs import walking
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, read, stage, started, task
 
 STEP: Final = f"00-{'a' * 32}-{'b' * 16}-01"
+STREAMING: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 GOOD: Final[list[Line]] = [
     started(), query(0), query(1, root=0),
     job(0, [0, 1], traceparent=STEP, **{"spark.sql.execution.id": "1"}),
@@ -81,6 +82,24 @@ def test_what_a_kill_left_open_ends_with_the_log_and_says_so() -> None:
     assert "spark.job.stages.skipped" not in spans["job 0"].attributes
 
 
+def test_a_log_without_its_beginning_has_an_application_all_the_same() -> None:
+    """From the first that is known of it, and marked; no span is without its parent, and no time is made up."""
+    lost = [job_ended(3), stage(3, end=2300), task(9, 3), task(8, 3)]
+    for lines in (
+        GOOD[1:],
+        [*lost, *GOOD[1:]],
+        [*lost, *GOOD[1:-1]],
+        [*GOOD[6:-1], stage(5), query(2), query_ended(2)],
+    ):
+        app, spans = read(lines)
+        walking.assert_is_forest(app, spans.values())
+        (whole,) = [span for span in spans.values() if span.place.parent_id is None]
+        assert whole.started == min(span.started for span in spans.values())
+        assert whole.attributes["spark.incomplete"] is True
+    _, spans = read([{"Event": "SparkListenerLogStart", "Spark Version": "4.2.0"}])
+    assert spans == {}
+
+
 def test_of_many_tasks_only_those_are_told_that_say_something() -> None:
     """The slowest five, whatever failed or was tried again; all are counted."""
     tasks = [task(number, 0, seconds=number) for number in range(20)]
@@ -112,6 +131,24 @@ def test_a_query_without_jobs_waits_for_the_one_that_it_is_a_part_of() -> None:
         app, spans = read([*lines, *rest])
         assert {spans[f"sql {number}"].place.trace_id for number in range(3)} == {int("a" * 32, 16)}
         walking.assert_is_forest(app, spans.values())
+
+
+def test_a_query_without_jobs_is_below_the_step_that_its_tag_names() -> None:
+    """Jobs know better; other tags say nothing, and a thread of a streaming query has those of whoever began it."""
+    tagged = {"jobTags": ["mine", f"traceparent:{STEP}"]}
+    other = f"00-{'c' * 32}-{'d' * 16}-01"
+    run = {"Event": f"{STREAMING}QueryStartedEvent", "id": "q", "runId": "r", "name": None}
+    _, spans = read([
+        started(), query(0) | tagged, query_ended(0),
+        query(1) | {"jobTags": ["mine", "traceparent:no"]}, query_ended(1),
+        query(2) | tagged, job(0, [], traceparent=other, **{"spark.sql.execution.id": "2"}), job_ended(0),
+        query_ended(2), run, query(3) | tagged | {"jobGroupId": "r"}, query_ended(3),
+        query(4) | tagged | {"jobGroupId": "x"}, query_ended(4), ended(),
+    ])  # fmt: skip
+    root = spans["application app-1"].place.span_id
+    assert [spans[f"sql {number}"].place.parent_id for number in range(5)] == [
+        int("b" * 16, 16), root, int("d" * 16, 16), root, int("b" * 16, 16),
+    ]  # fmt: skip
 
 
 def test_what_was_told_of_a_query_is_not_moved_by_a_later_job() -> None:

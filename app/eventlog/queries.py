@@ -1,0 +1,59 @@
+"""SQL executions of an application, and where in a trace they belong."""
+
+from app.eventlog.events import SqlEnd, SqlPlanChanged, SqlStart
+from app.eventlog.model import Job, Query
+from app.eventlog.streams import Streams
+from app.telemetry.spark_names import STEP_TAG
+
+
+class Queries:
+    """The queries so far.
+
+    Attributes:
+        known: By their numbers.
+        open: The numbers of those that are at work.
+    """
+
+    def __init__(self, streams: Streams) -> None:
+        """None has begun."""
+        self.known: dict[int, Query] = {}
+        self.open: set[int] = set()
+        self._streams = streams
+
+    def started(self, event: SqlStart) -> None:
+        """One has begun; where it belongs its first job tells, and before that the tag of a step, if there is one."""
+        self.open.add(event.id)
+        root = None if event.root in (None, event.id) else event.root
+        told = (event.description, event.details, event.plan.copy())
+        query = self.known[event.id] = Query(event.id, root, event.time, *told, settings=event.settings)
+        if not self._streams.has_run(event.group):  # its thread has the tags of whoever began the streaming query
+            tags = (tag.removeprefix(STEP_TAG) for tag in event.tags if tag.startswith(STEP_TAG))
+            query.traceparent = next(tags, None)
+
+    def plan_changed(self, event: SqlPlanChanged) -> None:
+        """Adaptive execution has another plan."""
+        if event.id in self.known:
+            self.known[event.id].plan = event.plan.copy()
+            self.known[event.id].plans += 1
+
+    def job_started(self, job: Job) -> None:
+        """A query and those that it is a part of belong to the batch or the step of its first job."""
+        number = job.query
+        if number in self.known:
+            self.known[number].jobs.append(job.id)
+        while number is not None and number in self.known:
+            found = self.known[number]
+            if not found.is_placed:
+                found.is_placed, found.traceparent, found.batch = True, job.properties.traceparent, job.batch
+            self._streams.saw(found.batch, found.started)
+            number = found.root
+
+    def ended(self, event: SqlEnd) -> Query | None:
+        """One has ended, and stays where it is."""
+        self.open.discard(event.id)
+        query = self.known.get(event.id)
+        if query is not None:
+            query.ended, query.error = event.time, event.error or None
+            query.settle(None if query.root is None else self.known.get(query.root))
+            self._streams.saw(query.batch, event.time)
+        return query

@@ -109,6 +109,7 @@ class SelfMetrics(Collector):
         yield _gauge("logs_done", "Event logs that are finished, or silent for long.", now.logs_done)
         yield _gauge("unread_bytes", "Bytes of event logs on disk that were not read yet.", now.unread_bytes)
         yield _gauge("lag_seconds", "Age of the oldest of them.", now.lag_seconds)
+        yield _gauge("silence_seconds", "Since its loop last came round.", time.monotonic() - now.beat)
         with suppress(OSError):  # the folder may not be there yet
             volume = shutil.disk_usage(self._folder)
             yield _gauge("volume_free_bytes", "Free bytes of the volume of the event logs.", volume.free)

@@ -78,6 +78,7 @@ _BRIDGE: Final = {
     *(f"spark_bridge_{what}_total" for what in ("events", "unreadable_lines", "lost_files", "tasks_suppressed")),
     *(f"spark_bridge_spans_{what}_total" for what in ("sent", "dropped", "suppressed")),
     *(f"spark_bridge_{what}" for what in ("spans_waiting", "logs_followed", "unread_bytes", "lag_seconds")),
+    "spark_bridge_silence_seconds",
     *(f"spark_bridge_volume_{what}_bytes" for what in ("free", "size")),
     "spark_bridge_export_failures_total",
 }

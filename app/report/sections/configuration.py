@@ -11,7 +11,8 @@ from app.report.scope import Scope
 _SECRET: Final = re.compile(r"(?i)password|passwd|secret|token|key|credential")
 _BY_SPARK: Final = re.compile(
     r"spark\.(app\.(id|startTime|submitTime|initial\..*)|driver\.(host|port|appUIAddress)|executor\.id|rdd\.compress"
-    r"|serializer\.objectStreamReset|submit\.(pyFiles|deployMode)|sql\.artifact\..*|hadoop\.fs\.s3a\.vectored\..*)"
+    r"|serializer\.objectStreamReset|submit\.(pyFiles|deployMode)|sql\.artifact\..*|hadoop\.fs\.s3a\.vectored\..*"
+    r"|databricks\.delta\.(lastCommitVersionInSession|commitInfo\..*)|sql\.execution\..*root\.id)"
 )
 _JAVA_BY_SPARK: Final = re.compile(
     r"--add-opens=\S+|--add-modules=jdk\.incubator\.vector|--enable-native-access=ALL-UNNAMED"
@@ -75,11 +76,21 @@ class Configuration:
 
 def configuration(scope: Scope, limits: Limits) -> Configuration:
     """The properties that someone set; without those that Spark sets for itself, and those set to the default."""
-    told = ((key, _own(key, value)) for key, value in sorted(scope.app.properties.items()))
+    told = ((key, _own(key, value)) for key, value in sorted(_told(scope).items()))
     kept = ((key, value) for key, value in told if value and not _BY_SPARK.fullmatch(key))
     found = [Property(key, _shown(key, value), DEFAULTS.get(key)) for key, value in kept]
     differing = [each for each in found if each.default is None or each.value.lower() != each.default.lower()]
     return Configuration(differing[: limits.properties], len(differing))
+
+
+def _told(scope: Scope) -> dict[str, str]:
+    """What the application was started with, and after it what the program changed for its queries."""
+    told = {key: [value] for key, value in scope.app.properties.items()}
+    for query in scope.queries:
+        for key, value in query.settings.items():
+            if value not in told.setdefault(key, []):
+                told[key].append(value)
+    return {key: ", then ".join(values) for key, values in told.items()}
 
 
 def _own(key: str, value: str) -> str:

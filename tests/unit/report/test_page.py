@@ -178,6 +178,18 @@ def test_configuration_shows_what_differs_and_no_secret(reading: Read) -> None:
     ]
 
 
+def test_what_a_program_changes_on_its_way_is_configuration_too(reading: Read) -> None:
+    """By queries with another value; what a query ran with as all others is told once."""
+    changed = [{"modifiedConfigs": {"spark.sql.shuffle.partitions": value, "spark.sql.x": "1"}} for value in "448"]
+    queries = [log.query(number) | told for number, told in enumerate(changed)]
+    lines = [made.environment({"spark.sql.shuffle.partitions": "16"}), log.started(), *queries, log.ended()]
+    shown = configuration(scope(reading(lines).app, None), Limits()).shown
+    assert [(each.key, each.value) for each in shown] == [
+        ("spark.sql.shuffle.partitions", "16, then 4, then 8"),
+        ("spark.sql.x", "1"),
+    ]
+
+
 def test_what_could_not_be_read_is_said_on_top(tmp_path: Path) -> None:
     """Lines that are no events, and a log without an end, before anything else."""
     file = made.written(tmp_path / "log.inprogress", [log.started(), log.job(0, [])])

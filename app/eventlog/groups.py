@@ -40,8 +40,15 @@ class _Scope(msgspec.Struct):
 def group_of(app: Application, stage: StageAttempt) -> str:
     """What a stage does, with where its rows come from and whether they are for other stages: `[json > shuffle]`.
 
-    It is known as soon as the stage is submitted. Dates, paths, ids and other numbers are `#` or left out.
+    It is known as soon as the stage is submitted, and stays what it was when it was first asked for. Dates, paths, ids
+    and other numbers are `#` or left out.
     """
+    if stage.group is None:
+        stage.group = _group(app, stage)
+    return stage.group
+
+
+def _group(app: Application, stage: StageAttempt) -> str:
     job = app.jobs.get(stage.job) if stage.job is not None else None
     told = (text for text in _texts(app, stage, job) if text)
     what = next(told, "") or _varied(_ANONYMOUS.sub("", stage.info.name.partition(" at ")[0]))

@@ -81,12 +81,14 @@ class StageAttempt:
         failed, killed, speculative: How many task attempts.
         wasted, wasted_ms: Sums over the task attempts that failed or were killed, a part of the totals, and their time.
         kept: The task attempts of those kinds, up to a number of them.
+        group: What it does, once somebody has asked `groups.group_of`.
         before, usage: What the application's cores did before it, and from its beginning to its end.
     """
 
     info: StageInfo
     properties: JobProperties | None
     job: int | None
+    group: str | None = None
     totals: Totals = field(default_factory=Totals)
     launched: "array[int]" = field(default_factory=lambda: array("q"))
     durations_ms: "array[int]" = field(default_factory=lambda: array("q"))

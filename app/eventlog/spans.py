@@ -10,6 +10,7 @@ from app.eventlog.application import Application, Ended
 from app.eventlog.events import TaskEnd
 from app.eventlog.failures import Failure, cut, failure_of, failure_of_task
 from app.eventlog.findings import Finding
+from app.eventlog.groups import group_of
 from app.eventlog.identity import Place
 from app.eventlog.model import Job, LateTask, Query, StageAttempt, Totals, task_totals
 from app.eventlog.operators import NO_PLAN, plan_of
@@ -87,6 +88,7 @@ def of_application(app: Application) -> SparkSpan:
         names.APPLICATION_ATTEMPT: app.attempt,
         names.SPARK_VERSION: app.spark_version,
         names.EXIT_CODE: app.exit_code,
+        names.IS_INCOMPLETE: app.started is None or None,
     }
     failure = Failure(None, f"exit code {app.exit_code}") if app.exit_code else None
     subject = app.name or "unknown"
@@ -95,7 +97,6 @@ def of_application(app: Application) -> SparkSpan:
     )
 
 
-        names.IS_INCOMPLETE: app.started is None or None,
 def of_query(app: Application, query: Query) -> SparkSpan:
     """A query, named by the operator at its root, which has few values; its description may have many."""
     try:
@@ -151,9 +152,10 @@ def of_job(app: Application, job: Job) -> SparkSpan:
 def of_stage(app: Application, stage: StageAttempt) -> SparkSpan:
     """An attempt of a stage, named by its call site, with the sums over its tasks."""
     info = stage.info
-    known = {
+    known: dict[Attribute, Value | None] = {
         names.STAGE_ID: info.id,
         names.STAGE_ATTEMPT: info.attempt,
+        names.STAGE_GROUP: group_of(app, stage),
         names.TASKS: info.tasks,
         names.TASKS_ENDED: len(stage.durations_ms),
         names.TASKS_FAILED: stage.failed,

@@ -36,6 +36,7 @@ JOB_SKIPPED: Final = Attribute("spark.job.stages.skipped", int, "stages not run,
 
 STAGE_ID: Final = Attribute("spark.stage.id", int, "number of the stage within the application")
 STAGE_ATTEMPT: Final = Attribute("spark.stage.attempt", int, "which attempt, from 0")
+STAGE_GROUP: Final = Attribute("spark.stage.group", str, "what a stage does, the same in every run", is_label=True)
 TASKS: Final = Attribute("spark.stage.tasks", int, "tasks that the attempt needs")
 TASKS_ENDED: Final = Attribute("spark.stage.tasks.ended", int, "task attempts that ended")
 TASKS_FAILED: Final = Attribute("spark.stage.tasks.failed", int, "task attempts that failed")
@@ -91,7 +92,7 @@ STAGE_SPAN: Final = SpanName(
     "stage",
     "one attempt of a stage",
     (
-        STAGE_ID, STAGE_ATTEMPT, TASKS, TASKS_ENDED, TASKS_FAILED, TASKS_KILLED, TASKS_SPECULATIVE,
+        STAGE_ID, STAGE_ATTEMPT, STAGE_GROUP, TASKS, TASKS_ENDED, TASKS_FAILED, TASKS_KILLED, TASKS_SPECULATIVE,
         *_NUMBERS, IS_INCOMPLETE,
     ),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from app.eventlog.following import Followed
 from app.eventlog.spans import SparkSpan
 from app.eventlog.watch import Log
 from tests.eventlogs import walking
-from tests.unit.eventlog.log import Line, ended, job, job_ended, label, query, query_ended, stage, started, task
+from tests.unit.eventlog.log import SQL, Line, ended, job, job_ended, label, query, query_ended, stage, started, task
 from tests.unit.eventlog.logs import tasks_of, write
 
 SAMPLED: Final = f"00-{'a' * 32}-{'b' * 16}-01"
@@ -63,3 +63,14 @@ def test_an_exemplar_never_leads_to_a_span_that_is_not_told(tmp_path: Path) -> N
         (group,) = found.meter.aggregate().applications["shop"].groups.values()
         exemplars.append(group.histograms["spark.task.duration"].exemplar)
     assert [exemplar is not None for exemplar in exemplars] == [True, False]
+
+
+def test_a_stage_is_found_by_the_group_of_its_metrics(tmp_path: Path) -> None:
+    """The same text, though adaptive execution has made another plan while the stage was at work."""
+    plans = [{"nodeName": f"Execute InsertIntoHadoopFsRelationCommand {path}, x"} for path in ("/sold", "/bought")]
+    began = query(0) | {"description": "save at NativeMethodAccessorImpl.java:0", "sparkPlanInfo": plans[0]}
+    changed = {"Event": f"{SQL}AdaptiveExecutionUpdate", "executionId": 0, "sparkPlanInfo": plans[1]}
+    lines = [started(), began, job(0, [0], **{"spark.sql.execution.id": "0"}), stage(0), changed, task(0, 0)]
+    found, spans = followed(tmp_path / "app-1", [*lines, stage(0, end=2900), job_ended(0), query_ended(0), ended()])
+    (group,) = found.meter.aggregate().applications["shop"].groups
+    assert group == spans["stage 0.0"].attributes["spark.stage.group"] == "save sold [result]"

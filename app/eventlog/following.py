@@ -3,9 +3,10 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
-from app.eventlog import events, spans
+from app.eventlog import events, python_functions, spans
 from app.eventlog.application import Application, Ended
 from app.eventlog.diagnoses import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds
@@ -118,7 +119,8 @@ class Followed:
         self.meter.stop()
         found = tuple(diagnose.of_application(self.app, self._thresholds))
         self.meter.found(found)
-        for span in spans.of_the_end(self.app):
+        of_python = python_functions.of_the_end(self.app, self.log.path.parent)
+        for span in chain(spans.of_the_end(self.app), of_python):
             is_application = span.kind is APPLICATION_SPAN
             self._send(replace(span, findings=found) if is_application else span)
 
@@ -175,7 +177,8 @@ class Followed:
     def _ended(self, ended: Ended) -> None:
         found = tuple(self._findings(ended))
         self.meter.found(found)
-        for number, span in enumerate(spans.of_ended(self.app, ended)):
+        of_python = python_functions.of_ended(self.app, ended, self.log.path.parent)
+        for number, span in enumerate(chain(spans.of_ended(self.app, ended), of_python)):
             self._send(replace(span, findings=found) if found and not number else span)
         self.jobs += isinstance(ended, Job)
         if isinstance(ended, StageAttempt):

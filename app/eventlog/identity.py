@@ -69,6 +69,11 @@ def of_task(app: Application, stage: StageAttempt, task: TaskInfo) -> Place:
     return of_stage(app, stage).lower(_number(app, "task", task.id))
 
 
+def of_python_function(app: Application, stage: StageAttempt, task: TaskInfo, name: str) -> Place:
+    """Below the task that called it."""
+    return of_task(app, stage, task).lower(_number(app, "python", task.id, name))
+
+
 def of_batch(app: Application, key: BatchKey) -> Place:
     """Below the application: the step that started a streaming query may long have ended."""
     return of_application(app).lower(_number(app, "batch", *key))

@@ -48,10 +48,18 @@ def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:
             yield of_batch(app, ended)
         case StageAttempt():
             yield of_stage(app, ended)
+    for stage, task in told_tasks(ended):
+        yield of_task(app, stage, task)
+
+
+def told_tasks(ended: Ended) -> Iterator[tuple[StageAttempt, TaskEnd]]:
+    """The tasks that are told with what has ended, all of one stage."""
+    match ended:
+        case StageAttempt():
             for task in (*ended.kept, *ended.slowest):
-                yield of_task(app, ended, task)
+                yield ended, task
         case LateTask() if ended.stage.kept and ended.stage.kept[-1] is ended.task:
-            yield of_task(app, ended.stage, ended.task)
+            yield ended.stage, ended.task
 
 
 def _with_held(app: Application, query: Query, *, is_told: bool = True) -> Iterator[SparkSpan]:

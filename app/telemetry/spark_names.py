@@ -66,6 +66,13 @@ SHUFFLE_WRITE_RECORDS: Final = Attribute("spark.shuffle.write.records", int, "re
 MEMORY_SPILLED: Final = Attribute("spark.spill.memory_bytes", int, "bytes in memory that had to be spilled")
 DISK_SPILLED: Final = Attribute("spark.spill.disk_bytes", int, "bytes on disk that they took there")
 
+PYTHON_FUNCTION: Final = Attribute("spark.python.function", str, "name of the function, as Python has it")
+PYTHON_BATCHES: Final = Attribute("spark.python.batches", int, "batches or groups that it was handed in the task")
+PYTHON_ROWS_IN: Final = Attribute("spark.python.input.records", int, "rows that it was handed")
+PYTHON_ROWS_OUT: Final = Attribute("spark.python.output.records", int, "rows that it gave back")
+PYTHON_TIME: Final = Attribute("spark.python.run_time", int, "ms at work in it, without waiting for its next batch")
+PYTHON_CPU_TIME: Final = Attribute("spark.python.cpu_time", int, "ms of processor time at work in it")
+
 _NUMBERS: Final = (
     RUN_TIME, CPU_TIME, GC_TIME, SCHEDULER_DELAY, INPUT_BYTES, INPUT_RECORDS, OUTPUT_BYTES, OUTPUT_RECORDS,
     SHUFFLE_READ_BYTES, SHUFFLE_READ_RECORDS, SHUFFLE_WAIT, SHUFFLE_WRITE_BYTES, SHUFFLE_WRITE_RECORDS,
@@ -100,6 +107,11 @@ TASK_SPAN: Final = SpanName(
     "task",
     "one attempt of a task that failed, was tried again, was speculative, or took longest",
     (TASK_ID, TASK_INDEX, TASK_ATTEMPT, TASK_SPECULATIVE, EXECUTOR_ID, HOST, *_NUMBERS),
+)
+PYTHON_SPAN: Final = SpanName(
+    "python",
+    "what an observed Python function did in one task, all its calls together",
+    (PYTHON_FUNCTION, PYTHON_BATCHES, PYTHON_ROWS_IN, PYTHON_ROWS_OUT, PYTHON_TIME, PYTHON_CPU_TIME, TASK_ID),
 )
 # Labels. The name of the application is in the resource, which Prometheus makes a label of too.
 STAGE_GROUP: Final = Attribute("spark.stage.group", str, "what a stage does, the same in every run", is_label=True)
@@ -158,6 +170,6 @@ TASKS_ACTIVE: Final = Metric("spark.tasks.active", "gauge", "{task}", "Tasks at 
 EXECUTORS_ACTIVE: Final = Metric("spark.executors.active", "gauge", "{executor}", "Executors that are there", ())
 CORES_ACTIVE: Final = Metric("spark.cores.active", "gauge", "{core}", "Cores of the executors that are there", ())
 
-SPANS: Final = (APPLICATION_SPAN, QUERY_SPAN, BATCH_SPAN, JOB_SPAN, STAGE_SPAN, TASK_SPAN)
+SPANS: Final = (APPLICATION_SPAN, QUERY_SPAN, BATCH_SPAN, JOB_SPAN, STAGE_SPAN, TASK_SPAN, PYTHON_SPAN)
 ATTRIBUTES: Final = tuple(entry for entry in globals().copy().values() if isinstance(entry, Attribute))
 METRICS: Final = tuple(entry for entry in globals().copy().values() if isinstance(entry, Metric))

@@ -1,0 +1,170 @@
+"""What observed Python functions did in tasks (`workers/pyspark_observed.py`), as spans below those of the tasks.
+
+Workers leave lines beside the event logs, a file for each stage; a stage that has ended has all of its own.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+
+from app.eventlog import identity
+from app.eventlog.application import Application, Ended
+from app.eventlog.events import TaskEnd
+from app.eventlog.failures import Failure, cut
+from app.eventlog.model import StageAttempt
+from app.eventlog.spans import SparkSpan, Value, told_tasks
+from app.telemetry import spark_names as names
+from app.telemetry.names import Attribute
+
+FOLDER: Final = ".python"
+"""Hidden: neither Spark's history server nor a bridge takes it for a log."""
+MOST_LINES: Final = 200_000
+MOST_BYTES: Final = 48 * 2**20
+"""Of one file that are read, whatever is reached first."""
+LONGEST_LINE: Final = 4096
+MOST_FUNCTIONS: Final = 20
+"""Of one task; they are named by whoever writes the lines."""
+CLOCKS_APART_MS: Final = 2000
+"""How far a worker's clock may be from the driver's: what lies further off is of another application of that id."""
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**44)]
+
+
+class Line(msgspec.Struct):
+    """What a function did in a task since its last line.
+
+    Attributes:
+        rows_in: None where it is handed what has no rows.
+        began_ms, ended_ms: Its first call and the end of the last one, since the epoch.
+        wall_us, cpu_us: At work in it, without what it waited for.
+        error: The class of what it raised.
+    """
+
+    task: int
+    function: str
+    batches: _Count
+    rows_out: _Count
+    began_ms: _Count
+    ended_ms: _Count
+    wall_us: _Count
+    cpu_us: _Count
+    rows_in: _Count | None = None
+    error: str | None = None
+
+
+_DECODER: Final = msgspec.json.Decoder(Line)
+
+
+@dataclass(slots=True)
+class _Calls:
+    """All that a function did in a task."""
+
+    began_ms: int
+    ended_ms: int = 0
+    batches: int = 0
+    rows_in: int | None = None
+    rows_out: int = 0
+    wall_us: int = 0
+    cpu_us: int = 0
+    error: str | None = None
+
+    def add(self, line: Line) -> None:
+        self.began_ms, self.ended_ms = min(self.began_ms, line.began_ms), max(self.ended_ms, line.ended_ms)
+        self.batches += line.batches
+        self.rows_out += line.rows_out
+        self.rows_in = self.rows_in if line.rows_in is None else line.rows_in + (self.rows_in or 0)
+        self.wall_us += line.wall_us
+        self.cpu_us += line.cpu_us
+        self.error = line.error or self.error
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """A task, and the functions that were called in it."""
+
+    task: TaskEnd
+    functions: dict[str, _Calls] = field(default_factory=dict)
+
+    def add(self, line: Line) -> None:
+        began, ended = self.task.info.launched - CLOCKS_APART_MS, self.task.info.finished + CLOCKS_APART_MS
+        is_new = line.function not in self.functions
+        if not began <= line.began_ms <= line.ended_ms <= ended or (is_new and len(self.functions) >= MOST_FUNCTIONS):
+            return
+        self.functions.setdefault(line.function, _Calls(line.began_ms)).add(line)
+
+
+def of_ended(app: Application, ended: Ended, events: Path) -> Iterator[SparkSpan]:
+    """What functions did in the tasks that are told of something that has ended.
+
+    Args:
+        app: Whose it is.
+        ended: What has ended.
+        events: The folder of event logs.
+    """
+    told = list(told_tasks(ended))
+    if told:
+        stage = told[0][0]
+        yield from _of_stage(app, stage, [task for _, task in told], events)
+
+
+def of_the_end(app: Application, events: Path) -> Iterator[SparkSpan]:
+    """The same of stages that are still open when there is no more of the log."""
+    for stage in app.stages.values():
+        if stage.info.completed is None:
+            yield from of_ended(app, stage, events)
+
+
+def _of_stage(app: Application, stage: StageAttempt, tasks: Iterable[TaskEnd], events: Path) -> Iterator[SparkSpan]:
+    wanted = {task.info.id: _Wanted(task) for task in tasks}
+    for line in _lines(events, app.id or "", stage.info.id):
+        if line.task in wanted:
+            wanted[line.task].add(line)
+    for found in wanted.values():
+        for name, calls in sorted(found.functions.items()):
+            yield _span(app, stage, found.task, name, calls)
+
+
+def _lines(events: Path, application: str, stage: int) -> Iterator[Line]:
+    """Lines that are whole, of a file that is there; an id that leads elsewhere has none."""
+    file = events / FOLDER / application / f"{stage}.jsonl"
+    if file.parent.parent != events / FOLDER or file.parent.name == ".." or not file.is_file():
+        return
+    try:
+        with file.open("rb") as lines:
+            for _ in range(MOST_LINES):
+                line = lines.readline(LONGEST_LINE)
+                if not line or lines.tell() > MOST_BYTES:
+                    return
+                try:
+                    yield _DECODER.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    continue  # of a worker that was killed in the midst of it
+    except OSError:
+        return
+
+
+def _span(app: Application, stage: StageAttempt, task: TaskEnd, name: str, calls: _Calls) -> SparkSpan:
+    """Within the time of its task, whatever the worker's clock says."""
+    info = task.info
+    known: dict[Attribute, Value | None] = {
+        names.PYTHON_FUNCTION: cut(name),
+        names.PYTHON_BATCHES: calls.batches,
+        names.PYTHON_ROWS_IN: calls.rows_in,
+        names.PYTHON_ROWS_OUT: calls.rows_out,
+        names.PYTHON_TIME: round(calls.wall_us / 1000),
+        names.PYTHON_CPU_TIME: round(calls.cpu_us / 1000),
+        names.TASK_ID: info.id,
+    }
+    began = min(max(info.launched, calls.began_ms), info.finished)
+    return SparkSpan(
+        names.PYTHON_SPAN,
+        names.PYTHON_SPAN.of(cut(name)),
+        identity.of_python_function(app, stage, info, name),
+        began,
+        min(max(began, calls.ended_ms), info.finished),
+        {attribute.name: value for attribute, value in known.items() if value is not None},
+        Failure(calls.error, "") if calls.error else None,
+    )

@@ -44,17 +44,10 @@ def report(
     found = sources.source(source or str(settings.events_path), settings)
     with terminal:
         reading = read(found.log)
-        compared = _compared(reading, settings)
+        compared, diagnosed = _compared(reading, settings), diagnose(reading.app, load_thresholds(config))
     place = output or settings.reports_path / f"{_name(reading, found.run)}.html"
     try:
-        page.write(
-            reading,
-            output=place,
-            run=found.run,
-            compared=compared,
-            found=diagnose(reading.app, load_thresholds(config)),
-            backends=settings.backends,
-        )
+        page.write(reading, output=place, run=found.run, compared=compared, found=diagnosed, backends=settings.backends)
         if output is None:
             index.write(settings.reports_path)
     except OSError as error:

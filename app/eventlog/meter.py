@@ -1,7 +1,7 @@
 """Counts the events of one application as they come."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from app.eventlog.histograms import DURATION, EXEMPLAR_MS, TOLD, Exemplar, Measu
 from app.eventlog.losses import RELEASED, kind_of
 from app.eventlog.metrics import OTHER, Aggregate, Numbers, merged
 from app.telemetry import spark_names as names
+from app.telemetry.names import Metric
 
 WAITING: Final = 500
 """Tasks of a stage that are counted together: 3 times as fast as one by one."""
@@ -68,18 +69,18 @@ class Meter:
         """What was counted so far; later events do not change it."""
         for stage in (self._unknown, *self._stages.values()):
             self._count(stage)
-        cores = self._cores()
-        levels = {names.TASKS_ACTIVE: self._tasks(), names.EXECUTORS_ACTIVE: len(cores), names.CORES_ACTIVE: sum(cores)}
-        self._numbers.levels = {metric.name: level for metric, level in levels.items()}
+        self._numbers.levels = {metric.name: level for metric, level in self._levels()}
         return merged([Aggregate({self._app.name or UNNAMED: self._numbers})])
 
-    def _tasks(self) -> int:
-        return 0 if self._is_over else max(0, self._app.running)
-
-    def _cores(self) -> list[int]:
-        """Of each executor that is there."""
-        there = (executor for executor in self._app.executors.values() if executor.removed is None)
-        return [] if self._is_over else [executor.cores for executor in there]
+    def _levels(self) -> Iterator[tuple[Metric, int]]:
+        """What is now: 0 when the application is over, absent where nobody told."""
+        known = self._app.executors.values()
+        there = [] if self._is_over else [executor for executor in known if executor.removed is None]
+        yield names.TASKS_ACTIVE, 0 if self._is_over else max(0, self._app.running)
+        yield names.EXECUTORS_ACTIVE, len(there)
+        yield names.CORES_ACTIVE, sum(executor.cores for executor in there)
+        if any(executor.stored is not None for executor in known):
+            yield names.STORAGE, sum(executor.stored or 0 for executor in there)
 
     def _task_end(self, event: TaskEnd) -> None:
         stage = self._stages.get((event.stage, event.stage_attempt), self._unknown)

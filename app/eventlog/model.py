@@ -202,7 +202,12 @@ class Query:
 
 @dataclass(slots=True)
 class Executor:
-    """An executor, or the driver where it runs tasks; `peak_heap` is the most of `heap_samples` reports, in bytes."""
+    """An executor, or the driver where it runs tasks; sizes in bytes, None where it made no report.
+
+    Attributes:
+        peak_heap: The most of `heap_samples` reports.
+        stored: What cached blocks took of its memory by its last report.
+    """
 
     id: str
     host: str
@@ -214,6 +219,7 @@ class Executor:
     lost_task_ms: int = 0
     peak_heap: int | None = None
     heap_samples: int = 0
+    stored: int | None = None
 
     def took(self, task: TaskEnd) -> None:
         """Takes the end of a task that it ran."""
@@ -223,10 +229,11 @@ class Executor:
             self.lost_task_ms += task.info.finished - task.info.launched
 
     def used(self, peaks: Peaks | None) -> None:
-        """Keeps the most of its heap, in bytes, that it was seen to use."""
+        """Keeps the most of its heap that it was seen to use, and what caches took last."""
         if peaks is not None and peaks.heap:
             self.peak_heap = max(self.peak_heap or 0, peaks.heap)
             self.heap_samples += 1
+            self.stored = peaks.storage + peaks.off_heap_storage
 
 
 def task_totals(task: TaskEnd) -> Totals:

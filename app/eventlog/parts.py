@@ -58,7 +58,8 @@ def counted(accumulables: list[Accumulable]) -> dict[int, int]:
     return {
         accumulable.id: int(number[1])
         for accumulable in accumulables
-        if (number := _NUMBER.fullmatch(bytes(accumulable.value)))
+        if not (accumulable.name or "").startswith("internal.")
+        and (number := _NUMBER.fullmatch(bytes(accumulable.value)))
     }
 
 
@@ -166,6 +167,8 @@ class Peaks(Part):
     """The most that an executor was seen to use; 0 where nobody looked, which happens with each heartbeat."""
 
     heap: int = field(name="JVMHeapMemory", default=0)
+    storage: int = field(name="OnHeapStorageMemory", default=0)
+    off_heap_storage: int = field(name="OffHeapStorageMemory", default=0)
 
 
 class TaskEndReason(Part):

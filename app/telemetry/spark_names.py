@@ -169,6 +169,9 @@ FINDINGS: Final = Metric(
 TASKS_ACTIVE: Final = Metric("spark.tasks.active", "gauge", "{task}", "Tasks at work", ())
 EXECUTORS_ACTIVE: Final = Metric("spark.executors.active", "gauge", "{executor}", "Executors that are there", ())
 CORES_ACTIVE: Final = Metric("spark.cores.active", "gauge", "{core}", "Cores of the executors that are there", ())
+STORAGE: Final = Metric(
+    "spark.storage.memory", "gauge", "By", "Memory of executors that cached blocks take, by their last reports", ()
+)
 
 SPANS: Final = (APPLICATION_SPAN, QUERY_SPAN, BATCH_SPAN, JOB_SPAN, STAGE_SPAN, TASK_SPAN, PYTHON_SPAN)
 ATTRIBUTES: Final = tuple(entry for entry in globals().copy().values() if isinstance(entry, Attribute))

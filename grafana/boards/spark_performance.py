@@ -30,7 +30,7 @@ def board() -> Board:
             Row("Findings", (_found(), _failed(), _lost(), _findings(), _table())),
             Row("Where the time goes", (_groups(), _slowest(), _durations(), _shares())),
             Row("Cores", (_tasks(), _executors(), _delay(), _skew())),
-            Row("Bytes", (_moved(), _shuffle(), _spill())),
+            Row("Bytes", (_moved(), _shuffle(), _spill(), _caches())),
         ),
         by=APPLICATIONS,
         since="now-24h",
@@ -176,6 +176,14 @@ def _spill() -> Panel:
     text = "Bytes that did not fit into memory and went to disk; nothing is best. Alert: SparkSpill."
     query = Query(f"topk(15, {_grown(spark_names.TASK_SPILL, RANGE, *GROUP, part='_sum')})", legend(*GROUP))
     return ranking("Spill by stage group", Look(text, "bytes", ONWARD), query)
+
+
+def _caches() -> Panel:
+    text = (
+        "Memory of executors that cached blocks take, by their last reports, which tasks of 10 s and more make."
+    )
+    stored = largest(last(spark_names.STORAGE, INTERVAL, OF_APPLICATION), names.APPLICATION)
+    return lines("Caches", Look(text, "bytes", ONWARD, interval="1m"), Query(stored, legend(names.APPLICATION)))
 
 
 def _bytes(title: str, text: str, *of: tuple[Metric, str]) -> Panel:

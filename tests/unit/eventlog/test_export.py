@@ -190,7 +190,7 @@ def test_each_metric_is_what_the_catalogue_says() -> None:
     missing = {metric.name for metric in spark_names.METRICS} - set(found)
     assert missing == {
         "spark.task.shuffle.write", "spark.task.spill", "spark.task.output", "spark.executors.added",
-        "spark.executors.lost",
+        "spark.executors.lost", "spark.storage.memory",
     }  # fmt: skip
 
 

@@ -257,6 +257,21 @@ def test_merging_is_associative() -> None:
     assert merged([merged([one, two]), three]) == merged([one, merged([two, three])])
 
 
+def test_memory_of_caches_is_what_executors_told_last() -> None:
+    """On and off the heap; what went with an executor is no more, and of those that told nothing nothing is known."""
+    told = ((0, 100), (0, 70), (1, 5))
+    peaks = [
+        task(number, 0, **{"Executor ID": str(where)})
+        | {"Task Executor Metrics": {"JVMHeapMemory": 900, "OnHeapStorageMemory": size, "OffHeapStorageMemory": 1}}
+        for number, (where, size) in enumerate(told)
+    ]
+    begun = [started(), *(executor(number) for number in range(3)), job(0, [0]), stage(0)]
+    assert "spark.storage.memory" not in numbers(begun).levels
+    assert numbers([*begun, *peaks]).levels["spark.storage.memory"] == 71 + 6
+    assert numbers([*begun, *peaks, executor(1, removed="lost")]).levels["spark.storage.memory"] == 71
+    assert numbers([*begun, *peaks, ended()]).levels["spark.storage.memory"] == 0
+
+
 def test_merging_adds_up() -> None:
     """Counts, sums and levels are those of all; the least and the most are of any."""
     lines = [*program(task(0, 0, seconds=2), end=False), executor(1)]

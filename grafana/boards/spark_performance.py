@@ -179,9 +179,7 @@ def _spill() -> Panel:
 
 
 def _caches() -> Panel:
-    text = (
-        "Memory of executors that cached blocks take, by their last reports, which tasks of 10 s and more make."
-    )
+    text = "Memory of executors that cached blocks take, by their last reports, which tasks of 10 s and more make."
     stored = largest(last(spark_names.STORAGE, INTERVAL, OF_APPLICATION), names.APPLICATION)
     return lines("Caches", Look(text, "bytes", ONWARD, interval="1m"), Query(stored, legend(names.APPLICATION)))
 

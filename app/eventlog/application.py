@@ -171,7 +171,9 @@ class Application:
         stage = self._stage(event.info, None)
         stage.info = event.info
         stage.usage = None if stage.before is None else self.usage.since(stage.before)
-        self.numbers.update(counted(event.info.accumulables))
+        job, numbers = self.jobs.get(-1 if stage.job is None else stage.job), counted(event.info.accumulables)
+        self.numbers.update(numbers)
+        self._sql.counted(job.query if job else None, numbers)
         self.reuse.stage_ended(stage, self.jobs)
         return stage
 
@@ -232,6 +234,7 @@ class Application:
 
     def _driver_numbers(self, event: events.DriverNumbers) -> None:
         self.numbers.update(event.updates)
+        self._sql.counted(event.id, dict(event.updates))
 
     def _progress(self, event: events.QueryProgress) -> Batch | None:
         batch = self.streams.progressed(event)

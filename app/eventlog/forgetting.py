@@ -35,8 +35,9 @@ class Forgetting:
 
     def after(self, ended: Ended) -> None:
         """Something has ended, and was told."""
-        if isinstance(ended, Query):
-            self._strip(ended)
+        if isinstance(ended, Query) and not ended.is_held:
+            for query in (ended, *(self._app.queries[number] for number in ended.held)):
+                self._strip(query)
         match ended:
             case Query() if self._is_bare(ended.root):
                 self._over.append(ended)
@@ -86,7 +87,7 @@ class Forgetting:
     def _strip(self, query: Query) -> None:
         with suppress(ValueError):  # a plan that is none has no numbers
             self._forget_numbers(events.plan(query.plan))
-        query.plan = _NO_PLAN
+        query.plan, query.numbers = _NO_PLAN, {}
         query.description, query.details = query.description[:MAX_TEXT], query.details[:MAX_TEXT]
 
     def _forget_query(self, query: Query) -> None:

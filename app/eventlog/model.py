@@ -173,6 +173,7 @@ class Query:
         is_placed: Whether it is known where it belongs: it has run a job, or has ended.
         is_held: Whether it ended before that was known of the query that it is a part of.
         held: Such queries that are a part of this one.
+        numbers, reads_cache: What its own jobs have counted; whether it has read what others had cached.
     """
 
     id: int
@@ -191,6 +192,8 @@ class Query:
     held: list[int] = field(default_factory=list)
     jobs: list[int] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
+    reads_cache: bool = False
 
     def settle(self, root: "Query | None") -> None:
         """It has ended and stays where it is; if that is not known yet, it is told with what it is a part of."""

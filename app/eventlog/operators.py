@@ -1,7 +1,7 @@
 """The plan that a query ran with, as a tree of operators with what each has counted."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.eventlog import events
@@ -19,6 +19,9 @@ WRAPPERS: Final = (
     "BroadcastQueryStage",
 )
 """Operators that only say how those below them are run."""
+CACHE_SCANS: Final = ("InMemoryTableScan", "Scan In-memory table")
+_REUSED: Final = ("ReusedExchange", "ReusedSubquery")
+"""Operators that show once more what stands elsewhere in the same plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Operator:
         metadata: Of a scan: its location, format, filters.
         children: What it reads from.
         accumulables: Ids of all its numbers: what a stage has counted tells whether it ran there.
+        is_reused: Whether its output was there already; see `own_plan_of`.
     """
 
     name: str
@@ -53,6 +57,7 @@ class Operator:
     metadata: Mapping[str, str]
     children: "list[Operator]" = field(default_factory=list)
     accumulables: tuple[int, ...] = ()
+    is_reused: bool = False
 
     def walk(self, depth: int = 0) -> "Iterator[tuple[int, Operator]]":
         """This one and all below it, each after what it feeds, with the depth."""
@@ -63,7 +68,12 @@ class Operator:
     def __str__(self) -> str:
         """Its name, and what it has counted."""
         numbers = ", ".join(f"{name} {number}" for name, number in self.numbers.items())
-        return f"{self.name} [{numbers}]" if numbers else self.name
+        return f"{self.title} [{numbers}]" if numbers else self.title
+
+    @property
+    def title(self) -> str:
+        """Its name, with a mark where it is reused."""
+        return f"{self.name} (reused)" if self.is_reused else self.name
 
     @property
     def is_wrapper(self) -> bool:
@@ -102,6 +112,32 @@ def plan_of(query: Query, numbers: Mapping[int, int]) -> Plan:
     room = [MAX_OPERATORS]
     root = _operator(events.plan(query.plan), numbers, room)
     return Plan(root, room[0] < 0)
+
+
+def own_plan_of(query: Query) -> Plan:
+    """The plan that a query ran with, with no number that it has not caused, each once.
+
+    What filled a cache before, or stands elsewhere in the plan, is marked as reused. Spark shows it with the numbers of
+    when it ran.
+
+    Raises:
+        ValueError: What the log holds is no plan.
+    """
+    plan = plan_of(query, query.numbers)
+    return replace(plan, root=_marked(plan.root, reads_cache=query.reads_cache))
+
+
+def _marked(operator: Operator, *, reads_cache: bool, is_reused: bool = False) -> Operator:
+    is_filled = reads_cache and operator.name.startswith(CACHE_SCANS) and not _has_counted(operator.children)
+    is_below = is_reused or is_filled or operator.name.startswith(_REUSED)
+    children = []
+    for child in operator.children:  # a comprehension would be a frame more for each of 500 levels
+        children.append(_marked(child, reads_cache=reads_cache, is_reused=is_below))  # noqa: PERF401
+    return replace(operator, children=children, numbers={} if is_reused else operator.numbers, is_reused=is_reused)
+
+
+def _has_counted(operators: list[Operator]) -> bool:
+    return any(below.numbers for operator in operators for _, below in operator.walk())
 
 
 def _operator(plan: SqlPlan, numbers: Mapping[int, int], room: list[int]) -> Operator:

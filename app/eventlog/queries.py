@@ -1,5 +1,7 @@
 """SQL executions of an application, and where in a trace they belong."""
 
+from collections.abc import Mapping
+
 from app.eventlog.events import SqlEnd, SqlPlanChanged, SqlStart
 from app.eventlog.model import Job, Query
 from app.eventlog.streams import Streams
@@ -47,6 +49,12 @@ class Queries:
                 found.is_placed, found.traceparent, found.batch = True, job.properties.traceparent, job.batch
             self._streams.saw(found.batch, found.started)
             number = found.root
+
+    def counted(self, number: int | None, numbers: Mapping[int, int]) -> None:
+        """A query at work has caused what its operators counted, and so have those that it is a part of."""
+        while number is not None and number in self.open:
+            self.known[number].numbers.update(numbers)
+            number = self.known[number].root
 
     def ended(self, event: SqlEnd) -> Query | None:
         """One has ended, and stays where it is."""

@@ -7,20 +7,21 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from app.eventlog.model import Job, Query, StageAttempt
-from app.eventlog.operators import Operator, Plan, plan_of
+from app.eventlog.operators import CACHE_SCANS, Operator, Plan, plan_of
 from app.eventlog.parts import RddInfo
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 MOST: Final = 1000
 """How many sets of files, and how many caches, are kept in mind; of those read longest ago nothing is known."""
+MOST_NUMBERS: Final = 20_000
+"""How many numbers of operators that fill caches are kept in mind."""
 MOST_QUERIES: Final = 5
 """How many of the queries that have read some files are named."""
 FILES: Final = "number of files read"
 FILE_BYTES: Final = "size of files read"
 DRIVER_COUNTS: Final = ("BroadcastExchange", "Execute ")
 """Operators whose numbers the driver tells, and no stage."""
-CACHE_SCANS: Final = ("InMemoryTableScan", "Scan In-memory table")
 _CACHE_SCAN: Final = re.compile(rb'"nodeName":\s*"(?:InMemoryTableScan|Scan In-memory table)')
 _INTERNAL: Final = ("Delta Table State", "mergeMaterializedSource")
 _PATHS: Final = re.compile(r"\[(.*)", re.DOTALL)
@@ -61,6 +62,7 @@ class Reuse:
         """Nothing was read yet."""
         self._reads: dict[tuple[str, str, int, int], Reads] = {}
         self._caches: dict[int, Cache] = {}
+        self._filled: dict[int, int] = {}
 
     @property
     def reads(self) -> list[Reads]:
@@ -91,11 +93,24 @@ class Reuse:
         touched = {rdd.id for stage in stages for rdd in _cached(stage)} & self._caches.keys()
         for cache in touched:
             self._caches[cache].uses += max(1, len(_CACHE_SCAN.findall(plan)))
+        query.reads_cache = any(self._caches[cache].query != query.id for cache in touched)
+        with suppress(ValueError):
+            self._leave_to_the_first(query)
         if b'"Location"' not in plan:
             return
         with suppress(ValueError):  # what is no plan has read nothing that could be told
             for scan in file_scans(ran(plan_of(query, numbers), stages)):
                 self._scanned(query, scan)
+
+    def _leave_to_the_first(self, query: Query) -> None:
+        """Operators that fill a cache count on from query to query: only the first of them knows its own numbers."""
+        if not _CACHE_SCAN.search(query.plan):
+            return
+        for number in _below_caches(plan_of(query, query.numbers).root) & query.numbers.keys():
+            first = self._filled.get(number, query.id)
+            _keep(self._filled, number, first, most=MOST_NUMBERS)
+            if first != query.id:
+                del query.numbers[number]
 
     def _scanned(self, query: Query, scan: Operator) -> None:
         files, size = (int(scan.numbers[name].value) for name in (FILES, FILE_BYTES))
@@ -133,6 +148,13 @@ def _ran(operator: Operator, counted: set[int]) -> Iterator[Operator]:
         yield from _ran(child, counted)
 
 
+def _below_caches(root: Operator) -> set[int]:
+    """The ids of the numbers of all that fills a cache."""
+    scans = [operator for _, operator in root.walk() if operator.name.startswith(CACHE_SCANS)]
+    below = (operator for scan in scans for child in scan.children for _, operator in child.walk())
+    return {number for operator in below for number in operator.accumulables}
+
+
 def _has_run(cache_scan: Operator, counted: set[int]) -> bool:
     below = [operator for child in cache_scan.children for _, operator in child.walk()]
     return any(not counted.isdisjoint(operator.accumulables) for operator in below)
@@ -156,8 +178,8 @@ def _cached(stage: StageAttempt) -> list[RddInfo]:
     return [rdd for rdd in stage.info.rdds if rdd.level.use_memory or rdd.level.use_disk]
 
 
-def _keep(known: dict[Key, Value], key: Key, value: Value) -> None:
+def _keep(known: dict[Key, Value], key: Key, value: Value, *, most: int = MOST) -> None:
     """Puts it last; the one that was put longest ago goes where there are too many."""
     known[key] = value
-    if len(known) > MOST:
+    if len(known) > most:
         del known[next(iter(known))]

@@ -13,7 +13,7 @@ from app.eventlog.findings import Finding
 from app.eventlog.groups import group_of
 from app.eventlog.identity import Place
 from app.eventlog.model import Job, LateTask, Query, StageAttempt, Totals, task_totals
-from app.eventlog.operators import NO_PLAN, plan_of
+from app.eventlog.operators import NO_PLAN, own_plan_of
 from app.eventlog.streams import Batch
 from app.telemetry import spark_names as names
 from app.telemetry.names import APPLICATION, Attribute, SpanName
@@ -108,7 +108,7 @@ def of_application(app: Application) -> SparkSpan:
 def of_query(app: Application, query: Query) -> SparkSpan:
     """A query, named by the operator at its root, which has few values; its description may have many."""
     try:
-        plan = plan_of(query, app.numbers)
+        plan = own_plan_of(query)
     except ValueError:  # what is no plan is no reason to tell nothing of the query
         plan = NO_PLAN
     text = plan.text

@@ -113,8 +113,7 @@ PYTHON_SPAN: Final = SpanName(
     "what an observed Python function did in one task, all its calls together",
     (PYTHON_FUNCTION, PYTHON_BATCHES, PYTHON_ROWS_IN, PYTHON_ROWS_OUT, PYTHON_TIME, PYTHON_CPU_TIME, TASK_ID),
 )
-# Labels. The name of the application is in the resource, which Prometheus makes a label of too.
-STAGE_GROUP: Final = Attribute("spark.stage.group", str, "what a stage does, the same in every run", is_label=True)
+# Labels, as is the stage group. The name of the application is in the resource, which Prometheus makes a label of too.
 LOSS: Final = Attribute("spark.executor.loss", str, "why an executor was lost, by kind", is_label=True)
 RULE: Final = Attribute("spark.finding.rule", str, "which diagnosis", is_label=True)
 SEVERITY: Final = Attribute("spark.finding.severity", str, "how bad: warning, info", is_label=True)

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.eventlog.application import Application
 from app.eventlog.model import Query
-from app.eventlog.operators import Number, Operator, plan_of
+from app.eventlog.operators import Number, Operator, own_plan_of
 from app.report import amounts
 from app.report.limits import Limits
 from app.report.scope import Scope
@@ -55,7 +54,7 @@ def queries(scope: Scope, limits: Limits) -> Queries:
     ranked = sorted(scope.queries, key=lambda query: (query.error is None, -_weight(scope, query)))[: limits.queries]
     room, found = limits.operators, []
     for query in ranked:
-        nodes, note = _plan(scope.app, query, min(room, limits.operators_of_one))
+        nodes, note = _plan(query, min(room, limits.operators_of_one))
         room -= len(nodes or ())
         found.append(_sql(scope, query, nodes, note))
     return Queries(sorted(found, key=lambda query: (query.started, query.id)), len(scope.queries))
@@ -82,11 +81,11 @@ def _sql(scope: Scope, query: Query, nodes: list[Node] | None, note: str | None)
     )
 
 
-def _plan(app: Application, query: Query, room: int) -> tuple[list[Node] | None, str | None]:
+def _plan(query: Query, room: int) -> tuple[list[Node] | None, str | None]:
     if room <= 0:
         return None, "plan left out: those of longer queries fill the room that a report has"
     try:
-        plan = plan_of(query, app.numbers)
+        plan = own_plan_of(query)
     except ValueError as error:
         return None, f"the plan cannot be read: {error}"
     nodes: list[Node] = []
@@ -106,7 +105,7 @@ def _nodes(operator: Operator, depth: int, around: Mapping[str, Number]) -> Iter
         timed = {f"{name} of its stage": number for name, number in operator.numbers.items() if name == "duration"}
         below = {**around, **timed}
     else:
-        yield Node(depth, operator.name, operator.text, _numbers({**operator.numbers, **around}))
+        yield Node(depth, operator.title, operator.text, _numbers({**operator.numbers, **around}))
     deeper = depth + 1 if len(operator.children) > 1 else depth
     for child in operator.children:
         yield from _nodes(child, deeper, below)

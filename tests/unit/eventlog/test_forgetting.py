@@ -94,3 +94,11 @@ def test_a_job_that_begins_after_its_query_was_forgotten_still_finds_it() -> Non
     app, told = followed(stream(5 * KEPT))
     take(app, job(9001, [9001], time=2000, **{"spark.sql.execution.id": "0"}))
     assert identity.of_job(app, app.jobs[9001]).parent_id == told["sql 0"].place.span_id
+
+
+def test_a_query_that_waits_for_its_place_keeps_its_plan() -> None:
+    """It is told with the one that it is a part of; then its plan is forgotten."""
+    waits = [query(9000), query(9001, root=9000), query_ended(9001), query(9002), query_ended(9002), query_ended(9000)]
+    app, told = followed(iter([started(), *waits]))
+    assert told["sql 9001"].name == told["sql 9000"].name == "sql Project"
+    assert not any(b"Project" in bytes(query.plan) for query in app.queries.values())

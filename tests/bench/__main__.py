@@ -1,180 +1,35 @@
-"""`make bench`: what checks and telemetry cost, how fast and how large a day is; writes docs/benchmarks.md.
+"""`make bench`: what the daily run, checks, telemetry, observing and the bridge cost; writes docs/benchmarks.md.
 
-`python -m tests.bench sizes starts` measures those of `checks`, `telemetry`, `sizes`, `starts` only. BENCH_ROUNDS (5),
-BENCH_ROWS (5000000) and BENCH_SIZES (1000000,5000000,20000000) make it shorter for a try. Each part is on the page as
-soon as it has been measured.
+`python -m tests.bench decoding workers` measures only what is named: `checks`, `telemetry`, `sizes`, `starts`,
+`decoding`, `bridge`, `observing`, `workers`. BENCH_ROUNDS (5), and what the modules of the parts name, make it shorter
+for a try. Each part is on the page as soon as it has been measured.
 """
 
-import datetime
-import os
-import shutil
-import statistics
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-import msgspec
+from tests.bench import bridging, days, decoding, observing, page, workers
+from tests.bench.measure import CACHE
 
-from app.records import RunResult
-from app.samples import shop
-from app.samples.ledger import read_ledger
-from app.samples.shop import day_folder
-from app.settings import PROJECT
-from tests.bench import page
-from tests.bench.measure import Measured, ratio, run
-from tests.integration.home import assert_is_ledger
-
-DAY: Final = datetime.date(2024, 1, 1)
-ROUNDS: Final = int(os.environ.get("BENCH_ROUNDS", "5"))
-ROWS: Final = int(os.environ.get("BENCH_ROWS", "5000000"))
-SIZES: Final = [int(size) for size in os.environ.get("BENCH_SIZES", "1000000,5000000,20000000").split(",")]
-STARTS: Final = 3
-SMALL: Final = 10_000
-FORMATS: Final = {"transactions": "json", "customers": "json"}
-MAKING: Final = threading.Lock()
-Side = Callable[..., Measured]
-CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spark-app" / "bench"
-
-
-def raw(rows: int) -> Path:
-    """The raw folder of a day of so many rows, made once."""
-    folder = CACHE / str(rows)
-    with MAKING:
-        if not (folder / "transactions").exists():
-            _make(folder, rows)
-    return folder
-
-
-def _make(folder: Path, rows: int) -> None:
-    print(f"making {rows:,} rows", flush=True)
-    shop.write_day(folder, date=DAY, rows=rows, seed=1, formats=FORMATS)
-
-
-def day(rows: int, *, config: Path, environment: Mapping[str, str] | None = None, core: int | None = None) -> Measured:
-    """The daily run of so many rows in an empty warehouse, from command to end; on one core only if one is named.
-
-    Raises:
-        AssertionError: With the configuration as shipped, a figure is not that of the ledger of planted faults.
-    """
-    data = raw(rows)
-    with tempfile.TemporaryDirectory(dir=CACHE.parent) as home:
-        command = [sys.executable, "-m", "app", "etl", "--date", DAY.isoformat(), "--config", str(config)]
-        pinned = [] if core is None else ["taskset", "--cpu-list", str(core)]
-        places = {"SPARK_APP_HOME": home, "SPARK_APP_RAW__PATH": str(data)}
-        found = run([*pinned, *command], {**places, **(environment or {})})
-        if config == PROJECT / "config":
-            assert_right(Path(home), data)
-    print(f"  {rows:,} rows: {found.cpu:.1f} s CPU, {found.wall:.1f} s, {found.peak_bytes / 1e6:,.0f} MB", flush=True)
-    return found
-
-
-def assert_right(home: Path, data: Path) -> None:
-    """Every figure of the runs of a home folder is that of the ledger of its data."""
-    records = list(home.glob("runs/*/run.json"))
-    assert len(records) == 2
-    for record in records:
-        result = msgspec.json.decode(record.read_bytes(), type=RunResult, dec_hook=lambda kind, value: kind(value))
-        source = "customers" if result.pipeline == "etl.customers" else "transactions"
-        assert_is_ledger(result, read_ledger(day_folder(data, source, DAY)))
-
-
-def changed_config(folder: Path, file: str, old: str, new: str) -> Path:
-    """A copy of the configuration with one text replaced in the files of a pattern."""
-    shutil.copytree(PROJECT / "config", folder)
-    for path in folder.glob(file):
-        path.write_text(path.read_text().replace(old, new))
-    return folder
-
-
-def checks(scratch: Path) -> list[str]:
-    """What the quality checks cost."""
-    unchecked = changed_config(scratch / "unchecked", "etl/*.yml", "checks: true", "checks: false")
-    told = "Without checks, only rows that do not parse are held back."
-    return [*overhead("all checks", partial(day, ROWS, config=unchecked), goal="1.2"), told]
-
-
-def telemetry(scratch: Path) -> list[str]:
-    """What spans, metrics, logs and the event log cost."""
-    unlogged = changed_config(scratch / "unlogged", "spark/spark-defaults.conf", "eventLog.enabled ", "eventLog.was ")
-    with (unlogged / "spark" / "spark-defaults.conf").open("a") as properties:
-        properties.write("\nspark.eventLog.enabled false\n")
-    without = partial(day, ROWS, config=unlogged, environment={"OTEL_SDK_DISABLED": "true"})
-    return overhead("telemetry and event log", without, goal="1.02")
-
-
-def overhead(name: str, without: Side, *, goal: str) -> list[str]:
-    """What something costs, as a ratio of CPU seconds.
-
-    Both sides run at the same time, each on a core of its own, and swap cores each round: a machine that is shared with
-    others may take twice as long for the same work an hour later, but it then does so for both.
-    """
-    with_it, without_it = side_by_side(name, partial(day, ROWS, config=PROJECT / "config"), without)
-    means = f"{statistics.mean(with_it):.1f} | {statistics.mean(without_it):.1f}"
-    return [
-        "| the run with : without | ratio | goal | CPU s with | CPU s without |",
-        "|---|---|---|---|---|",
-        f"| {name} | {ratio(with_it, without_it)} | <= {goal} | {means} |",
-        "",
-        f"{ROWS:,} rows, the whole process. Both sides at the same time, each on a core of its own, cores swapped each",
-        "round. The interval is that of the mean at 95 %.",
-    ]
-
-
-def side_by_side(name: str, one: Side, other: Side) -> tuple[list[float], list[float]]:
-    """The CPU seconds of two kinds of run, at the same time on a core each, round by round."""
-    pairs = []
-    for turn in range(ROUNDS):
-        print(f"{name}: round {turn + 1} of {ROUNDS}", flush=True)
-        with ThreadPoolExecutor(2) as both:
-            started = [both.submit(side, core=(turn + place) % 2) for place, side in enumerate((one, other))]
-            pairs.append([run.result().cpu for run in started])
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-
-
-def sizes(_scratch: Path) -> list[str]:
-    """Rows per second and peak memory of days of several sizes."""
-    lines = ["| rows | wall s | rows/s | CPU s | peak memory (Python + JVM) |", "|---|---|---|---|---|"]
-    for rows in SIZES:
-        found = day(rows, config=PROJECT / "config")
-        peak = f"{found.peak_bytes / 1e6:,.0f} MB"
-        lines.append(f"| {rows:,} | {found.wall:.1f} | {rows / found.wall:,.0f} | {found.cpu:.1f} | {peak} |")
-    return lines
-
-
-def starts(scratch: Path) -> list[str]:
-    """Seconds from the command to the first rows of a small day, with and without the class-data archive."""
-    bare = {"XDG_CACHE_HOME": str(scratch / "no-archive")}
-    found: dict[str, list[Measured]] = {"with": [], "without": []}
-    for _ in range(STARTS):
-        found["with"].append(day(SMALL, config=PROJECT / "config"))
-        found["without"].append(day(SMALL, config=PROJECT / "config", environment=bare))
-    lines = [
-        f"{SMALL:,} rows, median of {STARTS}.",
-        "",
-        "| class-data archive | first rows s | whole run s |",
-        "|---|---|---|",
-    ]
-    for kind, runs in found.items():
-        first = statistics.median(run.first_rows or 0 for run in runs)
-        lines.append(f"| {kind} | {first:.1f} | {statistics.median(run.wall for run in runs):.1f} |")
-    return lines
+PARTS: Final[Mapping[str, Callable[[Path], list[str]]]] = {
+    "What checks cost": days.checks,
+    "What telemetry costs": days.telemetry,
+    "Size": days.sizes,
+    "Start": days.starts,
+    "Reading event logs": decoding.decoding,
+    "The bridge": bridging.bridge,
+    "What observing costs": observing.observing,
+    "Python workers": workers.workers,
+}
 
 
 def main() -> None:
-    """Measures everything and writes its parts of the page."""
+    """Measures what is named, or else everything, and writes its parts of the page."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    parts = {
-        "What checks cost": checks,
-        "What telemetry costs": telemetry,
-        "Size": sizes,
-        "Start": starts,
-    }
-    chosen = {heading: part for heading, part in parts.items() if not sys.argv[1:] or part.__name__ in sys.argv[1:]}
+    chosen = {heading: part for heading, part in PARTS.items() if not sys.argv[1:] or part.__name__ in sys.argv[1:]}
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as folder:
         for heading, part in chosen.items():
             page.write(heading, "make bench", part(Path(folder)))

@@ -1,15 +1,23 @@
-"""Runs a command and measures its whole process tree: CPU seconds, wall seconds and peak memory."""
+"""Runs a command and measures its whole process tree: CPU seconds, wall seconds and peak memory.
+
+BENCH_ROUNDS (5) makes every comparison shorter for a try.
+"""
 
 import os
 import statistics
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
+T = TypeVar("T")
+U = TypeVar("U")
+CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spark-app" / "bench"
+ROUNDS: Final = int(os.environ.get("BENCH_ROUNDS", "5"))
 SAMPLE_SECONDS: Final = 0.25
 # Student's t for 95 %, two-sided, by degrees of freedom 1 to 9.
 T_95: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -24,12 +32,14 @@ class Measured:
         wall: Seconds from start to end.
         peak_bytes: The largest sum of memory of all its processes (PSS), sampled four times a second.
         first_rows: Seconds until the first step that wrote rows had ended; None if there was none.
+        said: The last line that it said.
     """
 
     cpu: float
     wall: float
     peak_bytes: int
     first_rows: float | None
+    said: str
 
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> Measured:
@@ -54,7 +64,23 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> Measured:
     peak.stop()
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{''.join(lines)}")
-    return Measured(usage.ru_utime + usage.ru_stime, wall, peak.bytes, first)
+    return Measured(usage.ru_utime + usage.ru_stime, wall, peak.bytes, first, lines[-1] if lines else "")
+
+
+def pinned(core: int | None) -> list[str]:
+    """The words before a command that keep it on one core, if one is named."""
+    return [] if core is None else ["taskset", "--cpu-list", str(core)]
+
+
+def side_by_side(name: str, one: Callable[..., T], other: Callable[..., U]) -> tuple[list[T], list[U]]:
+    """What two kinds of run gave, at the same time on a core each; they swap their cores each round."""
+    pairs = []
+    for turn in range(ROUNDS):
+        print(f"{name}: round {turn + 1} of {ROUNDS}", flush=True)
+        with ThreadPoolExecutor(2) as both:
+            started = both.submit(one, core=turn % 2), both.submit(other, core=(turn + 1) % 2)
+            pairs.append((started[0].result(), started[1].result()))
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
 class Peak:
@@ -81,11 +107,27 @@ def tree_bytes(pid: int) -> int:
     try:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
         own = next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
-        threads = Path(f"/proc/{pid}/task").iterdir()
-        children = [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+        below = children(pid)
     except (OSError, ValueError, IndexError, StopIteration):
         return 0
-    return own + sum(tree_bytes(child) for child in children)
+    return own + sum(tree_bytes(child) for child in below)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started, and that are there."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has used so far, with the children that it has waited for."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def spread(figures: Sequence[float], form: str = ",.0f") -> str:
+    """The median of some figures, with the least and the most."""
+    return f"{statistics.median(figures):{form}} (from {min(figures):{form}} to {max(figures):{form}})"
 
 
 def ratio(over: Sequence[float], under: Sequence[float]) -> str:

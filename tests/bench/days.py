@@ -1,0 +1,148 @@
+"""What the daily run costs: its checks, its telemetry, its size and its start.
+
+BENCH_ROWS (5000000) and BENCH_SIZES (1000000,5000000,20000000) make it shorter for a try.
+"""
+
+import datetime
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from app.records import RunResult
+from app.samples import shop
+from app.samples.ledger import read_ledger
+from app.samples.shop import day_folder
+from app.settings import PROJECT
+from tests.bench.measure import CACHE, Measured, pinned, ratio, run, side_by_side
+from tests.integration.home import assert_is_ledger
+
+DAY: Final = datetime.date(2024, 1, 1)
+ROWS: Final = int(os.environ.get("BENCH_ROWS", "5000000"))
+SIZES: Final = [int(size) for size in os.environ.get("BENCH_SIZES", "1000000,5000000,20000000").split(",")]
+STARTS: Final = 3
+SMALL: Final = 10_000
+FORMATS: Final = {"transactions": "json", "customers": "json"}
+MAKING: Final = threading.Lock()
+Side = Callable[..., Measured]
+
+
+def raw(rows: int) -> Path:
+    """The raw folder of a day of so many rows, made once."""
+    folder = CACHE / str(rows)
+    with MAKING:
+        if not (folder / "transactions").exists():
+            _make(folder, rows)
+    return folder
+
+
+def _make(folder: Path, rows: int) -> None:
+    print(f"making {rows:,} rows", flush=True)
+    shop.write_day(folder, date=DAY, rows=rows, seed=1, formats=FORMATS)
+
+
+def day(rows: int, *, config: Path, environment: Mapping[str, str] | None = None, core: int | None = None) -> Measured:
+    """The daily run of so many rows in an empty warehouse, from command to end; on one core only if one is named.
+
+    Raises:
+        AssertionError: With the configuration as shipped, a figure is not that of the ledger of planted faults.
+    """
+    data = raw(rows)
+    with tempfile.TemporaryDirectory(dir=CACHE.parent) as home:
+        command = [sys.executable, "-m", "app", "etl", "--date", DAY.isoformat(), "--config", str(config)]
+        places = {"SPARK_APP_HOME": home, "SPARK_APP_RAW__PATH": str(data)}
+        found = run([*pinned(core), *command], {**places, **(environment or {})})
+        if config == PROJECT / "config":
+            assert_right(Path(home), data)
+    print(f"  {rows:,} rows: {found.cpu:.1f} s CPU, {found.wall:.1f} s, {found.peak_bytes / 1e6:,.0f} MB", flush=True)
+    return found
+
+
+def assert_right(home: Path, data: Path) -> None:
+    """Every figure of the runs of a home folder is that of the ledger of its data."""
+    records = list(home.glob("runs/*/run.json"))
+    assert len(records) == 2
+    for record in records:
+        result = msgspec.json.decode(record.read_bytes(), type=RunResult, dec_hook=lambda kind, value: kind(value))
+        source = "customers" if result.pipeline == "etl.customers" else "transactions"
+        assert_is_ledger(result, read_ledger(day_folder(data, source, DAY)))
+
+
+def changed_config(folder: Path, file: str, old: str, new: str) -> Path:
+    """A copy of the configuration with one text replaced in the files of a pattern."""
+    shutil.copytree(PROJECT / "config", folder)
+    for path in folder.glob(file):
+        path.write_text(path.read_text().replace(old, new))
+    return folder
+
+
+def checks(scratch: Path) -> list[str]:
+    """What the quality checks cost."""
+    unchecked = changed_config(scratch / "unchecked", "etl/*.yml", "checks: true", "checks: false")
+    told = "Without checks, only rows that do not parse are held back."
+    return [*overhead("all checks", partial(day, ROWS, config=unchecked), goal="1.2"), told]
+
+
+def telemetry(scratch: Path) -> list[str]:
+    """What spans, metrics, logs and the event log cost."""
+    unlogged = changed_config(scratch / "unlogged", "spark/spark-defaults.conf", "eventLog.enabled ", "eventLog.was ")
+    with (unlogged / "spark" / "spark-defaults.conf").open("a") as properties:
+        properties.write("\nspark.eventLog.enabled false\n")
+    without = partial(day, ROWS, config=unlogged, environment={"OTEL_SDK_DISABLED": "true"})
+    return overhead("telemetry and event log", without, goal="1.02")
+
+
+def overhead(name: str, without: Side, *, goal: str) -> list[str]:
+    """What something costs, as a ratio of CPU seconds.
+
+    Both sides run at the same time, each on a core of its own, and swap cores each round: a machine that is shared with
+    others may take twice as long for the same work an hour later, but it then does so for both.
+    """
+    both = side_by_side(name, partial(day, ROWS, config=PROJECT / "config"), without)
+    with_it, without_it = ([run.cpu for run in side] for side in both)
+    means = f"{statistics.mean(with_it):.1f} | {statistics.mean(without_it):.1f}"
+    return [
+        "| the run with : without | ratio | goal | CPU s with | CPU s without |",
+        "|---|---|---|---|---|",
+        f"| {name} | {ratio(with_it, without_it)} | <= {goal} | {means} |",
+        "",
+        f"{ROWS:,} rows, the whole process. Both sides at the same time, each on a core of its own, cores swapped each",
+        "round. The interval is that of the mean at 95 %.",
+    ]
+
+
+def sizes(_scratch: Path) -> list[str]:
+    """Rows per second and peak memory of days of several sizes."""
+    lines = ["| rows | wall s | rows/s | CPU s | peak memory (Python + JVM) |", "|---|---|---|---|---|"]
+    for rows in SIZES:
+        found = day(rows, config=PROJECT / "config")
+        peak = f"{found.peak_bytes / 1e6:,.0f} MB"
+        lines.append(f"| {rows:,} | {found.wall:.1f} | {rows / found.wall:,.0f} | {found.cpu:.1f} | {peak} |")
+    return lines
+
+
+def starts(scratch: Path) -> list[str]:
+    """Seconds from the command to the first rows of a small day, with and without the class-data archive."""
+    bare = {"XDG_CACHE_HOME": str(scratch / "no-archive")}
+    found: dict[str, list[Measured]] = {"with": [], "without": []}
+    for _ in range(STARTS):
+        found["with"].append(day(SMALL, config=PROJECT / "config"))
+        found["without"].append(day(SMALL, config=PROJECT / "config", environment=bare))
+    lines = [
+        f"{SMALL:,} rows, median of {STARTS}.",
+        "",
+        "| class-data archive | first rows s | whole run s |",
+        "|---|---|---|",
+    ]
+    for kind, runs in found.items():
+        first = statistics.median(run.first_rows or 0 for run in runs)
+        lines.append(f"| {kind} | {first:.1f} | {statistics.median(run.wall for run in runs):.1f} |")
+    return lines

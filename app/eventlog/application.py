@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from app.eventlog import events
 from app.eventlog.events import Event
-from app.eventlog.model import Executor, Job, LateTask, Query, StageAttempt
+from app.eventlog.executor import Executor
+from app.eventlog.model import Job, LateTask, Query, StageAttempt
 from app.eventlog.parts import JobProperties, StageInfo, counted
 from app.eventlog.queries import Queries
 from app.eventlog.reuse import Reuse

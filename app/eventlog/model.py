@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import Raw
 
-from app.eventlog.events import EXECUTOR_LOST, TaskEnd
-from app.eventlog.parts import JobProperties, Peaks, StageInfo, TaskInfo, TaskMetrics
+from app.eventlog.events import TaskEnd
+from app.eventlog.parts import JobProperties, StageInfo, TaskInfo, TaskMetrics
 from app.eventlog.streams import BatchKey
 from app.eventlog.usage import Usage
 
@@ -201,42 +201,6 @@ class Query:
         if root is not None and not root.is_placed:
             self.is_held = True
             root.held.append(self.id)
-
-
-@dataclass(slots=True)
-class Executor:
-    """An executor, or the driver where it runs tasks; sizes in bytes, None where it made no report.
-
-    Attributes:
-        peak_heap: The most of `heap_samples` reports.
-        stored: What cached blocks took of its memory by its last report.
-    """
-
-    id: str
-    host: str
-    cores: int
-    added: int
-    removed: int | None = None
-    reason: str | None = None
-    lost_tasks: int = 0
-    lost_task_ms: int = 0
-    peak_heap: int | None = None
-    heap_samples: int = 0
-    stored: int | None = None
-
-    def took(self, task: TaskEnd) -> None:
-        """Takes the end of a task that it ran."""
-        self.used(task.peaks)
-        if task.reason.reason == EXECUTOR_LOST:
-            self.lost_tasks += 1
-            self.lost_task_ms += task.info.finished - task.info.launched
-
-    def used(self, peaks: Peaks | None) -> None:
-        """Keeps the most of its heap that it was seen to use, and what caches took last."""
-        if peaks is not None and peaks.heap:
-            self.peak_heap = max(self.peak_heap or 0, peaks.heap)
-            self.heap_samples += 1
-            self.stored = peaks.storage + peaks.off_heap_storage
 
 
 def task_totals(task: TaskEnd) -> Totals:

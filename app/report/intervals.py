@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from app.eventlog.model import Executor, StageAttempt
+from app.eventlog.executor import Executor
+from app.eventlog.model import StageAttempt
 
 
 class Interval(NamedTuple):

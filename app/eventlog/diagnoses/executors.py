@@ -8,8 +8,8 @@ from app.eventlog.application import Application
 from app.eventlog.diagnoses.stage import task_cpus
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.diagnoses.words import cut, duration, share, size
+from app.eventlog.executor import Executor
 from app.eventlog.findings import Finding
-from app.eventlog.model import Executor
 
 _MEANT: Final = re.compile(
     r"^Executor killed by driver|decommission|explicit termination request|exited? (?:with )?(?:exit )?code 0\b",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from app.eventlog.model import Executor
+from app.eventlog.executor import Executor
 from app.report import intervals
 from app.report.limits import Limits
 from app.report.scope import Scope

@@ -15,7 +15,7 @@ from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from app import session
+from app import markings, session
 from app.settings import load_settings
 
 TRACE: Final = "c" * 32
@@ -63,7 +63,8 @@ def main(folder: Path) -> None:
         thread.join()
     run(spark, "lost shuffle", lambda spark: lost_shuffle(spark, folder / "local"))
     run(spark, "replanned", replanned)
-    run(spark, "no jobs", lambda spark: spark.sql("CREATE OR REPLACE TEMPORARY VIEW nothing AS SELECT 1 AS one"))
+    run(spark, "no jobs", without_jobs)
+    without_jobs(spark)
     run(spark, "merge", lambda spark: merge(spark, folder / "table"))
     run(spark, "python error", lambda spark: spark.range(1).select(F.udf(fails, "long")("id")).collect())
     run(spark, "division", lambda spark: spark.range(1).select(F.expr("1 / id")).collect())
@@ -80,13 +81,9 @@ def main(folder: Path) -> None:
 @contextlib.contextmanager
 def of_a_case(spark: SparkSession, case: str) -> Iterator[None]:
     """What this thread does belongs to a case."""
-    context = spark.sparkContext
-    context.setJobGroup(case, case)
-    context.setLocalProperty("traceparent", step(case))
-    try:
+    spark.sparkContext.setJobGroup(case, case)
+    with markings.of_a_step(spark, case, traceparent=step(case), trace_id=None):
         yield
-    finally:
-        context.setLocalProperty("traceparent", None)  # type: ignore[arg-type]
 
 
 def run(spark: SparkSession, case: str, work: Callable[[SparkSession], Any]) -> None:
@@ -126,6 +123,12 @@ def replanned(spark: SparkSession) -> None:
     spark.range(5000).join(few.groupBy("id").agg(F.sum("one").alias("ones")), "id").collect()
     spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
     spark.conf.unset("spark.sql.adaptive.autoBroadcastJoinThreshold")
+
+
+def without_jobs(spark: SparkSession) -> None:
+    """A query that only the driver is at work for, with a tag that a program has set."""
+    spark.sparkContext.addJobTag("of the program")
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW nothing AS SELECT 1 AS one")
 
 
 def merge(spark: SparkSession, table: Path) -> None:

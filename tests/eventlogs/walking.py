@@ -70,7 +70,8 @@ def _leaves(span: SparkSpan, above: SparkSpan) -> Iterator[str]:
 
 
 def steps_of(app: Application) -> set[tuple[int, int]]:
-    """The spans that somebody else has made and named in a `traceparent`: their trace and their id."""
+    """The spans that somebody else has made and named in a `traceparent` or a tag: their trace and their id."""
     named = {job.properties.traceparent for job in app.jobs.values()}
-    parts = [text.split("-") for text in named if text]
+    named |= {query.traceparent for query in app.queries.values()}
+    parts = [text.split("-") for text in named if text and text.count("-") == 3]
     return {(int(trace, 16), int(span, 16)) for _, trace, span, _ in parts}

@@ -72,11 +72,11 @@ def test_the_plan_is_the_one_that_ran(log: Log) -> None:
     assert "BroadcastHashJoin [number of output rows 2]" in str(query.attributes["spark.sql.plan"])
 
 
-def test_a_query_without_jobs_is_below_the_application(log: Log) -> None:
-    """Only jobs tell for whom they are; nothing is guessed."""
-    (query,) = [span for span in log.spans if span.attributes.get("spark.job.description") == "no jobs"]
+def test_a_query_without_jobs_is_below_its_step(log: Log) -> None:
+    """A tag of the step tells, beside those of the program; outside of steps it is below the application."""
+    found = sorted((span for span in log.spans if "CreateViewCommand" in span.name), key=lambda span: span.started)
     (root,) = [span for span in log.spans if span.place.parent_id is None]
-    assert query.place.parent_id == root.place.span_id
+    assert [span.place.parent_id for span in found] == [hard.span_id("no jobs"), root.place.span_id]
 
 
 def test_queries_of_a_command_are_below_it(log: Log) -> None:
@@ -122,7 +122,7 @@ def test_a_stage_of_two_jobs_is_told_once(log: Log) -> None:
 
 def test_jobs_of_a_stream_hang_on_their_batch(log: Log) -> None:
     """Not on the step that started the query; a query that begins again goes on under another run."""
-    assert log.of("streams", "job") == []
+    assert log.of("streams", "job") == log.of("streams", "sql") == []
     first = log.batches("first")
     runs = list(dict.fromkeys(span.attributes["spark.streaming.query.run_id"] for span in first))
     assert len(runs) == 2

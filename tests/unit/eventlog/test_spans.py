@@ -4,7 +4,7 @@ import itertools
 from typing import Final
 
 from tests.eventlogs import walking
-from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, read, stage, started, task
+from tests.unit.eventlog.log import SQL, Line, ended, job, job_ended, query, query_ended, read, stage, started, task
 
 STEP: Final = f"00-{'a' * 32}-{'b' * 16}-01"
 STREAMING: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$"
@@ -68,8 +68,39 @@ def test_a_failure_is_told_at_every_level() -> None:
         "job 0": "java.lang.IllegalStateException",
         "sql 0": "DIVIDE_BY_ZERO",
     }
-    assert spans["task 0"].failure is not None
-    assert spans["task 0"].failure.message == "no"
+    assert {name: span.failure.message for name, span in spans.items() if span.failure} == {
+        "task 0": "no",
+        "stage 0.0": text,
+        "job 0": text,
+        "sql 0": "[DIVIDE_BY_ZERO] Division by zero.",
+    }
+
+
+def test_stages_at_work_at_once_have_each_their_own() -> None:
+    """Tasks and numbers go to their stage, stages to their job, jobs to the step that asked for them."""
+    other = f"00-{'c' * 32}-{'d' * 16}-01"
+    begun = [started(), job(0, [0, 1], traceparent=STEP), job(1, [2], traceparent=other), stage(0), stage(1), stage(2)]
+    tasks = [task(number, number % 3) for number in range(8)]
+    over = [stage(2, end=2500), job_ended(1), stage(0, end=2600), stage(1, end=2700), job_ended(0), ended()]
+    app, spans = read([*begun, *tasks, *over])
+    walking.assert_is_forest(app, spans.values())
+    assert [spans[f"stage {number}.0"].attributes["spark.stage.tasks.ended"] for number in range(3)] == [3, 3, 2]
+    for above, below in (
+        ("job 0", "stage 0.0"),
+        ("job 0", "stage 1.0"),
+        ("job 1", "stage 2.0"),
+        ("stage 1.0", "task 4"),
+    ):
+        assert spans[below].place.parent_id == spans[above].place.span_id
+    assert [f"{spans[f'job {number}'].place.parent_id:x}" for number in range(2)] == ["b" * 16, "d" * 16]
+
+
+def test_the_plan_is_the_last_one() -> None:
+    """Adaptive execution replaces it; how many there were is told."""
+    changed = {"Event": f"{SQL}AdaptiveExecutionUpdate", "executionId": 0, "sparkPlanInfo": {"nodeName": "Union"}}
+    _, spans = read([started(), query(0), changed, changed, query_ended(0), ended()])
+    known = spans["sql 0"].attributes
+    assert (known["spark.sql.plans"], known["spark.sql.plan"], spans["sql 0"].name) == (3, "Union", "sql Union")
 
 
 def test_what_a_kill_left_open_ends_with_the_log_and_says_so() -> None:
@@ -138,7 +169,7 @@ def test_a_query_without_jobs_is_below_the_step_that_its_tag_names() -> None:
     tagged = {"jobTags": ["mine", f"traceparent:{STEP}"]}
     other = f"00-{'c' * 32}-{'d' * 16}-01"
     run = {"Event": f"{STREAMING}QueryStartedEvent", "id": "q", "runId": "r", "name": None}
-    _, spans = read([
+    app, spans = read([
         started(), query(0) | tagged, query_ended(0),
         query(1) | {"jobTags": ["mine", "traceparent:no"]}, query_ended(1),
         query(2) | tagged, job(0, [], traceparent=other, **{"spark.sql.execution.id": "2"}), job_ended(0),
@@ -149,6 +180,7 @@ def test_a_query_without_jobs_is_below_the_step_that_its_tag_names() -> None:
     assert [spans[f"sql {number}"].place.parent_id for number in range(5)] == [
         int("b" * 16, 16), root, int("d" * 16, 16), root, int("b" * 16, 16),
     ]  # fmt: skip
+    walking.assert_is_forest(app, spans.values())
 
 
 def test_what_was_told_of_a_query_is_not_moved_by_a_later_job() -> None:

@@ -6,25 +6,28 @@
 
 A line per task and function goes to `<spark.eventLog.dir>/.python/<application>/<stage>.jsonl`, if the event log is on
 and in a local folder; whoever reads the log makes spans of them. Nothing is sent, and no thread is started: a worker is
-a fork. Workers need not have this module: it is pickled by value.
+a fork. Workers need not have this module: it is pickled by value. When an application leaves its first lines, those of
+applications whose logs are gone are removed.
 """
 
 import functools
 import inspect
 import json
 import os
+import shutil
 import sys
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from pyspark import SparkContext, TaskContext, cloudpickle
 
-LONGEST_NAME: Final = 200
-"""Characters of a function's name; a line stays below 4 KiB, so that lines of several workers do not mix."""
+LONGEST_NAME: Final = 100
+"""Characters of names; with them a line stays below 4 KiB, so that lines of several workers do not mix."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,7 +41,7 @@ def observed(function: Function) -> Function:
     Rows are those of all frames or batches that it is handed; columns of one batch count once. Time is that within the
     function, without what it waits for its next batch.
     """
-    return _Observed(function)  # type: ignore[return-value] - but for what it counts
+    return cast("Function", _Observed(function))  # it can be called, and has its signature
 
 
 class _Observed:
@@ -67,7 +70,9 @@ class _Observed:
             return None
         if self._tally is None or self._tally.task != task.taskAttemptId():
             name = str(getattr(self._function, "__qualname__", type(self._function).__name__))
-            self._tally = _Tally(f"{self._folder}/{task.stageId()}.jsonl", task.taskAttemptId(), name[:LONGEST_NAME])
+            self._tally = _Tally(
+                Path(self._folder, f"{task.stageId()}.jsonl"), task.taskAttemptId(), name[:LONGEST_NAME]
+            )
             # A worker lets go of the context after the last call, and before it says that the task is done.
             weakref.finalize(task, self._tally.write)
         return self._tally
@@ -76,7 +81,7 @@ class _Observed:
 class _Tally:
     """What a function did in a task since it was last written; sums of lines are what it did in all."""
 
-    def __init__(self, path: str, task: int, function: str) -> None:
+    def __init__(self, path: Path, task: int, function: str) -> None:
         self.task = task
         self._path, self._function = path, function
         self._outside: BaseException | None = None
@@ -84,7 +89,8 @@ class _Tally:
 
     def _clear(self) -> None:
         self._began, self._first, self._last = 0, 0, 0
-        self._batches, self._rows_in, self._rows_out = 0, None, 0
+        self._batches, self._rows_out = 0, 0
+        self._rows_in: int | None = None  # until something has rows
         self._wall = self._cpu = self._waited = self._waited_cpu = 0
         self._error: str | None = None
 
@@ -93,7 +99,11 @@ class _Tally:
         given = [self._given(argument) for argument in arguments]
         if all(mine is theirs for mine, theirs in zip(given, arguments, strict=True)):
             self._took((*arguments, *named.values()))
-        result = self._timed(function, *given, **named)
+        try:
+            result = self._timed(function, *given, **named)
+        except BaseException:
+            self.write()  # at once: the worker may end now
+            raise
         if hasattr(type(result), "__next__"):
             return self._results(result)
         self._gave(result)
@@ -111,8 +121,7 @@ class _Tally:
             "cpu_us": max(0, self._cpu - self._waited_cpu) // 1000,
         }  # fmt: skip
         self._clear()
-        with suppress(OSError):
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)  # noqa: PTH103, PTH120 - a worker starts sooner
+        with suppress(OSError):  # also where the folder, which the driver has made, is not shared with this host
             file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:
                 os.write(file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
@@ -148,8 +157,9 @@ class _Tally:
                     return
                 self._gave(result)
                 yield result
-        finally:
+        except BaseException:  # also where nobody wants the rest
             self.write()
+            raise
 
     def _timed(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         wall, cpu = time.perf_counter_ns(), time.process_time_ns()
@@ -167,8 +177,6 @@ class _Tally:
             self._last = time.perf_counter_ns()
             self._wall += self._last - wall
             self._cpu += time.process_time_ns() - cpu
-            if self._error:
-                self.write()
 
     def _took(self, batch: tuple[Any, ...]) -> None:
         self._batches += 1
@@ -208,8 +216,20 @@ def _folder() -> str | None:
     there = urlsplit(folder)
     if conf.get("spark.eventLog.enabled", "false") != "true" or there.scheme not in ("", "file"):
         return None
-    path = unquote(there.path) if there.scheme else folder
-    return f"{path.rstrip('/')}/.python/{context.applicationId}"
+    own = Path(unquote(there.path) if there.scheme else folder, ".python", context.applicationId)
+    with suppress(OSError):
+        if not own.exists():
+            own.mkdir(parents=True)
+            _forget(own.parent)
+    return str(own)
+
+
+def _forget(spool: Path) -> None:
+    """Removes the lines of applications whose logs are gone: nobody will read them."""
+    logs = [log.name for log in spool.parent.iterdir()]
+    for left in spool.iterdir():
+        if not any(left.name in log for log in logs):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -26,7 +26,7 @@ MOST_BYTES: Final = 48 * 2**20
 """Of one file that are read, whatever is reached first."""
 LONGEST_LINE: Final = 4096
 MOST_FUNCTIONS: Final = 20
-"""Of one task; they are named by whoever writes the lines."""
+"""Of one task or stage; they are named by whoever writes the lines."""
 CLOCKS_APART_MS: Final = 2000
 """How far a worker's clock may be from the driver's: what lies further off is of another application of that id."""
 
@@ -59,8 +59,8 @@ _DECODER: Final = msgspec.json.Decoder(Line)
 
 
 @dataclass(slots=True)
-class _Calls:
-    """All that a function did in a task."""
+class Calls:
+    """All that a function did in some tasks; names as in `Line`."""
 
     began_ms: int
     ended_ms: int = 0
@@ -70,8 +70,10 @@ class _Calls:
     wall_us: int = 0
     cpu_us: int = 0
     error: str | None = None
+    tasks: set[int] = field(default_factory=set)
 
     def add(self, line: Line) -> None:
+        """Adds what it did since the last line."""
         self.began_ms, self.ended_ms = min(self.began_ms, line.began_ms), max(self.ended_ms, line.ended_ms)
         self.batches += line.batches
         self.rows_out += line.rows_out
@@ -79,21 +81,23 @@ class _Calls:
         self.wall_us += line.wall_us
         self.cpu_us += line.cpu_us
         self.error = line.error or self.error
+        self.tasks.add(line.task)
 
 
 @dataclass(slots=True)
-class _Wanted:
-    """A task, and the functions that were called in it."""
+class _Heard:
+    """The functions that were called in a time, in milliseconds since the epoch."""
 
-    task: TaskEnd
-    functions: dict[str, _Calls] = field(default_factory=dict)
+    began: int
+    ended: int
+    functions: dict[str, Calls] = field(default_factory=dict)
 
     def add(self, line: Line) -> None:
-        began, ended = self.task.info.launched - CLOCKS_APART_MS, self.task.info.finished + CLOCKS_APART_MS
+        first, last = self.began - CLOCKS_APART_MS, self.ended + CLOCKS_APART_MS
         is_new = line.function not in self.functions
-        if not began <= line.began_ms <= line.ended_ms <= ended or (is_new and len(self.functions) >= MOST_FUNCTIONS):
+        if not first <= line.began_ms <= line.ended_ms <= last or (is_new and len(self.functions) >= MOST_FUNCTIONS):
             return
-        self.functions.setdefault(line.function, _Calls(line.began_ms)).add(line)
+        self.functions.setdefault(line.function, Calls(line.began_ms)).add(line)
 
 
 def of_ended(app: Application, ended: Ended, events: Path) -> Iterator[SparkSpan]:
@@ -117,14 +121,23 @@ def of_the_end(app: Application, events: Path) -> Iterator[SparkSpan]:
             yield from of_ended(app, stage, events)
 
 
+def in_stages(app: Application, stages: Iterable[int], events: Path) -> Iterator[tuple[int, str, Calls]]:
+    """What each function did in each stage, in all its tasks: the number of the stage, and the name of the function."""
+    for stage in sorted(set(stages)):
+        heard = _Heard(app.began or app.last, app.last)
+        for line in _lines(events, app.id or "", stage):
+            heard.add(line)
+        yield from ((stage, name, calls) for name, calls in heard.functions.items())
+
+
 def _of_stage(app: Application, stage: StageAttempt, tasks: Iterable[TaskEnd], events: Path) -> Iterator[SparkSpan]:
-    wanted = {task.info.id: _Wanted(task) for task in tasks}
+    wanted = {task.info.id: (task, _Heard(task.info.launched, task.info.finished)) for task in tasks}
     for line in _lines(events, app.id or "", stage.info.id):
         if line.task in wanted:
-            wanted[line.task].add(line)
-    for found in wanted.values():
-        for name, calls in sorted(found.functions.items()):
-            yield _span(app, stage, found.task, name, calls)
+            wanted[line.task][1].add(line)
+    for task, heard in wanted.values():
+        for name, calls in sorted(heard.functions.items()):
+            yield _span(app, stage, task, name, calls)
 
 
 def _lines(events: Path, application: str, stage: int) -> Iterator[Line]:
@@ -146,7 +159,7 @@ def _lines(events: Path, application: str, stage: int) -> Iterator[Line]:
         return
 
 
-def _span(app: Application, stage: StageAttempt, task: TaskEnd, name: str, calls: _Calls) -> SparkSpan:
+def _span(app: Application, stage: StageAttempt, task: TaskEnd, name: str, calls: Calls) -> SparkSpan:
     """Within the time of its task, whatever the worker's clock says."""
     info = task.info
     known: dict[Attribute, Value | None] = {

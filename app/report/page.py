@@ -25,6 +25,7 @@ from app.report.scope import Scope, scope
 from app.report.sections.configuration import configuration
 from app.report.sections.executors import executors
 from app.report.sections.findings import findings
+from app.report.sections.functions import functions
 from app.report.sections.headline import headline
 from app.report.sections.logs import logs
 from app.report.sections.quality import is_over, quality
@@ -109,6 +110,7 @@ def _sections(reading: Reading, about: Scope, found: list[Finding], limits: Limi
         "findings": findings(about, found, limits),
         "timeline": timeline(about, limits),
         "stages": stages(about, limits),
+        "functions": functions(about, limits, events=reading.log.parent),
         "queries": queries(about, limits),
         "executors": executors(about, limits),
         "quality": quality(about),

@@ -10,7 +10,7 @@ from app.eventlog.following import Followed
 from app.eventlog.python_functions import FOLDER, MOST_BYTES, MOST_FUNCTIONS, MOST_LINES
 from app.eventlog.spans import SparkSpan
 from app.eventlog.watch import logs_in
-from app.telemetry.spark_names import PYTHON_SPAN
+from app.telemetry.spark_names import PYTHON_SPAN, TASK_SPAN
 from tests.eventlogs import walking
 from tests.unit.eventlog.log import Line, job, job_ended, stage, started, task
 from tests.unit.eventlog.logs import OPTIONS, text
@@ -36,7 +36,7 @@ def left(events: Path, *lines: bytes | dict[str, Any], application: str = "app-1
 
 
 def told(events: Path, program: list[Line] = PROGRAM) -> list[SparkSpan]:
-    """The spans of functions that are told with a log, none of which is an orphan."""
+    """The spans of functions that are told with a log; each is below a task."""
     (events / "app-1").write_text(text(*program))
     spans: list[SparkSpan] = []
     followed = Followed(
@@ -49,7 +49,10 @@ def told(events: Path, program: list[Line] = PROGRAM) -> list[SparkSpan]:
     followed.read(float("inf"))
     followed.end()
     walking.assert_is_forest(followed.app, spans)
-    return [span for span in spans if span.kind is PYTHON_SPAN]
+    tasks = {span.place.span_id for span in spans if span.kind is TASK_SPAN}
+    found = [span for span in spans if span.kind is PYTHON_SPAN]
+    assert {span.place.parent_id for span in found} <= tasks
+    return found
 
 
 def test_a_function_is_below_its_task(tmp_path: Path) -> None:
@@ -98,7 +101,8 @@ def test_it_is_told_the_same_when_read_again(tmp_path: Path) -> None:
 def test_a_function_stays_within_its_task(tmp_path: Path) -> None:
     """Clocks of hosts differ; what is too far off is of another application that has the id."""
     left(tmp_path, LINE | {"began_ms": LAUNCHED - 500, "ended_ms": LAUNCHED + 1000})
-    left(tmp_path, LINE | {"function": "other", "began_ms": LAUNCHED + 60_000, "ended_ms": LAUNCHED + 60_000})
+    left(tmp_path, LINE | {"function": "later", "began_ms": LAUNCHED + 60_000, "ended_ms": LAUNCHED + 60_000})
+    left(tmp_path, LINE | {"function": "earlier", "began_ms": 0, "ended_ms": 100})
     (span,) = told(tmp_path)
     assert (span.started, span.ended) == (LAUNCHED, LAUNCHED + 100)
 

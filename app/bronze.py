@@ -13,7 +13,8 @@ from pyspark.sql.types import StructType
 from app import quality
 from app.commits import Written
 from app.context import Context
-from app.quality import Figure, Promise
+from app.figures import Figure
+from app.quality import Promise
 from app.settings import Schedule
 
 PARSED = ("text", "is_malformed", "raw", "extra", "source_file")

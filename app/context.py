@@ -17,8 +17,8 @@ from pyspark.sql.types import StructType
 from app import commits, markings, savepoint, sources, tables
 from app.commits import Written
 from app.errors import InputError, QualityGateError, ReconciliationError
+from app.figures import Figure
 from app.progress import Counts, Doing, Watcher
-from app.quality import Figure
 from app.settings import Settings, Source
 from app.telemetry import quality as quality_telemetry
 from app.telemetry.names import StepKind

@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StringType, StructType
 
 from app.errors import ConfigError
+from app.figures import Figure
 
 MALFORMED: Final = "malformed"
 DUPLICATES: Final = "duplicates"
 OUTLIERS: Final = "outliers"
-FRESHNESS: Final = "freshness"
 MISSING_COLUMNS: Final = "columns.missing"
 UNEXPECTED_COLUMNS: Final = "columns.unexpected"
 OTHER_COLUMN_NAMES: Final = 20
@@ -100,39 +100,6 @@ def problems(promises: Sequence[Promise]) -> Column:
     names = [F.when(promise.breaks, F.lit(promise.name)) for promise in promises]
     broken = F.array_compact(F.array(*names)) if names else F.array().cast("array<string>")
     return F.when(F.col("is_malformed"), F.array(F.lit(MALFORMED))).otherwise(broken)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """How well one promise was kept.
-
-    Attributes:
-        promise: Name of the promise.
-        value: What was measured: a share of rows (0 to 1), a number of columns, or seconds for `freshness`.
-        limit: The largest value that may be published.
-        broken: Rows (or columns) that break it; None where rows are not what is counted.
-        total: Rows (or columns) that were looked at.
-        where: An SQL condition over `bronze` that shows the rows; None where there are none to show.
-    """
-
-    promise: str
-    value: float
-    limit: float
-    broken: int | None = None
-    total: int | None = None
-    where: str | None = None
-
-    @property
-    def is_breached(self) -> bool:
-        """Whether the value is beyond the limit."""
-        return self.value > self.limit
-
-    def __str__(self) -> str:
-        if self.promise == FRESHNESS:
-            age = f"the newest row is {self.value:,.0f} s older than the end of the day"
-            return f"{FRESHNESS}: {age}, allowed {self.limit:,.0f} s"
-        counted = f"{self.broken:,} of {self.total:,}"
-        return f"{self.promise}: {counted} ({self.value:.4%}), allowed {self.limit:.4%}"
 
 
 def share(promise: str, broken: int, total: int, limits: Mapping[str, float], *, where: str | None = None) -> Figure:

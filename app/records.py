@@ -2,7 +2,9 @@
 
 import dataclasses
 import datetime
+import errno
 import fcntl
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from app.errors import InputError
-from app.quality import Figure
+from app.figures import Figure
 from app.telemetry.killed import Killed
 from app.telemetry.names import Outcome
 
@@ -75,10 +77,15 @@ def read(folder: Path) -> RunResult:
 
 @contextmanager
 def at_work(folder: Path) -> Iterator[None]:
-    """Holds a file in the folder of a run for as long as this process lives or the run lasts."""
-    marker = folder / AT_WORK
-    with marker.open("w") as file:
+    """Holds a file in the folder of a run for as long as this process lives or the run lasts.
+
+    It is held before it has its name: who sees it, and can hold it, knows that the process is gone. All processes of a
+    host know, in other containers too; those of other hosts where the file system shares its locks, as NFS does.
+    """
+    marker, part = folder / AT_WORK, folder / f"{AT_WORK}.part"
+    with part.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        part.rename(marker)
         try:
             yield
         finally:
@@ -87,11 +94,15 @@ def at_work(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def abandoned(folder: Path) -> Iterator[bool]:
-    """Whether the process of a run was killed in it; who asks has the folder to himself, and completes it."""
+    """Whether the process of a run was killed in it; who asks has the folder to himself, and completes it.
+
+    Raises:
+        OSError: It cannot be told.
+    """
     marker = folder / AT_WORK
     try:
         file = marker.open("r+")
-    except OSError:
+    except FileNotFoundError:
         yield False
         return
     with file:
@@ -100,12 +111,15 @@ def abandoned(folder: Path) -> Iterator[bool]:
         except BlockingIOError:
             yield False
             return
-        yield marker.exists()
+        is_left = marker.exists()
+        if is_left and not os.access(folder, os.W_OK):  # or else it would be told again and again
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        yield is_left
         marker.unlink(missing_ok=True)
 
 
 def complete(runs: Path, tell: Callable[[Path], Killed | None], *, note: Callable[[str], None]) -> list[RunResult]:
-    """Completes the records of runs whose process was killed.
+    """Completes the records of runs whose process was killed; what cannot be completed is noted, and left for later.
 
     Args:
         runs: The folder of all runs.
@@ -114,10 +128,14 @@ def complete(runs: Path, tell: Callable[[Path], Killed | None], *, note: Callabl
     """
     done = []
     for marker in sorted(runs.glob(f"*/{AT_WORK}")):
-        with abandoned(marker.parent) as is_abandoned:
-            if is_abandoned:
-                killed = tell(marker.parent)
-                done += [] if killed is None else _completed(marker.parent, killed, note)
+        folder = marker.parent
+        try:
+            with abandoned(folder) as is_abandoned:
+                killed = tell(folder) if is_abandoned else None
+                done += [] if killed is None else _completed(folder, killed, note)
+        except Exception as error:  # noqa: BLE001 - one run that is not understood must keep nobody from running
+            why = error.strerror or error if isinstance(error, OSError) else repr(error)
+            note(f"{folder.name} cannot be completed: {why}")
     return done
 
 

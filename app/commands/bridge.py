@@ -1,14 +1,24 @@
 """`spark-app bridge`: follows a folder of event logs and sends what they tell."""
 
+import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from app.commands import options
+
+if TYPE_CHECKING:
+    from app.telemetry.outlet import Outlet
+    from app.telemetry.problems import Problems
+
+LOOK_SECONDS: Final = 5.0
+"""Between two looks for runs whose process was killed."""
 
 
 def bridge(
@@ -50,5 +60,27 @@ def bridge(
         options=Options(dead_after, service.metrics_seconds(), load_thresholds(config)),
         environment=settings.environment,
         say=terminal.note,
+        meanwhile=partial(_complete, settings.runs_path, say=terminal.note, ending=ending),
         ending=ending,
     )
+
+
+def _complete(
+    runs: Path, out: "Outlet", problems: "Problems", *, say: Callable[[str], None], ending: threading.Event
+) -> None:
+    """Completes runs of ours whose process was killed, as long as the bridge lives; what is in the way is said once."""
+    from app import records
+    from app.telemetry import killed
+
+    said = set[str]()
+
+    def note(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            say(text)
+
+    while not ending.is_set():
+        if runs.exists() and not os.access(runs, os.R_OK | os.X_OK):
+            note(f"killed runs are not completed: {runs} cannot be read")
+        records.complete(runs, partial(killed.complete, send=out.send, problems=problems), note=note)
+        ending.wait(LOOK_SECONDS)

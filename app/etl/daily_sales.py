@@ -14,7 +14,8 @@ from app import bronze, quality
 from app.bronze import Limits, Seen
 from app.context import Context
 from app.etl.customers import as_of
-from app.quality import Figure, Promise
+from app.figures import FRESHNESS, Figure
+from app.quality import Promise
 from app.schemas import BRONZE, DAILY_SALES, MONEY, RAW_TRANSACTIONS, TOTAL, TRANSACTIONS
 
 STATUSES: Final = ("completed", "pending", "failed", "refunded")
@@ -107,7 +108,7 @@ def daily_sales(published: DataFrame) -> DataFrame:
 def run(context: Context, config: Config) -> None:
     """Publishes the sales of one date, or leaves what was published and raises."""
     kept = promises(context.date, currency=context.settings.currency)
-    names = [*bronze.figure_names(kept), quality.DUPLICATES, quality.OUTLIERS, quality.FRESHNESS]
+    names = [*bronze.figure_names(kept), quality.DUPLICATES, quality.OUTLIERS, FRESHNESS]
     limits = quality.limits_of(names, config.limits, default=config.default_limit, where="etl.daily_sales")
     context.declare("bronze", names)
     seen = _write_bronze(context, kept if config.checks else [], config, limits)
@@ -142,7 +143,7 @@ def _freshness(context: Context, seen: Seen, limits: dict[str, float]) -> Figure
     end = datetime.datetime.combine(context.date, datetime.time(), datetime.UTC) + datetime.timedelta(days=1)
     age = end.timestamp() - seen.observed["newest"]
     context.run.record_freshness("transactions", seconds=age)
-    return Figure(quality.FRESHNESS, age, limits[quality.FRESHNESS])
+    return Figure(FRESHNESS, age, limits[FRESHNESS])
 
 
 def _publish(context: Context, seen: Seen, config: Config, limits: dict[str, float]) -> None:

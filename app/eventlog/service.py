@@ -44,9 +44,20 @@ def serve(
     options: Options,
     environment: str,
     say: Callable[[str], None],
+    meanwhile: Callable[[Outlet, Problems], object],
     ending: threading.Event,
 ) -> None:
     """Follows a folder of event logs until `ending` is set, and sends what waits then.
+
+    Args:
+        folder: The event logs.
+        state: The folder of what a restart needs.
+        address: Where it tells of itself.
+        options: How it follows.
+        environment: Where this is, unless a variable says so.
+        say: Is told what is worth a line.
+        meanwhile: Is called once, on a thread of its own.
+        ending: Ends it.
 
     Raises:
         ConfigError: There is no endpoint to send to.
@@ -61,6 +72,8 @@ def serve(
         export = Otlp(out, environment=environment)
         bridge = Bridge(folder, state=kept, export=export, say=say, options=options, standing=standing)
         say(f"following {folder}; /metrics and /health on {address.host}:{own.port}")
+        aside = ("what goes on beside has ended", meanwhile, out, problems)
+        threading.Thread(target=problems.guard, args=aside, name="meanwhile", daemon=True).start()
         gc.freeze()  # what is loaded now stays: the collector need not look at it again
         while not ending.is_set():
             if not bridge.turn():

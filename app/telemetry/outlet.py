@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 from app.settings import process_environment
-from app.telemetry.export import Exporters, network_exporters
+from app.telemetry.export import Exporters, narrowed, network_exporters
 from app.telemetry.logs import quiet_sdk
 from app.telemetry.problems import Problems
 from app.telemetry.setup import is_off
@@ -40,6 +40,11 @@ class Outlet:
         return (
             exporter is not None and self._send("metrics", lambda: exporter.export(data)) is MetricExportResult.SUCCESS
         )
+
+    def send(self, spans: Sequence[ReadableSpan], data: MetricsData) -> bool:
+        """Whether both were accepted, each if there is anywhere for it to go."""
+        are_told = not self.takes_spans or self.send_spans(spans)
+        return are_told and (not self.takes_metrics or self.send_metrics(narrowed(data)))
 
     def close(self) -> None:
         """Gives up what is under way."""

@@ -5,14 +5,16 @@ there, by `OTEL_EXPORTER_OTLP_PROTOCOL` (`http/protobuf` unless it says `grpc`),
 written in any case, unless `OTEL_SDK_DISABLED` is true.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from opentelemetry.sdk import trace as sdk_trace
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+from opentelemetry.sdk.metrics.export import MetricsData
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -20,9 +22,8 @@ from app.settings import process_environment
 from app.telemetry import WRONG_VARIABLES, names
 from app.telemetry.export import Deadline, Exporters, MetricSender, all_done, network_exporters
 from app.telemetry.facts import RunFacts
-from app.telemetry.files import Current, LocalLogs, LocalSpans, RunFiles
-from app.telemetry.instruments import Measurements
-from app.telemetry.killed import Killed, left_open
+from app.telemetry.files import Current, LocalLogs, LocalSpans
+from app.telemetry.killed import Killed, complete
 from app.telemetry.logs import Handler, Redirected, quiet_sdk
 from app.telemetry.problems import Problems
 from app.telemetry.runs import Run
@@ -111,27 +112,16 @@ class Telemetry:
 
     def complete(self, folder: Path) -> Killed | None:
         """Ends and sends what a killed process has left open in the folder of a run; None where nothing was."""
-        killed = left_open(folder)
-        if killed is not None:
-            self._problems.guard("a killed run is not told", self._complete, folder, killed)
-        return killed
+        return complete(folder, self._hand_over, problems=self._problems)
 
-    def _complete(self, folder: Path, killed: Killed) -> None:
-        outcome, pipeline = {names.OUTCOME: "killed"}, {names.PIPELINE: killed.pipeline}
-        measurements = Measurements(self._engine.resource)
-        measurements.record(names.RUNS, 1, pipeline | outcome)
-        measurements.record(names.LAST_FAILURE, killed.ended, pipeline | outcome)
-        metrics = measurements.new()
-        files = RunFiles(folder, problems=self._problems)
-        for span in killed.spans:
-            files.note_end(span)
-            if self._batches is not None:
+    def _hand_over(self, spans: Sequence[ReadableSpan], metrics: MetricsData) -> bool:
+        """Queues what is sent later."""
+        if self._batches is not None:
+            for span in spans:
                 self._batches.on_end(span)
-        if metrics is not None:
-            files.note_metrics(metrics)
-            if self._sender is not None:
-                self._sender.send(metrics)
-        files.close()
+        if self._sender is not None:
+            self._sender.send(metrics)
+        return True
 
     def close(self) -> None:
         """Sends what waits and ends, within 2.5 seconds whatever the endpoint does; what was not sent by then is lost.

@@ -139,6 +139,13 @@ def test_somebody_waits_for_a_one_shot(name: str) -> None:
     assert {other["depends_on"][name]["condition"] for other in waiting} == {"service_completed_successfully"}
 
 
+def test_the_bridge_has_the_runs_where_the_driver_has_them() -> None:
+    """It completes those whose process was killed: the same volume at the same place, to be written."""
+    assert "spark-data:/data" in SERVICES["spark-master"]["volumes"]
+    assert "spark-data:/data" in SERVICES["spark-bridge"]["volumes"]
+    assert "spark-events:/data/spark-events:ro" in SERVICES["spark-bridge"]["volumes"]
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_begins_with_the_command_that_starts_it(file: str) -> None:
     """A reader sees at once how it is used."""

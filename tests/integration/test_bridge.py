@@ -17,6 +17,7 @@ from typing import Any, Final
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
+from app import records
 from app.eventlog.following import Followed
 from app.eventlog.metrics import merged
 from app.eventlog.watch import logs_in
@@ -24,6 +25,7 @@ from tests.polling import poll_until
 from tests.receivers import Protocol, Receiver, attributes, receiver
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, stage, started, task
 from tests.unit.eventlog.logs import OPTIONS, program, text, write
+from tests.unit.telemetry.memory import process
 
 JOBS: Final = 300
 TASKS: Final = 12
@@ -81,15 +83,16 @@ class Running:
 
 @contextmanager
 def bridge(folder: Path, endpoint: str, *options: str, protocol: Protocol = "http/protobuf") -> Iterator[Running]:
-    """A bridge that follows a folder; it does not outlive the block."""
+    """A bridge that follows a folder, at home beside it; it does not outlive the block."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     otel = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_METRIC_EXPORT_INTERVAL": "100"}
     otel |= {"OTEL_EXPORTER_OTLP_TIMEOUT": "1", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
+    home = {"SPARK_APP_HOME": str(folder.parent)}
     told = folder.with_name(f"told-{random.randrange(10**9)}")
     state = str(folder.with_name("state"))
     command = [sys.executable, "-m", "app", "bridge", str(folder), "--state", state, "--metrics-port", "0", *options]
     with told.open("w", encoding="utf-8") as errors:
-        process = subprocess.Popen(command, env=clean | otel, stdout=errors, stderr=errors, text=True)
+        process = subprocess.Popen(command, env=clean | otel | home, stdout=errors, stderr=errors, text=True)
         try:
             yield Running(process, told)
         finally:
@@ -214,3 +217,47 @@ def test_an_end_does_not_wait_for_a_collector_that_hangs(folder: Path) -> None:
         poll_until(lambda: running.figure("logs_done") == 1, lambda: running.told)
         assert running.ends() == 0
         assert {span.span_id for span in normal.spans} == undisturbed(folder)[0]
+
+
+KILLED: Final = """
+from app import records
+with records.at_work(facts.folder), telemetry.run(facts) as run:
+    with run.step("read", kind="read") as step:
+        print(step.traceparent)
+    with run.step("publish", kind="publish") as step:
+        print(step.traceparent, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed_run(runs: Path) -> list[str]:
+    """Leaves the folder of a run whose process was killed; gives the places of its steps."""
+    (runs / "killed").mkdir(parents=True)
+    died = process(KILLED, runs / "killed")
+    assert died.returncode == -signal.SIGKILL
+    return died.stdout.split()
+
+
+def test_a_killed_run_is_told_without_a_next_one(folder: Path) -> None:
+    """Once a collector takes it: marked killed, counted, with all that Spark did for it below it; no living run is."""
+    runs = folder.with_name("runs")
+    places, living = killed_run(runs), runs / "living"
+    living.mkdir()
+    told = [job(number, [number], traceparent=place) for number, place in enumerate(places)]
+    write(folder / "app-1", [started(), *told, *(job_ended(number) for number, _ in enumerate(places)), ended()])
+    with records.at_work(living), receiver("refusing") as late, bridge(folder, late.http_endpoint) as running:
+        running.wait()
+        poll_until(lambda: "killed cannot be completed: " in running.told, lambda: running.told)
+        late.mode = "normal"
+        poll_until(lambda: not (runs / "killed" / "running").exists(), lambda: running.told)
+        poll_until(lambda: running.figure("logs_done") == 1, lambda: running.told)
+        assert (living / "running").exists()
+    spans = {span.name: span for span in late.spans}
+    assert {name for name, span in spans.items() if span.status.message == "killed"} == {
+        "run etl.daily_sales",
+        "step publish",
+    }
+    ids = {span.span_id for span in late.spans} | {b""}
+    assert [span.name for span in late.spans if span.parent_span_id not in ids] == []
+    counted = [point for metric in late.metrics if metric.name == "pipeline.runs" for point in metric.sum.data_points]
+    assert [(attributes(point)["pipeline.run.outcome"], point.as_int) for point in counted] == [("killed", 1)]

@@ -7,7 +7,8 @@ from pyspark.sql.types import DecimalType, LongType, StringType, StructField, St
 
 from app import quality
 from app.errors import ConfigError
-from app.quality import Figure, Promise
+from app.figures import FRESHNESS, Figure
+from app.quality import Promise
 
 SCHEMA = StructType(
     [
@@ -95,6 +96,6 @@ def test_a_figure_tells_how_far_off_it_is() -> None:
     assert str(quality.share("a.range", 1_234, 100_000, {"a.range": 0.01})) == (
         "a.range: 1,234 of 100,000 (1.2340%), allowed 1.0000%"
     )
-    assert str(Figure(quality.FRESHNESS, 7_200, 3_600)) == (
+    assert str(Figure(FRESHNESS, 7_200, 3_600)) == (
         "freshness: the newest row is 7,200 s older than the end of the day, allowed 3,600 s"
     )

@@ -2,15 +2,20 @@ import datetime
 import signal
 import subprocess
 import sys
+import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.trace import StatusCode
 
 from app import records
 from app.errors import InputError
 from app.records import RunResult
-from tests.unit.telemetry.memory import InMemory, file_spans, process
+from app.telemetry.killed import complete
+from app.telemetry.problems import Problems
+from tests.unit.telemetry.memory import InMemory, file_spans, lines, process
 
 DATE = datetime.date(2024, 1, 1)
 
@@ -38,6 +43,26 @@ def result(folder: Path, **known: Any) -> RunResult:
         "spark_log": "spark.jsonl",
     }
     return RunResult(**(facts | known))
+
+
+def killed(runs: Path) -> Path:
+    """The folder of a run whose process was killed in its second step."""
+    folder = runs / "r-1"
+    folder.mkdir()
+    records.write(result(folder), note=pytest.fail)
+    died = process(
+        """
+from app import records
+with records.at_work(facts.folder), telemetry.run(facts) as run:
+    with run.step("read", kind="read"):
+        pass
+    with run.step("publish", kind="publish"):
+        os.kill(os.getpid(), signal.SIGKILL)
+""",
+        folder,
+    )
+    assert died.returncode == -signal.SIGKILL
+    return folder
 
 
 def test_a_record_reads_as_it_was_written(tmp_path: Path) -> None:
@@ -70,29 +95,22 @@ def test_a_run_at_work_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_is_completed_once(tmp_path: Path) -> None:
-    """Its spans end at its last sign of life, marked killed; it counts as killed; the record says so; then no more."""
-    folder, telemetry, told = tmp_path / "r-1", InMemory(tmp_path), list[str]()
-    folder.mkdir()
-    records.write(result(folder), note=pytest.fail)
-    died = process(
-        """
-from app import records
-with records.at_work(facts.folder), telemetry.run(facts) as run:
-    with run.step("read", kind="read"):
-        pass
-    with run.step("publish", kind="publish"):
-        os.kill(os.getpid(), signal.SIGKILL)
-""",
-        folder,
-    )
-    assert died.returncode == -signal.SIGKILL
+    """Its spans end at its last sign of life, marked killed; it counts as killed; the record says so; then no more.
+
+    A step that had just ended is told, too, as it was: it may not have been sent.
+    """
+    folder, telemetry, told = killed(tmp_path), InMemory(tmp_path), list[str]()
     completed = records.complete(tmp_path, telemetry.telemetry.complete, note=told.append)
     assert [(each.run_id, each.outcome) for each in completed] == [("r-1", "killed")]
     assert records.read(folder).outcome == "killed"
     assert len(told) == 1
     assert records.complete(tmp_path, telemetry.telemetry.complete, note=told.append) == []
     run, step = telemetry.spans["run etl.daily_sales"], telemetry.spans["step publish"]
-    assert len(telemetry.spans) == 2
+    read = telemetry.spans["step read"]
+    assert len(telemetry.spans) == 3
+    assert (read.status.status_code, (read.attributes or {})["pipeline.step.name"]) == (StatusCode.UNSET, "read")
+    assert read.end_time is not None
+    assert read.end_time < (step.end_time or 0)
     assert run.context is not None
     assert step.parent is not None
     assert step.parent.span_id == run.context.span_id
@@ -100,3 +118,48 @@ with records.at_work(facts.folder), telemetry.run(facts) as run:
     assert (run.attributes or {})["pipeline.run.outcome"] == "killed"
     assert telemetry.values("pipeline.runs") == {("etl.daily_sales", "killed"): 1}
     assert set(file_spans(folder / "traces.jsonl")) == {"run etl.daily_sales", "step read", "step publish"}
+    assert len(lines(folder / "traces.jsonl")) == 3
+
+
+def test_an_end_that_is_not_accepted_is_told_later(tmp_path: Path) -> None:
+    """Until then all is as before, and it is said why."""
+    folder, told, problems = killed(tmp_path), list[str](), Problems()
+
+    def completed(*, is_accepted: bool) -> list[RunResult]:
+        tell = partial(complete, send=lambda *_: is_accepted, problems=problems)
+        return records.complete(tmp_path, tell, note=told.append)
+
+    assert completed(is_accepted=False) == []
+    assert records.read(folder).outcome == "running"
+    assert told == ["r-1 cannot be completed: the endpoint does not take its end"]
+    assert [each.run_id for each in completed(is_accepted=True)] == ["r-1"]
+    assert records.read(folder).outcome == "killed"
+
+
+def test_a_folder_without_access_keeps_no_other_from_being_completed(tmp_path: Path) -> None:
+    """It is noted; those after it are looked at."""
+    folder, told = killed(tmp_path), list[str]()
+    (tmp_path / "r-0" / "running").mkdir(parents=True)
+    tell = partial(complete, send=lambda *_: True, problems=Problems())
+    assert [each.run_id for each in records.complete(tmp_path, tell, note=told.append)] == [folder.name]
+    assert told[0] == "r-0 cannot be completed: Is a directory"
+
+
+def test_a_run_is_never_taken_for_killed_while_it_begins_or_ends(tmp_path: Path) -> None:
+    """Whoever looks at any moment finds it held, or not there."""
+    looked, is_over = threading.Event(), threading.Event()
+
+    def look() -> None:
+        while not is_over.is_set():
+            records.complete(tmp_path, lambda _: looked.set(), note=lambda _: looked.set())
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    for number in range(200):
+        (tmp_path / str(number)).mkdir()
+        with records.at_work(tmp_path / str(number)):
+            pass
+        (tmp_path / str(number)).rmdir()
+    is_over.set()
+    looking.join()
+    assert not looked.is_set()

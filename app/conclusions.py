@@ -1,60 +1,104 @@
-"""What follows the runs of a command: what Spark did is sent, remembered and reported; none of it fails a run."""
+"""What follows an application that has ended: it is sent, remembered and reported; nothing of it fails a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace as with_other
 
 from app import records
 from app.errors import SparkAppError
-from app.eventlog import history, once, reading
+from app.eventlog import history, once, reading, summary
 from app.eventlog.diagnoses.diagnose import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
 from app.eventlog.findings import Finding
 from app.eventlog.reading import Reading
+from app.eventlog.record import Summary
 from app.progress import Watcher
 from app.records import RunResult
 from app.report import index, page, runs
+from app.report.runs import RunInfo
 from app.report.sources import local
 from app.settings import Settings, process_environment
 from app.telemetry.export import names_an_endpoint
 from app.telemetry.problems import Problems
 
+SENDING_SECONDS: Final = 2.5
+"""What a collector that takes nothing may hold up the end of a command, telemetry of the runs and of Spark together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What a command does once its runs have ended and Spark has closed its log."""
+    """What is known of an application whose log was read.
+
+    Attributes:
+        settings: Where things are.
+        read: Its event log.
+        record: What later ones are compared with.
+        found: What is found in it, the worst first.
+        compared: Why it took longer or shorter than the last good ones, in sentences; none without any.
+    """
 
     settings: Settings
-    watcher: Watcher
-    thresholds: Thresholds
+    read: Reading
+    record: Summary
+    found: list[Finding]
+    compared: list[str]
 
-    def send(self, log: Path, *, patience: float) -> None:
-        """Sends what the log tells, unless a bridge does."""
-        if self.settings.event_log_exporter == "runner":
-            where, problems = self.settings.environment, Problems()
-            once.tell(log, environment=where, thresholds=self.thresholds, patience=patience, problems=problems)
+    def report(self, output: Path, run: RunInfo | None = None) -> str:
+        """Writes a report on it, or on a run of ours in it; gives its path or, where it is served, its address.
 
-    def report(self, log: Path, results: Sequence[RunResult]) -> list[RunResult]:
-        """Writes a report on each run; gives the results with the paths of their reports."""
-        read = reading.read(log)
-        compared = history.remember(self.settings.records_path, read)
-        sentences = compared.sentences if compared else []
-        found = diagnose(read.app, self.thresholds)
-        return [self._reported(read, result, found, sentences) for result in results]
-
-    def _reported(self, read: Reading, result: RunResult, found: list[Finding], sentences: list[str]) -> RunResult:
+        Raises:
+            OSError: It cannot be written.
+        """
         written = page.write(
-            read,
-            output=self.settings.reports_path / f"{result.run_id}.html",
-            run=runs.of(result.folder),
-            compared=sentences,
-            found=found,
+            self.read,
+            output=output,
+            run=run,
+            compared=self.compared,
+            found=self.found,
             backends=self.settings.backends if names_an_endpoint(process_environment()) else None,
         )
-        served = self.settings.reports_url
-        told = replace(result, report=f"{served.rstrip('/')}/{written.name}" if served else str(written))
-        records.write(told, note=self.watcher.note)
-        return told
+        served = self.settings.reports_url if written.parent == self.settings.reports_path else None
+        return f"{served.rstrip('/')}/{written.name}" if served else str(written)
+
+    def remember(self, *, is_good: bool) -> None:
+        """Keeps its record; none that later ones are measured by, unless it is known to have ended well.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        is_spoiled = self.record.outcome == "succeeded" and not is_good
+        kept = with_other(self.record, outcome="failed") if is_spoiled else self.record
+        history.keep(self.settings.records_path, kept)
+
+
+def concluded(read: Reading, settings: Settings, thresholds: Thresholds) -> Conclusion:
+    """Diagnoses an application, and compares it with the last good ones of its name."""
+    record = summary.of(read)
+    compared = history.beside_last_good(settings.records_path, record)
+    return Conclusion(settings, read, record, diagnose(read.app, thresholds), compared.sentences if compared else [])
+
+
+def send(log: Path, settings: Settings, thresholds: Thresholds, *, patience: float) -> bool:
+    """Whether all that a log tells was accepted, or nothing was to be sent: a bridge does, or nobody listens.
+
+    Args:
+        log: Of an application that has ended.
+        settings: Who sends, and where this is.
+        thresholds: Of the diagnoses.
+        patience: Seconds that a collector may take to accept anything.
+    """
+    if settings.event_log_exporter != "runner":
+        return True
+    where, problems, accepted = settings.environment, Problems(), list[bool]()
+
+    def tell() -> None:
+        told = once.tell(log, environment=where, thresholds=thresholds, patience=patience, problems=problems)
+        accepted.append(told)
+
+    return problems.guard("Spark's spans are not sent", tell) and all(accepted)
 
 
 def conclude(settings: Settings, results: list[RunResult], *, watcher: Watcher, patience: float) -> None:
@@ -70,10 +114,21 @@ def conclude(settings: Settings, results: list[RunResult], *, watcher: Watcher, 
     if place is None:
         return
     try:
-        log = local(place)
-        concluding = Conclusion(settings, watcher, load_thresholds(settings.config))
-        concluding.send(log, patience=patience)
-        results[:] = concluding.report(log, results)
+        log, thresholds = local(place), load_thresholds(settings.config)
+        send(log, settings, thresholds, patience=patience)
+        conclusion = concluded(reading.read(log), settings, thresholds)
+        conclusion.remember(is_good=all(result.outcome == "succeeded" for result in results))
+        results[:] = _reported(conclusion, results, watcher)
         index.write(settings.reports_path)
     except Exception as error:  # noqa: BLE001 - what is told of runs never changes how they ended
         watcher.note(f"no report: {error if isinstance(error, SparkAppError | OSError) else repr(error)}")
+
+
+def _reported(conclusion: Conclusion, results: Sequence[RunResult], watcher: Watcher) -> list[RunResult]:
+    """Writes a report on each run; gives the results with the paths of their reports."""
+    told = []
+    for result in results:
+        output = conclusion.settings.reports_path / f"{result.run_id}.html"
+        told.append(replace(result, report=conclusion.report(output, runs.of(result.folder))))
+        records.write(told[-1], note=watcher.note)
+    return told

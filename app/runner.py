@@ -16,7 +16,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from app import folders, jars, records, session, sources
-from app.conclusions import conclude
+from app.conclusions import SENDING_SECONDS, conclude
 from app.context import Context
 from app.explanations import explained
 from app.progress import Watcher
@@ -33,8 +33,6 @@ ETL: Final = ("etl.customers", "etl.daily_sales")
 APPLICATION: Final = "spark-app etl"
 DEMO_ROWS: Final = 10_000
 DEMO_SEED: Final = 7
-SENDING_SECONDS: Final = 2.5
-"""What a collector that takes nothing may hold up the end of a command, telemetry of the runs and of Spark together."""
 
 
 @dataclass(frozen=True)

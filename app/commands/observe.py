@@ -13,6 +13,7 @@ from app.commands import cells, options
 
 if TYPE_CHECKING:
     from app.commands.terminal import Terminal
+    from app.conclusions import Conclusion
     from app.eventlog.findings import Finding
     from app.eventlog.model import StageAttempt
     from app.eventlog.reading import Reading
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 WORST: Final = 3
 """How many findings of an application are listed; the report has all."""
 RIGHT: Final = ("time", "jobs", "tasks", "read", "written", "shuffled", "spilled")
+SENT_BY_US: Final = {"SPARK_APP_EVENT_LOG_EXPORTER": "bridge"}
+"""Lets a `spark-app etl` that is observed leave its event log to us: nothing is sent twice."""
 STYLES: Final = {"failed": "red", "incomplete": "yellow", "still running": "yellow"}
 
 
@@ -52,7 +55,7 @@ def observe(
     terminal = Terminal(out=sys.stderr, err=sys.stderr)  # standard output is the command's alone
     with tempfile.TemporaryDirectory(prefix="spark-app-", dir=_unquoted()) as scratch:
         switch = Switch(events, Path(scratch))
-        watch, variables = Watch(switch), switch.variables(process_environment())
+        watch, variables = Watch(switch), switch.variables(process_environment()) | SENT_BY_US
         started = time.monotonic()
         try:
             code = run(command, variables, look=watch.look)
@@ -63,8 +66,9 @@ def observe(
         try:
             seen = watch.seen(command, process_environment())
             tell(terminal, seen, code=code, seconds=seconds, settings=settings, report=report)
+            conclude(seen, settings)
         except Exception as error:  # noqa: BLE001 - whatever it is, the command has ended, and how it did is what counts
-            terminal.note(f"what it did cannot be told: {type(error).__name__}: {error}")
+            terminal.note(f"not all of what it did can be told: {type(error).__name__}: {error}")
     raise typer.Exit(code)
 
 
@@ -72,6 +76,10 @@ def tell(
     terminal: "Terminal", seen: "Seen", *, code: int, seconds: float, settings: "Settings", report: Path | None
 ) -> None:
     """Prints a row for each application, its worst findings, where its report is, and what could not be seen."""
+    from app.conclusions import concluded
+    from app.eventlog.diagnoses.thresholds import load_thresholds
+    from app.report import index
+
     count = len(seen.readings)
     terminal.line()
     terminal.line(
@@ -81,11 +89,28 @@ def tell(
     if seen.readings:
         rows = [figures(reading, is_running=seen.is_running(reading)) for reading in seen.readings]
         terminal.table(list(rows[0]), [list(row.values()) for row in rows], right=RIGHT, styles=STYLES)
+    thresholds = load_thresholds(settings.config)
     for reading in seen.readings:
-        output = _output(reading, settings=settings, report=report, is_only=count == 1)
-        _tell_findings(terminal, reading, settings=settings, output=output)
+        conclusion = concluded(reading, settings, thresholds)
+        _report(terminal, conclusion, _output(reading, settings=settings, report=report, is_only=count == 1))
+        if not seen.is_running(reading):
+            _remember(terminal, conclusion, is_good=code == 0)
     for line in seen.unseen:
         terminal.line(f"not seen: {cells.literal(line)}")
+    if seen.readings and report is None:
+        index.write(settings.reports_path)
+
+
+def conclude(seen: "Seen", settings: "Settings") -> None:
+    """Sends what the logs tell of applications that have ended, unless a bridge does, or the first is not accepted."""
+    from app.conclusions import SENDING_SECONDS, send
+    from app.eventlog.diagnoses.thresholds import load_thresholds
+
+    thresholds = load_thresholds(settings.config)
+    for reading in seen.readings:
+        is_over = not seen.is_running(reading)
+        if is_over and not send(reading.log, settings, thresholds, patience=SENDING_SECONDS):
+            return
 
 
 def figures(reading: "Reading", *, is_running: bool) -> dict[str, str]:
@@ -136,17 +161,18 @@ def _amount(rows: int, size: int) -> str:
     return f"{cells.count(rows)} rows, {cells.size(size)}"
 
 
-def _tell_findings(terminal: "Terminal", reading: "Reading", *, settings: "Settings", output: Path) -> None:
-    from app.eventlog.diagnoses.diagnose import diagnose
-    from app.eventlog.diagnoses.thresholds import load_thresholds
-    from app.report import page
-
-    thresholds = load_thresholds(settings.config)
-    found = diagnose(reading.app, thresholds)
-    for line in worst(found):
+def _report(terminal: "Terminal", conclusion: "Conclusion", output: Path) -> None:
+    for line in worst(conclusion.found):
         terminal.line(line)
-    written = page.write(reading, output=output, found=found, backends=settings.backends)
-    terminal.facts([("report", cells.place(written)), ("event log", cells.place(reading.log))])
+    places = [("report", conclusion.report(output)), ("event log", conclusion.read.log)]
+    terminal.facts([(name, cells.place(place)) for name, place in places])
+
+
+def _remember(terminal: "Terminal", conclusion: "Conclusion", *, is_good: bool) -> None:
+    try:
+        conclusion.remember(is_good=is_good)
+    except OSError as error:
+        terminal.note(f"it is not remembered: {error}")
 
 
 def worst(found: Sequence["Finding"]) -> list[str]:

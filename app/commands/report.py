@@ -61,11 +61,9 @@ def report(
 def _compared(reading: "Reading", settings: "Settings") -> list[str]:
     """Where the difference to the last good runs on record went; nothing where there are none."""
     from app.eventlog import history, summary
-    from app.eventlog.compare import compare
 
-    now = summary.of(reading)
-    earlier = history.last_good(settings.records_path, now)
-    return compare(earlier, now).sentences if earlier else []
+    compared = history.beside_last_good(settings.records_path, summary.of(reading))
+    return compared.sentences if compared else []
 
 
 def _name(reading: "Reading", run: "RunInfo | None") -> str:

@@ -16,7 +16,7 @@ from app.eventlog import events
 from app.eventlog import summary as summaries
 from app.eventlog.compare import Comparison, compare
 from app.eventlog.follow import Follower, parts
-from app.eventlog.reading import Reading, read
+from app.eventlog.reading import read
 from app.eventlog.record import VERSION, Summary
 
 _START: Final = b"SparkListenerApplicationStart"
@@ -26,15 +26,9 @@ COMPARED: Final = 5
 """The last good applications of a name that a new one is compared with. Ours: a week's working days."""
 
 
-def remember(folder: Path, reading: Reading) -> Comparison | None:
-    """Keeps the record of an application that was read, and compares it with the last good ones; None without any.
-
-    Raises:
-        OSError: The record cannot be written.
-    """
-    now = summaries.of(reading)
+def beside_last_good(folder: Path, now: Summary) -> Comparison | None:
+    """An application compared with the last good ones of its name that are kept; None without any."""
     earlier = last_good(folder, now)
-    keep(folder, now)
     return compare(earlier, now) if earlier else None
 
 

@@ -1,15 +1,20 @@
 """After the runs of a command: Spark's spans are sent once, each run has a report, and nothing of it changes a run."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from app import conclusions, records
+from app.eventlog import history
 from app.records import RunResult
 from app.settings import Settings, load_settings
+from app.telemetry.names import Outcome
 from tests.receivers import Receiver, dead_port, receiver
+from tests.unit.eventlog.made import Run
 from tests.unit.test_records import result
 
 LOG = next((Path(__file__).resolve().parents[1] / "eventlogs" / "4.2.0" / "rolled-zstd").glob("eventlog_v2_*"))
@@ -129,3 +134,13 @@ def test_runs_without_an_event_log_are_left_as_they_are(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     before = result(folder, event_log=None)
     assert concluded(tmp_path, before) == (before, [])
+
+
+@pytest.mark.parametrize(("outcome", "is_good"), [("succeeded", True), ("rejected", False), ("failed", False)])
+def test_only_good_runs_are_what_later_ones_are_measured_by(tmp_path: Path, *, outcome: Outcome, is_good: bool) -> None:
+    """Spark ended well in each, but what was stopped at a gate, or failed, did other work."""
+    log = tmp_path / "app-1"
+    log.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in Run(900, []).lines()))
+    concluded(tmp_path, replace(run(tmp_path, log), outcome=outcome))
+    (record,) = (tmp_path / "reports" / "records").glob("*/*.json")
+    assert history.load(record).outcome == ("succeeded" if is_good else "failed")

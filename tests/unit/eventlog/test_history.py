@@ -6,7 +6,6 @@ import pytest
 
 from app.errors import InputError
 from app.eventlog import history
-from app.eventlog.reading import read
 from app.eventlog.record import Summary
 from tests.unit.eventlog.made import Run, Stage, Task
 
@@ -74,15 +73,15 @@ def test_old_records_go(tmp_path: Path) -> None:
     assert sorted(files[0].parent.iterdir()) == files[3:]
 
 
-def test_what_is_remembered_is_compared_the_next_time(tmp_path: Path) -> None:
+def test_what_is_kept_is_compared_the_next_time(tmp_path: Path) -> None:
     """The first run has nothing to be compared with; the second has the first, and is not its own past."""
-    folder = tmp_path / "records"
-    first = read(write_log(tmp_path, Run(900, [], id="app-1")))
-    assert history.remember(folder, first) is None
-    compared = history.remember(folder, read(write_log(tmp_path, Run(900, [], id="app-2", at=2_000_000))))
+    first, second = made(1), made(2)
+    assert history.beside_last_good(tmp_path, first) is None
+    history.keep(tmp_path, first)
+    compared = history.beside_last_good(tmp_path, second)
     assert compared is not None
     assert (compared.before, compared.now, compared.runs) == ("app-1", "app-2", 1)
-    assert history.remember(folder, first) is None
+    assert history.beside_last_good(tmp_path, first) is None
 
 
 @pytest.mark.parametrize("name", ["../../up", "", "a/b", "ü" * 300, ".", "x\0y"])

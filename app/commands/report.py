@@ -12,7 +12,6 @@ from app.errors import MachineError
 if TYPE_CHECKING:
     from app.eventlog.reading import Reading
     from app.report.runs import RunInfo
-    from app.settings import Settings
 
 SOURCE: Final = (
     "A run (its id or folder), an event log, or a folder of logs, of which the newest is taken; "
@@ -32,10 +31,10 @@ def report(
 ) -> None:
     """Write a report on a run or any Spark application: one HTML file that needs no network."""
     from app.commands.terminal import Terminal
-    from app.eventlog.diagnoses.diagnose import diagnose
+    from app.conclusions import concluded
     from app.eventlog.diagnoses.thresholds import load_thresholds
     from app.eventlog.reading import read
-    from app.report import index, page, sources
+    from app.report import index, sources
     from app.settings import load_settings
 
     settings = load_settings(config)
@@ -43,27 +42,18 @@ def report(
     terminal.wait("reading the event log")
     found = sources.source(source or str(settings.events_path), settings)
     with terminal:
-        reading = read(found.log)
-        compared, diagnosed = _compared(reading, settings), diagnose(reading.app, load_thresholds(config))
-    place = output or settings.reports_path / f"{_name(reading, found.run)}.html"
+        conclusion = concluded(read(found.log), settings, load_thresholds(config))
+    place = output or settings.reports_path / f"{_name(conclusion.read, found.run)}.html"
     try:
-        page.write(reading, output=place, run=found.run, compared=compared, found=diagnosed, backends=settings.backends)
+        told = conclusion.report(place, found.run)
         if output is None:
             index.write(settings.reports_path)
     except OSError as error:
         raise MachineError(f"cannot write the report {place}: {error.strerror}") from error
     if json:
-        terminal.document({"exit_code": 0, "error": None, "report": place})
+        terminal.document({"exit_code": 0, "error": None, "report": told})
     else:
-        terminal.line(cells.place(place))
-
-
-def _compared(reading: "Reading", settings: "Settings") -> list[str]:
-    """Where the difference to the last good runs on record went; nothing where there are none."""
-    from app.eventlog import history, summary
-
-    compared = history.beside_last_good(settings.records_path, summary.of(reading))
-    return compared.sentences if compared else []
+        terminal.line(cells.place(told))
 
 
 def _name(reading: "Reading", run: "RunInfo | None") -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import run
+from tests.receivers import dead_port
 from tests.unit.eventlog import log
 from tests.unit.report import made
 
@@ -37,6 +38,31 @@ def test_a_report_lies_where_it_was_asked_for(home: Path, capsys: pytest.Capture
     assert run(["report", str(written), "--output", str(output), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"exit_code": 0, "error": None, "report": str(output)}
     assert output.is_file()
+
+
+def test_it_links_to_the_stack_only_where_telemetry_goes_to_one(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a run: what was never sent is in no Jaeger, and a link there would be dead."""
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    written = made.written(home / "log", [log.started(), log.ended()])
+    assert run(["report", str(written)]) == 0
+    assert "Trace in Jaeger" not in Path(capsys.readouterr().out.strip()).read_text()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{dead_port()}")
+    assert run(["report", str(written)]) == 0
+    assert "Trace in Jaeger" in Path(capsys.readouterr().out.strip()).read_text()
+
+
+def test_where_reports_are_served_the_address_is_printed(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a run; one that was asked for elsewhere is told by its path."""
+    monkeypatch.setenv("SPARK_APP_REPORTS_URL", "http://localhost:8088")
+    written = made.written(home / "log", [log.started(), log.ended()])
+    assert run(["report", str(written)]) == 0
+    assert capsys.readouterr().out.strip() == "http://localhost:8088/app-1.html"
+    assert run(["report", str(written), "--output", str(home / "mine.html")]) == 0
+    assert Path(capsys.readouterr().out.strip()) == home / "mine.html"
 
 
 def test_the_name_of_an_application_leads_nowhere_else(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

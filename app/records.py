@@ -125,10 +125,12 @@ def complete(runs: Path, tell: Callable[[Path], Killed | None], *, note: Callabl
         runs: The folder of all runs.
         tell: Ends and sends what was left open in the folder of a run.
         note: Is told of each.
+
+    Raises:
+        OSError: The folder of all runs is there, and cannot be read.
     """
     done = []
-    for marker in sorted(runs.glob(f"*/{AT_WORK}")):
-        folder = marker.parent
+    for folder in _marked(runs):
         try:
             with abandoned(folder) as is_abandoned:
                 killed = tell(folder) if is_abandoned else None
@@ -137,6 +139,15 @@ def complete(runs: Path, tell: Callable[[Path], Killed | None], *, note: Callabl
             why = error.strerror or error if isinstance(error, OSError) else repr(error)
             note(f"{folder.name} cannot be completed: {why}")
     return done
+
+
+def _marked(runs: Path) -> list[Path]:
+    """The folders of runs that are at work or were killed; quickly, as a bridge looks at thousands all the time."""
+    try:
+        with os.scandir(runs) as folders:
+            return sorted(Path(each.path) for each in folders if os.access(f"{each.path}/{AT_WORK}", os.F_OK))
+    except FileNotFoundError:
+        return []
 
 
 def _completed(folder: Path, killed: Killed, note: Callable[[str], None]) -> list[RunResult]:

@@ -1,6 +1,5 @@
 """`spark-app bridge`: follows a folder of event logs and sends what they tell."""
 
-import os
 import signal
 import sys
 import threading
@@ -72,7 +71,7 @@ def _complete(
     from app import records
     from app.telemetry import killed
 
-    said = set[str]()
+    said, tell = set[str](), partial(killed.complete, send=out.send, problems=problems)
 
     def note(text: str) -> None:
         if text not in said:
@@ -80,7 +79,8 @@ def _complete(
             say(text)
 
     while not ending.is_set():
-        if runs.exists() and not os.access(runs, os.R_OK | os.X_OK):
-            note(f"killed runs are not completed: {runs} cannot be read")
-        records.complete(runs, partial(killed.complete, send=out.send, problems=problems), note=note)
+        try:
+            records.complete(runs, tell, note=note)
+        except OSError as error:
+            note(f"killed runs are not completed: {error}")
         ending.wait(LOOK_SECONDS)

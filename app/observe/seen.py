@@ -20,6 +20,8 @@ DIR: Final = "spark.eventLog.dir"
 USUAL_DIR: Final = str(Path("/", "tmp", "spark-events"))
 """Where Spark puts event logs unless it is told: `spark.eventLog.dir`."""
 REMOTE: Final = "SPARK_REMOTE"
+CONNECT: Final = "sc://"
+"""How the address of a Spark Connect server begins; `local` is one in the program's own JVM, which is seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def _unseen(launch: Launch, *, had_context: bool) -> str:
     """Why nothing can be said of a launch."""
     stated = launch.stated()
     name = stated.get("spark.app.name", "a Spark application")
-    server = dict(options_of(launch.arguments)).get("--remote") or stated.get("spark.remote")
+    server = _server([dict(options_of(launch.arguments)).get("--remote"), stated.get("spark.remote")])
     place = urlsplit(stated.get(DIR, ""))
     if launch.is_cluster:
         why = "deploy mode cluster: its driver runs elsewhere, and its event log is written there"
@@ -147,10 +149,15 @@ def _unseen(launch: Launch, *, had_context: bool) -> str:
 def _without_spark(command: Sequence[str], variables: Mapping[str, str]) -> str:
     """Why there is no launch at all."""
     named = [value for option, value in options_of(command) if option == "--remote"]
-    server = next((server for server in [*named, variables.get(REMOTE)] if server), None)
+    server = _server([*named, variables.get(REMOTE)])
     if server:
         return _connect(server)
     return "no Spark was started on this machine (nothing is seen of Spark Connect, or of Java without Spark's scripts)"
+
+
+def _server(named: Sequence[str | None]) -> str | None:
+    """The Spark Connect server that a program speaks to."""
+    return next((server for server in named if server and server.startswith(CONNECT)), None)
 
 
 def _connect(server: str) -> str:

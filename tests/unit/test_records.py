@@ -145,6 +145,14 @@ def test_a_folder_without_access_keeps_no_other_from_being_completed(tmp_path: P
     assert told[0] == "r-0 cannot be completed: Is a directory"
 
 
+def test_without_a_folder_of_runs_nothing_was_killed(tmp_path: Path) -> None:
+    """One that is there and cannot be read is another matter."""
+    assert records.complete(tmp_path / "runs", lambda _: None, note=pytest.fail) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        records.complete(tmp_path / "file", lambda _: None, note=pytest.fail)
+
+
 def test_a_run_is_never_taken_for_killed_while_it_begins_or_ends(tmp_path: Path) -> None:
     """Whoever looks at any moment finds it held, or not there."""
     looked, is_over = threading.Event(), threading.Event()

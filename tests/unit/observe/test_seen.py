@@ -93,6 +93,7 @@ def test_a_log_in_a_folder_of_theirs_is_read_there(command: Command) -> None:
         (("--conf", "spark.eventLog.dir=hdfs://me:secret@there:9000/logs"), "own", "is hdfs://there:9000/logs, which"),
         (("--conf", "spark.eventLog.dir=/no-such-folder"), "own", "there is no log of it in /no-such-folder"),
         (("--remote", "sc://there:15002/;token=secret"), "client", "runs in the server sc://there:15002/, and"),
+        (("--remote", "local", "x.py"), "client", "Spark started, but no session was seen"),
         (("pyspark-shell",), "client", "Spark started, but no session was seen"),
     ],
 )
@@ -117,6 +118,7 @@ def test_no_spark_is_said_in_a_line(command: Command) -> None:
         assert seen.unseen == [
             "Spark Connect: the application runs in the server sc://there, and its event log is there"
         ]
+    assert "no Spark was started" in command.seen("ls", SPARK_REMOTE="local[2]").unseen[0]
 
 
 def test_a_log_that_cannot_be_read_is_said_in_a_line(command: Command) -> None:

@@ -169,7 +169,7 @@ def of_stage(app: Application, stage: StageAttempt) -> SparkSpan:
         names.TASKS_FAILED: stage.failed,
         names.TASKS_KILLED: stage.killed,
         names.TASKS_SPECULATIVE: stage.speculative,
-        **_numbers(stage.totals),
+        **(_numbers(stage.totals) if stage.spilled_bytes else {}),  # one per task that told its numbers
     }
     place, failure = identity.of_stage(app, stage), failure_of(info.failure)
     return _span(app, names.STAGE_SPAN, info.name, place, info.submitted, info.completed, known, failure)

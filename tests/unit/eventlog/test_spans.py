@@ -142,6 +142,17 @@ def test_of_many_tasks_only_those_are_told_that_say_something() -> None:
     assert spans["stage 0.0"].attributes["spark.spill.memory_bytes"] == 23 * 5
 
 
+def test_what_no_task_has_told_is_absent() -> None:
+    """Of a stage without tasks so far, or whose tasks were all lost with their executor: no zeros."""
+    lost = task(0, 0, error="gone") | {"Task Metrics": None}
+    for tasks, is_known in (([], False), ([lost], False), ([lost, task(1, 0)], True)):
+        _, spans = read([started(), job(0, [0]), stage(0), *tasks, stage(0, end=2900), job_ended(0), ended()])
+        known = spans["stage 0.0"].attributes
+        assert known["spark.stage.tasks.ended"] == len(tasks)
+        assert ("spark.executor.run_time" in known, "spark.input.bytes" in known) == (is_known, is_known)
+        assert "spark.executor.run_time" not in spans.get("task 0", spans["application app-1"]).attributes
+
+
 def test_hostile_text_is_cut_and_kept_as_text() -> None:
     """However long an error is, and whatever it holds."""
     text = "<script>" + "x" * 5000

@@ -155,6 +155,12 @@ def spark_health(url: str) -> str:
     return f"{workers} workers alive"
 
 
+def reports_health(url: str) -> str:
+    """That reports are served."""
+    answer(f"{url}/")
+    return "served"
+
+
 def kafka_health(address: str) -> str:
     """That the port of a broker is open.
 

@@ -61,6 +61,7 @@ class Backends(BaseModel):
     grafana: Url
     spark_master: Url
     kafka: Annotated[str, Field(pattern=r"^[^/:]+:\d+$")] | None
+    reports: Url
 
 
 class Settings(BaseSettings):

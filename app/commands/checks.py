@@ -11,6 +11,7 @@ from typing import Final, Literal
 from app import backends as ask
 from app.backends import Elasticsearch, Jaeger, Prometheus
 from app.errors import MachineError
+from app.eventlog.selfmetrics import ALIVE_SECONDS
 from app.settings import Backends, Settings, process_environment
 from app.telemetry import names, probe
 from app.telemetry.export import Signal
@@ -19,6 +20,9 @@ from app.telemetry.prometheus_names import series
 
 State = Literal["ok", "down", "lost", "left out"]
 EVERY_SECONDS: Final = 0.5
+BRIDGE: Final = '{__name__=~"up|spark_bridge_(lag|silence)_seconds", job="spark-bridge"}'
+OF_PROMETHEUS: Final = ("targets", "bridge")
+"""What is not asked itself: Prometheus knows."""
 _MILLISECOND: Final = 0.0015
 _NULL: Final = "is null in the configuration"
 
@@ -59,6 +63,8 @@ LOOK_AT: Final[Mapping[str, str]] = {
     "kibana": "docker logs kibana",
     "spark_master": "docker logs spark-master, docker logs spark-worker-1",
     "kafka": "docker logs kafka",
+    "bridge": "docker logs spark-bridge",
+    "reports": "docker logs reports",
 }
 
 
@@ -71,7 +77,7 @@ def examined(settings: Settings, *, seconds: float) -> list[Check]:
 
 def healths(backends: Backends) -> list[Check]:
     """How each hop is; all are asked at once, so that several that hang cost the time of one."""
-    hops: list[tuple[str, str | None, Callable[[str], str]]] = [
+    hops: list[tuple[str, str | None, Callable[[str], str | None]]] = [
         ("collector", backends.collector, ask.collector_health),
         ("jaeger", backends.jaeger, lambda url: Jaeger(url).health()),
         ("prometheus", backends.prometheus, lambda url: Prometheus(url).health()),
@@ -82,6 +88,8 @@ def healths(backends: Backends) -> list[Check]:
         ("kibana", backends.kibana, ask.kibana_health),
         ("spark_master", backends.spark_master, ask.spark_health),
         ("kafka", backends.kafka, ask.kafka_health),
+        ("bridge", backends.prometheus, lambda url: bridge_health(Prometheus(url))),
+        ("reports", backends.reports, ask.reports_health),
     ]
     with ThreadPoolExecutor(len(hops)) as pool:
         return list(pool.map(lambda hop: _health(*hop), hops))
@@ -99,6 +107,23 @@ def targets_health(prometheus: Prometheus) -> str:
         what = "; ".join(f"{one.job} {one.url} is {one.health}: {one.error or 'not scraped yet'}" for one in down)
         raise MachineError(f"{len(targets) - len(down)} of {len(targets)} targets up; {what or 'nothing is scraped'}")
     return f"all {len(targets)} targets up"
+
+
+def bridge_health(prometheus: Prometheus) -> str | None:
+    """That the bridge of event logs is up and its loop goes round; None where Prometheus scrapes none.
+
+    Raises:
+        MachineError: It does not answer Prometheus, or answers and hangs.
+    """
+    known = {dict(labels).get("__name__"): value for labels, value in prometheus.values(BRIDGE).items()}
+    if "up" not in known:
+        return None
+    if not known["up"]:
+        raise MachineError(f"it does not answer Prometheus ({prometheus.url})")
+    silence, lag = known.get("spark_bridge_silence_seconds"), known.get("spark_bridge_lag_seconds")
+    if silence is not None and silence > ALIVE_SECONDS:
+        raise MachineError(f"it hangs: its loop last came round {silence:.0f} s ago ({prometheus.url})")
+    return "up" if lag is None else f"up, {lag:.0f} s behind what is written"
 
 
 def arrivals(settings: Settings, *, down: set[str], seconds: float) -> list[Check]:
@@ -140,13 +165,14 @@ def awaited(wanted: Mapping[str, Callable[[], bool]], *, seconds: float) -> dict
         time.sleep(EVERY_SECONDS)
 
 
-def _health(hop: str, url: str | None, health: Callable[[str], str]) -> Check:
+def _health(hop: str, url: str | None, health: Callable[[str], str | None]) -> Check:
     if url is None:
-        return Check(hop, "left out", f"backends.{'prometheus' if hop == 'targets' else hop} {_NULL}")
+        return Check(hop, "left out", f"backends.{'prometheus' if hop in OF_PROMETHEUS else hop} {_NULL}")
     try:
-        return Check(hop, "ok", f"{health(url)} ({url})")
+        found = health(url)
     except MachineError as error:
         return Check(hop, "down", str(error), LOOK_AT[hop])
+    return Check(hop, "left out", f"not scraped ({url})") if found is None else Check(hop, "ok", f"{found} ({url})")
 
 
 def _arrival(

@@ -26,6 +26,7 @@ HEALTHS: Final[dict[str, tuple[Callable[[str], str], str, Any, str]]] = {
     "grafana": (backends.grafana_health, "/api/health", {"database": "ok"}, "database ok"),
     "kibana": (backends.kibana_health, "/api/status", {"status": {"overall": {"level": "available"}}}, "available"),
     "spark": (backends.spark_health, "/json/", {"status": "ALIVE", "aliveworkers": 2}, "2 workers alive"),
+    "reports": (backends.reports_health, "/", b"<!doctype html>", "served"),
 }  # fmt: skip
 UNWELL: Final[dict[str, tuple[Callable[[str], str], str, Any, str]]] = {
     "elasticsearch": (lambda url: Elasticsearch(url).health(), "/_cluster/health", {"status": "red"}, "is red"),

@@ -1,12 +1,15 @@
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from app.commands import checks
 from app.commands.checks import Check, examined
+from app.eventlog.selfmetrics import SelfMetrics, Standing
 from app.settings import Settings, load_settings
 from app.telemetry import names
 from tests.answering import Answering, Refusal, answering
@@ -21,11 +24,13 @@ SIGNS: Final[dict[str, Any]] = {
     "/grafana/api/health": {"database": "ok"},
     "/kibana/api/status": {"status": {"overall": {"level": "available"}}},
     "/spark_master/json/": {"status": "ALIVE", "aliveworkers": 2},
+    "/reports/": b"<!doctype html>",
 }
 HOPS: Final = (
     "collector", "jaeger", "prometheus", "targets", "elasticsearch", "alertmanager", "grafana", "kibana",
-    "spark_master", "kafka",
+    "spark_master", "kafka", "bridge", "reports",
 )  # fmt: skip
+BRIDGE: Final = {"up": 1.0, "spark_bridge_lag_seconds": 0.4, "spark_bridge_silence_seconds": 0.1}
 PARTS: Final = ("trace", "metric", "log")
 
 
@@ -55,11 +60,20 @@ def target(job: str, health: str = "up", error: str = "") -> dict[str, Any]:
     return {"labels": {"job": job}, "scrapeUrl": f"http://{job}/metrics", "health": health, "lastError": error}
 
 
+def bridge(**values: float) -> dict[str, Any]:
+    """What Prometheus knows of the bridge."""
+    labels = {"job": "spark-bridge", "instance": "spark-bridge:9464"}
+    result = [{"metric": labels | {"__name__": name}, "value": [0, str(value)]} for name, value in values.items()]
+    return {"data": {"result": result}}
+
+
 def knowing(found: Receiver) -> dict[str, Any]:
     """What back ends answer that have what a collector took, and nothing else."""
 
     def query(parameters: dict[str, str], _: Any) -> Any:
-        """The time of the newest point, if it was asked for as a doctor asks."""
+        """How the bridge is, or the time of the newest point, if it was asked for as a doctor asks."""
+        if parameters["query"] == checks.BRIDGE:
+            return bridge(**BRIDGE)
         assert parameters["query"] == 'timestamp(platform_probes_total{job="spark-app-doctor"})'
         points = [point for metric in found.metrics for point in metric.sum.data_points]
         times = [int(point.time_unix_nano // 1e6) / 1e3 for point in points]
@@ -114,14 +128,14 @@ def test_the_probe_tells_what_the_settings_say(stack: Stack) -> None:
     assert [attributes(line) for line in stack.collector.logs] == [{}]
 
 
-@pytest.mark.parametrize("hop", [hop for hop in HOPS if hop not in ("targets", "kafka")])
+@pytest.mark.parametrize("hop", [hop for hop in HOPS if hop not in ("targets", "kafka", "bridge")])
 def test_a_program_that_is_away_is_down_and_the_others_are_not(stack: Stack, hop: str) -> None:
     """The line says where nobody answers, and what to look at."""
     address = f"http://127.0.0.1:{dead_port()}"
     found = stack.examined(stack.without(**{hop: address}))
     assert (found[hop].state, found[hop].look_at) == ("down", checks.LOOK_AT[hop])
     assert found[hop].found.startswith(address)
-    others = {name: check.state for name, check in found.items() if name not in {hop, "targets", *PARTS}}
+    others = {name: check.state for name, check in found.items() if name not in {hop, "targets", "bridge", *PARTS}}
     assert set(others.values()) == {"ok"}
 
 
@@ -140,6 +154,32 @@ def test_a_target_that_is_down_is_named_with_its_error(stack: Stack) -> None:
     )
     stack.lose("/prometheus/api/v1/targets", {"data": {"activeTargets": []}})
     assert stack.examined()["targets"].found == "0 of 0 targets up; nothing is scraped"
+
+
+@pytest.mark.parametrize(
+    ("known", "state", "told"),
+    [
+        (BRIDGE, "ok", "up, 0 s behind what is written"),
+        ({"up": 1.0}, "ok", "up"),
+        ({"up": 0.0}, "down", "it does not answer Prometheus"),
+        (BRIDGE | {"spark_bridge_silence_seconds": 21.0}, "down", "it hangs: its loop last came round 21 s ago"),
+        ({}, "left out", "not scraped"),
+    ],
+)
+def test_the_bridge_is_as_prometheus_knows_it(stack: Stack, known: dict[str, float], state: str, told: str) -> None:
+    """Its port is inside of the stack; where nothing scrapes one, there is none, and that is said."""
+    stack.lose("/prometheus/api/v1/query", bridge(**known))
+    found = stack.examined()["bridge"]
+    assert (found.state, found.found) == (state, f"{told} ({stack.settings.backends.prometheus})")
+
+
+def test_the_bridge_is_asked_for_by_the_names_that_it_tells(tmp_path: Path) -> None:
+    """As those of its own metrics, or the doctor would find nothing."""
+    told = SelfMetrics(Standing(), tmp_path, host="127.0.0.1", port=0)
+    names_of = {metric.name for metric in told.collect()}
+    told.close()
+    pattern = re.compile(checks.BRIDGE.split('"')[1])
+    assert {name for name in names_of if pattern.fullmatch(name)} == set(BRIDGE) - {"up"}
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ def test_where_no_stack_runs_the_program_ends_with_2(
         "ELASTICSEARCH",
         "GRAFANA",
         "SPARK_MASTER",
+        "REPORTS",
     ):
         monkeypatch.setenv(f"SPARK_APP_BACKENDS__{name}", f"http://127.0.0.1:{dead_port()}")
     monkeypatch.setenv("SPARK_APP_BACKENDS__KAFKA", f"127.0.0.1:{dead_port()}")
@@ -104,7 +105,7 @@ def test_where_no_stack_runs_the_program_ends_with_2(
     out, err = capsys.readouterr()
     assert err == (
         "error: the stack is not well; down: collector, jaeger, prometheus, targets, elasticsearch, alertmanager, "
-        "grafana, spark_master, kafka; lost on the way: trace, metric, log\n"
+        "grafana, spark_master, kafka, bridge, reports; lost on the way: trace, metric, log\n"
     )
     if "--json" in arguments:
         assert {check["hop"]: check["state"] for check in json.loads(out)["checks"]}["kibana"] == "left out"

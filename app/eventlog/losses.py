@@ -3,22 +3,34 @@
 import re
 from typing import Final
 
+from app.eventlog.application import Application
+from app.eventlog.executor import Executor
+
 KINDS: Final = (
     ("released", r"killed by driver|no longer needed|idle|application (finished|ended|removed)|exited normally"),
+    ("released", r"explicit termination request|exited? (with )?(exit )?code 0\b"),
+    ("decommissioned", r"decommission"),
     ("out_of_memory", r"OOM|out ?of ?memory|exceeding (physical |virtual )?memory|memory limit|code 137|code 52\b"),
     ("preempted", r"preempt|spot|evict"),
-    ("decommissioned", r"decommission"),
     ("heartbeat_lost", r"heartbeat"),
     ("worker_lost", r"worker (is )?(lost|shut)|node (is )?lost|host|node"),
     ("disconnected", r"disassociated|disconnected|connection|RPC"),
     ("exited", r"exit|process lost|code \d+"),
 )
 """Kinds and what marks them, the first that fits."""
-RELEASED: Final = "released"
+MEANT: Final = frozenset({"released", "decommissioned"})
+"""Why executors go that nobody misses: the application gave them back, they ended in order, or handed over first."""
 OTHER: Final = "other"
 _MARKS: Final = tuple((kind, re.compile(mark, re.IGNORECASE)) for kind, mark in KINDS)
 
 
 def kind_of(reason: str) -> str:
-    """The kind of a reason as Spark logs it; `released` is what the application asked for, all others are losses."""
+    """The kind of a reason as Spark logs it; all but those that are `MEANT` are losses."""
     return next((kind for kind, mark in _MARKS if mark.search(reason)), OTHER)
+
+
+def is_lost(app: Application, executor: Executor) -> bool:
+    """Whether it went though nobody had sent it away, and before the application did."""
+    if executor.removed is None or kind_of(executor.reason or "") in MEANT:
+        return False
+    return app.ended is None or executor.removed < app.ended

@@ -11,7 +11,7 @@ from app.eventlog.events import Event, TaskEnd
 from app.eventlog.findings import Finding
 from app.eventlog.groups import group_of
 from app.eventlog.histograms import DURATION, EXEMPLAR_MS, TOLD, Exemplar, Measure
-from app.eventlog.losses import RELEASED, kind_of
+from app.eventlog.losses import is_lost, kind_of
 from app.eventlog.metrics import OTHER, Aggregate, Numbers, merged
 from app.telemetry import spark_names as names
 from app.telemetry.names import Metric
@@ -118,9 +118,9 @@ class Meter:
         self._numbers.count(names.EXECUTORS_ADDED)
 
     def _executor_removed(self, event: events.ExecutorRemoved) -> None:
-        kind = kind_of(event.reason)
-        if kind != RELEASED:
-            self._numbers.count(names.EXECUTORS_LOST, kind)
+        executor = self._app.executors.get(event.id)
+        if executor is not None and is_lost(self._app, executor):
+            self._numbers.count(names.EXECUTORS_LOST, kind_of(event.reason))
 
     def _application_end(self, event: events.ApplicationEnd) -> None:
         self.stop()

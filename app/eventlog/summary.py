@@ -11,7 +11,7 @@ from msgspec.structs import astuple, replace
 
 from app.eventlog import fingerprints, groups
 from app.eventlog.application import Application
-from app.eventlog.diagnoses.executors import is_lost
+from app.eventlog.losses import is_lost
 from app.eventlog.model import StageAttempt, Totals
 from app.eventlog.reading import Reading
 from app.eventlog.record import VERSION, Group, Outcome, Spent, Summary, Volume, Wall, merged, place_and_flow

@@ -160,7 +160,7 @@ STAGES_FAILED: Final = Metric("spark.stages.failed", "counter", "{stage}", "Stag
 JOBS_FAILED: Final = Metric("spark.jobs.failed", "counter", "{job}", "Jobs that failed", ())
 EXECUTORS_ADDED: Final = Metric("spark.executors.added", "counter", "{executor}", "Executors that registered", ())
 EXECUTORS_LOST: Final = Metric(
-    "spark.executors.lost", "counter", "{executor}", "Executors that went without being released", (LOSS,)
+    "spark.executors.lost", "counter", "{executor}", "Executors that went though nobody had sent them away", (LOSS,)
 )
 FINDINGS: Final = Metric(
     "spark.findings", "counter", "{finding}", "Conclusions that diagnoses came to", (RULE, SEVERITY)

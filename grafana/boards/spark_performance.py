@@ -59,7 +59,7 @@ def _failed() -> Panel:
 
 
 def _lost() -> Panel:
-    text = "Executors that went without being released, within the time range, by why. Alert: SparkExecutorsLost."
+    text = "Executors that went though nobody had sent them away, in the time range, by why. Alert: SparkExecutorsLost."
     query = Query(_grown(spark_names.EXECUTORS_LOST, RANGE, spark_names.LOSS), legend(spark_names.LOSS))
     return figure("Executors lost", Look(text, "none", ONWARD, NONE_IS_GOOD), query).sized(8, 4)
 

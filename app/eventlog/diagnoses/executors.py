@@ -10,12 +10,8 @@ from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.diagnoses.words import cut, duration, share, size
 from app.eventlog.executor import Executor
 from app.eventlog.findings import Finding
+from app.eventlog.losses import is_lost
 
-_MEANT: Final = re.compile(
-    r"^Executor killed by driver|decommission|explicit termination request|exited? (?:with )?(?:exit )?code 0\b",
-    re.IGNORECASE,
-)
-"""Why executors go that nobody misses: dynamic allocation, decommissioning, an end in order."""
 _OUT_OF_MEMORY: Final = re.compile(r"\bmemory\b|OOM|code 52\b")
 """What out of memory sounds like; 52 is out of heap in Spark's `SparkExitCode`."""
 _KILLED: Final = re.compile(r"code 137\b")
@@ -66,13 +62,6 @@ def _advice(reason: str) -> str:
     if _OUT_OF_MEMORY.search(reason):
         return _MORE_MEMORY
     return _WHO_KILLED if _KILLED.search(reason) else _LOOK
-
-
-def is_lost(app: Application, executor: Executor) -> bool:
-    """Whether it went though nobody had sent it away, and before the application did."""
-    if executor.removed is None or _MEANT.search(executor.reason or ""):
-        return False
-    return app.ended is None or executor.removed < app.ended
 
 
 def memory_over(app: Application, limits: Thresholds) -> list[Finding]:

@@ -9,6 +9,8 @@ import pytest
 
 from app.eventlog import events, identity
 from app.eventlog.application import Application
+from app.eventlog.diagnoses.executors import lost_executors
+from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.events import TaskEnd
 from app.eventlog.findings import Finding
 from app.eventlog.histograms import MEASURES, Histogram
@@ -16,7 +18,7 @@ from app.eventlog.meter import LATE, WAITING, Meter
 from app.eventlog.metrics import MAX_APPLICATIONS, MAX_GROUPS, OTHER, Aggregate, Numbers, decoded, merged
 from app.eventlog.model import scheduler_delay_ms
 from app.eventlog.parts import TaskInfo, TaskMetrics
-from tests.unit.eventlog.log import Line, ended, job, job_ended, stage, started, task
+from tests.unit.eventlog.log import Line, ended, job, job_ended, read, stage, started, task
 
 GROUP: Final = "save at job.py:7 [result]"
 TOLD: Final[dict[str, Any]] = {
@@ -183,10 +185,10 @@ def test_failures_are_counted_by_group_and_start_at_0() -> None:
     assert good.counts["spark.jobs.failed",] == 0
 
 
-def executor(number: int, *, removed: str | None = None) -> Line:
+def executor(number: int, *, removed: str | None = None, at: int = 1500) -> Line:
     """An executor comes, or goes for a reason."""
     if removed is not None:
-        fields = {"Timestamp": 1500, "Executor ID": str(number), "Removed Reason": removed}
+        fields = {"Timestamp": at, "Executor ID": str(number), "Removed Reason": removed}
         return {"Event": "SparkListenerExecutorRemoved", **fields}
     fields = {"Timestamp": 1200, "Executor ID": str(number), "Executor Info": {"Host": "h", "Total Cores": 2}}
     return {"Event": "SparkListenerExecutorAdded", **fields}
@@ -200,6 +202,32 @@ def test_executors_that_were_released_are_not_lost() -> None:
     ])  # fmt: skip
     assert found.counts == {("spark.executors.added",): 4, ("spark.executors.lost", "heartbeat_lost"): 1}
     assert found.levels["spark.executors.active"] == 2
+
+
+@pytest.mark.parametrize(
+    "removed",
+    [
+        executor(0, removed="Executor killed by driver."),
+        executor(0, removed="Executor decommission: spot instance"),
+        executor(0, removed="Finished decommissioning"),
+        executor(0, removed="Command exited with code 0"),
+        executor(0, removed="Executor heartbeat timed out"),
+        executor(0, removed="Command exited with code 137"),
+        executor(0, removed=""),
+        executor(0, removed="worker lost", at=3000),
+        executor(7, removed="worker lost"),
+    ],
+    ids=lambda line: f"{line['Executor ID']} {line['Timestamp']} {line['Removed Reason']}",
+)
+def test_metric_and_finding_agree_on_what_is_lost(removed: Line) -> None:
+    """A panel that shows a loss that no finding tells, or the other way round, is wrong somewhere."""
+    lines = [started(), executor(0), ended(2000), removed]
+    counted = sum(count for key, count in numbers(lines).counts.items() if key[0] == "spark.executors.lost")
+    found = lost_executors(read(lines)[0], Thresholds())
+    assert counted == sum(finding.numbers["lost_executors"] for finding in found)
+    assert counted == (
+        removed["Removed Reason"] in {"", "Executor heartbeat timed out", "Command exited with code 137"}
+    )
 
 
 def test_levels_are_0_when_the_application_is_over() -> None:

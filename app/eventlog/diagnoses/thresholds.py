@@ -20,7 +20,7 @@ class Thresholds(BaseModel):
 
     Attributes:
         cost_ms: A finding whose cost is known and below this is none. Ours.
-        skew_longest_ms, skew_ratio: Longest task at least, and over the median task. DataFlint.
+        skew_longest_ms, skew_ratio: Longest task at least, and more than so many times the median. DataFlint.
         skew_data_ratio: Data of that task over the mean of the others, from which it is the data. Ours.
         tiny_tasks, tiny_median_ms: More tasks than this, with a median below this. DataFlint.
         few_tasks_stage_ms: A stage at least this long must have a task for each core. Ours.
@@ -30,7 +30,7 @@ class Thresholds(BaseModel):
         failed_ratio: Failed task attempts of a stage, from which they are a warning. Dr. Elephant, low.
         huge_bytes: Input, output or shuffle of one task. DataFlint.
         driver_gap_ms, driver_gap_ratio: Time without a task, and its share of the application's. Ours.
-        idle_ratio, idle_core_ms: Idle share of all core time (DataFlint), and the idle core time at least (ours).
+        idle_ratio, idle_core_ms: Idle share of all core time (DataFlint), idle core time (ours): more than both.
         memory_over_ratio, memory_over_bytes: Highest use of an executor's heap below this (DataFlint), and the memory
             from which on it matters (ours).
         memory_samples: Reports of an executor's heap that there must be, for both. Ours.

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,8 @@ import pytest
 from app.eventlog import reading
 from app.eventlog.application import Application
 from app.eventlog.diagnoses import diagnose
+from app.eventlog.diagnoses.diagnose import APPLICATION_RULES, STAGE_RULES
+from app.eventlog.diagnoses.reading_again import repeated_scan, unused_cache
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
 from tests.eventlogs import stages
@@ -41,6 +42,28 @@ DRIVER_THRESHOLDS: Final = Thresholds(
 CLUSTER_THRESHOLDS: Final = Thresholds(cost_ms=700, skew_ratio=100, idle_ratio=0.45, idle_core_ms=2000)
 """The same on a cluster, where executors begin cold: their first tasks are no skew."""
 PATIENCE_SECONDS: Final = 400
+STAGE_CASES: Final = [
+    ("hot key", "no hot key", "partition_skew", "records, the others"),
+    ("slow task", "no slow task", "partition_skew", "it had no more data than the others"),
+    ("tiny tasks", "no tiny tasks", "tiny_tasks", "600 tasks of"),
+    ("few tasks", "enough tasks", "too_few_tasks", "1 task for 2 cores"),
+    ("huge partitions", "no huge partitions", "huge_partitions", "one of its 2 tasks had"),
+    ("spill", "no spill", "spill", "2 of 2 tasks spilled"),
+    ("garbage", "no garbage", "gc_pressure", "garbage collection"),
+    ("failure", "no failure", "failed_tasks", "1 of 3 task attempts failed"),
+    ("lost shuffle", "no lost shuffle", "retried_stage", "2 tasks were run again"),
+]
+"""Two job groups of one application, the rule that speaks for the first, and words of what it says."""
+APPLICATION_CASES: Final[list[tuple[str, set[str], str]]] = [
+    ("gap", {"driver_gap"}, "no task ran"),
+    ("full", {"memory_under"}, f"of {stages.HEAP_MIB}.0 MiB of heap"),
+    ("empty", {"memory_over"}, f"of {stages.HEAP_MIB}.0 MiB of heap"),
+    ("healthy", set(), ""),
+    ("busy cluster", set(), ""),
+    ("idle cluster", {"idle_cores"}, "of core time"),
+    ("lost executor", {"lost_executors"}, "1 of 2 executors were lost, and 2 tasks with them"),
+]
+"""An application, the rules that speak for it, and words of what they say."""
 
 
 @pytest.fixture(scope="module")
@@ -59,31 +82,23 @@ def found(log: Path, thresholds: Thresholds) -> tuple[Application, list[Finding]
     return app, diagnose.diagnose(app, thresholds)
 
 
+def is_cluster(name: str) -> bool:
+    """Whether an application has executors of its own."""
+    return "cluster" in stages.APPLICATIONS[name][1]
+
+
 @pytest.fixture(scope="module")
 def cases(logs: Path) -> Mapping[str, list[Finding]]:
-    """What is found in stages, by the group of their jobs."""
+    """What is found in stages, by the group of their jobs; nothing in some, but no group that did not run."""
     app, findings = found(logs / "stages", STAGE_THRESHOLDS)
-    by_group = defaultdict(list)
+    by_group: dict[str, list[Finding]] = {job.properties.group or "none": [] for job in app.jobs.values()}
     for finding in findings:
         properties = app.stages[finding.stage].properties if finding.stage else None
-        by_group[(properties.group if properties else None) or "none"].append(finding)
+        by_group.setdefault((properties.group if properties else None) or "none", []).append(finding)
     return by_group
 
 
-@pytest.mark.parametrize(
-    ("trouble", "twin", "rule", "words"),
-    [
-        ("hot key", "no hot key", "partition_skew", "records, the others"),
-        ("slow task", "no slow task", "partition_skew", "it had no more data than the others"),
-        ("tiny tasks", "no tiny tasks", "tiny_tasks", "600 tasks of"),
-        ("few tasks", "enough tasks", "too_few_tasks", "1 task for 2 cores"),
-        ("huge partitions", "no huge partitions", "huge_partitions", "one of its 2 tasks had"),
-        ("spill", "no spill", "spill", "2 of 2 tasks spilled"),
-        ("garbage", "no garbage", "gc_pressure", "garbage collection"),
-        ("failure", "no failure", "failed_tasks", "1 of 3 task attempts failed"),
-        ("lost shuffle", "no lost shuffle", "retried_stage", "2 tasks were run again"),
-    ],
-)
+@pytest.mark.parametrize(("trouble", "twin", "rule", "words"), STAGE_CASES)
 def test_a_stage_in_trouble_is_told_and_its_twin_is_not(
     cases: Mapping[str, list[Finding]], trouble: str, twin: str, rule: str, words: str
 ) -> None:
@@ -93,26 +108,25 @@ def test_a_stage_in_trouble_is_told_and_its_twin_is_not(
     assert cases[twin] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "rules", "words"),
-    [
-        ("gap", {"driver_gap"}, "no task ran"),
-        ("full", {"memory_under"}, f"of {stages.HEAP_MIB}.0 MiB of heap"),
-        ("empty", {"memory_over"}, f"of {stages.HEAP_MIB}.0 MiB of heap"),
-        ("healthy", set(), ""),
-        ("busy cluster", set(), ""),
-        ("idle cluster", {"idle_cores"}, "of core time"),
-        ("lost executor", {"lost_executors"}, "1 of 2 executors were lost, and 2 tasks with them"),
-    ],
-)
+@pytest.mark.parametrize(("name", "rules", "words"), APPLICATION_CASES)
 def test_an_application_in_trouble_is_told_and_its_twin_is_not(
     logs: Path, name: str, rules: set[str], words: str
 ) -> None:
     """`healthy` is the twin of those on one machine, `busy cluster` of those on executors."""
-    is_cluster = "cluster" in stages.APPLICATIONS[name][1]
-    _, findings = found(logs / name, CLUSTER_THRESHOLDS if is_cluster else DRIVER_THRESHOLDS)
+    _, findings = found(logs / name, CLUSTER_THRESHOLDS if is_cluster(name) else DRIVER_THRESHOLDS)
     assert {finding.rule for finding in findings} == rules
     assert all(words in finding.text for finding in findings)
+
+
+def test_each_rule_has_a_case_and_a_twin() -> None:
+    """No rule about stages and applications goes untested, but for those that are tested with plans."""
+    assert {rule for _, _, rule, _ in STAGE_CASES} == {rule.__name__ for rule in STAGE_RULES}
+    assert not {trouble for trouble, *_ in STAGE_CASES} & {twin for _, twin, *_ in STAGE_CASES}
+    of_plans = {repeated_scan, unused_cache}
+    wanted = {rule.__name__ for rule in APPLICATION_RULES if rule not in of_plans}
+    assert set().union(*(rules for _, rules, _ in APPLICATION_CASES)) == wanted
+    healthy = {is_cluster(name) for name, rules, _ in APPLICATION_CASES if not rules}
+    assert healthy == {is_cluster(name) for name, *_ in APPLICATION_CASES}
 
 
 def test_the_time_of_tasks_is_that_of_the_tasks(logs: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from app.backends import Elasticsearch, Jaeger, Prometheus, answer, get, spark_health
 from app.errors import MachineError
-from app.telemetry import names
+from app.telemetry import names, spark_names
 from app.telemetry.prometheus_names import label
 from grafana import queries
 from grafana.queries import added
@@ -75,8 +75,20 @@ def found_lines(query: str) -> int:
 
 def traces(service: str) -> int:
     """How many of the latest traces of a service Jaeger gives."""
+    return len(latest(service))
+
+
+def latest(service: str) -> list[dict[str, Any]]:
+    """The latest traces of a service."""
     parameters = {"service": service, "limit": "20", "lookback": "1h"}
-    return len(get(f"{JAEGER.url}/api/traces", "data", parameters=parameters))
+    return list(get(f"{JAEGER.url}/api/traces", "data", parameters=parameters))
+
+
+def findings(service: str, kind: str) -> set[tuple[str, str]]:
+    """The names of the events of a service's spans of one kind, with the rules that they tell of."""
+    spans = [span for trace in latest(service) for span in trace["spans"] if span["operationName"].split()[0] == kind]
+    told = [{field["key"]: field["value"] for field in log["fields"]} for span in spans for log in span["logs"] or []]
+    return {(one.get("event", ""), one[spark_names.RULE.name]) for one in told if spark_names.RULE.name in one}
 
 
 def page(url: str) -> str:

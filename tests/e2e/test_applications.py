@@ -1,9 +1,11 @@
 """Every application of the cluster is seen through its event log, down to its tasks, without a line of set-up."""
 
 import json
+import re
 from collections import Counter
 from typing import Any, Final
 
+from app.telemetry import spark_names
 from tests.e2e import asked
 from tests.e2e.signals import Harmed, Seen
 from tests.e2e.stack import at_work, docker, ended, run_in
@@ -16,9 +18,12 @@ from collections import Counter
 from pathlib import Path
 from app.eventlog import reading
 app = reading.read(Path(sys.argv[1])).app
-of = [app.jobs[stage.job] for stage in app.stages.values()]
-ours = lambda job: sys.argv[2] in (job.properties.traceparent or "")
-print(json.dumps({"job": sum(map(ours, app.jobs.values())), "stage": sum(map(ours, of))}))
+root = lambda query: root(app.queries[query.root]) if query.root in app.queries else query
+ours = lambda traceparent: sys.argv[2] in (traceparent or "")
+jobs = {job.id: ours(job.properties.traceparent) for job in app.jobs.values()}
+stages = [jobs[stage.job] for stage in app.stages.values()]
+queries = [ours(root(query).traceparent) for query in app.queries.values()]
+print(json.dumps({"sql": sum(queries), "job": sum(jobs.values()), "stage": sum(stages)}))
 """
 
 
@@ -35,7 +40,7 @@ def orphans(trace_id: str) -> list[str]:
 
 
 def written(run: dict[str, Any]) -> dict[str, int]:
-    """How many jobs and stage attempts of a run are in its event log."""
+    """How many queries (with those inside of them), jobs and stage attempts of a run are in its event log."""
     log = run["event_log"].removeprefix("file://")
     said = run_in("spark-master", "python", "-c", TOLD, log, run["trace_id"]).stdout
     return dict(json.loads(said))
@@ -85,9 +90,10 @@ def test_a_notebook_is_seen(together: list[dict[str, Any]]) -> None:
 
 
 def test_a_skewed_job_is_told_of(harmed: Harmed) -> None:
-    """A stranger's job with a hot key: its diagnosis is an alert that reaches the webhook, and an event of its span."""
+    """A stranger's job with a hot key: its diagnosis is an alert that reaches the webhook, and an event of a stage."""
     assert "skewed" in harmed.alerts["SparkPartitionSkew"]["summary"]
-    poll_until(lambda: asked.traces("skewed") > 0, "the trace of the job in Jaeger")
+    found = (spark_names.FINDING_EVENT, "partition_skew")
+    poll_until(lambda: found in asked.findings("skewed", "stage"), "the finding on a stage of the job in Jaeger")
 
 
 def test_reports_are_served(day: Seen) -> None:
@@ -96,4 +102,10 @@ def test_reports_are_served(day: Seen) -> None:
         assert run["report"].startswith("http://localhost:8088/")
         assert run["pipeline"] in asked.page(run["report"])
     listed = asked.page("http://localhost:8088/")
-    assert all(run["report"].rsplit("/", 1)[1] in listed for run in day.runs.values())
+    files = {run["started_at"]: run["report"].rsplit("/", 1)[1] for run in day.runs.values()}
+    assert all(file in listed for file in files.values())
+    newest_first = [files[started] for started in sorted(files, reverse=True)]
+    assert sorted(newest_first, key=listed.index) == newest_first
+    times = re.findall(r"<small>(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)</small>", listed)
+    assert len(times) >= len(files)
+    assert times == sorted(times, reverse=True)

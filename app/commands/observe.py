@@ -164,8 +164,8 @@ def _amount(rows: int, size: int) -> str:
 def _report(terminal: "Terminal", conclusion: "Conclusion", output: Path) -> None:
     for line in worst(conclusion.found):
         terminal.line(line)
-    places = [("report", conclusion.report(output)), ("event log", conclusion.read.log)]
-    terminal.facts([(name, cells.place(place)) for name, place in places])
+    written, log = cells.place(conclusion.report(output)), cells.place(conclusion.read.log)
+    terminal.facts([("report", written), ("event log", log)])
 
 
 def _remember(terminal: "Terminal", conclusion: "Conclusion", *, is_good: bool) -> None:

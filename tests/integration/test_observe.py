@@ -18,6 +18,7 @@ from app.eventlog.spans import SparkSpan
 from app.java.runtime import spark_home
 from app.telemetry.spark_names import APPLICATION_SPAN
 from tests.polling import poll_until
+from tests.receivers import receiver
 
 EXAMPLES: Final = spark_home() / "examples" / "src" / "main" / "python"
 HOLD: Final = Path(__file__).parents[1] / "stranger" / "hold.py"
@@ -42,12 +43,12 @@ class Home:
 
     folder: Path
 
-    def started(self, *command: str, stderr: Path) -> subprocess.Popen[bytes]:
+    def started(self, *command: str, stderr: Path, **variables: str) -> subprocess.Popen[bytes]:
         """A command that is being observed."""
         conf = self.folder / "conf"
         conf.mkdir()
         (conf / "spark-defaults.conf").write_text(DEFAULTS, encoding="utf-8")
-        variables = {
+        variables |= {
             "SPARK_CONF_DIR": str(conf),
             "SPARK_APP_HOME": str(self.folder / "home"),
             "PYSPARK_PYTHON": sys.executable,
@@ -305,3 +306,63 @@ def test_several_at_once_and_how_each_ended(tmp_path: Path) -> None:
     assert rows == {"killed": "incomplete", "crashed": "ended"}
     assert "not seen: off: it switches its event log off itself (spark.eventLog.enabled=false)" in told
     assert set(home.applications()) == {"killed", "crashed"}
+
+
+OWN: Final = """
+from pyspark.sql import SparkSession
+place = "file:own"
+spark = SparkSession.builder.appName("own").config("spark.eventLog.enabled", "true").config("spark.eventLog.dir", place)
+print(spark.getOrCreate().range(3).count(), flush=True)
+"""
+CELLS: Final = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.appName("cells").getOrCreate()
+spark.no_such_thing
+spark.range(3).count()
+spark.stop()
+spark = SparkSession.builder.appName("cells").getOrCreate()
+spark.range(3).count()
+"""
+SEEN_AND_NOT: Final = """
+python own.py &
+spark-submit --deploy-mode cluster --master spark://127.0.0.1:1 --class Any none.jar &
+python -i <cells
+wait
+"""
+
+
+def test_what_was_seen_is_sent_once_and_remembered(tmp_path: Path) -> None:
+    """A kernel that runs cells, with two sessions one after the other; a job with an event log of its own; a cluster's.
+
+    The first two are told, each span once; what runs in a cluster is said in a line; the second session has a past.
+    """
+    home, errors, own = Home(tmp_path), tmp_path / "stderr", tmp_path / "own"
+    own.mkdir()
+    (tmp_path / "own.py").write_text(OWN.replace("file:own", own.as_uri()), encoding="utf-8")
+    (tmp_path / "cells").write_text(CELLS, encoding="utf-8")
+    with receiver() as collector:
+        endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.http_endpoint}
+        with home.started("bash", "-c", SEEN_AND_NOT, stderr=errors, **endpoint) as process:
+            process.communicate(timeout=300)
+    told = errors.read_text(encoding="utf-8")
+    assert process.returncode == 0, told
+    (unseen,) = (line for line in told.splitlines() if line.startswith("not seen: "))
+    assert unseen.startswith("not seen: a Spark application: deploy mode cluster: its driver runs elsewhere, and ")
+    names = sorted(span.name for span in collector.spans if not span.parent_span_id)
+    assert names == ["application cells", "application cells", "application own"]
+    ids = [span.span_id for span in collector.spans]
+    assert len(ids) == len(set(ids))
+    assert [span.name for span in collector.spans if span.parent_span_id not in {*ids, b""}] == []
+    assert compared(home, max(home.events.iterdir(), key=lambda log: log.stat().st_mtime)) == ("cells", 1)
+
+
+def compared(home: Home, log: Path) -> tuple[str, int]:
+    """What `spark-app compare` compares an application with: its name, and how many earlier runs."""
+    told = subprocess.run(
+        [sys.executable, "-m", "app", "compare", str(log), "--json"],
+        env=os.environ | {"SPARK_APP_HOME": str(home.folder / "home")},
+        check=True,
+        capture_output=True,
+    )
+    comparison = json.loads(told.stdout)["comparison"]
+    return comparison["application"], comparison["runs"]

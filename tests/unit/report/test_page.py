@@ -106,6 +106,19 @@ def test_a_run_shows_its_part_of_a_shared_log(reading: Read, run_folder: Path) -
     assert (step.kind, [job.kind for job in step.children]) == ("step", ["job"])
 
 
+def test_a_comparison_in_the_report_of_a_run_says_what_it_is_of(
+    reading: Read, run_folder: Path, tmp_path: Path
+) -> None:
+    """The runs of one command share an application, and it is applications that are compared."""
+    told, output = reading([log.started(), log.ended()]), tmp_path / "r.html"
+    whole = "Of the whole application, other runs included."
+    pages = [
+        page.write(told, output=output, run=run, compared=compared).read_text()
+        for run, compared in ((runs.of(run_folder), ["longer"]), (runs.of(run_folder), []), (None, ["longer"]))
+    ]
+    assert [whole in content for content in pages] == [True, False, False]
+
+
 def test_the_same_warning_is_listed_once_with_its_step(reading: Read, run_folder: Path) -> None:
     """And how often it was said."""
     told = logs(scope(reading([log.started(), log.ended()]).app, runs.of(run_folder)), Limits())

@@ -47,9 +47,8 @@ def bridge(
     from app.eventlog.diagnoses.thresholds import load_thresholds
     from app.settings import load_settings
 
-    settings = load_settings(config)
+    settings, ending = load_settings(config), threading.Event()
     terminal = Terminal(out=sys.stdout, err=sys.stderr)
-    ending = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: ending.set())
     service.serve(

@@ -56,15 +56,14 @@ def observe(
     with tempfile.TemporaryDirectory(prefix="spark-app-", dir=_unquoted()) as scratch:
         switch = Switch(events, Path(scratch))
         watch, variables = Watch(switch), switch.variables(process_environment()) | SENT_BY_US
-        started = time.monotonic()
         try:
+            started = time.monotonic()
             code = run(command, variables, look=watch.look)
         except CommandError as error:
             terminal.note(f"error: {error}")
             raise typer.Exit(error.shell_code) from error
-        seconds = time.monotonic() - started
         try:
-            seen = watch.seen(command, process_environment())
+            seconds, seen = time.monotonic() - started, watch.seen(command, process_environment())
             tell(terminal, seen, code=code, seconds=seconds, settings=settings, report=report)
             conclude(seen, settings)
         except Exception as error:  # noqa: BLE001 - whatever it is, the command has ended, and how it did is what counts

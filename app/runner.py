@@ -6,7 +6,7 @@ import importlib.metadata
 import logging
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from app.telemetry import setup
 from app.telemetry.facts import RunFacts, outcome_of
 from app.telemetry.names import Outcome
 from app.telemetry.runs import Run
+from app.telemetry.spark_names import WORKLOAD
 
 LOG: Final = logging.getLogger(__name__)
 ETL: Final = ("etl.customers", "etl.daily_sales")
@@ -61,9 +62,15 @@ def run_etl(
     Raises:
         SparkAppError: A run failed; the attribute `results` (of any exception that leaves a run) has all runs so far.
     """
-    with _invocation(settings, watcher, replay=replay) as invocation:
+    extra = {WORKLOAD: workload(len(dates), is_replay=replay)}
+    with _invocation(settings, watcher, replay=replay, extra=extra) as invocation:
         run_on(invocation, dates)
     return invocation.results
+
+
+def workload(days: int, *, is_replay: bool) -> str:
+    """What a command is asked to do, but for which days: one of a month is no measure of one of a day."""
+    return f"{' + '.join(ETL)}, {days} {'day' if days == 1 else 'days'}{', replay' if is_replay else ''}"
 
 
 def run_on(invocation: Invocation, dates: Sequence[datetime.date]) -> list[RunResult]:
@@ -92,12 +99,14 @@ def spark(settings: Settings, *, watcher: Watcher) -> Iterator[SparkSession]:
 
 
 @contextmanager
-def _invocation(settings: Settings, watcher: Watcher, *, replay: bool) -> Iterator[Invocation]:
+def _invocation(
+    settings: Settings, watcher: Watcher, *, replay: bool, extra: Mapping[str, str] = session.NOTHING
+) -> Iterator[Invocation]:
     identity = secrets.token_hex(6)
     jars.require_java()
     jars.ensure_jars(note=watcher.note)
     log_file = _log_file(settings, identity)
-    started = session.start(settings, name=APPLICATION, events=None, log_file=log_file)
+    started = session.start(settings, name=APPLICATION, events=None, log_file=log_file, extra=extra)
     telemetry = setup.start(
         service_version=importlib.metadata.version("spark-app"),
         environment=settings.environment,

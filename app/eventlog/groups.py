@@ -59,23 +59,23 @@ def _group(app: Application, stage: StageAttempt) -> str:
 def _texts(app: Application, stage: StageAttempt, job: Job | None) -> Iterator[str]:
     """What the program calls its work, the most telling first; empty where it says nothing."""
     if job is not None:
-        yield _said(job.properties.description)
+        yield said(job.properties.description)
         query = app.queries.get(job.query) if job.query is not None else None
         while query is not None:
             yield _asked(query)
             query = app.queries.get(query.root) if query.root is not None else None
-    yield _said(stage.info.name)
-    yield _said(job.properties.call_site if job is not None else None)
+    yield said(stage.info.name)
+    yield said(job.properties.call_site if job is not None else None)
 
 
 def _asked(query: Query) -> str:
     """A query's description or call; a call from Python has no line, so that the folder it writes to is added."""
-    said = _said(query.description)
-    written = _WRITTEN.search(query.plan) if query.description.startswith(f"{said} at ") else None
-    return f"{said} {_varied(written[1].decode(errors='replace'))}" if written else said
+    told = said(query.description)
+    written = _WRITTEN.search(query.plan) if query.description.startswith(f"{told} at ") else None
+    return f"{told} {_varied(written[1].decode(errors='replace'))}" if written else told
 
 
-def _said(text: str | None) -> str:
+def said(text: str | None) -> str:
     """A description or a call site without what varies; a call from inside Spark says nothing."""
     call = _CALL.fullmatch(text or "")
     if call is None:

@@ -81,9 +81,10 @@ def last_good(folder: Path, now: Summary) -> list[Summary]:
 
 
 def is_earlier_and_good(summary: Summary, now: Summary) -> bool:
-    """Whether an application may be what a later one is measured by."""
-    is_same = summary.application == now.application and summary.outcome == "succeeded"
-    return is_same and summary.started < now.started and summary.id != now.id
+    """Whether an application may be what a later one is measured by: it did the same, and ended well."""
+    is_same = (summary.application, summary.workload) == (now.application, now.workload)
+    is_good = summary.outcome == "succeeded" and summary.id != now.id
+    return is_same and is_good and summary.started < now.started
 
 
 def good_beside(log: Path, now: Summary) -> list[Summary]:

@@ -101,6 +101,8 @@ class Summary(Struct):
         executors_lost: Those that went while it was at work, except those that it gave back.
         settings: What it was started with and what its queries changed; secrets, paths and ids are left out.
         plans: Of its queries, by the place of their stages, in the order of their first run.
+        workload: What a command of ours was asked to do; empty for others.
+        steps: How long Spark worked for each step of ours, in milliseconds; none for others.
     """
 
     version: int
@@ -117,6 +119,8 @@ class Summary(Struct):
     settings: dict[str, str]
     groups: list[Group]
     plans: dict[str, list[Plan]]
+    workload: str = ""
+    steps: dict[str, float] = {}
 
 
 def place_and_flow(group: str) -> tuple[str, str]:

@@ -15,7 +15,9 @@ from app.eventlog.losses import is_lost
 from app.eventlog.model import StageAttempt, Totals
 from app.eventlog.reading import Reading
 from app.eventlog.record import VERSION, Group, Outcome, Spent, Summary, Volume, Wall, merged, place_and_flow
+from app.eventlog.steps import steps
 from app.eventlog.wallclock import Key, Part, WallClock, wall_clock
+from app.telemetry.spark_names import WORKLOAD
 
 MAX_GROUPS: Final = 200
 """Groups of one application that are kept apart; the rest is one, so that a record stays small."""
@@ -25,7 +27,7 @@ MAX_VALUE: Final = 200
 
 _VOLATILE: Final = re.compile(
     r"spark\.(app\.(id|startTime|submitTime|initial\..*|attempt\..*|name)|driver\.(host|port|bindAddress)|eventLog\..*"
-    r"|executor\.id|ui\..*|.*\.dir|.*path|submit\..*|jars|files|repl\..*|hadoop\.fs\..*"
+    r"|executor\.id|ui\..*|.*\.dir|.*path|submit\..*|jars|files|repl\..*|hadoop\.fs\..*|sparkApp\..*"
     r"|databricks\.delta\.(lastCommitVersionInSession|commitInfo\..*)|sql\.execution\..*root\.id)",
     re.IGNORECASE,
 )  # fmt: skip
@@ -53,6 +55,8 @@ def of(reading: Reading) -> Summary:
         settings=dict(sorted(_settings(app))),
         groups=kept,
         plans={place: plans for place, plans in fingerprints.plans(app).items() if place in places},
+        workload=app.properties.get(WORKLOAD, ""),
+        steps=steps(app),
     )
 
 

@@ -23,6 +23,8 @@ PLAN_IS_CUT: Final = Attribute("spark.sql.plan.truncated", bool, "true where the
 
 STEP_TAG: Final = "traceparent:"
 """What a job tag begins with that names a step: only tags tell for whom a query is that runs no job."""
+WORKLOAD: Final = "spark.sparkApp.workload"
+"""The property in which a command of ours says what it was asked to do: it is compared with those asked the same."""
 
 STREAM: Final = Attribute("spark.streaming.query.name", str, "name of the streaming query")
 STREAM_ID: Final = Attribute("spark.streaming.query.id", str, "id of the streaming query, the same over restarts")

@@ -11,6 +11,8 @@ from typing import Final
 
 import pytest
 
+from app.eventlog import history
+from app.runner import workload
 from tests.readme import ROOT, commands
 
 ELSEWHERE: Final = ("make", "uv", "source", "./scripts/", "spark-app doctor")
@@ -29,6 +31,14 @@ def test_a_command_of_the_readme_ends_well(home: Path, command: str) -> None:
     """With exit code 0."""
     done = run(home, command)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_day_leaves_a_record_that_says_what_was_asked_and_how_long_its_steps_took(home: Path) -> None:
+    """Another day is compared with it, and a range or a replay is not."""
+    records = [history.load(file) for file in (home / "reports" / "records").glob("*/*.json")]
+    (record, *_) = [record for record in records if record.workload == workload(1, is_replay=False)]
+    assert set(record.steps) >= {"etl.customers #: publish customers", "etl.daily_sales #: publish daily_sales"}
+    assert all(0 < milliseconds <= record.duration_ms for milliseconds in record.steps.values())
 
 
 def run(home: Path, command: str) -> subprocess.CompletedProcess[str]:

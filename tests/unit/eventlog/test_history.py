@@ -7,6 +7,7 @@ import pytest
 from app.errors import InputError
 from app.eventlog import history
 from app.eventlog.record import Summary
+from app.telemetry.spark_names import WORKLOAD
 from tests.unit.eventlog.made import Run, Stage, Task
 
 
@@ -46,6 +47,16 @@ def test_the_last_good_ones_are_found(tmp_path: Path) -> None:
     history.keep(tmp_path, made(11))
     assert ids(history.last_good(tmp_path, made(10))) == ["app-7", "app-6", "app-5", "app-4", "app-3"]
     assert history.last_good(tmp_path, made(10, name="unheard of")) == []
+
+
+def test_only_what_was_asked_to_do_the_same_is_a_measure(tmp_path: Path) -> None:
+    """A command of ours for a day or for a month, or from bronze, has one name and takes another time."""
+    day, month = {WORKLOAD: "1 day"}, {WORKLOAD: "31 days"}
+    for number, settings in enumerate([day, month, {}, day, month]):
+        history.keep(tmp_path, made(number, settings=settings))
+    found = [history.last_good(tmp_path, made(9, settings=settings)) for settings in (day, month, {})]
+    assert [ids(each) for each in found] == [["app-3", "app-0"], ["app-4", "app-1"], ["app-2"]]
+    assert WORKLOAD not in made(9, settings=day).settings
 
 
 def test_a_run_is_not_measured_by_itself(tmp_path: Path) -> None:

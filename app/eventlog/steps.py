@@ -1,0 +1,35 @@
+"""How long Spark worked for each step of a program that marks its work with a `traceparent`, as ours does."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from app.eventlog.application import Application
+from app.eventlog.groups import said
+
+
+def steps(app: Application) -> dict[str, float]:
+    """Milliseconds from the beginning of the first query or job of each step to the end of its last.
+
+    By what the step is for, without what varies: its shortest description, as libraries add words of theirs. Those of
+    several runs are added up. What is at work still, and what belongs to no step, is left out.
+    """
+    names: dict[str, str] = {}
+    times: dict[str, list[float]] = defaultdict(list)
+    for step, description, started, ended in _work(app):
+        names[step] = min(filter(None, (names.get(step), said(description))), key=len, default="")
+        times[step] += (started, ended)
+    found: dict[str, float] = defaultdict(float)
+    for step, own in times.items():
+        if names[step]:
+            found[names[step]] += max(own) - min(own)
+    return dict(found)
+
+
+def _work(app: Application) -> Iterator[tuple[str, str | None, float, float]]:
+    """The step, the description, the beginning and the end of what was done for a step."""
+    for job in app.jobs.values():
+        if job.properties.traceparent and job.batch is None and job.completed is not None:
+            yield job.properties.traceparent, job.properties.description, job.submitted, job.completed
+    for query in app.queries.values():
+        if query.traceparent and query.batch is None and query.ended is not None:
+            yield query.traceparent, query.description, query.started, query.ended

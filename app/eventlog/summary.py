@@ -16,7 +16,7 @@ from app.eventlog.model import StageAttempt, Totals
 from app.eventlog.reading import Reading
 from app.eventlog.record import VERSION, Group, Outcome, Spent, Summary, Volume, Wall, merged, place_and_flow
 from app.eventlog.steps import steps
-from app.eventlog.wallclock import Key, Part, WallClock, wall_clock
+from app.eventlog.wallclock import Key, Part, WallClock, cpus_per_task, wall_clock
 from app.telemetry.spark_names import WORKLOAD
 
 MAX_GROUPS: Final = 200
@@ -104,14 +104,14 @@ def _group(app: Application, name: str, keys: list[Key], parts: list[Part]) -> G
 
 
 def _spent(app: Application, stages: list[StageAttempt]) -> Spent:
-    spent = Spent()
+    spent, cpus = Spent(), cpus_per_task(app)
     for stage in stages:
         total = sum(stage.durations_ms)
         if _is_repeated(app, stage):
             spent.wasted += total
             continue
         run, cpu, gc, wait = (of_all - of_wasted for of_all, of_wasted in zip(
-            _times(stage.totals), _times(stage.wasted), strict=True
+            _times(stage.totals, cpus), _times(stage.wasted, cpus), strict=True
         ))  # fmt: skip
         cpu = min(cpu, run)
         gc = min(gc, run - cpu)
@@ -125,8 +125,8 @@ def _spent(app: Application, stages: list[StageAttempt]) -> Spent:
     return Spent(*(round(ms, 1) for ms in astuple(spent)))
 
 
-def _times(totals: Totals) -> tuple[float, float, float, float]:
-    return totals.run_ms, totals.cpu_ns / 1e6, totals.gc_ms, totals.shuffle_wait_ms
+def _times(totals: Totals, cpus: int) -> tuple[float, float, float, float]:
+    return totals.run_ms / cpus, totals.cpu_ns / 1e6, totals.gc_ms, totals.shuffle_wait_ms
 
 
 def _is_repeated(app: Application, stage: StageAttempt) -> bool:

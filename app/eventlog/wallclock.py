@@ -60,6 +60,11 @@ def wall_clock(app: Application) -> WallClock:
     return clock.closed()
 
 
+def cpus_per_task(app: Application) -> int:
+    """How many cores a task takes; Spark counts the run time of a task once for each of them."""
+    return max(1, int(text) if (text := app.properties.get("spark.task.cpus", "1")).isdigit() else 1)
+
+
 class _Clock:
     """The state of the application at a moment, and where the time before it went."""
 
@@ -147,7 +152,7 @@ class _Clock:
 
 
 def _changes(app: Application) -> Iterator[Change]:
-    per_task = max(1, int(text) if (text := app.properties.get("spark.task.cpus", "1")).isdigit() else 1)
+    per_task = cpus_per_task(app)
     for executor in app.executors.values():
         yield executor.added, "cores", NO_STAGE, executor.cores // per_task
         if executor.removed is not None:

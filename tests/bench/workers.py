@@ -1,6 +1,6 @@
 """What the settings of Python workers are worth on many small tasks.
 
-BENCH_PYTHON_TASKS (400) makes it shorter for a try. One JVM, with a session of its own for each setting in each round:
+BENCH_PYTHON_TASKS (300) makes it shorter for a try. One JVM, with a session of its own for each setting in each round:
 `config/spark/spark-defaults.conf` tells of both.
 """
 
@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from app.java.jvm import release
 from tests.bench.measure import ROUNDS, children, cpu_seconds, ratio, spread
 
-TASKS: Final = int(os.environ.get("BENCH_PYTHON_TASKS", "400"))
+TASKS: Final = int(os.environ.get("BENCH_PYTHON_TASKS", "300"))
 ROWS: Final = 10
 WARM: Final = 12
 """Tasks before those that are measured: by the third a worker is warm."""
@@ -105,4 +105,4 @@ def _line(name: str, runs: list[Worked], default: list[Worked]) -> str:
         ratio([getattr(run, part) for run in default], [getattr(run, part) for run in runs])
         for part in ("wall", "python")
     ]
-    return f"| {name} | {figures} | {'' if name == DEFAULT else ' | '.join(ratios)} |"
+    return f"| {name} | {figures} | {' | ' if name == DEFAULT else ' | '.join(ratios)} |"

@@ -61,9 +61,9 @@ class Usage:
 
     def gap_over(self, time: int, stage: StageInfo, properties: JobProperties | None) -> None:
         """A task of a stage is at work where none was."""
-        gap = Gap(time if self.last_task is None else self.last_task, time, stage, properties)
-        if self.longest_gap is None or gap.length_ms > self.longest_gap.length_ms:
-            self.longest_gap = gap
+        began = time if self.last_task is None else self.last_task
+        if self.longest_gap is None or time - began > self.longest_gap.length_ms:
+            self.longest_gap = Gap(began, time, stage, properties)
 
     def copy(self) -> "Usage":
         """The sums as they are now."""

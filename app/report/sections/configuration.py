@@ -7,6 +7,7 @@ from typing import Final
 from app.report.amounts import REDACTED
 from app.report.limits import Limits
 from app.report.scope import Scope
+from app.report.sections.defaults import default_of, is_default
 
 _SECRET: Final = re.compile(r"(?i)password|passwd|secret|token|key|credential")
 _BY_SPARK: Final = re.compile(
@@ -21,40 +22,6 @@ _JAVA_BY_SPARK: Final = re.compile(
     r"|io\.netty\.tryReflectionSetAccessible=true|io\.netty\.noUnsafe=false)"
 )
 """What Spark adds to the options of every JVM; source: its `JavaModuleOptions`."""
-DEFAULTS: Final = {
-    "spark.default.parallelism": None,
-    "spark.driver.cores": "1",
-    "spark.driver.maxResultSize": "1g",
-    "spark.driver.memory": "1g",
-    "spark.dynamicAllocation.enabled": "false",
-    "spark.eventLog.enabled": "false",
-    "spark.executor.cores": None,
-    "spark.executor.memory": "1g",
-    "spark.locality.wait": "3s",
-    "spark.memory.fraction": "0.6",
-    "spark.memory.offHeap.enabled": "false",
-    "spark.memory.storageFraction": "0.5",
-    "spark.network.timeout": "120s",
-    "spark.port.maxRetries": "16",
-    "spark.python.worker.reuse": "true",
-    "spark.serializer": "org.apache.spark.serializer.JavaSerializer",
-    "spark.shuffle.service.enabled": "false",
-    "spark.speculation": "false",
-    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "64MB",
-    "spark.sql.adaptive.coalescePartitions.enabled": "true",
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "true",
-    "spark.sql.adaptive.enabled": "true",
-    "spark.sql.adaptive.skewJoin.enabled": "true",
-    "spark.sql.autoBroadcastJoinThreshold": "10MB",
-    "spark.sql.broadcastTimeout": "300",
-    "spark.sql.files.maxPartitionBytes": "128MB",
-    "spark.sql.parquet.compression.codec": "snappy",
-    "spark.sql.shuffle.partitions": "200",
-    "spark.task.cpus": "1",
-    "spark.task.maxFailures": "4",
-    "spark.ui.enabled": "true",
-}
-"""What Spark does where nothing is said; source: the pages Configuration and SQL Performance Tuning of Spark 4.2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +43,11 @@ class Configuration:
 
 def configuration(scope: Scope, limits: Limits) -> Configuration:
     """The properties that someone set; without those that Spark sets for itself, and those set to the default."""
+    version = scope.app.spark_version
     told = ((key, _own(key, value)) for key, value in sorted(_told(scope).items()))
     kept = ((key, value) for key, value in told if value and not _BY_SPARK.fullmatch(key))
-    found = [Property(key, _shown(key, value), DEFAULTS.get(key)) for key, value in kept]
-    differing = [each for each in found if each.default is None or each.value.lower() != each.default.lower()]
+    found = [Property(key, _shown(key, value), default_of(key, version)) for key, value in kept]
+    differing = [each for each in found if not is_default(each.key, each.value, version)]
     return Configuration(differing[: limits.properties], len(differing))
 
 

@@ -191,7 +191,8 @@ class _Tally:
 
 def _rows_of(batch: tuple[Any, ...]) -> int | None:
     """Of frames all, of columns the longest, which are as long as each other; keys of groups have none."""
-    frames, columns = [], []
+    frames: list[int] = []
+    columns: list[int] = []
     for part in batch:
         rows = _rows(part)
         if rows is not None:

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas import functions as pandas_functions
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "workers"))  # of the driver; workers do not have it
 from pyspark_observed import observed
@@ -23,7 +24,7 @@ PARTITIONS: Final = 40
 KEYS: Final = 7
 """Groups; the second frame of a cogroup has half of the rows."""
 BATCH: Final = 30
-SETTINGS: Final = {
+SETTINGS: Final[dict[str, bool | float | int | str | None]] = {
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
     "spark.ui.enabled": "false",
@@ -34,6 +35,7 @@ SETTINGS: Final = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
+pandas_udf: Any = pandas_functions.pandas_udf  # its stubs ask for the kind, which the hints of a function tell
 Change = Callable[[Callable[..., Any]], Any]
 
 
@@ -119,7 +121,7 @@ def of_all(rows: DataFrame, change: Change) -> dict[str, list[Any]]:
     """The results of all kinds of functions, in an order that is always the same."""
     by_key, schema = rows.groupBy("key"), "id long, key long"
     half = rows.where(F.col("id") < ROWS // 2).groupBy("key")
-    scalar = F.pandas_udf(change(column), "long")("id", "key")
+    scalar = pandas_udf(change(column), "long")("id", "key")
     frames = {
         "map_pandas": rows.mapInPandas(change(map_pandas), schema),
         "map_arrow": rows.mapInArrow(change(map_arrow), schema),
@@ -128,9 +130,9 @@ def of_all(rows: DataFrame, change: Change) -> dict[str, list[Any]]:
         "group_arrow": by_key.applyInArrow(change(group_arrow), schema),
         "cogroup": by_key.cogroup(half).applyInPandas(change(cogroup), schema),
         "column": rows.select(scalar),
-        "columns": rows.select(F.pandas_udf(change(columns), "long")("id")),
-        "pairs": rows.select(F.pandas_udf(change(pairs), "long")("id", "key")),
-        "total": by_key.agg(F.pandas_udf(change(total), "long")("id")),
+        "columns": rows.select(pandas_udf(change(columns), "long")("id")),
+        "pairs": rows.select(pandas_udf(change(pairs), "long")("id", "key")),
+        "total": by_key.agg(pandas_udf(change(total), "long")("id")),
         "limit": rows.mapInPandas(change(map_pandas), schema).limit(3),
     }
     return {name: sorted(map(list, frame.collect())) for name, frame in frames.items() if name != "limit"} | {
@@ -142,7 +144,7 @@ def errors_of(rows: DataFrame, change: Change) -> list[list[str]]:
     """What a caller is told of functions that fail: the class, and what they said."""
     failing_ones = (
         rows.mapInPandas(change(failing), "id long, key long"),
-        rows.select(F.pandas_udf(change(failing_column), "long")("id")),
+        rows.select(pandas_udf(change(failing_column), "long")("id")),
     )
     return [_error_of(frame) for frame in failing_ones]
 

@@ -129,4 +129,4 @@ def test_a_line_that_cannot_be_written_changes_nothing(left: Left) -> None:
 
 def test_lines_go_with_their_log(left: Left) -> None:
     """Of applications whose log is there they are kept; whatever lists the logs sees none of them."""
-    assert left.told["spools"] == sorted(["app-0", left.app.id])
+    assert left.told["spools"] == sorted(["app-0", left.app.id or ""])

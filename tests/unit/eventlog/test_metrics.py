@@ -289,7 +289,7 @@ def test_memory_of_caches_is_what_executors_told_last() -> None:
     """On and off the heap; what went with an executor is no more, and of those that told nothing nothing is known."""
     told = ((0, 100), (0, 70), (1, 5))
     peaks = [
-        task(number, 0, **{"Executor ID": str(where)})
+        task(number, 0, **dict[str, Any]({"Executor ID": str(where)}))
         | {"Task Executor Metrics": {"JVMHeapMemory": 900, "OnHeapStorageMemory": size, "OffHeapStorageMemory": 1}}
         for number, (where, size) in enumerate(told)
     ]

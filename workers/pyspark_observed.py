@@ -213,7 +213,8 @@ def _folder() -> str | None:
     if context is None:
         return None
     conf = context.getConf()
-    folder = conf.get("spark.eventLog.dir", "/tmp/spark-events") or ""  # Spark's own default
+    usual = str(Path("/", "tmp", "spark-events"))  # Spark's own default
+    folder = conf.get("spark.eventLog.dir", usual) or usual
     there = urlsplit(folder)
     if conf.get("spark.eventLog.enabled", "false") != "true" or there.scheme not in ("", "file"):
         return None

@@ -4,10 +4,14 @@ Most of its time it waits for a service at a fixed pace, so that it takes as lon
 needs nothing of this project, and no Python workers.
 """
 
+import contextlib
 import json
+import os
+import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -28,6 +32,8 @@ def main(folder: str, planted: dict[str, Any]) -> None:
     total(context, "price the sales", sales.join(products, "product").select(prices.alias("price"), "name"))
     time.sleep(planted.get("driver_seconds", 0))
     scores = asked() + collected(planted["collected_every"]) if "collected_every" in planted else asked()
+    if "killed_seconds" in planted:
+        threading.Timer(planted["killed_seconds"], kill_an_executor, [context]).start()
     total(context, "score the shops", sales.repartition("shop").select(scores.alias("score"), "sale"))
     if "sorted_rows" in planted:
         total(context, "rank the sales", ranked(spark, planted["sorted_rows"]))
@@ -76,6 +82,18 @@ def occupy(spark: SparkSession, seconds: float) -> None:
         cores = spark.sparkContext.defaultParallelism
         rows = spark.range(cores, numPartitions=cores).select(asked(int(seconds * 1000)), "id")
         total(spark.sparkContext, "a job of somebody else", rows)
+
+
+def kill_an_executor(context: Any) -> None:
+    """Kills one of the executors, which in a local cluster are children of the JVM of the driver, beside short ones."""
+    driver = context._gateway.proc.pid
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError):  # a process may go while it is looked at
+            above = int(stat.read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+            if above == driver and b"ExecutorBackend" in stat.with_name("cmdline").read_bytes():
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+                return
+    raise ProcessLookupError(f"no executor is a child of the driver {driver}")
 
 
 if __name__ == "__main__":

@@ -9,14 +9,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 
-from app.eventlog import reading, summary
-from app.eventlog.record import Summary
+from tests.compare.cases import Run
 
 JOB: Final = Path(__file__).parent / "job.py"
 ROWS: Final = 12_000
@@ -37,6 +37,8 @@ BASE: Final = {
     "spark.eventLog.compress": "false",
     "spark.eventLog.rolling.enabled": "false",
 }
+NOWHERE: Final = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost", "SPARK_USER": "somebody"}
+"""No log tells where it was made, and by whom."""
 
 
 def make_tables(folder: Path) -> None:
@@ -48,29 +50,37 @@ def make_tables(folder: Path) -> None:
     _write(folder / "hot_sales", _sales(ROWS, hot=0.9), files=FILES)
 
 
-def run(
-    folder: Path,
-    name: str,
-    *,
-    planted: dict[str, Any] | None = None,
-    properties: dict[str, str] | None = None,
-    source_seconds: float = 0,
-) -> Summary:
-    """Runs the program on the tables in a folder and on a source that takes its time, and gives its record."""
-    conf, log = folder / name / "conf", folder / name / "log"
+def run(folder: Path, wanted: Run) -> Path:
+    """Runs the program on the tables in a folder and on a source that takes its time, and gives its event log."""
+    own = folder / wanted.name
+    conf, log = own / "conf", own / "log"
     conf.mkdir(parents=True)
     log.mkdir()
-    chosen = BASE | {"spark.eventLog.dir": log.as_uri()} | (properties or {})
+    chosen = {**BASE, "spark.eventLog.dir": log.as_uri(), **wanted.properties}
     lines = "".join(f"{key} {value}\n" for key, value in chosen.items())
     (conf / "spark-defaults.conf").write_text(lines, encoding="utf-8")
-    environment = {**os.environ, "SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": sys.executable}
-    with _source(folder / name / "lines", seconds=source_seconds) as source:
-        command = [sys.executable, str(JOB), str(folder), json.dumps({"lines": source} | (planted or {}))]
+    places = {"SPARK_HOME": str(_home(own)), "SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": sys.executable}
+    with _source(own / "lines", seconds=wanted.source_seconds) as source:
+        command = [sys.executable, str(JOB), str(folder), json.dumps({"lines": source, **wanted.planted})]
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+            command,
+            env=os.environ | NOWHERE | places,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
-    return summary.of(reading.read(log))
+    return next(log.iterdir())
+
+
+def _home(folder: Path) -> Path:
+    """A home of Spark in which the workers of a local cluster leave behind what they do."""
+    home = folder / "spark"
+    home.mkdir()
+    for part in ("bin", "jars"):
+        (home / part).symlink_to(Path(pyspark.__file__).parent / part)
+    return home
 
 
 @contextmanager

@@ -1,0 +1,80 @@
+"""Runs of `job.py`, usual ones and such with one thing out of order, with what should explain them first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pytest
+
+from app.eventlog.attribution import Kind
+from app.eventlog.compare import Comparison
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the program.
+
+    Attributes:
+        name: Of its folder, and of its recorded log.
+        planted: What `job.py` is told to do otherwise.
+        properties: Of Spark, beside those that all runs have.
+        source_seconds: How long its slow source takes.
+    """
+
+    name: str
+    planted: Mapping[str, Any] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    source_seconds: float = 0
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A run with one thing out of order, the kind of its cause, and the runs without it."""
+
+    run: Run
+    kind: Kind
+    before: Sequence[Run]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The properties that are other than before: what the cause must name, and no other."""
+        return {name: value for name, value in self.run.properties.items() if name not in self.before[0].properties}
+
+
+USUAL: Final = [Run(f"usual-{number}") for number in range(3)]
+EQUAL: Final = [*USUAL, *(Run(f"equal-{number}") for number in range(2))]
+AT_EASE: Final = Run("at-ease", {"sorted_rows": 800_000})
+LITTLE_AT_ONCE: Final = {
+    "spark.shuffle.spill.numElementsForceSpillThreshold": "3200",
+    "spark.sql.windowExec.buffer.spill.threshold": "3200",
+}
+ON_EXECUTORS: Final = {
+    "spark.master": "local-cluster[2,2,1024]",
+    "spark.executor.memory": "1g",
+    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
+}
+WHOLE: Final = Run("whole-cluster", {"sales": "more_sales"}, ON_EXECUTORS)
+
+PLANTED: Final = [
+    Planted(Run("more-input", {"sales": "more_sales"}), "input", USUAL),
+    Planted(Run("hot-key", {"sales": "hot_sales"}), "skew", USUAL),
+    Planted(Run("collections", {"collected_every": 120}), "gc", USUAL),
+    Planted(Run("failing-tasks", {"is_failing": True}), "retries", USUAL),
+    Planted(Run("busy-driver", {"driver_seconds": 12}), "driver", USUAL),
+    Planted(Run("other-job", {"occupied_seconds": 12}), "queueing", USUAL),
+    Planted(Run("one-core", properties={"spark.master": "local[1,4]"}), "cores", USUAL),
+    Planted(Run("greedy-tasks", properties={"spark.task.cpus": "2"}), "cores", USUAL),
+    Planted(Run("no-broadcast", properties={"spark.sql.autoBroadcastJoinThreshold": "-1"}), "plan", USUAL),
+    Planted(Run("many-partitions", properties={"spark.sql.shuffle.partitions": "2000"}), "tasks", USUAL),
+    Planted(Run("slow-source", source_seconds=12), "storage", USUAL),
+    Planted(Run("little-memory", AT_EASE.planted, LITTLE_AT_ONCE), "spill", [AT_EASE]),
+    Planted(Run("killed-executor", {**WHOLE.planted, "killed_seconds": 4}, ON_EXECUTORS), "executors", [WHOLE]),
+]
+RUNS: Final = [*EQUAL, AT_EASE, WHOLE, *(planted.run for planted in PLANTED)]
+
+
+def assert_first(compared: Comparison, planted: Planted) -> None:
+    """What was planted is ranked first, names the properties it comes from, and all causes add up."""
+    assert [cause.kind for cause in compared.causes][:1] == [planted.kind], compared.sentences
+    assert {name: now for name, (_, now) in compared.causes[0].settings.items()} == planted.settings
+    assert sum(cause.ms for cause in compared.causes) + compared.unexplained_ms == pytest.approx(compared.difference_ms)

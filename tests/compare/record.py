@@ -1,0 +1,75 @@
+"""Records the runs that comparisons are tested with: `python -m tests.compare.record [NAME]...`, on a calm machine.
+
+What is kept of a log is what is read of it, without the names of the machine. Says what explains each run first.
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import zstandard
+
+from app.eventlog import events, reading, summary
+from app.eventlog.compare import compare
+from app.eventlog.record import Summary
+from tests.compare.cases import EQUAL, PLANTED, RUNS, Run
+from tests.compare.runs import make_tables, run
+from tests.eventlogs.record import scrubber
+
+HERE: Final = Path(__file__).parent / "recorded"
+PROJECT: Final = Path(__file__).parents[2]
+UNREAD: Final = {"Task Info": ("Accumulables",), "Stage Info": ("Accumulables",)}
+"""Most of a log, by the object that has it: numbers of operators, of each task and stage, and no comparison reads them.
+"""
+
+
+def main(names: Sequence[str]) -> None:
+    """Records some runs, or all, after one that does not count: by then the files of Spark are in memory."""
+    HERE.mkdir(exist_ok=True)
+    wanted = [run for run in RUNS if run.name in names] if names else RUNS
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        scrub = scrubber({scratch: "/work", str(PROJECT): "/project", sys.base_prefix: "/python"})
+        make_tables(folder)
+        run(folder, Run("warm-up"))
+        for one in wanted:
+            keep(run(folder, one), one, scrub)
+    tell()
+
+
+def keep(log: Path, of: Run, scrub: Callable[[bytes], bytes]) -> None:
+    """Keeps what is read of a log."""
+    lines = [pruned(line) for line in log.read_bytes().splitlines() if events.event(line) is not None]
+    packed = zstandard.ZstdCompressor(level=19).compress(scrub(b"".join(lines)))
+    (HERE / f"{of.name}.zst").write_bytes(packed)
+
+
+def pruned(line: bytes) -> bytes:
+    """A line without what nobody reads."""
+    told = json.loads(line)
+    for name, fields in UNREAD.items():
+        for field in fields:
+            told.get(name, {}).pop(field, None)
+    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+
+
+def recorded(run: Run) -> Summary:
+    """The record of a run whose log was kept."""
+    return summary.of(reading.read(HERE / f"{run.name}.zst"))
+
+
+def tell() -> None:
+    """Says what is ranked first of each."""
+    for planted in PLANTED:
+        compared = compare([recorded(one) for one in planted.before], recorded(planted.run))
+        causes = ", ".join(f"{cause.kind} {cause.ms / 1000:+.1f} s" for cause in compared.causes)
+        sys.stdout.write(f"{planted.run.name} ({compared.difference_ms / 1000:+.1f} s): {causes}\n")
+    durations = ", ".join(f"{recorded(one).duration_ms / 1000:.1f} s" for one in EQUAL)
+    sys.stdout.write(f"equal: {durations}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

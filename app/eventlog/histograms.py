@@ -118,4 +118,6 @@ TOLD: Final[tuple[tuple[Measure, Callable[[Told], list[int]]], ...]] = (
     (_measure(names.TASK_INPUT, least=1), lambda told: [m.input.bytes for _, m in told]),
     (_measure(names.TASK_OUTPUT, least=1), lambda told: [m.output.bytes for _, m in told]),
 )
-MEASURES: Final = {measure.metric.name: measure for measure in (DURATION, *(measure for measure, _ in TOLD))}
+PYTHON: Final = _measure(names.STAGE_PYTHON_TIME, per_unit=1000, least=1)
+"""Of each stage attempt that had SQL call Python; Spark tells it from 4.0 on."""
+MEASURES: Final = {measure.metric.name: measure for measure in (DURATION, PYTHON, *(measure for measure, _ in TOLD))}

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from app.eventlog import events, identity
@@ -10,14 +11,17 @@ from app.eventlog.application import Application
 from app.eventlog.events import Event, TaskEnd
 from app.eventlog.findings import Finding
 from app.eventlog.groups import group_of
-from app.eventlog.histograms import DURATION, EXEMPLAR_MS, TOLD, Exemplar, Measure
+from app.eventlog.histograms import DURATION, EXEMPLAR_MS, PYTHON, TOLD, Exemplar, Measure
 from app.eventlog.losses import is_lost, kind_of
 from app.eventlog.metrics import OTHER, Aggregate, Numbers, merged
+from app.eventlog.parts import StageInfo, counted
 from app.telemetry import spark_names as names
 from app.telemetry.names import Metric
 
 WAITING: Final = 500
 """Tasks of a stage that are counted together: 3 times as fast as one by one."""
+PYTHON_WORKERS: Final = "time to run Python workers"
+"""What Spark calls this number of an operator (`PythonSQLMetrics`): milliseconds, over all stages so far."""
 LATE: Final = 200
 """How many stages that have ended are remembered: tasks that were killed with a stage end after it."""
 UNNAMED: Final = "unknown"
@@ -40,6 +44,7 @@ class Meter:
         self._unknown = _Stage(OTHER, None)
         self._stages: dict[tuple[int, int], _Stage] = {}
         self._ended: deque[tuple[int, int]] = deque()
+        self._python: dict[int, int] = {}
         self._is_over = False
         self._take: dict[type, Callable[[Any], None]] = {
             events.TaskEnd: self._task_end,
@@ -101,6 +106,7 @@ class Meter:
         key = (event.info.id, event.info.attempt)
         stage = self._stages.get(key, self._unknown)
         self._count(stage)
+        self._count_python(stage, event.info)
         self._numbers.group(stage.group).count(names.STAGES_FAILED, int(event.info.failure is not None))
         self._ended.append(key)
         if len(self._ended) > LATE:
@@ -137,6 +143,17 @@ class Meter:
             self._fill(stage, measure, values(told), metered)
         failed = sum(task.info.has_failed for task in tasks)
         self._numbers.group(stage.group).count(names.TASKS_FAILED_COUNT, failed)
+
+    def _count_python(self, stage: _Stage, info: StageInfo) -> None:
+        """Adds what its tasks spent in Python: what the numbers have grown by since another stage told them."""
+        told = counted([number for number in info.accumulables if number.name == PYTHON_WORKERS])
+        spent = sum(milliseconds - self._python.get(number, 0) for number, milliseconds in told.items())
+        self._python = dict(islice((self._python | told).items(), max(0, len(self._python) - LATE), None))
+        if spent > 0:
+            histogram = self._numbers.group(stage.group).histogram(PYTHON)
+            histogram.add([spent], PYTHON.bounds)
+            if stage.span is not None and info.completed:
+                histogram.saw(Exemplar(info.completed // EXEMPLAR_MS, spent, info.completed, *stage.span))
 
     def _fill(self, stage: _Stage, measure: Measure, values: list[int], tasks: list[TaskEnd]) -> None:
         """One histogram; its exemplar is the largest of the values."""

@@ -155,6 +155,11 @@ TASK_SPILL: Final = _of_tasks("spill", "By", "What a task spilled to disk, of th
 TASK_INPUT: Final = _of_tasks("input", "By", "What a task read of files and tables, of those that did")
 TASK_OUTPUT: Final = _of_tasks("output", "By", "What a task wrote to files and tables, of those that did")
 
+STAGE_PYTHON_TIME: Final = Metric(
+    "spark.stage.python_time", "histogram", "s", "Time of all tasks of a stage attempt in Python, where there was any",
+    (STAGE_GROUP,), _TASK_SECONDS,
+)  # fmt: skip
+
 TASKS_FAILED_COUNT: Final = Metric(
     "spark.tasks.failed", "counter", "{task}", "Task attempts that failed; killed ones did not", (STAGE_GROUP,)
 )

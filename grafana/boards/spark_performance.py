@@ -28,7 +28,7 @@ def board() -> Board:
         "What applications spent their time on, stage group by stage group, and what diagnoses found.",
         (
             Row("Findings", (_found(), _failed(), _lost(), _findings(), _table())),
-            Row("Where the time goes", (_groups(), _slowest(), _durations(), _shares())),
+            Row("Where the time goes", (_groups(), _python(), _slowest(), _durations(), _shares())),
             Row("Cores", (_tasks(), _executors(), _delay(), _skew())),
             Row("Bytes", (_moved(), _shuffle(), _spill(), _caches())),
         ),
@@ -90,6 +90,14 @@ def _groups() -> Panel:
     text = "Time of tasks at work within the time range, by stage group: where cores were spent."
     query = Query(f"topk(15, {_grown(spark_names.TASK_RUN_TIME, RANGE, *GROUP, part='_sum')})", legend(*GROUP))
     return ranking("Task time by stage group", Look(text, "s", ONWARD), query)
+
+
+def _python() -> Panel:
+    text = (
+        "Time of tasks in Python workers within the time range, of queries, by stage group, if Spark (4.0 on) tells."
+    )
+    query = Query(f"topk(15, {_grown(spark_names.STAGE_PYTHON_TIME, RANGE, *GROUP, part='_sum')})", legend(*GROUP))
+    return ranking("Time in Python by stage group", Look(text, "s", ONWARD), query)
 
 
 def _slowest() -> Panel:

@@ -1,4 +1,4 @@
-"""A job of somebody who knows nothing of us: one key has nearly all rows, a partition spills, and a task fails once.
+"""A job of somebody who knows nothing of us: one key has nearly all rows, a partition spills, a task fails once.
 
 It runs in a container on the cluster with `python -`, with what Spark finds there by itself.
 """
@@ -26,5 +26,6 @@ rows = spark.range(0, ROWS, 1, 8).selectExpr("CASE WHEN id % 50 < 49 THEN 0 ELSE
 hashes = "sha2(sha2(sha2(string(id), 512), 512), 512) AS hash"
 hot = rows.repartition(64, "key").sortWithinPartitions("id").selectExpr("key", hashes)
 hot.groupBy("key").agg({"hash": "max"}).write.format("noop").mode("overwrite").save()
+spark.range(1000).mapInPandas(lambda frames: frames, "id long").write.format("noop").mode("overwrite").save()
 spark.sparkContext.parallelize(range(4), 2).mapPartitions(fails_once).count()
 spark.stop()

@@ -121,6 +121,21 @@ def test_sums_are_those_over_the_ends_of_tasks(name: str) -> None:
     assert found.counts == expected
 
 
+def in_python(number: int, milliseconds: int) -> list[Line]:
+    """A stage that an operator's number of Python's time was told of."""
+    done = stage(number, end=2900)
+    told = {"ID": 9, "Name": "time to run Python workers", "Value": str(milliseconds)}
+    return [stage(number), done | {"Stage Info": done["Stage Info"] | {"Accumulables": [told]}}]
+
+
+def test_time_in_python_is_counted_once() -> None:
+    """Spark's number of an operator is of all stages so far: each counts what it has added."""
+    found = numbers([started(), job(0, [0, 1]), *in_python(0, 400), *in_python(1, 700), job_ended(0), ended()])
+    python = [group.histograms["spark.stage.python_time"] for group in found.groups.values() if group.histograms]
+    assert sorted(each.sum for each in python) == [300, 400]
+    assert not numbers(program(metered(0))).groups[GROUP].histograms.keys() & {"spark.stage.python_time"}
+
+
 def test_what_a_task_does_not_have_is_absent() -> None:
     """Without spill, shuffle or output there is no histogram of them; no time lost to the collector is a time."""
     found = numbers(program(metered(0, told={"Shuffle Read Metrics": {}}))).groups[GROUP].histograms

@@ -63,7 +63,7 @@ PLANTED: Final = [
     Planted(Run("busy-driver", {"driver_seconds": 12}), "driver", USUAL),
     Planted(Run("other-job", {"occupied_seconds": 12}), "queueing", USUAL),
     Planted(Run("one-core", properties={"spark.master": "local[1,4]"}), "cores", USUAL),
-    Planted(Run("greedy-tasks", properties={"spark.task.cpus": "2"}), "cores", USUAL),
+    Planted(Run("greedy-tasks", properties={"spark.task.cpus": "4"}), "cores", USUAL),
     Planted(Run("no-broadcast", properties={"spark.sql.autoBroadcastJoinThreshold": "-1"}), "plan", USUAL),
     Planted(Run("many-partitions", properties={"spark.sql.shuffle.partitions": "2000"}), "tasks", USUAL),
     Planted(Run("slow-source", source_seconds=12), "storage", USUAL),

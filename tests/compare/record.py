@@ -56,6 +56,11 @@ def pruned(line: bytes) -> bytes:
     return json.dumps(told, separators=(",", ":")).encode() + b"\n"
 
 
+def is_recorded(run: Run) -> bool:
+    """Whether a log of a run was kept: a window of calm may be too short for all."""
+    return (HERE / f"{run.name}.zst").is_file()
+
+
 def recorded(run: Run) -> Summary:
     """The record of a run whose log was kept."""
     return summary.of(reading.read(HERE / f"{run.name}.zst"))
@@ -63,11 +68,11 @@ def recorded(run: Run) -> Summary:
 
 def tell() -> None:
     """Says what is ranked first of each."""
-    for planted in PLANTED:
+    for planted in filter(lambda planted: is_recorded(planted.run), PLANTED):
         compared = compare([recorded(one) for one in planted.before], recorded(planted.run))
         causes = ", ".join(f"{cause.kind} {cause.ms / 1000:+.1f} s" for cause in compared.causes)
         sys.stdout.write(f"{planted.run.name} ({compared.difference_ms / 1000:+.1f} s): {causes}\n")
-    durations = ", ".join(f"{recorded(one).duration_ms / 1000:.1f} s" for one in EQUAL)
+    durations = ", ".join(f"{recorded(one).duration_ms / 1000:.1f} s" for one in EQUAL if is_recorded(one))
     sys.stdout.write(f"equal: {durations}\n")
 
 

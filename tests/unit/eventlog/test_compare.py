@@ -134,14 +134,14 @@ def test_a_changed_setting_is_named_in_what_it_did() -> None:
 
 def test_a_faster_run_is_explained_too() -> None:
     """Less input is a negative share."""
-    less = [Task(0, 2500, cpu=2000, rows=50)] * 2
+    less = [Task(0, 2000, cpu=1600, rows=40)] * 2
     compared = compare(job(USUAL).summary, job(less).summary)
-    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("input", -2500)]
+    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("input", -3000)]
     assert compared.causes[0].text.startswith("less input: ")
     cause = compared.causes[0]
     assert compared.sentences == [
-        "app-2500 took 2.5 s, before 5.0 s (app-5000): -2.5 s",
-        f"-2.5 s {cause.text}. To do: {cause.advice}",
+        "app-2000 took 2.0 s, before 5.0 s (app-5000): -3.0 s",
+        f"-3.0 s {cause.text}. To do: {cause.advice}",
         "+0 ms unexplained, or in causes too small to name",
     ]
 
@@ -149,17 +149,17 @@ def test_a_faster_run_is_explained_too() -> None:
 def test_equal_runs_have_no_causes() -> None:
     """A difference below noise is not explained: it is none."""
     compared = compare(job(USUAL).summary, job([replace(task, end=5900) for task in USUAL]).summary)
-    assert (compared.difference_ms, compared.noise_ms) == (900, 2000)
+    assert (compared.difference_ms, compared.noise_ms) == (900, 3000)
     assert (compared.causes, compared.unexplained_ms) == ([], 0)
     assert compared.sentences == [
-        "app-5900 took 5.9 s, before 5.0 s (app-5000): +900 ms, which is noise: less than 2.0 s"
+        "app-5900 took 5.9 s, before 5.0 s (app-5000): +900 ms, which is noise: less than 3.0 s"
     ]
 
 
 def test_noise_is_told_by_the_spread_of_three_runs() -> None:
-    """One run or two: a tenth, at least two seconds. More: their own spread, up to a half; of five less an outlier."""
+    """One run or two: a tenth, at least 3 s. More: their own spread, up to a half; of five less an outlier."""
     assert noise_ms([100_000]) == 10_000
-    assert noise_ms([5000, 6000]) == 2000
+    assert noise_ms([5000, 6000]) == 3000
     assert noise_ms([100_000, 100_100, 100_200]) == 5005
     assert noise_ms([5000, 5100, 5200]) == 1000
     assert noise_ms([100_000, 105_000, 110_000]) == 26_000

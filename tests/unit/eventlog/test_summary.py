@@ -21,6 +21,13 @@ def test_the_time_of_tasks_is_told_apart() -> None:
     assert group.spent == Spent(cpu=1000, gc=200, shuffle_wait=100, other=400, overhead=300)
 
 
+def test_the_time_of_a_task_on_two_cores_counts_once() -> None:
+    """Spark says the run time of a task as often as it takes cores: 2 x 900 ms of a task of 1000 ms."""
+    stages = [Stage("sum up", 0, 1000, [Task(0, 1000, cpu=500, overhead=1000 - 2 * 900)])]
+    (group,) = Run(1000, stages, settings={"spark.task.cpus": "2"}).summary.groups
+    assert group.spent == Spent(cpu=500, other=400, overhead=100)
+
+
 def test_failed_tasks_are_wasted_time_and_no_volume() -> None:
     """What a failed task did counts as lost, not as processor time, nor as rows."""
     tasks = [Task(0, 400, cpu=400, rows=7, has_failed=True), Task(400, 1000, cpu=500, rows=7)]

@@ -129,7 +129,7 @@ def driver(_: Summary, __: Summary, amount: Amount) -> str:
     if not place(amount):
         return "after the last stage"
     one, other = (words.duration(group.wall.gap) for group in (amount.now, amount.before))
-    return f"{one} without a task before {_where(amount)}, before {other}"
+    return f"{one} without a task ahead of {_where(amount)}, before {other}"
 
 
 def startup(before: Summary, now: Summary, _: Amount) -> str:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog import events
+from app.eventlog import events, parts
 from app.eventlog.application import Application
 from app.eventlog.events import Event, StageCompleted, TaskEnd
 from app.eventlog.follow import Follower
 from app.eventlog.groups import group_of
-from app.eventlog.meter import Meter
+from app.eventlog.meter import PYTHON_WORKERS, Meter
 from app.eventlog.metrics import Aggregate
 from tests.eventlogs.golden import LOGS, log
 from tests.eventlogs.record import VERSIONS
@@ -47,8 +47,11 @@ def test_totals_are_the_sums_over_the_tasks(version: str, layout: str, tmp_path:
     aggregate, taken = counted(log(version, layout, tmp_path))
     ends = [event for event in taken if isinstance(event, TaskEnd)]
     told = [task.metrics for task in ends if task.metrics]
+    completed = [event.info for event in taken if isinstance(event, StageCompleted)]
+    python = [number for stage in completed for number in stage.accumulables if number.name == PYTHON_WORKERS]
     found = totals(aggregate)
     del found["scheduler_delay"]
+    assert found.pop("spark.stage.python_time", None) == (sum(parts.counted(python).values()) or None)
     assert found == {
         "duration": sum(task.info.finished - task.info.launched for task in ends),
         "run_time": sum(metrics.run_ms for metrics in told),
@@ -59,7 +62,7 @@ def test_totals_are_the_sums_over_the_tasks(version: str, layout: str, tmp_path:
         "input": sum(metrics.input.bytes for metrics in told),
         "output": sum(metrics.output.bytes for metrics in told),
         "spark.tasks.failed": sum(task.info.has_failed for task in ends),
-        "spark.stages.failed": sum(isinstance(event, StageCompleted) and bool(event.info.failure) for event in taken),
+        "spark.stages.failed": sum(bool(stage.failure) for stage in completed),
     }
     assert found["spark.tasks.failed"] > 0
 

@@ -107,32 +107,34 @@ class StageAttempt:
 
     def add(self, task: TaskEnd) -> None:
         """Takes the end of one attempt of a task."""
-        duration = task.info.finished - task.info.launched
-        self.launched.append(task.info.launched)
+        info, metrics = task.info, task.metrics
+        duration = info.finished - info.launched
+        self.launched.append(info.launched)
         self.durations_ms.append(duration)
-        metrics = task.metrics
         if metrics is not None:
             read = metrics.shuffle_read
             self.shuffle_read_bytes.append(read.remote_bytes + read.local_bytes)
             self.spilled_bytes.append(metrics.memory_spilled)
-            self.totals.add(metrics, delay_ms=scheduler_delay_ms(task.info, metrics))
-        self.failed += task.info.has_failed
-        self.killed += task.info.was_killed
-        self.speculative += task.info.is_speculative
-        if task.info.has_failed or task.info.was_killed:
-            self._waste(task, duration)
-        if task.info.has_failed or task.info.was_killed or task.info.is_speculative or task.info.attempt:
-            if len(self.kept) < KEPT_FAILURES:
-                self.kept.append(task)
+            self.totals.add(metrics, delay_ms=scheduler_delay_ms(info, metrics))
+        if info.has_failed or info.was_killed or info.is_speculative or info.attempt:
+            self._add_odd(task, duration)
         elif len(self._slowest) < SLOWEST:
-            heappush(self._slowest, (duration, task.info.id, task))
+            heappush(self._slowest, (duration, info.id, task))
         elif duration > self._slowest[0][0]:
-            heappushpop(self._slowest, (duration, task.info.id, task))
+            heappushpop(self._slowest, (duration, info.id, task))
 
-    def _waste(self, task: TaskEnd, duration: int) -> None:
-        self.wasted_ms += duration
-        if task.metrics is not None:
-            self.wasted.add(task.metrics, delay_ms=scheduler_delay_ms(task.info, task.metrics))
+    def _add_odd(self, task: TaskEnd, duration: int) -> None:
+        """One that failed, was killed, was tried again or was a copy."""
+        info = task.info
+        self.failed += info.has_failed
+        self.killed += info.was_killed
+        self.speculative += info.is_speculative
+        if info.has_failed or info.was_killed:
+            self.wasted_ms += duration
+            if task.metrics is not None:
+                self.wasted.add(task.metrics, delay_ms=scheduler_delay_ms(info, task.metrics))
+        if len(self.kept) < KEPT_FAILURES:
+            self.kept.append(task)
 
     @property
     def slowest(self) -> list[TaskEnd]:

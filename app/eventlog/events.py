@@ -28,9 +28,6 @@ _STREAMING: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 EXECUTOR_LOST: Final = "ExecutorLostFailure"
 """The reason of a task whose executor went away."""
 _PREFIX: Final = b'{"Event":"'
-_TASK_END: Final = b"SparkListenerTaskEnd"
-_NUMBERS: Final = b',"Accumulables":['
-_AFTER: Final = b'},"Task Executor Metrics":'
 
 
 class _Event(Struct, gc=False, tag_field="Event"):
@@ -220,20 +217,13 @@ def event(line: bytes) -> Event | None:
     """
     if not line.startswith(_PREFIX):
         raise ValueError("no event")
-    kind = line[len(_PREFIX) : line.find(b'"', len(_PREFIX))]
-    decoder: Any = _DECODERS.get(kind)
+    end = line.find(b'"', len(_PREFIX))
+    decoder: Any = _DECODERS.get(line[len(_PREFIX) : end])
     try:
-        found: Event | None = decoder.decode(_short(line) if kind == _TASK_END else line) if decoder else None
+        found: Event | None = decoder.decode(line) if decoder else None
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return found
-
-
-def _short(line: bytes) -> bytes:
-    """The end of a task without numbers of operators, a third of it; in a string, quotes would have a backslash."""
-    begin = line.find(_NUMBERS)
-    end = line.find(_AFTER, begin)
-    return line[:begin] + line[end:] if 0 < begin < end else line
 
 
 def plan(raw: Raw) -> SqlPlan:

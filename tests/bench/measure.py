@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
@@ -116,7 +117,11 @@ def tree_bytes(pid: int) -> int:
 def children(pid: int) -> list[int]:
     """The processes that a process has started, and that are there."""
     threads = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+    found = list[int]()
+    for thread in threads:
+        with suppress(FileNotFoundError):  # a thread that has just ended
+            found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 def cpu_seconds(pid: int) -> float:

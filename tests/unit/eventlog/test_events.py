@@ -1,16 +1,11 @@
 """Lines become events with the fields that are needed; what is broken is an error, what is foreign nothing."""
 
-from pathlib import Path
-
-import msgspec
 import pytest
 from msgspec import Raw
 
 from app.eventlog import events
 from app.eventlog.events import DriverNumbers, JobStart, TaskEnd
 from app.eventlog.parts import Accumulable, counted
-from tests.eventlogs import walking
-from tests.eventlogs.golden import LOGS, log
 
 TASK_END = (
     b'{"Event":"SparkListenerTaskEnd","Stage ID":3,"Stage Attempt ID":1,"Task Type":"ResultTask",'
@@ -31,15 +26,6 @@ def test_a_task_that_failed_has_its_reason_and_no_numbers_of_its_own_making() ->
         True,
     )
     assert found.metrics is None
-
-
-@pytest.mark.parametrize(("version", "layout"), [run for run in LOGS if run[1] == "plain"])
-def test_the_end_of_a_task_is_read_as_it_stands(version: str, layout: str, tmp_path: Path) -> None:
-    """What is left out of the reading changes nothing of what is read, whatever texts a task brings."""
-    lines = [line for line in walking.lines(log(version, layout, tmp_path)) if b'"SparkListenerTaskEnd"' in line[:40]]
-    hostile = rb"\",\"Accumulables\":[ },\"Task Executor Metrics\":"
-    for line in (*lines, *(line.replace(b'"Host":"', b'"Host":"' + hostile) for line in lines)):
-        assert events.event(line) == msgspec.json.decode(line, type=events.TaskEnd)
 
 
 def test_a_job_leads_to_its_trace_and_its_query() -> None:

@@ -93,9 +93,7 @@ def _groups() -> Panel:
 
 
 def _python() -> Panel:
-    text = (
-        "Time of tasks in Python workers within the time range, of queries, by stage group, if Spark (4.0 on) tells."
-    )
+    text = "Time of tasks in Python workers within the time range, of queries, by stage group, if Spark (4.0 on) tells."
     query = Query(f"topk(15, {_grown(spark_names.STAGE_PYTHON_TIME, RANGE, *GROUP, part='_sum')})", legend(*GROUP))
     return ranking("Time in Python by stage group", Look(text, "s", ONWARD), query)
 

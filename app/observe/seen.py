@@ -100,8 +100,15 @@ class Watch:
         return [log for log in _in(self._switch.events) if log not in self._before]
 
     def _is_closed(self) -> bool:
-        logs = self._new()
-        return bool(logs) and all(Follower(log).is_finished for log in logs)
+        logs = list(self._logs(self._switch.launches()))
+        return bool(logs) and all(map(_is_finished, logs))
+
+
+def _is_finished(log: Path) -> bool:
+    try:
+        return Follower(log).is_finished
+    except InputError:  # nobody waits for what cannot be read
+        return True
 
 
 def _in(folder: Path) -> Iterator[Path]:

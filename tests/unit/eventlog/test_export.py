@@ -189,8 +189,8 @@ def test_each_metric_is_what_the_catalogue_says() -> None:
                 assert set(point.attributes or ()) == {label.name for label in metric.labels}
     missing = {metric.name for metric in spark_names.METRICS} - set(found)
     assert missing == {
-        "spark.task.shuffle.write", "spark.task.spill", "spark.task.output", "spark.executors.added",
-        "spark.executors.lost", "spark.storage.memory",
+        "spark.task.shuffle.write", "spark.task.spill", "spark.task.output", "spark.stage.python_time",
+        "spark.executors.added", "spark.executors.lost", "spark.storage.memory",
     }  # fmt: skip
 
 

@@ -1,4 +1,7 @@
 import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -6,8 +9,16 @@ import pytest
 
 from app.observe.launches import LAUNCH, Launch, Switch
 from app.observe.seen import Seen, Watch
+from tests.polling import poll_until
 
 SUBMIT: Final = "org.apache.spark.deploy.SparkSubmit"
+CLOSING: Final = """
+import os, sys
+print("ready", flush=True)
+sys.stdin.readline()
+os.rename(sys.argv[2], sys.argv[2].removesuffix(".inprogress"))
+"""
+"""Stands for a JVM that outlives its program a little: it has the option of one, and then closes its event log."""
 
 
 class Command:
@@ -79,6 +90,30 @@ def test_a_log_in_a_folder_of_theirs_is_read_there(command: Command) -> None:
     command.log(launch.id, folder="theirs")
     seen = command.seen()
     assert ([read.app.name for read in seen.readings], seen.unseen) == (["one"], [])
+
+
+def test_a_log_that_is_being_closed_is_waited_for(command: Command) -> None:
+    """Wherever it is, and though another one of the command is closed already."""
+    theirs = command.folder / "theirs"
+    theirs.mkdir()
+    place = f"spark.eventLog.dir={theirs.as_uri()}"
+    launches = [command.launch(), command.launch("--conf", "spark.eventLog.enabled=true", "--conf", place, number=2)]
+    command.log(launches[0].id)
+    command.log(launches[1].id, folder="theirs", name="local-2.inprogress")
+    jvm = [sys.executable, "-c", CLOSING, f"-D{LAUNCH}={launches[1].id}", str(theirs / "local-2.inprogress")]
+    with (
+        subprocess.Popen(jvm, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process,
+        ThreadPoolExecutor(1) as aside,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        seeing = aside.submit(command.seen)
+        with pytest.raises(AssertionError, match="not seen before"):
+            poll_until(seeing.done, "not seen before", seconds=0.3)
+        process.communicate(b"\n")
+    assert [(read.app.id, read.is_finished) for read in seeing.result().readings] == [
+        ("local-1", True), ("local-2.inprogress", True),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -147,21 +147,23 @@ class Meter:
     def _count_python(self, stage: _Stage, info: StageInfo) -> None:
         """Adds what its tasks spent in Python: what the numbers have grown by since another stage told them."""
         told = counted([number for number in info.accumulables if number.name == PYTHON_WORKERS])
+        if not told:
+            return
         spent = sum(milliseconds - self._python.get(number, 0) for number, milliseconds in told.items())
         self._python = dict(islice((self._python | told).items(), max(0, len(self._python) - LATE), None))
-        if spent > 0:
-            histogram = self._numbers.group(stage.group).histogram(PYTHON)
-            histogram.add([spent], PYTHON.bounds)
-            if stage.span is not None and info.completed:
-                histogram.saw(Exemplar(info.completed // EXEMPLAR_MS, spent, info.completed, *stage.span))
+        self._add(stage, PYTHON, PYTHON.values([spent]), at=info.completed)
 
     def _fill(self, stage: _Stage, measure: Measure, values: list[int], tasks: list[TaskEnd]) -> None:
         """One histogram; its exemplar is the largest of the values."""
         ordered = measure.values(values)
+        if ordered:
+            self._add(stage, measure, ordered, at=tasks[values.index(ordered[-1])].info.finished)
+
+    def _add(self, stage: _Stage, measure: Measure, ordered: list[int], *, at: int | None) -> None:
+        """Adds values, least first, of which the largest is the exemplar if its time is known."""
         if not ordered:
             return
         histogram = self._numbers.group(stage.group).histogram(measure)
         histogram.add(ordered, measure.bounds)
-        if stage.span is not None:
-            time = tasks[values.index(ordered[-1])].info.finished
-            histogram.saw(Exemplar(time // EXEMPLAR_MS, ordered[-1], time, *stage.span))
+        if stage.span is not None and at is not None:
+            histogram.saw(Exemplar(at // EXEMPLAR_MS, ordered[-1], at, *stage.span))

@@ -65,6 +65,10 @@ class Operator:
         for child in self.children:
             yield from child.walk(depth + 1)
 
+    def below(self) -> "Iterator[Operator]":
+        """All that it reads from, however far below."""
+        return (operator for child in self.children for _, operator in child.walk())
+
     def __str__(self) -> str:
         """Its name, and what it has counted."""
         numbers = ", ".join(f"{name} {number}" for name, number in self.numbers.items())
@@ -128,16 +132,14 @@ def own_plan_of(query: Query) -> Plan:
 
 
 def _marked(operator: Operator, *, reads_cache: bool, is_reused: bool = False) -> Operator:
-    is_filled = reads_cache and operator.name.startswith(CACHE_SCANS) and not _has_counted(operator.children)
+    is_filled = (
+        reads_cache and operator.name.startswith(CACHE_SCANS) and not any(below.numbers for below in operator.below())
+    )
     is_below = is_reused or is_filled or operator.name.startswith(_REUSED)
     children = []
     for child in operator.children:  # a comprehension would be a frame more for each of 500 levels
         children.append(_marked(child, reads_cache=reads_cache, is_reused=is_below))  # noqa: PERF401
     return replace(operator, children=children, numbers={} if is_reused else operator.numbers, is_reused=is_reused)
-
-
-def _has_counted(operators: list[Operator]) -> bool:
-    return any(below.numbers for operator in operators for _, below in operator.walk())
 
 
 def _operator(plan: SqlPlan, numbers: Mapping[int, int], room: list[int]) -> Operator:

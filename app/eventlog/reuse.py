@@ -151,13 +151,11 @@ def _ran(operator: Operator, counted: set[int]) -> Iterator[Operator]:
 def _below_caches(root: Operator) -> set[int]:
     """The ids of the numbers of all that fills a cache."""
     scans = [operator for _, operator in root.walk() if operator.name.startswith(CACHE_SCANS)]
-    below = (operator for scan in scans for child in scan.children for _, operator in child.walk())
-    return {number for operator in below for number in operator.accumulables}
+    return {number for scan in scans for operator in scan.below() for number in operator.accumulables}
 
 
 def _has_run(cache_scan: Operator, counted: set[int]) -> bool:
-    below = [operator for child in cache_scan.children for _, operator in child.walk()]
-    return any(not counted.isdisjoint(operator.accumulables) for operator in below)
+    return any(not counted.isdisjoint(operator.accumulables) for operator in cache_scan.below())
 
 
 def file_scans(operators: Iterable[Operator]) -> Iterator[Operator]:

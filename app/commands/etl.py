@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from app.records import RunResult
 
 FOLDERS_LISTED: Final = 2
-INDEX: Final = "index.html"
-"""The page beside reports that lists them."""
 NUMBERS: Final = ("read", "written", "quarantined", "duplicates", "time")
 STYLES: Final = {
     "succeeded": "green",
@@ -112,6 +110,8 @@ def _places(results: Sequence["RunResult"]) -> list[tuple[str, str]]:
     if len(results) <= FOLDERS_LISTED:
         places += [(f"run {result.pipeline}", cells.place(result.folder)) for result in results]
         return places + [(f"report {each.pipeline}", cells.place(each.report)) for each in results if each.report]
+    from app.report.index import INDEX
+
     parents = dict.fromkeys(result.folder.parent for result in results)
     places += [("runs", f"{len(results)} folders in {cells.place(parent)}") for parent in parents]
     lists = dict.fromkeys(f"{each.report.rpartition('/')[0]}/{INDEX}" for each in results if each.report)

@@ -9,12 +9,14 @@ from msgspec.structs import replace as with_other
 
 from app import records
 from app.errors import SparkAppError
-from app.eventlog import history, once, reading, summary
+from app.eventlog import reading
+from app.eventlog.bridge import once
+from app.eventlog.comparison import history, summary
+from app.eventlog.comparison.record import Summary
 from app.eventlog.diagnoses.diagnose import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
 from app.eventlog.findings import Finding
 from app.eventlog.reading import Reading
-from app.eventlog.record import Summary
 from app.progress import Watcher
 from app.records import RunResult
 from app.report import index, page, runs

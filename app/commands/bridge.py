@@ -42,8 +42,8 @@ def bridge(
     """Follow a folder of Spark event logs and export spans and metrics over OTLP while applications run."""
     # Telemetry is imported only now: --help and a wrong argument answer at once.
     from app.commands.terminal import Terminal
-    from app.eventlog import service
-    from app.eventlog.bridge import Options
+    from app.eventlog.bridge import service
+    from app.eventlog.bridge.bridge import Options
     from app.eventlog.diagnoses.thresholds import load_thresholds
     from app.settings import load_settings
 

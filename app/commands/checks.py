@@ -11,7 +11,7 @@ from typing import Final, Literal
 from app import backends as ask
 from app.backends import Elasticsearch, Jaeger, Prometheus
 from app.errors import MachineError
-from app.eventlog.selfmetrics import ALIVE_SECONDS
+from app.eventlog.bridge.selfmetrics import ALIVE_SECONDS
 from app.settings import Backends, Settings, process_environment
 from app.telemetry import names, probe
 from app.telemetry.export import Signal

@@ -11,8 +11,8 @@ from app.errors import InputError
 
 if TYPE_CHECKING:
     from app.commands.terminal import Terminal
-    from app.eventlog.compare import Comparison
-    from app.eventlog.record import Summary
+    from app.eventlog.comparison.compare import Comparison
+    from app.eventlog.comparison.record import Summary
     from app.settings import Settings
 
 FORMS = "an event log, a run of ours (its id or its folder), or a record of one"
@@ -31,7 +31,7 @@ def compare(
 ) -> None:
     """Tell why a run took longer (or shorter) than another, or than the last good ones: where the time went."""
     from app.commands.terminal import Terminal
-    from app.eventlog import compare as comparing
+    from app.eventlog.comparison import compare as comparing
     from app.settings import load_settings
 
     settings = load_settings(config)
@@ -50,7 +50,7 @@ def compare(
 
 def tell(terminal: "Terminal", compared: "Comparison") -> None:
     """Prints how long both took, and each cause with its numbers and what to do."""
-    from app.eventlog.compare import seconds
+    from app.eventlog.comparison.compare import seconds
 
     now, before, noise = (cells.duration(ms / 1000) for ms in (compared.now_ms, compared.before_ms, compared.noise_ms))
     name = cells.literal(compared.application)
@@ -69,7 +69,8 @@ def tell(terminal: "Terminal", compared: "Comparison") -> None:
 
 def _found(text: str, settings: "Settings") -> tuple["Summary", Path | None]:
     """The record of what is named, and its event log where that was read."""
-    from app.eventlog import history, reading, summary
+    from app.eventlog import reading
+    from app.eventlog.comparison import history, summary
     from app.report import sources
 
     if Path(text).suffix == ".json" and Path(text).is_file():
@@ -84,7 +85,7 @@ def _earlier(now: "Summary", log: Path | None, settings: "Settings") -> list["Su
     Raises:
         InputError: There are none.
     """
-    from app.eventlog import history
+    from app.eventlog.comparison import history
 
     found = history.last_good(settings.records_path, now)
     if not found and log is not None:

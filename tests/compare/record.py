@@ -12,9 +12,10 @@ from typing import Final
 
 import zstandard
 
-from app.eventlog import events, reading, summary
-from app.eventlog.compare import compare
-from app.eventlog.record import Summary
+from app.eventlog import events, reading
+from app.eventlog.comparison import summary
+from app.eventlog.comparison.compare import compare
+from app.eventlog.comparison.record import Summary
 from tests.compare.cases import EQUAL, PLANTED, RUNS, Run
 from tests.compare.runs import make_tables, run
 from tests.eventlogs.record import scrubber

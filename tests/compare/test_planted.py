@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog import reading, summary
-from app.eventlog.compare import compare
-from app.eventlog.record import Summary
+from app.eventlog import reading
+from app.eventlog.comparison import summary
+from app.eventlog.comparison.compare import compare
+from app.eventlog.comparison.record import Summary
 from tests.compare.cases import EQUAL, PLANTED, Planted, Run, assert_first
 from tests.compare.runs import make_tables, run
 

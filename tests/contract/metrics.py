@@ -73,7 +73,7 @@ _JAEGER: Final = {
     "otelcol_process_cpu_seconds_total",
 }
 
-# Of the bridge about itself (app/eventlog/selfmetrics.py).
+# Of the bridge about itself (app/eventlog/bridge/selfmetrics.py).
 _BRIDGE: Final = {
     *(f"spark_bridge_{what}_total" for what in ("events", "unreadable_lines", "lost_files", "tasks_suppressed")),
     *(f"spark_bridge_spans_{what}_total" for what in ("sent", "dropped", "suppressed")),

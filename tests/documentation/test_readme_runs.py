@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from app.eventlog import history
+from app.eventlog.comparison import history
 from app.runner import workload
 from tests.readme import ROOT, commands
 

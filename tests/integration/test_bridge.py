@@ -18,8 +18,8 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from app import records
-from app.eventlog.following import Followed
-from app.eventlog.metrics import merged
+from app.eventlog.bridge.followed import Followed
+from app.eventlog.bridge.metrics import merged
 from app.eventlog.watch import logs_in
 from tests.polling import poll_until
 from tests.receivers import Protocol, Receiver, attributes, receiver

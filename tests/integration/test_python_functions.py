@@ -12,8 +12,8 @@ from typing import Any, Final
 import pytest
 
 from app.eventlog.application import Application
+from app.eventlog.bridge.followed import Followed
 from app.eventlog.diagnoses.thresholds import load_thresholds
-from app.eventlog.following import Followed
 from app.eventlog.spans import SparkSpan
 from app.eventlog.watch import logs_in
 from app.telemetry.spark_names import PYTHON_SPAN

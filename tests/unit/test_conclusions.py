@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from app import conclusions, records
-from app.eventlog import history
+from app.eventlog.comparison import history
 from app.records import RunResult
 from app.settings import Settings, load_settings
 from app.telemetry.names import Outcome

@@ -9,7 +9,7 @@ import pytest
 
 from app.commands import checks
 from app.commands.checks import Check, examined
-from app.eventlog.selfmetrics import SelfMetrics, Standing
+from app.eventlog.bridge.selfmetrics import SelfMetrics, Standing
 from app.settings import Settings, load_settings
 from app.telemetry import names
 from tests.answering import Answering, Refusal, answering

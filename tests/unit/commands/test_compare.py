@@ -9,8 +9,8 @@ import pytest
 from app import __main__ as program
 from app import records
 from app.commands.compare import tell
-from app.eventlog import history
-from app.eventlog.compare import compare
+from app.eventlog.comparison import history
+from app.eventlog.comparison.compare import compare
 from tests.unit.commands.conftest import Printed, run_result
 from tests.unit.eventlog.made import Run, Stage, Task
 

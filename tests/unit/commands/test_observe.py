@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from app.commands.observe import conclude, figures, outcome, tell, worst
-from app.eventlog import events, history, reading, summary
+from app.eventlog import events, reading
 from app.eventlog.application import Application
+from app.eventlog.comparison import history, summary
 from app.eventlog.findings import Finding
 from app.eventlog.follow import Troubles
 from app.eventlog.parts import StageInfo, TaskEndReason, TaskInfo, TaskMetrics

@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from app.eventlog.bridge import Bridge, Options
+from app.eventlog.bridge.bridge import Bridge, Options
+from app.eventlog.bridge.journal import State
+from app.eventlog.bridge.metrics import Aggregate
+from app.eventlog.bridge.selfmetrics import Standing
+from app.eventlog.bridge.sending import Told
 from app.eventlog.diagnoses.thresholds import load_thresholds
-from app.eventlog.journal import State
-from app.eventlog.metrics import Aggregate
-from app.eventlog.selfmetrics import Standing
-from app.eventlog.sending import Told
 from tests.polling import poll_until
 from tests.unit.eventlog.log import Line, ended, job, job_ended, stage, started, task
 

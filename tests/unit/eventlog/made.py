@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from app.eventlog import events, summary
+from app.eventlog import events
 from app.eventlog.application import Application
+from app.eventlog.comparison import summary
+from app.eventlog.comparison.record import Summary
 from app.eventlog.follow import Troubles
 from app.eventlog.reading import Reading
-from app.eventlog.record import Summary
 
 SQL: Final = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
 Line = dict[str, Any]

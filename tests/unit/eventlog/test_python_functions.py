@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
+from app.eventlog.bridge.followed import Followed
 from app.eventlog.failures import Failure
-from app.eventlog.following import Followed
 from app.eventlog.python_functions import FOLDER, MOST_BYTES, MOST_FUNCTIONS, MOST_LINES
 from app.eventlog.spans import SparkSpan
 from app.eventlog.watch import logs_in

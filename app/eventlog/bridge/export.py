@@ -1,0 +1,196 @@
+"""What an event log tells, as what the SDK's exporters take: spans with derived ids, points of metrics.
+
+Neither a tracer nor a meter is needed: they would draw ids and read the clock.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from opentelemetry.sdk.metrics import Exemplar as SdkExemplar
+from opentelemetry.sdk.metrics import export as sdk
+from opentelemetry.sdk.metrics.export import AggregationTemporality, MetricsData
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
+
+from app.eventlog.bridge.histograms import MEASURES, Exemplar, Histogram, Measure
+from app.eventlog.bridge.metrics import Aggregate, Numbers
+from app.eventlog.findings import Finding
+from app.eventlog.spans import SparkSpan
+from app.telemetry import names, spark_names
+from app.telemetry.names import Attribute, Metric
+
+NANOSECONDS: Final = 1_000_000
+"""In a millisecond, the unit of event logs."""
+POINTS: Final = 2000
+"""Points of one request, about: receivers of gRPC take 4 MiB, a point of a histogram has up to 1 KiB."""
+_METRICS: Final = {metric.name: metric for metric in spark_names.METRICS}
+_SCOPE: Final = InstrumentationScope(names.SCOPE)
+_SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
+
+
+@functools.lru_cache(maxsize=1000)
+def resource_of(application: str, *, environment: str) -> Resource:
+    """Who reports: the application. `OTEL_RESOURCE_ATTRIBUTES` adds to it, and says where it runs before `environment`.
+
+    What is named by `OTEL_SERVICE_NAME` is the program that reads the log, not the one that wrote it.
+    """
+    told = {
+        names.SERVICE_NAME.name: application,
+        names.SERVICE_INSTANCE_ID.name: names.BATCH_INSTANCE_ID,
+        names.APPLICATION.name: application,
+    }
+    return Resource({names.ENVIRONMENT.name: environment}).merge(Resource.create(told))
+
+
+def sdk_spans(spans: Iterable[SparkSpan], resource: Resource) -> list[ReadableSpan]:
+    """Spans as a tracer would have ended them, each with the ids that it was derived."""
+    return [_sdk_span(span, resource) for span in spans]
+
+
+def _sdk_span(span: SparkSpan, resource: Resource) -> ReadableSpan:
+    place, ended = span.place, span.ended * NANOSECONDS
+    parent = None if place.parent_id is None else _context(place.trace_id, place.parent_id, is_remote=True)
+    return ReadableSpan(
+        name=span.name,
+        context=_context(place.trace_id, place.span_id, is_remote=False),
+        parent=parent,
+        resource=resource,
+        attributes=span.attributes,
+        events=[*_exceptions(span), *(_finding(finding, ended) for finding in span.findings)],
+        status=_status(span),
+        start_time=span.started * NANOSECONDS,
+        end_time=ended,
+        instrumentation_scope=_SCOPE,
+    )
+
+
+def _context(trace_id: int, span_id: int, *, is_remote: bool) -> SpanContext:
+    return SpanContext(trace_id, span_id, is_remote, _SAMPLED)
+
+
+def _status(span: SparkSpan) -> Status:
+    if span.failure is None:
+        return Status(StatusCode.UNSET)
+    return Status(StatusCode.ERROR, span.failure.type or span.failure.message or None)
+
+
+def _exceptions(span: SparkSpan) -> Iterator[Event]:
+    """Why it failed, if that is known."""
+    if span.failure is not None and (span.failure.type or span.failure.message):
+        known = {names.EXCEPTION_TYPE: span.failure.type, names.EXCEPTION_MESSAGE: span.failure.message}
+        told = {attribute.name: text for attribute, text in known.items() if text}
+        yield Event(names.EXCEPTION_EVENT, told, span.ended * NANOSECONDS)
+
+
+def _finding(finding: Finding, time: int) -> Event:
+    known: dict[Attribute, str | float | None] = {
+        spark_names.RULE: finding.rule,
+        spark_names.SEVERITY: finding.severity,
+        spark_names.FINDING_TEXT: finding.text,
+        spark_names.FINDING_ADVICE: finding.advice,
+        spark_names.FINDING_COST: None if finding.cost_ms is None else float(finding.cost_ms),
+        spark_names.FINDING_OPERATOR: finding.operator,
+        spark_names.FINDING_NUMBERS: msgspec.json.encode(finding.numbers).decode() if finding.numbers else None,
+    }
+    told = {attribute.name: value for attribute, value in known.items() if value is not None}
+    return Event(spark_names.FINDING_EVENT, told, time)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What points of metrics are about.
+
+    Attributes:
+        started_ns, ended_ns: Nanoseconds since the epoch.
+        is_delta: Whether what is counted is new since the start; else it is the total so far, of which a later one
+            is never less.
+    """
+
+    started_ns: int
+    ended_ns: int
+    is_delta: bool
+
+    @property
+    def temporality(self) -> AggregationTemporality:
+        """The SDK's word for it."""
+        return AggregationTemporality.DELTA if self.is_delta else AggregationTemporality.CUMULATIVE
+
+
+def metrics_data(aggregate: Aggregate, window: Window, *, environment: str) -> Iterator[MetricsData]:
+    """All that was counted, as requests of a size that receivers take; each application is a resource of its own."""
+    waiting: list[sdk.ResourceMetrics] = []
+    size = 0
+    for application, numbers in aggregate.applications.items():
+        made = _metrics(numbers, window)
+        size += sum(len(metric.data.data_points) for metric in made)
+        scope = sdk.ScopeMetrics(_SCOPE, made, "")
+        waiting.append(sdk.ResourceMetrics(resource_of(application, environment=environment), [scope], ""))
+        if size >= POINTS:
+            yield MetricsData(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield MetricsData(waiting)
+
+
+def _metrics(numbers: Numbers, window: Window) -> list[sdk.Metric]:
+    """Levels are left out of deltas: whoever tells them has ended."""
+    found: dict[Metric, list[Any]] = {}
+    for name, group in numbers.groups.items():
+        labels = {spark_names.STAGE_GROUP.name: name}
+        for metric, histogram in group.histograms.items():
+            measure = MEASURES[metric]
+            found.setdefault(measure.metric, []).append(_histogram(measure, histogram, labels, window))
+        for metric, count in group.counts.items():
+            found.setdefault(_METRICS[metric], []).append(_number(count, labels, window))
+    for (metric, *values), count in numbers.counts.items():
+        labels = dict(zip((label.name for label in _METRICS[metric].labels), values, strict=True))
+        found.setdefault(_METRICS[metric], []).append(_number(count, labels, window))
+    for metric, level in numbers.levels.items() if not window.is_delta else ():
+        found.setdefault(_METRICS[metric], []).append(_number(level, {}, window))
+    return [_metric(metric, points, window) for metric, points in found.items()]
+
+
+def _metric(metric: Metric, points: list[Any], window: Window) -> sdk.Metric:
+    data: sdk.DataT
+    match metric.kind:
+        case "histogram":
+            data = sdk.Histogram(points, window.temporality)
+        case "counter":
+            data = sdk.Sum(points, window.temporality, is_monotonic=True)
+        case "gauge":
+            data = sdk.Gauge(points)
+    return sdk.Metric(metric.name, metric.meaning, metric.unit, data)
+
+
+def _number(value: int, labels: Mapping[str, str], window: Window) -> sdk.NumberDataPoint:
+    return sdk.NumberDataPoint(labels, window.started_ns, window.ended_ns, value)
+
+
+def _histogram(
+    measure: Measure, histogram: Histogram, labels: Mapping[str, str], window: Window
+) -> sdk.HistogramDataPoint:
+    def in_unit(value: int | None) -> float:
+        return (value or 0) / measure.per_unit
+
+    return sdk.HistogramDataPoint(
+        attributes=labels,
+        start_time_unix_nano=window.started_ns,
+        time_unix_nano=window.ended_ns,
+        count=sum(histogram.counts),
+        sum=in_unit(histogram.sum),
+        bucket_counts=histogram.counts,
+        explicit_bounds=measure.metric.buckets,
+        min=in_unit(histogram.least),
+        max=in_unit(histogram.most),
+        exemplars=[_exemplar(histogram.exemplar, in_unit)] if histogram.exemplar else [],
+    )
+
+
+def _exemplar(exemplar: Exemplar, in_unit: Callable[[int | None], float]) -> SdkExemplar:
+    time, trace = exemplar.time_ms * NANOSECONDS, int(exemplar.trace_id, 16)
+    return SdkExemplar({}, in_unit(exemplar.value), time, exemplar.span_id, trace)

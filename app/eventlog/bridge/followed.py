@@ -1,0 +1,201 @@
+"""One log of a bridge: read in slices, told as spans, counted, and forgotten where it has ended."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+from app.eventlog import events, python_functions, spans
+from app.eventlog.application import Application, Ended
+from app.eventlog.bridge.forgetting import Forgetting
+from app.eventlog.bridge.meter import Meter
+from app.eventlog.diagnoses import diagnose
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.findings import Finding
+from app.eventlog.follow import Follower, application_of
+from app.eventlog.model import Job, Query, StageAttempt
+from app.eventlog.spans import SparkSpan
+from app.eventlog.watch import Log
+from app.telemetry.spark_names import APPLICATION_SPAN
+
+UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What a line may lead to that is no event, or one that no Spark wrote: the line is counted, and reading goes on."""
+GLANCE: Final = 10
+"""A file is no event log if so many of its first lines are no events."""
+_STRIDE: Final = 64
+
+Tell = Callable[[str, SparkSpan], None]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was read of a log, or of many; names as in `selfmetrics`."""
+
+    events: int = 0
+    unreadable_lines: int = 0
+    lost_files: int = 0
+    tasks_suppressed: int = 0
+    spans_suppressed: int = 0
+
+    def add(self, other: "Counts") -> None:
+        """Adds what was read of another."""
+        self.events += other.events
+        self.unreadable_lines += other.unreadable_lines
+        self.lost_files += other.lost_files
+        self.tasks_suppressed += other.tasks_suppressed
+        self.spans_suppressed += other.spans_suppressed
+
+
+class Followed:
+    """A log with what is known of its application.
+
+    Attributes:
+        log: Where it is now.
+        meter: What it counts so far.
+        is_behind: Whether there was more to read than was read the last time.
+        has_caught_up: Whether it was read to its end once.
+        recency: When it was last known to be written, in seconds since the epoch: the newest is read first.
+        current_at: When it was last read to its end, or first seen; monotonic seconds.
+        grown_at: When it was last seen to grow, in seconds since the epoch.
+        tasks, jobs: How many have ended.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        tell: Tell,
+        is_crowded: Callable[[], bool],
+        thresholds: Thresholds,
+        was_counted: bool,
+    ) -> None:
+        """Nothing is read yet.
+
+        Args:
+            log: Where it is.
+            tell: Takes the name of the application and a span.
+            is_crowded: Whether reading must stop for a moment.
+            thresholds: Of the diagnoses.
+            was_counted: Whether an earlier bridge has told what it counts.
+
+        Raises:
+            InputError: The log is compressed in a way that is not read here; says what to set.
+        """
+        self.log = log
+        self.app = Application()
+        self.app.id = application_of(log.key)  # until it says so itself
+        self.meter = Meter(self.app)
+        self.lines = Counts()
+        self.tasks = self.jobs = 0
+        self.is_behind, self.has_caught_up = True, False
+        self.current_at = time.monotonic()
+        self.recency = self.grown_at = log.modified() or time.time()  # a folder may still be empty
+        self._follower = Follower(log.path)
+        self._forgetting = Forgetting(self.app)
+        self._lines: Iterator[bytes] | None = None
+        self._tell, self._is_crowded, self._thresholds = tell, is_crowded, thresholds
+        self._was_counted = was_counted
+
+    def read(self, seconds: float) -> None:
+        """Reads what is new, for a time at most."""
+        before, was_current, until = self.lines.events, not self.is_behind, time.monotonic() + seconds
+        self._lines = self._follower.new() if self._lines is None else self._lines
+        for number, line in enumerate(self._lines):
+            self._take(line)
+            if not number % _STRIDE and (time.monotonic() > until or self._is_crowded()):
+                self.is_behind = True
+                break
+        else:
+            self._lines, self.is_behind, self.has_caught_up = None, False, True
+            self.current_at, self.recency = time.monotonic(), time.time()
+        if was_current and self.lines.events > before:
+            self.grown_at = time.time()
+        self.lines.lost_files = self._follower.troubles.lost_files
+
+    def end(self) -> None:
+        """There is no more of it: what is open is told as incomplete."""
+        self.close()
+        self.meter.stop()
+        found = tuple(diagnose.of_application(self.app, self._thresholds))
+        self.meter.found(found)
+        of_python = python_functions.of_the_end(self.app, self.log.path.parent)
+        for span in chain(spans.of_the_end(self.app), of_python):
+            is_application = span.kind is APPLICATION_SPAN
+            self._send(replace(span, findings=found) if is_application else span)
+
+    def close(self) -> None:
+        """Ends the reading."""
+        self._lines = None
+        self._follower.close()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the application has closed its log."""
+        self._follower.log = self.log.path
+        return self._follower.is_finished
+
+    @property
+    def counts(self) -> bool:
+        """Whether what it counts now is not less than what was told of it before."""
+        return self.has_caught_up or not self._was_counted
+
+    @property
+    def is_none(self) -> bool:
+        """Whether it is no event log at all, as far as can be told."""
+        return not self.log.is_folder and not self.lines.events and self.lines.unreadable_lines >= GLANCE
+
+    @property
+    def unread_bytes(self) -> int:
+        """Bytes on disk that were not read yet."""
+        return self._follower.unread_bytes
+
+    @property
+    def title(self) -> str:
+        """The name and the id of the application, as far as it has said them."""
+        return f"{self.app.name or 'an application'} ({self.app.id})"
+
+    @property
+    def told(self) -> str:
+        """What it did, in a few words."""
+        took = "" if self.app.began is None else f", {(self.app.last - self.app.began) / 1000:,.1f} s"
+        broken = f", {self.lines.unreadable_lines:,} unreadable lines" if self.lines.unreadable_lines else ""
+        return f"{self.jobs:,} jobs, {self.tasks:,} tasks{took}{broken}"
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = events.event(line)
+            if event is not None:
+                ended = self.app.take(event)
+                self.meter.take(event)
+                if ended is not None:
+                    self._ended(ended)
+            self.lines.events += 1
+        except UNREADABLE:
+            self.lines.unreadable_lines += 1
+
+    def _ended(self, ended: Ended) -> None:
+        found = tuple(self._findings(ended))
+        self.meter.found(found)
+        of_python = python_functions.of_ended(self.app, ended, self.log.path.parent)
+        for number, span in enumerate(chain(spans.of_ended(self.app, ended), of_python)):
+            self._send(replace(span, findings=found) if found and not number else span)
+        self.jobs += isinstance(ended, Job)
+        if isinstance(ended, StageAttempt):
+            self.tasks += len(ended.durations_ms)
+            self.lines.tasks_suppressed += len(ended.durations_ms) - len(ended.kept) - len(ended.slowest)
+        self._forgetting.after(ended)
+
+    def _findings(self, ended: Ended) -> list[Finding]:
+        match ended:
+            case StageAttempt():
+                return diagnose.of_stage(self.app, ended, self._thresholds)
+            case Query():
+                return diagnose.of_query(self.app, ended, self._thresholds)
+        return []
+
+    def _send(self, span: SparkSpan) -> None:
+        if span.place.is_sampled:
+            self._tell(self.app.name or "unknown", span)
+        else:
+            self.lines.spans_suppressed += 1

@@ -1,0 +1,143 @@
+"""The numbers that stand behind a cause: half a sentence about the group of stages where most of it happened."""
+
+from collections.abc import Callable, Sequence
+
+from app.eventlog.comparison.attribution import Amount
+from app.eventlog.comparison.record import Group, Plan, Summary
+from app.eventlog.diagnoses import words
+
+Evidence = Callable[[Summary, Summary, Amount], str]
+
+
+def place(amount: Amount) -> str:
+    """What the stages of an amount are for."""
+    return amount.now.place or amount.before.place
+
+
+def _where(amount: Amount) -> str:
+    group = amount.now if amount.now.place else amount.before
+    return words.cut(f"{group.place} [{group.flow}]" if group.flow else group.place)
+
+
+def volume(_: Summary, __: Summary, amount: Amount) -> str:
+    """Rows and bytes that were read; how many stages there were where neither is known."""
+    if _read(amount.now) and _read(amount.before):
+        return f"{_where(amount)} read {_read(amount.now)}, before {_read(amount.before)}"
+    return f"{_where(amount)} ran {amount.now.stages} stages, before {amount.before.stages}"
+
+
+def _read(group: Group) -> str:
+    volume = group.volume
+    records, size = volume.input_records + volume.shuffle_read_records, volume.input_bytes + volume.shuffle_read_bytes
+    told = f"{records:,} rows" if records else ""
+    return f"{told} ({words.size(size)})" if told and size else told or (words.size(size) if size else "")
+
+
+def skew(_: Summary, __: Summary, amount: Amount) -> str:
+    """The longest task beside the median one."""
+    return f"of {_where(amount)}, {_longest(amount.now)}, before {_longest(amount.before)}"
+
+
+def _longest(group: Group) -> str:
+    share = f" and read {words.share(group.largest_share)} of the data" if group.largest_share else ""
+    return f"the longest task took {words.duration(group.longest_ms)}{share} (median {words.duration(group.median_ms)})"
+
+
+def cores(before: Summary, now: Summary, _: Amount) -> str:
+    """Cores over time."""
+    one, other = (summary.core_ms / max(1, summary.duration_ms) for summary in (now, before))
+    return f"there were {one:.1f} on average, before {other:.1f}"
+
+
+def executors(before: Summary, now: Summary, amount: Amount) -> str:
+    """Executors that went."""
+    return f"{now.executors_lost} were lost, before {before.executors_lost}; most was lost in {_where(amount)}"
+
+
+def retries(_: Summary, __: Summary, amount: Amount) -> str:
+    """Failed tasks, and what they had done."""
+    one, other = (
+        f"{group.failed} failed tasks, {words.duration(group.spent.wasted)} of tasks' work lost"
+        for group in (amount.now, amount.before)
+    )
+    return f"{_where(amount)} had {one}, before {other}"
+
+
+def spill(_: Summary, __: Summary, amount: Amount) -> str:
+    """Bytes that did not fit."""
+    one, other = (
+        f"{words.size(group.volume.memory_spilled)} ({words.size(group.volume.disk_spilled)} on disk)"
+        for group in (amount.now, amount.before)
+    )
+    return f"{_where(amount)} spilled {one}, before {other}"
+
+
+def plan(before: Summary, now: Summary, amount: Amount) -> str:
+    """Joins and scans."""
+    one, other = (_plans(summary.plans.get(place(amount), [])) for summary in (now, before))
+    sizes = [group.volume.shuffle_read_bytes for group in (amount.now, amount.before)]
+    shuffled = f"; it shuffled {words.size(sizes[0])}, before {words.size(sizes[1])}" if any(sizes) else ""
+    return f"{words.cut(place(amount))} ran {one}, before {other}{shuffled}"
+
+
+def _plans(plans: Sequence[Plan]) -> str:
+    joins = ", ".join(dict.fromkeys(join for plan in plans for join in plan.joins))
+    scans = ", ".join(dict.fromkeys(scan for plan in plans for scan in plan.scans))
+    told = " on ".join(part for part in (words.cut(joins, 80), words.cut(scans, 120)) if part)
+    return told or "other operators"
+
+
+def spent(field: str, what: str) -> Evidence:
+    """What tasks did with their time, by one field of `record.Spent`."""
+
+    def evidence(_: Summary, __: Summary, amount: Amount) -> str:
+        one, other = (
+            f"{words.duration(getattr(group.spent, field))} of tasks' time" for group in (amount.now, amount.before)
+        )
+        read = f", for {_read(amount.now)}" if _read(amount.now) else ""
+        return f"{_where(amount)} took {one}{what}, before {other}{read}"
+
+    return evidence
+
+
+def tasks(_: Summary, __: Summary, amount: Amount) -> str:
+    """How many tasks, and how long."""
+    one, other = (
+        f"{group.tasks:,} tasks of {words.duration(group.median_ms)}" for group in (amount.now, amount.before)
+    )
+    return f"{_where(amount)} ran in {one} each, before {other}"
+
+
+def waiting(_: Summary, __: Summary, amount: Amount) -> str:
+    """Time before the first task, or who held the cores."""
+    if amount.now.wall.blocking and not amount.before.place:
+        return (
+            f"others waited {words.duration(amount.now.wall.blocking)} for {_where(amount)}, which was not there before"
+        )
+    one, other = (words.duration(group.wall.waiting) for group in (amount.now, amount.before))
+    return f"{_where(amount)} waited {one} for its first task, before {other}"
+
+
+def idle(_: Summary, __: Summary, amount: Amount) -> str:
+    """Cores without a task."""
+    one, other = (words.duration(group.wall.idle) for group in (amount.now, amount.before))
+    return f"{one} of cores without a task beside {_where(amount)}, before {other}"
+
+
+def driver(_: Summary, __: Summary, amount: Amount) -> str:
+    """Time without a stage."""
+    if not place(amount):
+        return "after the last stage"
+    one, other = (words.duration(group.wall.gap) for group in (amount.now, amount.before))
+    return f"{one} without a task ahead of {_where(amount)}, before {other}"
+
+
+def startup(before: Summary, now: Summary, _: Amount) -> str:
+    """Time to the first stage."""
+    return f"the first stage began after {words.duration(now.startup_ms)}, before {words.duration(before.startup_ms)}"
+
+
+def work(_: Summary, __: Summary, amount: Amount) -> str:
+    """What is there on one side only."""
+    group = amount.now if amount.now.place else amount.before
+    return f"{_where(amount)}, {group.tasks:,} tasks"

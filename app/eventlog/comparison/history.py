@@ -1,0 +1,132 @@
+"""Where the records of applications lie: a folder of theirs for each name, a file of JSON for each application."""
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from app.errors import InputError
+from app.eventlog import events
+from app.eventlog.comparison import summary as summaries
+from app.eventlog.comparison.compare import Comparison, compare
+from app.eventlog.comparison.record import VERSION, Summary
+from app.eventlog.follow import Follower, parts
+from app.eventlog.reading import read
+
+_START: Final = b"SparkListenerApplicationStart"
+KEPT: Final = 100
+"""Records of one name that are kept; older ones are deleted."""
+COMPARED: Final = 5
+"""The last good applications of a name that a new one is compared with. Ours: a week's working days."""
+
+
+def beside_last_good(folder: Path, now: Summary) -> Comparison | None:
+    """An application compared with the last good ones of its name that are kept; None without any."""
+    earlier = last_good(folder, now)
+    return compare(earlier, now) if earlier else None
+
+
+def keep(folder: Path, summary: Summary) -> Path:
+    """Puts the record of an application in place, whole or not at all; gives its file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    own = _folder(folder, summary.application)
+    own.mkdir(parents=True, exist_ok=True)
+    file = own / f"{summary.started:013}-{_plain(summary.id)}.json"
+    handle, part = tempfile.mkstemp(dir=own, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(msgspec.json.encode(summary) + b"\n")
+        Path(part).replace(file)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
+    for old in sorted(own.glob("*.json"))[:-KEPT]:
+        old.unlink(missing_ok=True)
+    return file
+
+
+def load(file: Path) -> Summary:
+    """The record in a file.
+
+    Raises:
+        InputError: There is none, or one of another version.
+    """
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=Summary)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} is no record of an application: {error}") from error
+    if found.version != VERSION:
+        raise InputError(f"{file} is a record of version {found.version}; this program reads version {VERSION}")
+    return found
+
+
+def last_good(folder: Path, now: Summary) -> list[Summary]:
+    """The last applications of the same name that began earlier and ended well, the newest first; at most a few."""
+    found: list[Summary] = []
+    for summary in _newest_first(_folder(folder, now.application)):
+        if is_earlier_and_good(summary, now):
+            found.append(summary)
+        if len(found) == COMPARED:
+            break
+    return found
+
+
+def is_earlier_and_good(summary: Summary, now: Summary) -> bool:
+    """Whether an application may be what a later one is measured by: it did the same, and ended well."""
+    is_same = (summary.application, summary.workload) == (now.application, now.workload)
+    is_good = summary.outcome == "succeeded" and summary.id != now.id
+    return is_same and is_good and summary.started < now.started
+
+
+def good_beside(log: Path, now: Summary) -> list[Summary]:
+    """The same of those whose event logs lie beside the log of an application; others' logs are hardly read."""
+    logs = [path for path in log.parent.iterdir() if path != log and not path.name.startswith(".") and parts(path)]
+    found: list[Summary] = []
+    for path in sorted(logs, key=_changed_at, reverse=True):
+        if _name_of(path) == now.application:
+            summary = summaries.of(read(path))
+            found += [summary] if is_earlier_and_good(summary, now) else []
+        if len(found) == COMPARED:
+            break
+    return found
+
+
+def _changed_at(log: Path) -> float:
+    return max((part.path.stat().st_mtime for part in parts(log)), default=0)
+
+
+def _name_of(log: Path) -> str | None:
+    """The name of the application of a log; None where it cannot be read."""
+    try:
+        with closing(Follower(log)) as follower:
+            told = (event for line in follower.new() if _START in line and (event := events.event(line)))
+            return next((event.name for event in told if isinstance(event, events.ApplicationStart)), None)
+    except (InputError, OSError, ValueError):
+        return None
+
+
+def _newest_first(folder: Path) -> Iterator[Summary]:
+    """Those that can be read; one that is broken or of another version is as good as none."""
+    for file in sorted(folder.glob("*.json"), reverse=True):
+        try:
+            yield load(file)
+        except InputError:
+            continue
+
+
+def _folder(folder: Path, application: str) -> Path:
+    """Its name for people, cut, and a hash, as names may hold anything."""
+    return folder / f"{_plain(application)[:60]}-{hashlib.sha256(application.encode()).hexdigest()[:8]}"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-") or "unnamed"

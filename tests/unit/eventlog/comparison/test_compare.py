@@ -1,0 +1,254 @@
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, get_args
+
+import pytest
+
+from app.eventlog.comparison.alignment import aligned
+from app.eventlog.comparison.attribution import SPILLED, Kind, amounts
+from app.eventlog.comparison.causes import WORDING
+from app.eventlog.comparison.compare import Comparison, compare, noise_ms
+from tests.unit.eventlog.made import Run, Stage, Task
+
+USUAL: Final = [Task(0, 5000, cpu=4000, rows=100), Task(0, 5000, cpu=4000, rows=100)]
+
+
+def job(tasks: Sequence[Task], *, joins: str | None = None, name: str = "sum up") -> Run:
+    """A run of one stage that lasts as long as its tasks."""
+    end = max(task.end for task in tasks)
+    return Run(end, [Stage(name, 0, end, tasks, joins=joins)], id=f"app-{end}")
+
+
+def kinds(before: Run, now: Run) -> list[Kind]:
+    """The causes, the largest first."""
+    return [cause.kind for cause in compare(before.summary, now.summary).causes]
+
+
+@pytest.mark.parametrize(
+    ("kind", "tasks"),
+    [
+        ("input", [Task(0, 10_000, cpu=8000, rows=200), Task(0, 10_000, cpu=8000, rows=200)]),
+        ("skew", [Task(0, 9000, cpu=7200, rows=100), Task(0, 1000, cpu=800, rows=100), Task(0, 0), Task(0, 0)]),
+        ("gc", [Task(0, 9000, cpu=4000, gc=4000, rows=100)] * 2),
+        ("processor", [Task(0, 9000, cpu=8000, rows=100)] * 2),
+        ("storage", [Task(0, 9000, cpu=4000, rows=100)] * 2),
+        ("shuffle", [Task(0, 9000, cpu=4000, wait=4000, rows=100)] * 2),
+        ("scheduling", [Task(0, 9000, cpu=4000, overhead=4000, rows=100)] * 2),
+        ("spill", [Task(0, 9000, cpu=5000, gc=2000, spilled=SPILLED * 4, rows=100)] * 2),
+        ("retries", [Task(0, 4000, has_failed=True), *(Task(4000, 9000, cpu=4000, rows=100),) * 2]),
+        ("tasks", [Task(at * 80, at * 80 + 80, cpu=40, rows=2) for at in range(100)]),
+        ("queueing", [Task(4000, 9000, cpu=4000, rows=100)] * 2),
+    ],
+)
+def test_what_was_planted_comes_first(kind: Kind, tasks: list[Task]) -> None:
+    """What tasks do with their time tells what made them slower."""
+    usual = USUAL if kind != "skew" else [*USUAL, Task(0, 0), Task(0, 0)]
+    assert kinds(job(usual), job(tasks))[0] == kind
+
+
+def test_fewer_cores_are_no_other_balance() -> None:
+    """Half of the cores take twice as long; that the fewer are better used is no gain of its own."""
+    one = [Task(0, 5000, cpu=4000, rows=100), Task(5000, 10_000, cpu=4000, rows=100)]
+    now = replace(job(one), cores=1)
+    compared = compare(job(USUAL).summary, now.summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("cores", 5000)]
+
+
+def test_cores_that_idle_less_as_they_are_fewer_are_no_cause() -> None:
+    """Three tasks on two cores leave one idle at the end; on one core none: the difference is the cores', all of it."""
+    before = job([Task(0, 5000, cpu=5000), Task(0, 5000, cpu=5000), Task(5000, 10_000, cpu=5000)])
+    one = [Task(at, at + 5000, cpu=5000) for at in (0, 5000, 10_000)]
+    compared = compare(before.summary, replace(job(one), cores=1).summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("cores", 5000)]
+
+
+def test_cores_that_idle_beside_longer_tasks_are_of_the_same_cause() -> None:
+    """One task on two cores that waits five seconds longer costs five, half of which are a core without a task."""
+    before = job([Task(0, 5000, cpu=4000, rows=100)])
+    compared = compare(before.summary, job([Task(0, 10_000, cpu=4000, rows=100)]).summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("storage", 5000)]
+
+
+def test_more_input_explains_no_more_than_there_is() -> None:
+    """Twice the rows that do not take twice the time have cost what they took; nothing is set off against it."""
+    more = [Task(0, 8000, cpu=6400, rows=200)] * 2
+    compared = compare(job(USUAL).summary, job(more).summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes if cause.kind == "input"] == [("input", 3000)]
+
+
+def test_a_lost_executor_is_blamed_for_its_cores() -> None:
+    """Fewer cores and the tasks that went with them are one cause where executors were lost."""
+    first = [Task(0, 5000, cpu=4000, rows=100)] * 4
+    late = [*first[:2], *(Task(5000, 10_000, cpu=4000, rows=100),) * 2]
+    compared = compare(replace(job(first), cores=4).summary, replace(job(late), lost_at=10).summary)
+    assert compared.causes[0].kind == "executors"
+    assert "1 were lost, before 0" in compared.causes[0].text
+
+
+def test_another_plan_is_named_by_its_join() -> None:
+    """All that a query took longer with another plan is the plan's, whatever its tasks did."""
+    slow = [Task(0, 9000, cpu=8000, rows=100)] * 2
+    compared = compare(job(USUAL, joins="BroadcastHashJoin").summary, job(slow, joins="SortMergeJoin").summary)
+    assert compared.causes[0].kind == "plan"
+    assert "SortMergeJoin, before BroadcastHashJoin" in compared.causes[0].text
+
+
+def test_what_another_plan_shuffles_is_not_more_input() -> None:
+    """A plan that shuffles what was broadcast before reads no more of its files: the difference is the plan's."""
+    slow = [replace(task, end=9000, cpu=8000, read=10_000_000) for task in USUAL]
+    compared = compare(job(USUAL, joins="BroadcastHashJoin").summary, job(slow, joins="SortMergeJoin").summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("plan", 4000)]
+
+
+def test_the_driver_alone_new_work_and_a_late_start_are_told() -> None:
+    """Time without a stage is the driver's; stages that were not there before are new work."""
+    stages = [
+        Stage("sum up", 3000, 8000, [Task(3000, 8000, cpu=4000)]),
+        Stage("more", 12_000, 13_000, [Task(12_000, 13_000)]),
+    ]
+    now = Run(13_000, stages)
+    before = Run(5000, [Stage("sum up", 0, 5000, [Task(0, 5000, cpu=4000)])])
+    found = {cause.kind: cause.ms for cause in compare(before.summary, now.summary).causes}
+    assert found == {"driver": 4000, "startup": 3000, "new": 1000}
+
+
+def test_new_work_that_others_waited_for_is_queueing() -> None:
+    """A job that was not there before and holds all cores while another has tasks to run makes that one queue."""
+    ours = Stage("ours", 0, 5000, USUAL)
+    later = Stage("ours", 500, 11_000, [replace(task, start=6000, end=11_000) for task in USUAL])
+    now = Run(11_000, [Stage("theirs", 0, 6000, [Task(0, 6000)] * 2), later])
+    assert kinds(Run(5000, [ours]), now)[0] == "queueing"
+
+
+def test_a_changed_setting_is_named_in_what_it_did() -> None:
+    """The number of partitions is another since a setting is; one that has no say in it is only listed."""
+    many = [Task(at * 80, at * 80 + 80, cpu=40, rows=2) for at in range(100)]
+    before = replace(job(USUAL), settings={"spark.sql.shuffle.partitions": "2", "spark.x": "1"})
+    now = replace(job(many), settings={"spark.sql.shuffle.partitions": "100"})
+    compared = compare(before.summary, now.summary)
+    assert compared.causes[0].settings == {"spark.sql.shuffle.partitions": ("2", "100")}
+    assert "spark.sql.shuffle.partitions is 100, before 2" in compared.causes[0].text
+    assert compared.settings == {"spark.sql.shuffle.partitions": ("2", "100"), "spark.x": ("1", None)}
+
+
+def test_a_faster_run_is_explained_too() -> None:
+    """Less input is a negative share."""
+    less = [Task(0, 2000, cpu=1600, rows=40)] * 2
+    compared = compare(job(USUAL).summary, job(less).summary)
+    assert [(cause.kind, cause.ms) for cause in compared.causes] == [("input", -3000)]
+    assert compared.causes[0].text.startswith("less input: ")
+    cause = compared.causes[0]
+    assert compared.sentences == [
+        "app-2000 took 2.0 s, before 5.0 s (app-5000): -3.0 s",
+        f"-3.0 s {cause.text}. To do: {cause.advice}",
+        "+0 ms unexplained, or in causes too small to name",
+    ]
+
+
+def test_equal_runs_have_no_causes() -> None:
+    """A difference below noise is not explained: it is none."""
+    compared = compare(job(USUAL).summary, job([replace(task, end=5900) for task in USUAL]).summary)
+    assert (compared.difference_ms, compared.noise_ms) == (900, 3000)
+    assert (compared.causes, compared.unexplained_ms) == ([], 0)
+    assert compared.sentences == [
+        "app-5900 took 5.9 s, before 5.0 s (app-5000): +900 ms, which is noise: less than 3.0 s"
+    ]
+
+
+def test_noise_is_told_by_the_spread_of_three_runs() -> None:
+    """One run or two: a tenth, at least 3 s. More: their own spread, up to a half; of five less an outlier."""
+    assert noise_ms([100_000]) == 10_000
+    assert noise_ms([5000, 6000]) == 3000
+    assert noise_ms([100_000, 100_100, 100_200]) == 5005
+    assert noise_ms([5000, 5100, 5200]) == 1000
+    assert noise_ms([100_000, 105_000, 110_000]) == 26_000
+    assert noise_ms([100_000, 101_000, 500_000]) == 50_500
+    assert noise_ms([500_000, 100_000, 102_000, 101_000, 104_000]) == 10_000
+
+
+@pytest.mark.parametrize("runs", [3, 4, 5])
+@pytest.mark.parametrize("deviation", [0.01, 0.03, 0.1])
+def test_equal_runs_of_a_busy_machine_are_equal(runs: int, deviation: float) -> None:
+    """However far apart the runs of one program are by chance, hardly one in twenty is called another."""
+    draw, others = random.Random(1), 0
+    for _ in range(2000):
+        *before, now = (draw.gauss(60_000, 60_000 * deviation) for _ in range(runs + 1))
+        others += abs(now - sorted(before)[(runs - 1) // 2]) >= noise_ms(before)
+    assert others <= 0.065 * 2000
+
+
+def test_calls_that_moved_to_another_line_are_the_same() -> None:
+    """An edited program is compared call by call, in the order of its stages; a call of another file is other work."""
+
+    def called(*places: str) -> Run:
+        stages = [
+            Stage(place, at, at + 5000, [Task(at, at + 5000, cpu=5000)])
+            for at, place in zip((0, 5000), places, strict=True)
+        ]
+        return Run(10_000, stages)
+
+    before = called("count at job.py:7", "count at job.py:9").summary
+    for places in (("count at job.py:17", "count at job.py:19"), ("count at job.py:9", "count at job.py:11")):
+        now = called(*places).summary
+        assert [group.place for group in aligned(before, now).groups] == list(places)
+        assert amounts(aligned(before, now), now) == []
+    now = called("count at job.py:17", "count at other.py:19").summary
+    assert [group.place for group in aligned(before, now).groups] == ["count at job.py:17", "count at job.py:9"]
+    assert {amount.kind for amount in amounts(aligned(before, now), now)} == {"new", "gone"}
+
+
+def test_work_that_tells_no_rows_is_counted_in_stages() -> None:
+    """A loop that ran three times where it ran once did more of the same; of rows that nobody counted, nothing."""
+    stages = [Stage("sum up", at, at + 5000, [Task(at, at + 5000, cpu=5000)]) for at in (0, 5000, 10_000)]
+    (cause,) = compare(Run(5000, stages[:1]).summary, Run(15_000, stages).summary).causes
+    assert (cause.kind, cause.ms) == ("input", 10_000)
+    assert cause.text == "more input: sum up [result] ran 3 stages, before 1"
+
+
+def test_several_earlier_runs_are_their_median() -> None:
+    """The middle one is what a run is compared with."""
+    runs = [job([replace(task, end=end) for task in USUAL]).summary for end in (5000, 9000, 6000)]
+    compared = compare(runs, job(USUAL).summary)
+    assert (compared.before, compared.runs) == ("app-6000", 3)
+
+
+def test_nothing_to_compare_with_is_an_error() -> None:
+    """A run that has nothing before it is compared with nothing."""
+    with pytest.raises(ValueError, match="nothing to compare with"):
+        compare([], job(USUAL).summary)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_shares_add_up_to_the_difference(seed: int) -> None:
+    """Whatever two runs did: amounts are the difference, no more and no less."""
+    draw = random.Random(seed)
+    before, now = drawn(draw).summary, drawn(draw).summary
+    assert sum(amount.ms for amount in amounts(before, now)) == pytest.approx(
+        now.duration_ms - before.duration_ms, abs=2
+    )
+    compared: Comparison = compare(before, now)
+    if compared.causes:
+        told = sum(cause.ms for cause in compared.causes) + compared.unexplained_ms
+        assert told == pytest.approx(compared.difference_ms)
+
+
+def test_each_kind_has_its_words() -> None:
+    """Whatever can be a cause can be said."""
+    assert set(WORDING) == set(get_args(Kind))
+
+
+def drawn(draw: random.Random) -> Run:
+    """A run of which nothing is as it should be."""
+    stages = []
+    for _ in range(draw.randrange(1, 8)):
+        start = draw.randrange(9000)
+        tasks = []
+        for _ in range(draw.randrange(5)):
+            at, length = start + draw.randrange(500), draw.randrange(1, 1500)
+            parts = {key: draw.randrange(length) for key in ("cpu", "gc", "wait", "overhead")}
+            rows, spilled = draw.choice([0, 10, 50]), draw.choice([0, SPILLED * 3])
+            tasks.append(Task(at, at + length, **parts, rows=rows, spilled=spilled, has_failed=draw.random() < 0.2))
+        name, joins = draw.choice("abc"), draw.choice([None, "SortMergeJoin"])
+        stages.append(Stage(name, start, start + draw.randrange(2000), tasks, joins=joins))
+    return Run(20_000 + draw.randrange(9000), stages, cores=draw.randrange(1, 4), lost_at=draw.choice([None, 300]))

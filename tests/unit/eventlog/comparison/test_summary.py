@@ -1,0 +1,127 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.eventlog.comparison import summary
+from app.eventlog.comparison.attribution import amounts
+from app.eventlog.comparison.record import Plan, Spent, Summary
+from app.eventlog.reading import read
+from tests.eventlogs import golden
+from tests.eventlogs.record import VERSIONS
+from tests.unit.eventlog.made import Run, Stage, Task
+
+MIB = 1024**2
+
+
+def test_the_time_of_tasks_is_told_apart() -> None:
+    """Processor, collector, shuffle, the rest of the run, the way to and fro; together the time of the tasks."""
+    task = Task(0, 1000, cpu=500, gc=100, wait=50, overhead=150)
+    (group,) = Run(1000, [Stage("sum up", 0, 1000, [task, task])]).summary.groups
+    assert group.spent == Spent(cpu=1000, gc=200, shuffle_wait=100, other=400, overhead=300)
+
+
+def test_the_time_of_a_task_on_two_cores_counts_once() -> None:
+    """Spark says the run time of a task as often as it takes cores: 2 x 900 ms of a task of 1000 ms."""
+    stages = [Stage("sum up", 0, 1000, [Task(0, 1000, cpu=500, overhead=1000 - 2 * 900)])]
+    (group,) = Run(1000, stages, settings={"spark.task.cpus": "2"}).summary.groups
+    assert group.spent == Spent(cpu=500, other=400, overhead=100)
+
+
+def test_failed_tasks_are_wasted_time_and_no_volume() -> None:
+    """What a failed task did counts as lost, not as processor time, nor as rows."""
+    tasks = [Task(0, 400, cpu=400, rows=7, has_failed=True), Task(400, 1000, cpu=500, rows=7)]
+    (group,) = Run(1000, [Stage("sum up", 0, 1000, tasks)]).summary.groups
+    assert (group.spent, group.failed) == (Spent(cpu=500, other=100, wasted=400), 1)
+    assert group.volume.input_records == 7
+
+
+def test_an_attempt_after_a_good_one_is_wasted() -> None:
+    """What is made again since its results were lost is no progress."""
+    stages = [Stage("a", 0, 500, [Task(0, 500, cpu=500)]), Stage("a", 500, 900, [Task(500, 900, cpu=400)], attempt=1)]
+    (group,) = Run(1000, stages).summary.groups
+    assert (group.spent, group.stages) == (Spent(cpu=500, wasted=400), 1)
+
+
+def test_numbers_that_vary_are_no_other_group() -> None:
+    """Stages that do the same are one group, whatever the day in their name."""
+    stages = [
+        Stage(f"load 2024-01-0{day}", day * 100, day * 100 + 100, [Task(day * 100, day * 100 + 50)]) for day in (1, 2)
+    ]
+    (group,) = Run(1000, stages).summary.groups
+    assert (group.place, group.flow, group.stages, group.tasks) == ("load #", "result", 2, 2)
+
+
+def test_the_distribution_of_tasks_is_kept() -> None:
+    """Median, p95, longest, and the part of the data that one task read."""
+    tasks = [Task(0, 100 * (number + 1), read=MIB * (97 if number == 19 else 1)) for number in range(20)]
+    (group,) = Run(3000, [Stage("sum up", 0, 2000, tasks)]).summary.groups
+    assert (group.median_ms, group.p95_ms, group.longest_ms) == (1050, 1900, 2000)
+    assert group.largest_share == pytest.approx(97 / 116)
+
+
+def test_secrets_ids_and_paths_are_no_settings() -> None:
+    """Only what has a say in how a run goes is kept of the properties."""
+    settings = {
+        "spark.executor.memory": "2g", "spark.app.id": "app-1", "spark.driver.port": "1234", "java.home": "/x",
+        "spark.hadoop.fs.s3a.secret.key": "s", "spark.my.password": "p", "spark.eventLog.dir": "/x",
+    }  # fmt: skip
+    assert Run(1, [], settings=settings).summary.settings == {"spark.executor.memory": "2g"}
+
+
+def test_plans_are_told_by_what_they_do() -> None:
+    """A plan run twice is one; its joins are named, and with another join it is another plan."""
+
+    def stages(*joins: str) -> list[Stage]:
+        return [Stage("sum up", 0, 10, [Task(0, 10)], joins=join) for join in joins]
+
+    plans = Run(10, stages("SortMergeJoin", "SortMergeJoin(skew=true)")).summary.plans
+    (plan,) = plans["sum up"]
+    assert plan == Plan(plan.fingerprint, ["SortMergeJoin"], [])
+    (other,) = Run(10, stages("BroadcastHashJoin")).summary.plans["sum up"]
+    assert other.fingerprint != plan.fingerprint
+
+
+def test_a_record_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a program that names its work in ever new ways, what took least is one group; no time is lost."""
+    monkeypatch.setattr(summary, "MAX_GROUPS", 3)
+    stages = [Stage("x" * n, at := n * 1000, at + n * 10, [Task(at, at + n * 10, rows=n)]) for n in range(1, 7)]
+    kept = Run(9000, stages).summary
+    assert [group.place for group in kept.groups] == ["xxxx", "xxxxx", "xxxxxx", summary.REST]
+    assert (kept.groups[-1].tasks, kept.groups[-1].volume.input_records, kept.groups[-1].longest_ms) == (3, 6, 30)
+    assert set(kept.plans) == {"xxxx", "xxxxx", "xxxxxx"}
+    monkeypatch.undo()
+    assert sum(amount.ms for amount in amounts(kept, Run(9000, stages).summary)) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_real_runs_of_one_program_are_aligned(version: str, tmp_path: Path) -> None:
+    """Two recorded runs: the same groups and plans, a record of some kilobytes, every millisecond accounted for."""
+    one, other = (summary.of(read(golden.log(version, layout, tmp_path))) for layout in ("plain", "rolled-zstd"))
+    assert [(group.place, group.flow) for group in one.groups] == [(group.place, group.flow) for group in other.groups]
+    assert one.plans == other.plans
+    assert len(one.plans) > 3
+    assert len(msgspec.json.encode(one)) < 10_000
+    assert msgspec.json.decode(msgspec.json.encode(one), type=Summary) == one
+    difference = other.duration_ms - one.duration_ms
+    assert sum(amount.ms for amount in amounts(one, other)) == pytest.approx(difference, abs=len(one.groups))
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome"),
+    [
+        (Run(1, []), "succeeded"),
+        (Run(1, [], has_failed=True), "failed"),
+        (Run(1, [], is_finished=False), "incomplete"),
+    ],
+)
+def test_how_it_ended_is_told(run: Run, outcome: str) -> None:
+    """A run without an end was killed, or is still at work: nothing to be measured by."""
+    assert summary.outcome_of(run.application) == outcome
+
+
+def test_only_executors_that_were_needed_are_lost() -> None:
+    """An executor that failed is lost; the others went with the application, or dynamic allocation took them back."""
+    assert Run(10, [], lost_at=5).summary.executors_lost == 1
+    assert Run(10, [], lost_at=5, lost_by="Executor killed by driver.").summary.executors_lost == 0
+    assert Run(10, []).summary.executors_lost == 0

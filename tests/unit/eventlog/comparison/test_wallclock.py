@@ -1,0 +1,58 @@
+import random
+from dataclasses import replace
+
+import pytest
+
+from app.eventlog.comparison.wallclock import Part, WallClock, wall_clock
+from tests.unit.eventlog.made import Run, Stage, Task
+
+
+def total(clock: WallClock) -> float:
+    """All parts."""
+    return clock.startup + clock.end + sum(p.work + p.idle + p.waiting + p.gap for p in clock.parts.values())
+
+
+def test_each_part_of_the_time_is_told_apart() -> None:
+    """Start, wait for the first task, work with idle cores, the driver between stages and at the end."""
+    first = Stage("a", 1000, 3000, [Task(1200, 2000), Task(1200, 3000)])
+    second = Stage("b", 3500, 5500, [Task(3500, 5500)])
+    clock = wall_clock(Run(6000, [first, second]).application)
+    assert (clock.startup, clock.end, clock.core_ms) == (1000, 500, 12_000)
+    assert clock.parts[0, 0] == Part(work=1300, idle=500, waiting=200)
+    assert clock.parts[1, 0] == Part(work=1000, idle=1000, gap=500)
+
+
+def test_an_application_without_stages_is_all_start() -> None:
+    """What never came to a stage has no end after one."""
+    clock = wall_clock(Run(700, []).application)
+    assert (clock.startup, clock.end, clock.parts) == (700, 0, {})
+
+
+def test_work_that_keeps_another_job_from_its_first_task_is_told() -> None:
+    """A job that has tasks and none running, while all cores are taken, is blocked by those that run."""
+    other = Stage("other", 0, 4000, [Task(0, 4000), Task(0, 4000)])
+    ours = Stage("ours", 1000, 5000, [Task(4000, 5000)])
+    clock = wall_clock(Run(5000, [other, ours]).application)
+    assert clock.parts[0, 0].blocking == 3000
+    assert clock.parts[1, 0].blocking == 0
+
+
+def test_a_task_may_need_several_cores() -> None:
+    """An executor runs as many tasks as their share of its cores allows."""
+    run = Run(1000, [Stage("a", 0, 1000, [Task(0, 1000)])], cores=4, settings={"spark.task.cpus": "2"})
+    clock = wall_clock(run.application)
+    assert (clock.parts[0, 0], clock.core_ms) == (Part(work=500, idle=500), 2000)
+    assert wall_clock(replace(run, lost_at=500).application).core_ms == 3000
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_parts_add_up_to_the_duration(seed: int) -> None:
+    """Whatever overlaps, is late or lost: no millisecond is counted twice or not at all."""
+    draw = random.Random(seed)
+    stages = []
+    for _ in range(draw.randrange(12)):
+        start = draw.randrange(9000)
+        tasks = [Task(at := start + draw.randrange(500), at + draw.randrange(1500)) for _ in range(draw.randrange(6))]
+        stages.append(Stage("s", start, start + draw.randrange(2000), tasks))
+    run = Run(12_000, stages, cores=draw.randrange(1, 5), lost_at=draw.choice([None, draw.randrange(9000)]))
+    assert total(wall_clock(run.application)) == pytest.approx(12_000)

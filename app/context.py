@@ -22,7 +22,6 @@ from app.progress import Counts, Doing, Watcher
 from app.settings import Settings, Source
 from app.telemetry import quality as quality_telemetry
 from app.telemetry.names import StepKind
-from app.telemetry.quality import PromiseFigures
 from app.telemetry.runs import Run
 
 LOG: Final = logging.getLogger(__name__)
@@ -158,14 +157,7 @@ class Context:
             QualityGateError: A promise is broken by more than its limit.
         """
         self.figures += figures
-        quality_telemetry.record_promises(
-            self.run,
-            [
-                PromiseFigures(table, figure.promise, figure.total, figure.broken, figure.limit, figure.is_breached)
-                for figure in figures
-                if figure.broken is not None and figure.total is not None
-            ],
-        )
+        quality_telemetry.record_promises(self.run, figures, table=table)
         breached = [figure for figure in figures if figure.is_breached]
         if breached:
             raise QualityGateError("; ".join(self._explained(figure, table) for figure in breached))

@@ -13,8 +13,8 @@ class Figure:
 
     Attributes:
         promise: Name of the promise.
-        value: What was measured: a share of rows (0 to 1), a number of columns, or seconds for `freshness`.
-        limit: The largest value that may be published.
+        value: What was measured: a share of rows or columns (0 to 1), or seconds for `freshness`.
+        limit: The largest value that may be published; None where any may (`.inf`, which JSON has no number for).
         broken: Rows (or columns) that break it; None where rows are not what is counted.
         total: Rows (or columns) that were looked at.
         where: An SQL condition over `bronze` that shows the rows; None where there are none to show.
@@ -22,7 +22,7 @@ class Figure:
 
     promise: str
     value: float
-    limit: float
+    limit: float | None
     broken: int | None = None
     total: int | None = None
     where: str | None = None
@@ -30,11 +30,17 @@ class Figure:
     @property
     def is_breached(self) -> bool:
         """Whether the value is beyond the limit."""
-        return self.value > self.limit
+        return self.limit is not None and self.value > self.limit
+
+    def shown(self) -> tuple[str, str]:
+        """The value and the limit as people read them: seconds of `freshness`, else a share."""
+        return self._shown(self.value), "any" if self.limit is None else self._shown(self.limit)
 
     def __str__(self) -> str:
+        value, limit = self.shown()
         if self.promise == FRESHNESS:
-            age = f"the newest row is {self.value:,.0f} s older than the end of the day"
-            return f"{FRESHNESS}: {age}, allowed {self.limit:,.0f} s"
-        counted = f"{self.broken:,} of {self.total:,}"
-        return f"{self.promise}: {counted} ({self.value:.4%}), allowed {self.limit:.4%}"
+            return f"{FRESHNESS}: the newest row is {value} older than the end of the day, allowed {limit}"
+        return f"{self.promise}: {self.broken:,} of {self.total:,} ({value}), allowed {limit}"
+
+    def _shown(self, number: float) -> str:
+        return f"{number:,.0f} s" if self.promise == FRESHNESS else f"{number:.4%}"

@@ -1,31 +1,11 @@
 """Records what quality checks found: figures per promise, and nulls per column."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from app.figures import Figure
 from app.telemetry import names
 from app.telemetry.names import Attribute
 from app.telemetry.runs import Run
-
-
-@dataclass(frozen=True, slots=True)
-class PromiseFigures:
-    """What was found about one promise on one table in one run.
-
-    The threshold is the share of rows (0 to 1) that may break the promise, or None where it is only watched.
-    """
-
-    table: str
-    promise: str
-    rows_checked: int
-    violations: int
-    threshold: float | None = None
-    is_breached: bool = False
-
-    @property
-    def violation_ratio(self) -> float | None:
-        """The share of the checked rows that break the promise; None of no rows."""
-        return self.violations / self.rows_checked if self.rows_checked else None
 
 
 def declare(run: Run, *, table: str, promises: Iterable[str]) -> None:
@@ -36,17 +16,22 @@ def declare(run: Run, *, table: str, promises: Iterable[str]) -> None:
     run.export_metrics()
 
 
-def record_promises(run: Run, figures: Iterable[PromiseFigures]) -> None:
-    """Counts the rows checked and in violation, states ratio and threshold, and counts a breach."""
+def record_promises(run: Run, figures: Iterable[Figure], *, table: str) -> None:
+    """Counts the rows checked and in violation, states ratio and threshold, and counts a breach.
+
+    Figures that are no share are left out; no rows have no ratio.
+    """
     for figure in figures:
-        labels: dict[Attribute, str] = {names.TABLE: figure.table, names.PROMISE: figure.promise}
-        run.measure(names.QUALITY_CHECKED, figure.rows_checked, labels)
-        run.measure(names.QUALITY_VIOLATIONS, figure.violations, labels)
+        if figure.broken is None or figure.total is None:
+            continue
+        labels: dict[Attribute, str] = {names.TABLE: table, names.PROMISE: figure.promise}
+        run.measure(names.QUALITY_CHECKED, figure.total, labels)
+        run.measure(names.QUALITY_VIOLATIONS, figure.broken, labels)
         run.measure(names.QUALITY_BREACHES, int(figure.is_breached), labels)
-        if figure.violation_ratio is not None:
-            run.measure(names.QUALITY_VIOLATION, figure.violation_ratio, labels)
-        if figure.threshold is not None:
-            run.measure(names.QUALITY_THRESHOLD, figure.threshold, labels)
+        if figure.total:
+            run.measure(names.QUALITY_VIOLATION, figure.value, labels)
+        if figure.limit is not None:
+            run.measure(names.QUALITY_THRESHOLD, figure.limit, labels)
 
 
 def record_nulls(run: Run, *, table: str, nulls: Mapping[str, int]) -> None:

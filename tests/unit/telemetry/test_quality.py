@@ -2,8 +2,8 @@ from typing import Final
 
 import pytest
 
+from app.figures import FRESHNESS, Figure
 from app.telemetry import quality
-from app.telemetry.quality import PromiseFigures
 from tests.unit.telemetry.memory import InMemory
 
 KEY: Final = ("etl.daily_sales", "amount_in_range", "bronze")
@@ -22,8 +22,8 @@ def told(telemetry: InMemory) -> InMemory:
     """A run whose one promise is breached."""
     with telemetry.run() as run:
         quality.declare(run, table="bronze", promises=["amount_in_range"])
-        figures = PromiseFigures("bronze", "amount_in_range", 200, 30, threshold=0.1, is_breached=True)
-        quality.record_promises(run, [figures])
+        figures = [Figure("amount_in_range", 0.15, 0.1, 30, 200), Figure(FRESHNESS, 9e4, 8e4)]
+        quality.record_promises(run, figures, table="bronze")
         quality.record_nulls(run, table="bronze", nulls={"amount": 4, "status": 0})
     return telemetry
 
@@ -54,7 +54,7 @@ def test_a_declared_promise_is_sent_as_0_first(told: InMemory) -> None:
 def test_no_rows_have_no_ratio_and_no_limit_no_threshold(telemetry: InMemory) -> None:
     """Nothing of nothing is not 0 percent; a promise that is only watched has no threshold to draw."""
     with telemetry.run() as run:
-        quality.record_promises(run, [PromiseFigures("bronze", "amount_in_range", 0, 0)])
+        quality.record_promises(run, [Figure("amount_in_range", 0, None, 0, 0)], table="bronze")
     assert telemetry.values("pipeline.quality.rows.checked") == {KEY: 0}
     assert telemetry.values("pipeline.quality.violation") == {}
     assert telemetry.values("pipeline.quality.threshold") == {}

@@ -15,7 +15,7 @@ if not __package__:  # Started as a file: its folder must not lend its modules' 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from app.commands import failures
+from app.commands import failures, options
 from app.commands.bridge import bridge
 from app.commands.compare import compare
 from app.commands.data import data
@@ -31,8 +31,29 @@ MODES: Final = ("etl",)
 LATER_MODES: Final = ("streaming", "ml")
 
 
+def _common(*, debug: options.Debug = False) -> None:
+    """The options that every command has; they are the program's own business."""
+
+
+COMMON: Final = typer.Typer(add_completion=False)
+COMMON.command()(_common)
+
+
 class Verb(TyperCommand):
-    """A command whose help shows no type beside `--help`, as beside no other switch."""
+    """A command with the common options, which it does not see itself."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.params += typer.main.get_command(COMMON).params
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Parses, and notes for failures what was asked for indeed, in place of what the bare words let suppose."""
+        asked: failures.Asked = ctx.obj
+        if not ctx.allow_interspersed_args:  # the words may be those of another command
+            asked.json = asked.debug = False
+        rest = super().parse_args(ctx, args)
+        asked.json, asked.debug = ctx.params.get("json", False), ctx.params.pop("debug")
+        return rest
 
     def get_help_option(self, ctx: typer.Context) -> TyperOption | None:  # type: ignore[override]
         """The option `--help`."""
@@ -86,17 +107,18 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Does what the arguments ask; gives the exit code and never raises."""
+    asked = failures.asked(arguments)
     try:
         given = spelled_out(arguments) or ["--help"]
         command = typer.main.get_command(program)
-        with command.make_context("spark-app", given) as context:
+        with command.make_context("spark-app", given, obj=asked) as context:
             command.invoke(context)
     except typer.Exit as done:
         return done.exit_code
     except SystemExit:  # rich ends the program when the reader of --help went away; that is no failure
         return 0
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place where a failure can be explained
-        return failures.report(error, arguments=arguments)
+        return failures.report(error, asked)
     return 0
 
 

@@ -13,15 +13,22 @@
 The message of each is one line that names the thing, where it is and what to do.
 """
 
-from typing import ClassVar, Final
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
 
 EXIT_INTERRUPTED: Final = 130
 
 
 class SparkAppError(Exception):
-    """Any failure that this program explains itself."""
+    """Any failure that this program explains itself.
+
+    Attributes:
+        document: What `--json` tells of it beside its kind and message.
+    """
 
     exit_code: ClassVar[int] = 1
+    document: Mapping[str, Any] = MappingProxyType({})
 
 
 class ReconciliationError(SparkAppError):

@@ -1,7 +1,6 @@
 """`spark-app bridge`: follows a folder of event logs and sends what they tell."""
 
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -37,7 +36,6 @@ def bridge(
         typer.Option("--dead-after", metavar="S", min=1, help="Seconds of silence before a log is given up."),
     ] = 3600,
     config: options.Config = None,
-    _debug: options.Debug = False,
 ) -> None:
     """Follow a folder of Spark event logs and export spans and metrics over OTLP while applications run."""
     # Telemetry is imported only now: --help and a wrong argument answer at once.
@@ -48,7 +46,7 @@ def bridge(
     from app.settings import load_settings
 
     settings, ending = load_settings(config), threading.Event()
-    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    terminal = Terminal()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: ending.set())
     service.serve(

@@ -1,6 +1,5 @@
 """`spark-app compare RUN [OTHER]`: why it took longer than before, in ranked causes."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +26,6 @@ def compare(
     ] = None,
     json: options.Json = False,
     config: options.Config = None,
-    _debug: options.Debug = False,
 ) -> None:
     """Tell why a run took longer (or shorter) than another, or than the last good ones: where the time went."""
     from app.commands.terminal import Terminal
@@ -35,15 +33,14 @@ def compare(
     from app.settings import load_settings
 
     settings = load_settings(config)
-    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    terminal = Terminal()
     terminal.wait("reading event logs")
     with terminal:
         now, log = _found(run, settings)
         earlier = [_found(other, settings)[0]] if other else _earlier(now, log, settings)
         compared = comparing.compare(earlier, now)
     if json:
-        difference = {"difference_ms": compared.difference_ms, "comparison": compared}
-        terminal.document({"exit_code": 0, "error": None, **difference})
+        terminal.answer(difference_ms=compared.difference_ms, comparison=compared)
     else:
         tell(terminal, compared)
 

@@ -1,7 +1,6 @@
 """`spark-app data`: made days of the demo shop, with a ledger of the faults planted in them."""
 
 import datetime
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -45,7 +44,6 @@ def data(
     seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="The same seed gives the same bytes.")] = 7,
     json: options.Json = False,
     config: options.Config = None,
-    _debug: options.Debug = False,
 ) -> None:
     """Make raw files of the demo shop, planted faults included, for one day or each day of a range."""
     chosen = options.days(date, first, last)
@@ -55,7 +53,7 @@ def data(
 
     settings = load_settings(config)
     folder = local_folder(settings.raw_path)
-    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    terminal = Terminal()
     with terminal:
         ledgers = [
             ledger
@@ -63,7 +61,7 @@ def data(
             for ledger in made(settings, folder, date=day, rows=rows, seed=seed, terminal=terminal)
         ]
     if json:
-        terminal.document({"exit_code": 0, "error": None, "folder": folder, "ledgers": ledgers})
+        terminal.answer(folder=folder, ledgers=ledgers)
     else:
         listing(terminal, ledgers, folder=folder)
 

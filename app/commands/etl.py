@@ -1,6 +1,5 @@
 """`spark-app etl`: the daily job for one day or a range of days."""
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -37,7 +36,6 @@ def etl(
     ] = False,
     json: options.Json = False,
     config: options.Config = None,
-    _debug: options.Debug = False,
 ) -> None:
     """Run the daily job: customers, then sales, for one day or each day of a range. It is safe to repeat."""
     chosen = options.days(date, first, last)
@@ -47,7 +45,7 @@ def etl(
     from app.settings import load_settings
 
     settings = load_settings(config)
-    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    terminal = Terminal()
     job = partial(run_etl, settings, chosen, watcher=terminal, replay=replay)
     perform(job, terminal=terminal, is_json=json)
 
@@ -64,7 +62,7 @@ def perform(job: Callable[[], Sequence["RunResult"]], *, terminal: "Terminal", i
             summarize(terminal, failures.results(error), seconds=time.monotonic() - started)
         raise
     if is_json:
-        terminal.document({"exit_code": 0, "error": None, "runs": results})
+        terminal.answer(runs=results)
     else:
         summarize(terminal, results, seconds=time.monotonic() - started)
 

@@ -3,8 +3,9 @@
 import errno
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -19,6 +20,19 @@ NO_ROOM: Final = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.ED
 INTERRUPTED: Final = "interrupted; what was published is whole; give the same command again"
 
 
+@dataclass(slots=True)
+class Asked:
+    """What is shown of a failure beside its line.
+
+    Attributes:
+        json: A document on standard output.
+        debug: The traceback on standard error.
+    """
+
+    json: bool
+    debug: bool
+
+
 class Failure(NamedTuple):
     """An exit code, the kind of failure, and the line that explains it."""
 
@@ -28,7 +42,7 @@ class Failure(NamedTuple):
 
 
 def failure(error: BaseException) -> Failure:
-    """What an exception means to whom called the program."""
+    """Maps an exception to exit code, kind and message."""
     kind = type(error).__name__
     match error:
         case KeyboardInterrupt():
@@ -44,14 +58,20 @@ def failure(error: BaseException) -> Failure:
     return Failure(1, kind, f"a bug: {kind}: {text} ({_log(error)}--debug shows the traceback)")
 
 
-def report(error: BaseException, *, arguments: Sequence[str]) -> int:
+def asked(words: Iterable[str]) -> Asked:
+    """What a command line asks for as long as it is not parsed, if it can be; what follows `--` asks for nothing."""
+    ours = set(takewhile(lambda word: word != "--", words))
+    return Asked(json="--json" in ours, debug="--debug" in ours)
+
+
+def report(error: BaseException, asked: Asked) -> int:
     """Tells a failure on standard error, and as JSON on standard output if that was asked for; gives the exit code."""
     told = failure(error)
-    if "--debug" in arguments:
+    if asked.debug:
         _say("".join(traceback.format_exception(error)))
-    if "--json" in arguments:
+    if asked.json:
         with suppress(OSError):  # the line below tells it all the same
-            _document(told, results(error))
+            _document(told, error)
     _say(told.message + "\n" if told.exit_code == EXIT_INTERRUPTED else f"error: {told.message}\n")
     return told.exit_code
 
@@ -66,13 +86,13 @@ def _say(text: str) -> None:
         sys.stderr.write(text)
 
 
-def _document(told: Failure, runs: list[Any]) -> None:
+def _document(told: Failure, error: BaseException) -> None:
     # The terminal brings rich and msgspec, which a usage error on a terminal need not wait for.
     from app.commands.terminal import Terminal
 
-    error = {"type": told.kind, "message": told.message}
-    content = {"exit_code": told.exit_code, "error": error} | ({"runs": runs} if runs else {})
-    Terminal(out=sys.stdout, err=sys.stderr).document(content)
+    runs, about = results(error), {"type": told.kind, "message": told.message}
+    more = ({"runs": runs} if runs else {}) | getattr(error, "document", {})
+    Terminal().document({"exit_code": told.exit_code, "error": about} | more)
 
 
 def _text(error: BaseException) -> str:

@@ -40,7 +40,6 @@ def observe(
         Path | None, typer.Option("--report", metavar="FILE", help="The HTML file, in place of one in reports/.")
     ] = None,
     config: options.Config = None,
-    _debug: options.Debug = False,
 ) -> None:
     """Run any command, and tell what its Spark applications did: on standard error, with a report."""
     from app.commands.terminal import Terminal

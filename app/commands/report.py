@@ -1,6 +1,5 @@
 """`spark-app report RUN_OR_EVENT_LOG`: one HTML file on a run of ours, or on any Spark application."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -27,7 +26,6 @@ def report(
     ] = None,
     json: options.Json = False,
     config: options.Config = None,
-    _debug: options.Debug = False,
 ) -> None:
     """Write a report on a run or any Spark application: one HTML file that needs no network."""
     from app.commands.terminal import Terminal
@@ -38,7 +36,7 @@ def report(
     from app.settings import load_settings
 
     settings = load_settings(config)
-    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    terminal = Terminal()
     terminal.wait("reading the event log")
     found = sources.source(source or str(settings.events_path), settings)
     with terminal:
@@ -51,7 +49,7 @@ def report(
     except OSError as error:
         raise MachineError(f"cannot write the report {place}: {error.strerror}") from error
     if json:
-        terminal.document({"exit_code": 0, "error": None, "report": told})
+        terminal.answer(report=told)
     else:
         terminal.line(cells.place(told))
 

@@ -2,7 +2,6 @@
 
 import datetime
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -79,7 +78,6 @@ def show(
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most this many rows.")] = 20,
     json: options.Json = False,
     config: options.Config = None,
-    _debug: options.Debug = False,
 ) -> None:
     """Show rows of a table, as it is or as it was (time travel)."""
     if version is not None and as_of is not None:
@@ -91,7 +89,7 @@ def show(
     from app.settings import load_settings
 
     settings = load_settings(config)
-    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    terminal = Terminal()
     terminal.wait("asking Spark")
     with terminal, runner.spark(settings, watcher=terminal) as spark:
         with blamed_on(_moment(version, as_of)):
@@ -99,7 +97,7 @@ def show(
         found = first_rows(frame, table=table, date=date, where=where, limit=limit)
     if json:
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-        terminal.document({"exit_code": 0, "error": None, "table": table, "rows": rows, "has_more": found.has_more})
+        terminal.answer(table=table, rows=rows, has_more=found.has_more)
     else:
         listing(terminal, found)
 

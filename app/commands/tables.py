@@ -1,6 +1,5 @@
 """`spark-app tables`: the tables and their history, and their upkeep."""
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -36,7 +35,6 @@ def tables(
     retain_days: RetainDays = None,
     json: options.Json = False,
     config: options.Config = None,
-    _debug: options.Debug = False,
 ) -> None:
     """List the tables and their history; keep them in shape with --optimize and --vacuum."""
     if retain_days is not None and not vacuum:
@@ -48,7 +46,7 @@ def tables(
     from app.settings import load_settings
 
     settings = load_settings(config)
-    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    terminal = Terminal()
     terminal.wait("asking Spark")
     with terminal, runner.spark(settings, watcher=terminal) as spark:
         steps: list[Callable[[str], str]] = [partial(delta.optimize, spark, settings)] if optimize else []
@@ -57,7 +55,7 @@ def tables(
         done = upkeep(delta.list_tables(spark, settings), steps, note=terminal.note) if steps else []
         found = delta.list_tables(spark, settings)
     if json:
-        terminal.document({"exit_code": 0, "error": None, "tables": found, "upkeep": done})
+        terminal.answer(tables=found, upkeep=done)
     else:
         listing(terminal, found)
 

@@ -6,6 +6,7 @@ errors) to standard error. A reader that went away is never a reason to stop a r
 
 import io
 import os
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -32,9 +33,10 @@ Step = tuple[str, date, str]
 class Terminal:
     """Where a verb says what it does; it is the watcher of a run."""
 
-    def __init__(self, *, out: TextIO, err: TextIO) -> None:
-        self._out = _console(out)
-        self._err = _console(err)
+    def __init__(self, *, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        """Takes streams other than standard output and standard error, if there are some."""
+        self._out = _console(out or sys.stdout)
+        self._err = _console(err or sys.stderr)
         self._steps: dict[Step, tuple[TaskID, float]] = {}
         self._waits: list[TaskID] = []
         self._progress = Progress(
@@ -123,6 +125,10 @@ class Terminal:
         width = max((cell_len(name) for name, _ in facts), default=0)
         for name, fact in facts:
             self._print(Text.assemble((_padded(name, width), "bold"), GAP, (fact, styles.get(fact, ""))))
+
+    def answer(self, **content: Any) -> None:
+        """Prints the JSON document of a command that did what it was asked to."""
+        self.document({"exit_code": 0, "error": None, **content})
 
     def document(self, content: Any) -> None:
         """Prints the one JSON document that a script reads."""

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from app import __main__ as program
 from app.errors import UsageError
@@ -101,11 +102,58 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     assert named in err
 
 
-def test_wrong_usage_is_json_if_that_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["etl", "--json"],
+        ["etl", "--date", "x", "--json"],
+        ["etl", "--nonsense", "--json"],
+        ["show", "bronz", "--json"],
+        ["--mode", "ml", "--json"],
+        ["--mode=etl", "--json"],
+        ["nonsense", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_json_if_that_was_asked_for(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """A script reads one document, whatever went wrong."""
-    assert program.run(["etl", "--json"]) == 2
+    assert program.run(arguments) == 2
     told = json.loads(capsys.readouterr().out)
     assert (told["exit_code"], told["error"]["type"]) == (2, "UsageError")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["observe", "--keep", "/proc/x", "--", "echo", "--json", "--debug"],
+        ["observe", "--keep", "/proc/x", "echo", "--json", "--debug"],
+        ["observe", "--nonsense", "echo", "--json", "--debug"],
+        ["etl", "--", "--json", "--debug"],
+        ["show", "bronze", "--where", "--json", "--version", "1", "--as-of", "2024-01-01"],
+    ],
+    ids=" ".join,
+)
+def test_words_that_are_no_options_of_ours_ask_for_nothing(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What belongs to another command, or is the value of an option, brings neither a document nor a traceback."""
+    assert program.run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize("verb", sorted(typer.main.get_command(program.program).commands))  # type: ignore[attr-defined]
+def test_every_command_shows_a_traceback_if_asked(
+    verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--debug` is taken by each, and by none for itself."""
+    monkeypatch.setenv("SPARK_APP_CURRENCY", "x")
+    words = {"show": ["bronze"], "compare": ["x"], "bridge": ["x"], "observe": ["true"]}.get(verb, [])
+    days = ["--date", "2024-01-01"] if verb in ("etl", "data") else []
+    assert program.run([verb, "--debug", *days, *words]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback")
+    assert "ConfigError" in err
 
 
 @pytest.mark.parametrize(

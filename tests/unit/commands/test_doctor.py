@@ -1,7 +1,6 @@
 import json
 
 import pytest
-import typer
 
 from app import __main__ as program
 from app.commands import doctor
@@ -33,8 +32,7 @@ def test_a_stack_that_is_well_is_a_table(printed: Printed) -> None:
 
 def test_what_is_not_well_is_followed_by_what_to_look_at(printed: Printed) -> None:
     """The table is whole, and what programs say is shown and not obeyed by the terminal."""
-    with pytest.raises(MachineError):
-        doctor.listing(printed.terminal, UNWELL)
+    doctor.listing(printed.terminal, UNWELL)
     assert printed.out.getvalue().splitlines()[3:] == [
         r"jaeger     down      it says\x1b[31m no",
         "trace      lost      not in jaeger after 30 s",
@@ -47,37 +45,24 @@ def test_what_is_not_well_is_followed_by_what_to_look_at(printed: Printed) -> No
     ]
 
 
-def test_the_verdict_is_one_line_about_all() -> None:
-    """Exit code 2, and every hop by its name."""
-    error = doctor.verdict(UNWELL)
-    assert (str(error), error and error.exit_code) == (VERDICT, 2)
-    assert doctor.verdict(WELL) is None
+def test_what_is_not_well_is_one_error_about_all() -> None:
+    """Exit code 2, every hop by its name, and for scripts every check."""
+    with pytest.raises(MachineError) as raised:
+        doctor.require_well(UNWELL)
+    error = raised.value
+    assert (str(error), error.exit_code, error.document) == (VERDICT, 2, {"checks": UNWELL})
 
 
-def test_a_document_has_the_checks_whatever_came_of_them(printed: Printed) -> None:
-    """A script reads one document, and standard error has the line."""
-    with pytest.raises(typer.Exit) as ended:
-        doctor.document(printed.terminal, UNWELL)
-    told = json.loads(printed.out.getvalue())
-    assert ended.value.exit_code == told["exit_code"] == 2
-    assert told["error"] == {"type": "MachineError", "message": VERDICT}
-    assert [check["state"] for check in told["checks"]] == ["ok", "left out", "down", "lost", "lost"]
-    assert printed.err.getvalue() == f"error: {VERDICT}\n"
-
-
-def test_a_document_of_a_stack_that_is_well_has_no_error(printed: Printed) -> None:
-    """Exit code 0."""
-    doctor.document(printed.terminal, WELL)
-    told = json.loads(printed.out.getvalue())
-    assert (told["exit_code"], told["error"], len(told["checks"])) == (0, None, 2)
+def test_a_stack_that_is_well_is_no_error() -> None:
+    """Nor is what is left out."""
+    doctor.require_well(WELL)
 
 
 def test_on_a_terminal_states_have_colours(screen: Screen) -> None:
     """What is down is red."""
     from app.commands.terminal import Terminal
 
-    with pytest.raises(MachineError):
-        doctor.listing(Terminal(out=screen.stream, err=screen.stream), UNWELL)
+    doctor.listing(Terminal(out=screen.stream, err=screen.stream), UNWELL)
     assert "\x1b[31mdown" in screen.text()
 
 
@@ -108,6 +93,8 @@ def test_where_no_stack_runs_the_program_ends_with_2(
         "grafana, spark_master, kafka, bridge, reports; lost on the way: trace, metric, log\n"
     )
     if "--json" in arguments:
-        assert {check["hop"]: check["state"] for check in json.loads(out)["checks"]}["kibana"] == "left out"
+        told = json.loads(out)
+        assert (told["exit_code"], told["error"]["type"]) == (2, "MachineError")
+        assert {check["hop"]: check["state"] for check in told["checks"]}["kibana"] == "left out"
     else:
         assert "\nkibana         left out  backends.kibana is null in the configuration\n" in out

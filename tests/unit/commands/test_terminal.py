@@ -124,6 +124,12 @@ def test_a_table_too_wide_for_the_terminal_is_set_below_itself(screen: Screen, f
     assert len(lines) == (8 if first.startswith("--") else 3)
 
 
+def test_an_answer_says_that_all_went_well(printed: Printed) -> None:
+    """Exit code 0 and no error come first, then what was asked for."""
+    printed.terminal.answer(rows=[1])
+    assert json.loads(printed.out.getvalue()) == {"exit_code": 0, "error": None, "rows": [1]}
+
+
 def test_json_is_one_document(printed: Printed) -> None:
     """Decimals are text, instants and days ISO 8601, paths text."""
     instant = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)

@@ -5,12 +5,10 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
+from app.redaction import redacted
+
 UNKNOWN: Final = "not known"
-REDACTED: Final = "(redacted)"
 UNITS: Final = ("B", "kB", "MB", "GB", "TB")
-_SECRET: Final = re.compile(
-    r"(?i)((?:password|passwd|secret|token|access.?key)[\w.-]*[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&]+"
-)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -98,8 +96,7 @@ def words(name: str) -> str:
 def text(content: object, most: int = 300) -> str:
     """Foreign text: secrets masked, control characters made visible, and cut with a word on how long it was."""
     whole = str(content)
-    shown = _SECRET.sub(rf"\1{REDACTED}", whole[: most * 4])
-    shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", shown)
+    shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", redacted(whole[: most * 4]))
     if len(shown) <= most and len(whole) <= most * 4:
         return shown
     return f"{shown[:most]}… (cut: {len(whole):,} characters)"

@@ -1,15 +1,15 @@
 """What goes wrong inside telemetry is kept here; it is never raised and never reaches the terminal."""
 
 import logging
-import re
 from collections.abc import Callable, Iterator
 from typing import Final, ParamSpec
+
+from app.redaction import redacted
 
 P = ParamSpec("P")
 
 _KEPT: Final = 50
 _LENGTH: Final = 500
-_CREDENTIALS: Final = re.compile(r"[^\s/@:]+:[^\s/@]+@")
 
 
 class Problems(logging.Handler):
@@ -28,7 +28,7 @@ class Problems(logging.Handler):
 
     def tell(self, text: str, *, key: object = None) -> None:
         """Keeps one line, unless one of the same key (or text) was told before or there are too many."""
-        line = _CREDENTIALS.sub("***@", " ".join(text.split()))[:_LENGTH]
+        line = redacted(" ".join(text.split()))[:_LENGTH]
         if len(self._told) < _KEPT:
             self._told.setdefault(key or line, line)
 

@@ -9,7 +9,8 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""Of the content; records of version 1 may have passwords in them, and are not read."""
 Outcome = Literal["succeeded", "failed", "incomplete"]
 
 

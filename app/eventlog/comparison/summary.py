@@ -18,6 +18,7 @@ from app.eventlog.comparison.wallclock import Key, Part, WallClock, cpus_per_tas
 from app.eventlog.losses import is_lost
 from app.eventlog.model import StageAttempt, Totals
 from app.eventlog.reading import Reading
+from app.redaction import is_secret, redacted
 from app.telemetry.spark_names import WORKLOAD
 
 MAX_GROUPS: Final = 200
@@ -32,7 +33,6 @@ _VOLATILE: Final = re.compile(
     r"|databricks\.delta\.(lastCommitVersionInSession|commitInfo\..*)|sql\.execution\..*root\.id)",
     re.IGNORECASE,
 )  # fmt: skip
-_SECRET: Final = re.compile(r"secret|password|token|access[.]?key|credential", re.IGNORECASE)
 
 
 def of(reading: Reading) -> Summary:
@@ -152,5 +152,5 @@ def _settings(app: Application) -> Iterator[tuple[str, str]]:
     for query in app.queries.values():
         told |= query.settings
     for name, value in told.items():
-        if name.startswith("spark.") and not _VOLATILE.fullmatch(name) and not _SECRET.search(name):
-            yield name, value[:MAX_VALUE]
+        if name.startswith("spark.") and not _VOLATILE.fullmatch(name) and not is_secret(name):
+            yield name, redacted(value)[:MAX_VALUE]

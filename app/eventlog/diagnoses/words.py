@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from app.redaction import redacted
+
 PYTHON: Final = "Traceback (most recent call last):"
 """What the text of an error of a Python worker has in it."""
 _CAUSE: Final = "Caused by: "
@@ -44,6 +46,6 @@ def error(text: str) -> str:
 
 
 def cut(text: str, most: int = 200) -> str:
-    """A text on one line, with its end cut off where it is long."""
-    line = " ".join(text.split())
+    """A text on one line, without secrets, with its end cut off where it is long."""
+    line = redacted(" ".join(text.split())[: most * 4])
     return line if len(line) <= most else line[: most - 1] + "…"

@@ -4,12 +4,11 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from app.report.amounts import REDACTED
+from app.redaction import setting
 from app.report.limits import Limits
 from app.report.scope import Scope
 from app.report.sections.defaults import default_of, is_default
 
-_SECRET: Final = re.compile(r"(?i)password|passwd|secret|token|key|credential")
 _BY_SPARK: Final = re.compile(
     r"spark\.(app\.(id|startTime|submitTime|initial\..*)|driver\.(host|port|appUIAddress)|executor\.id|rdd\.compress"
     r"|serializer\.objectStreamReset|submit\.(pyFiles|deployMode)|sql\.artifact\..*|hadoop\.fs\.s3a\.vectored\..*"
@@ -46,7 +45,7 @@ def configuration(scope: Scope, limits: Limits) -> Configuration:
     version = scope.app.spark_version
     told = ((key, _own(key, value)) for key, value in sorted(_told(scope).items()))
     kept = ((key, value) for key, value in told if value and not _BY_SPARK.fullmatch(key))
-    found = [Property(key, _shown(key, value), default_of(key, version)) for key, value in kept]
+    found = [Property(key, setting(key, value), default_of(key, version)) for key, value in kept]
     differing = [each for each in found if not is_default(each.key, each.value, version)]
     return Configuration(differing[: limits.properties], len(differing))
 
@@ -63,7 +62,3 @@ def _told(scope: Scope) -> dict[str, str]:
 
 def _own(key: str, value: str) -> str:
     return " ".join(_JAVA_BY_SPARK.sub("", value).split()) if key.endswith("JavaOptions") else value
-
-
-def _shown(key: str, value: str) -> str:
-    return REDACTED if _SECRET.search(key) or _SECRET.search(value) else value

@@ -184,7 +184,7 @@ def test_configuration_shows_what_differs_and_no_secret(reading: Read) -> None:
         scope(reading([made.environment(told), log.started(), log.ended()]).app, None), Limits()
     ).shown
     assert [(each.key, each.value, each.default) for each in shown] == [
-        ("spark.driver.extraJavaOptions", "(redacted)", None),
+        ("spark.driver.extraJavaOptions", "-Dstore.secret=(redacted)", None),
         ("spark.executor.extraJavaOptions", "-XX:+UseZGC", None),
         ("spark.jdbc.password", "(redacted)", None),
         ("spark.sql.shuffle.partitions", "16", "200"),

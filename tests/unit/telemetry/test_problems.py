@@ -30,7 +30,7 @@ def test_credentials_in_an_endpoint_are_not_told() -> None:
     """What comes before an @ is replaced: problems go to a log file and to whoever reads it."""
     problems = Problems()
     problems.tell("cannot send to https://me:s3cr:et@host:4318/v1/traces or you:pw@host")
-    assert list(problems) == ["cannot send to https://***@host:4318/v1/traces or ***@host"]
+    assert list(problems) == ["cannot send to https://(redacted)@host:4318/v1/traces or (redacted)@host"]
 
 
 def test_what_is_new_is_reported_once() -> None:

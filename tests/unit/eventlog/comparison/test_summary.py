@@ -69,6 +69,19 @@ def test_secrets_ids_and_paths_are_no_settings() -> None:
     assert Run(1, [], settings=settings).summary.settings == {"spark.executor.memory": "2g"}
 
 
+def test_a_secret_within_a_setting_is_not_kept() -> None:
+    """Whatever the setting is called: what is recorded lies in a folder that is served."""
+    told = {
+        "spark.shop.passwd": "hunter2",
+        "spark.shop.jdbcUrl": "jdbc:db://h?user=me&password=hunter2",
+        "spark.driver.extraJavaOptions": "-Xmx1g -Ddb.password=hunter2",
+    }
+    assert Run(1, [], settings=told).summary.settings == {
+        "spark.shop.jdbcUrl": "jdbc:db://h?user=me&password=(redacted)",
+        "spark.driver.extraJavaOptions": "-Xmx1g -Ddb.password=(redacted)",
+    }
+
+
 def test_plans_are_told_by_what_they_do() -> None:
     """A plan run twice is one; its joins are named, and with another join it is another plan."""
 

@@ -31,9 +31,9 @@ class Application:
         reuse: What was read again, and what was cached.
     """
 
-    def __init__(self) -> None:
-        """Nothing is known yet."""
-        self.id: str | None = None
+    def __init__(self, app_id: str) -> None:
+        """Nothing is known yet but an id, until a line tells another."""
+        self.id = app_id
         self.name: str | None = None
         self.user: str | None = None
         self.attempt: str | None = None

@@ -21,6 +21,7 @@ from app.eventlog.parts import (
     TaskEndReason,
     TaskInfo,
     TaskMetrics,
+    Time,
 )
 
 _SQL: Final = "org.apache.spark.sql.execution.ui."
@@ -44,7 +45,7 @@ class ApplicationStart(_Event, tag="SparkListenerApplicationStart"):
     """The driver is up."""
 
     name: str = field(name="App Name")
-    time: int = field(name="Timestamp")
+    time: Time = field(name="Timestamp")
     user: str = field(name="User", default="")
     id: str | None = field(name="App ID", default=None)
     attempt: str | None = field(name="App Attempt ID", default=None)
@@ -53,7 +54,7 @@ class ApplicationStart(_Event, tag="SparkListenerApplicationStart"):
 class ApplicationEnd(_Event, tag="SparkListenerApplicationEnd"):
     """The driver ended in order; the exit code is there from 4.0 on."""
 
-    time: int = field(name="Timestamp")
+    time: Time = field(name="Timestamp")
     exit_code: int | None = field(name="ExitCode", default=None)
 
 
@@ -66,7 +67,7 @@ class EnvironmentUpdate(_Event, tag="SparkListenerEnvironmentUpdate"):
 class ExecutorAdded(_Event, tag="SparkListenerExecutorAdded"):
     """An executor has registered."""
 
-    time: int = field(name="Timestamp")
+    time: Time = field(name="Timestamp")
     id: str = field(name="Executor ID")
     info: ExecutorInfo = field(name="Executor Info")
 
@@ -74,7 +75,7 @@ class ExecutorAdded(_Event, tag="SparkListenerExecutorAdded"):
 class ExecutorRemoved(_Event, tag="SparkListenerExecutorRemoved"):
     """An executor is gone, and why."""
 
-    time: int = field(name="Timestamp")
+    time: Time = field(name="Timestamp")
     id: str = field(name="Executor ID")
     reason: str = field(name="Removed Reason", default="")
 
@@ -83,7 +84,7 @@ class JobStart(_Event, tag="SparkListenerJobStart"):
     """A job was submitted, with all stages that it may need; what is reused of them is skipped."""
 
     id: int = field(name="Job ID")
-    time: int = field(name="Submission Time", default=0)
+    time: Time = field(name="Submission Time", default=0)
     stages: list[int] = field(name="Stage IDs", default_factory=list)
     properties: JobProperties | None = field(name="Properties", default=None)
 
@@ -92,7 +93,7 @@ class JobEnd(_Event, tag="SparkListenerJobEnd"):
     """A job has ended."""
 
     id: int = field(name="Job ID")
-    time: int = field(name="Completion Time", default=0)
+    time: Time = field(name="Completion Time", default=0)
     result: JobResult = field(name="Job Result", default_factory=lambda: JobResult("JobSucceeded"))
 
 
@@ -139,7 +140,7 @@ class SqlStart(_Event, tag=f"{_SQL}SparkListenerSQLExecutionStart"):
     """A query began; its plan is decoded by `plan` when somebody wants it."""
 
     id: int = field(name="executionId")
-    time: int
+    time: Time
     plan: Raw = field(name="sparkPlanInfo")
     description: str = ""
     details: str = ""
@@ -160,7 +161,7 @@ class SqlEnd(_Event, tag=f"{_SQL}SparkListenerSQLExecutionEnd"):
     """A query has ended; the message is empty when it went well, and absent before 3.4."""
 
     id: int = field(name="executionId")
-    time: int
+    time: Time
     error: str | None = field(name="errorMessage", default=None)
 
 

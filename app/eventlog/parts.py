@@ -2,10 +2,14 @@
 
 import datetime
 import re
-from typing import Final
+from typing import Annotated, Final
 
-from msgspec import Raw, Struct, field
+from msgspec import Meta, Raw, Struct, field
 
+Time = Annotated[int, Meta(ge=0, le=2**44)]
+"""Milliseconds since the epoch; what is after the year 2500 was written by no Spark."""
+Count = Annotated[int, Meta(ge=-(2**60), le=2**60)]
+"""How much of something one task did; a time of it may be negative, as clocks are set back."""
 _NUMBER: Final = re.compile(rb'"?(-?[0-9]{1,19})"?')
 
 
@@ -17,7 +21,7 @@ class ExecutorInfo(Part):
     """Where an executor is, and how many tasks it runs at once."""
 
     host: str = field(name="Host")
-    cores: int = field(name="Total Cores")
+    cores: Count = field(name="Total Cores")
 
 
 class JobProperties(Part):
@@ -91,8 +95,8 @@ class StageInfo(Part):
     details: str = field(name="Details", default="")
     parents: list[int] = field(name="Parent IDs", default_factory=list)
     rdds: list[RddInfo] = field(name="RDD Info", default_factory=list)
-    submitted: int | None = field(name="Submission Time", default=None)
-    completed: int | None = field(name="Completion Time", default=None)
+    submitted: Time | None = field(name="Submission Time", default=None)
+    completed: Time | None = field(name="Completion Time", default=None)
     failure: str | None = field(name="Failure Reason", default=None)
     accumulables: list[Accumulable] = field(name="Accumulables", default_factory=list)
 
@@ -103,12 +107,12 @@ class TaskInfo(Part):
     id: int = field(name="Task ID")
     index: int = field(name="Index")
     attempt: int = field(name="Attempt")
-    launched: int = field(name="Launch Time")
+    launched: Time = field(name="Launch Time")
     executor: str = field(name="Executor ID")
     host: str = field(name="Host")
     is_speculative: bool = field(name="Speculative", default=False)
-    getting_result: int = field(name="Getting Result Time", default=0)
-    finished: int = field(name="Finish Time", default=0)
+    getting_result: Time = field(name="Getting Result Time", default=0)
+    finished: Time = field(name="Finish Time", default=0)
     has_failed: bool = field(name="Failed", default=False)
     was_killed: bool = field(name="Killed", default=False)
     locality: str = field(name="Locality", default="")
@@ -117,46 +121,46 @@ class TaskInfo(Part):
 class ShuffleRead(Part):
     """What a task read of other stages."""
 
-    remote_bytes: int = field(name="Remote Bytes Read", default=0)
-    local_bytes: int = field(name="Local Bytes Read", default=0)
-    records: int = field(name="Total Records Read", default=0)
-    wait_ms: int = field(name="Fetch Wait Time", default=0)
+    remote_bytes: Count = field(name="Remote Bytes Read", default=0)
+    local_bytes: Count = field(name="Local Bytes Read", default=0)
+    records: Count = field(name="Total Records Read", default=0)
+    wait_ms: Count = field(name="Fetch Wait Time", default=0)
 
 
 class ShuffleWrite(Part):
     """What a task left for other stages."""
 
-    bytes: int = field(name="Shuffle Bytes Written", default=0)
-    records: int = field(name="Shuffle Records Written", default=0)
-    time_ns: int = field(name="Shuffle Write Time", default=0)
+    bytes: Count = field(name="Shuffle Bytes Written", default=0)
+    records: Count = field(name="Shuffle Records Written", default=0)
+    time_ns: Count = field(name="Shuffle Write Time", default=0)
 
 
 class Input(Part):
     """What a task read of files and tables."""
 
-    bytes: int = field(name="Bytes Read", default=0)
-    records: int = field(name="Records Read", default=0)
+    bytes: Count = field(name="Bytes Read", default=0)
+    records: Count = field(name="Records Read", default=0)
 
 
 class Output(Part):
     """What a task wrote to files and tables."""
 
-    bytes: int = field(name="Bytes Written", default=0)
-    records: int = field(name="Records Written", default=0)
+    bytes: Count = field(name="Bytes Written", default=0)
+    records: Count = field(name="Records Written", default=0)
 
 
 class TaskMetrics(Part):
     """What a task did with its time and memory."""
 
-    run_ms: int = field(name="Executor Run Time", default=0)
-    cpu_ns: int = field(name="Executor CPU Time", default=0)
-    deserialize_ms: int = field(name="Executor Deserialize Time", default=0)
-    serialize_ms: int = field(name="Result Serialization Time", default=0)
-    result_bytes: int = field(name="Result Size", default=0)
-    gc_ms: int = field(name="JVM GC Time", default=0)
-    memory_spilled: int = field(name="Memory Bytes Spilled", default=0)
-    disk_spilled: int = field(name="Disk Bytes Spilled", default=0)
-    peak_memory: int = field(name="Peak Execution Memory", default=0)
+    run_ms: Count = field(name="Executor Run Time", default=0)
+    cpu_ns: Count = field(name="Executor CPU Time", default=0)
+    deserialize_ms: Count = field(name="Executor Deserialize Time", default=0)
+    serialize_ms: Count = field(name="Result Serialization Time", default=0)
+    result_bytes: Count = field(name="Result Size", default=0)
+    gc_ms: Count = field(name="JVM GC Time", default=0)
+    memory_spilled: Count = field(name="Memory Bytes Spilled", default=0)
+    disk_spilled: Count = field(name="Disk Bytes Spilled", default=0)
+    peak_memory: Count = field(name="Peak Execution Memory", default=0)
     shuffle_read: ShuffleRead = field(name="Shuffle Read Metrics", default_factory=ShuffleRead)
     shuffle_write: ShuffleWrite = field(name="Shuffle Write Metrics", default_factory=ShuffleWrite)
     input: Input = field(name="Input Metrics", default_factory=Input)
@@ -166,9 +170,9 @@ class TaskMetrics(Part):
 class Peaks(Part):
     """The most that an executor was seen to use; 0 where nobody looked, which happens with each heartbeat."""
 
-    heap: int = field(name="JVMHeapMemory", default=0)
-    storage: int = field(name="OnHeapStorageMemory", default=0)
-    off_heap_storage: int = field(name="OffHeapStorageMemory", default=0)
+    heap: Count = field(name="JVMHeapMemory", default=0)
+    storage: Count = field(name="OnHeapStorageMemory", default=0)
+    off_heap_storage: Count = field(name="OffHeapStorageMemory", default=0)
 
 
 class TaskEndReason(Part):
@@ -214,7 +218,7 @@ class Progress(Part):
     triggered_at: datetime.datetime = field(name="timestamp")
     name: str | None = None
     batch: int = field(name="batchId", default=-1)
-    duration_ms: int = field(name="batchDuration", default=0)
+    duration_ms: Count = field(name="batchDuration", default=0)
     durations_ms: dict[str, int] = field(name="durationMs", default_factory=dict)
     sources: list[Source] = field(default_factory=list)
 

@@ -125,14 +125,14 @@ def in_stages(app: Application, stages: Iterable[int], events: Path) -> Iterator
     """What each function did in each stage, in all its tasks: the number of the stage, and the name of the function."""
     for stage in sorted(set(stages)):
         heard = _Heard(app.began or app.last, app.last)
-        for line in _lines(events, app.id or "", stage):
+        for line in _lines(events, app.id, stage):
             heard.add(line)
         yield from ((stage, name, calls) for name, calls in heard.functions.items())
 
 
 def _of_stage(app: Application, stage: StageAttempt, tasks: Iterable[TaskEnd], events: Path) -> Iterator[SparkSpan]:
     wanted = {task.info.id: (task, _Heard(task.info.launched, task.info.finished)) for task in tasks}
-    for line in _lines(events, app.id or "", stage.info.id):
+    for line in _lines(events, app.id, stage.info.id):
         if line.task in wanted:
             wanted[line.task][1].add(line)
     for task, heard in wanted.values():

@@ -1,12 +1,51 @@
-"""A whole event log, read once from its beginning to where it ends now."""
+"""Event logs, read line by line: by whoever follows one while it grows, and by whoever wants all of it at once."""
 
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from app.errors import InputError
 from app.eventlog import events
 from app.eventlog.application import Application
+from app.eventlog.events import Event
 from app.eventlog.follow import FOLDER, Follower, Troubles, application_of, parts
+
+UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What a line may lead to that is no event, or one that no Spark wrote: the line is counted, and reading goes on."""
+
+
+class Reader:
+    """A log, and what its lines have told so far.
+
+    Attributes:
+        follower: Gives the lines; whoever reads them closes it.
+        app: What is known of the application; its id is that in the name of the log until a line tells it.
+        events: How many lines held an event.
+        unreadable_lines: How many held none, or a broken one.
+    """
+
+    def __init__(self, log: Path, *, take: Callable[[Event], object] | None = None) -> None:
+        """Nothing is read yet; `take` gets each event in place of `Application.take`.
+
+        Raises:
+            InputError: The log is compressed in a way that is not read here; says what to set.
+        """
+        self.follower = Follower(log)
+        self.app = Application(application_of(log.name))
+        self.events = self.unreadable_lines = 0
+        self._take_event = take or self.app.take
+
+    def take(self, line: bytes) -> None:
+        """Takes one line, whatever it holds."""
+        try:
+            event = events.event(line)
+            if event is not None:
+                self._take_event(event)
+            self.events += 1
+        except UNREADABLE:
+            self.unreadable_lines += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +68,17 @@ class Reading:
 
 
 def read(path: Path) -> Reading:
-    """Reads a log, or the newest one of a folder of logs.
+    """Reads a log, or the newest one of a folder of logs, from its beginning to where it ends now.
 
     Raises:
         InputError: There is none, or it is compressed in a way that is not read here.
     """
     log = find_log(path)
-    follower, app, unreadable = Follower(log), Application(), 0
-    app.id = application_of(log.name)  # until it says so itself
-    for line in follower.new():
-        try:
-            event = events.event(line)
-        except ValueError:
-            unreadable += 1
-            continue
-        if event is not None:
-            app.take(event)
-    follower.close()
+    reader = Reader(log)
+    with closing(reader.follower) as follower:
+        for line in follower.new():
+            reader.take(line)
+    app, unreadable = reader.app, reader.unreadable_lines
     if app.started is None and not app.jobs:
         raise InputError(f"{log} is no Spark event log: {unreadable} lines that are no events, and no application")
     return Reading(log, app, follower.troubles, unreadable, follower.is_finished)

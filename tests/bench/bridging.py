@@ -202,7 +202,7 @@ def _delays(scratch: Path) -> list[str]:
 
 def delays(scratch: Path, *, backlog: int) -> list[float]:
     """Seconds for each of some jobs of a running application, beside one with so many tasks that is read meanwhile."""
-    folder, found, app = scratch / "logs", [], Application()
+    folder, found, app = scratch / "logs", [], Application("app-1")
     folder.mkdir(parents=True)
     if backlog:
         eventlogs.written(folder / "app-1", backlog, per_stage=PER_STAGE)

@@ -29,7 +29,7 @@ def told(log: Path) -> tuple[Application, list[SparkSpan]]:
 
 def told_by(lines: Iterable[bytes]) -> tuple[Application, list[SparkSpan]]:
     """The same of lines."""
-    app, found = Application(), list[SparkSpan]()
+    app, found = Application("app-1"), list[SparkSpan]()
     for line in lines:
         event = events.event(line)
         over = None if event is None else app.take(event)

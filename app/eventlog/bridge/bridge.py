@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -138,7 +138,7 @@ class Bridge:
         except OSError as error:
             self._drop(followed, str(error.strerror), seconds=LOOK_AGAIN_SECONDS)
             return
-        if followed.is_none:
+        if followed.is_no_event_log:
             self._drop(followed, "it is no event log", seconds=float("inf"))
             return
         if followed.app.name is not None and not was_named and not is_finished:
@@ -170,7 +170,7 @@ class Bridge:
 
     def _leave(self, followed: Followed) -> None:
         del self._shelf.followed[followed.log.key]
-        self._done.add(followed.lines)
+        self._done.add(followed.counts)
 
     def _settle(self) -> None:
         """Logs whose spans have all been accepted or given up are done for ever."""
@@ -190,7 +190,7 @@ class Bridge:
         """Sends what was counted, after it is on disk: whoever comes next never counts less."""
         self._measured = time.monotonic()
         for followed in self._shelf.followed.values():
-            if followed.counts:
+            if followed.may_be_counted:
                 self._journal.keep(followed.log, followed.meter.aggregate())
         self._save()
         self._numbers.put((self._total(), time.time_ns()))
@@ -225,11 +225,10 @@ class Bridge:
         now, here, spans = time.monotonic(), self.standing, self._spans
         behind = [followed for followed in self._shelf.followed.values() if followed.is_behind]
         waiting = self._shelf.waiting.values()
-        counts = Counts()
-        for each in (self._done, *(followed.lines for followed in self._shelf.followed.values())):
-            counts.add(each)
-        for field in fields(Counts):
-            setattr(here, field.name, getattr(counts, field.name))
+        read = Counts()
+        for counts in (self._done, *(followed.counts for followed in self._shelf.followed.values())):
+            read.add(counts)
+        here.read = read  # whole: another thread may look
         here.spans_sent, here.spans_dropped, here.spans_waiting = spans.sent, spans.dropped, spans.queued
         here.span_failures, here.metric_failures = spans.failures, self._numbers.failures
         here.logs_followed = len(self._shelf.followed) + len(self._ending) + len(waiting)

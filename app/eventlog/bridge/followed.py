@@ -6,21 +6,20 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from app.eventlog import events, python_functions, spans
-from app.eventlog.application import Application, Ended
+from app.eventlog import python_functions, spans
+from app.eventlog.application import Ended
 from app.eventlog.bridge.forgetting import Forgetting
 from app.eventlog.bridge.meter import Meter
 from app.eventlog.diagnoses import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.events import Event
 from app.eventlog.findings import Finding
-from app.eventlog.follow import Follower, application_of
 from app.eventlog.model import Job, Query, StageAttempt
+from app.eventlog.reading import Reader
 from app.eventlog.spans import SparkSpan
 from app.eventlog.watch import Log
 from app.telemetry.spark_names import APPLICATION_SPAN
 
-UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What a line may lead to that is no event, or one that no Spark wrote: the line is counted, and reading goes on."""
 GLANCE: Final = 10
 """A file is no event log if so many of its first lines are no events."""
 _STRIDE: Final = 64
@@ -30,7 +29,14 @@ Tell = Callable[[str, SparkSpan], None]
 
 @dataclass(slots=True)
 class Counts:
-    """What was read of a log, or of many; names as in `selfmetrics`."""
+    """What was read of a log, or of many; `selfmetrics` exports each under the same name.
+
+    Attributes:
+        events, unreadable_lines: Lines that held an event, and lines that held none or a broken one.
+        lost_files: Files that were gone or broken before they were read.
+        tasks_suppressed: Tasks that ended well and at once, and were not among the slowest: counted, but no spans.
+        spans_suppressed: Spans that are not sent, as their trace is not recorded (W3C's flag says so).
+    """
 
     events: int = 0
     unreadable_lines: int = 0
@@ -83,15 +89,14 @@ class Followed:
             InputError: The log is compressed in a way that is not read here; says what to set.
         """
         self.log = log
-        self.app = Application()
-        self.app.id = application_of(log.key)  # until it says so itself
+        self._reader = Reader(log.path, take=self._take)
+        self.app = self._reader.app
         self.meter = Meter(self.app)
-        self.lines = Counts()
         self.tasks = self.jobs = 0
+        self._tasks_suppressed = self._spans_suppressed = 0
         self.is_behind, self.has_caught_up = True, False
         self.current_at = time.monotonic()
         self.recency = self.grown_at = log.modified() or time.time()  # a folder may still be empty
-        self._follower = Follower(log.path)
         self._forgetting = Forgetting(self.app)
         self._lines: Iterator[bytes] | None = None
         self._tell, self._is_crowded, self._thresholds = tell, is_crowded, thresholds
@@ -99,19 +104,19 @@ class Followed:
 
     def read(self, seconds: float) -> None:
         """Reads what is new, for a time at most."""
-        before, was_current, until = self.lines.events, not self.is_behind, time.monotonic() + seconds
-        self._lines = self._follower.new() if self._lines is None else self._lines
+        reader, was_current, until = self._reader, not self.is_behind, time.monotonic() + seconds
+        before = reader.events
+        self._lines = reader.follower.new() if self._lines is None else self._lines
         for number, line in enumerate(self._lines):
-            self._take(line)
+            reader.take(line)
             if not number % _STRIDE and (time.monotonic() > until or self._is_crowded()):
                 self.is_behind = True
                 break
         else:
             self._lines, self.is_behind, self.has_caught_up = None, False, True
             self.current_at, self.recency = time.monotonic(), time.time()
-        if was_current and self.lines.events > before:
+        if was_current and reader.events > before:
             self.grown_at = time.time()
-        self.lines.lost_files = self._follower.troubles.lost_files
 
     def end(self) -> None:
         """There is no more of it: what is open is told as incomplete."""
@@ -127,28 +132,35 @@ class Followed:
     def close(self) -> None:
         """Ends the reading."""
         self._lines = None
-        self._follower.close()
+        self._reader.follower.close()
 
     @property
     def is_finished(self) -> bool:
         """Whether the application has closed its log."""
-        self._follower.log = self.log.path
-        return self._follower.is_finished
+        self._reader.follower.log = self.log.path
+        return self._reader.follower.is_finished
 
     @property
-    def counts(self) -> bool:
-        """Whether what it counts now is not less than what was told of it before."""
+    def counts(self) -> Counts:
+        """What was read of it so far."""
+        reader = self._reader
+        lost = reader.follower.troubles.lost_files
+        return Counts(reader.events, reader.unreadable_lines, lost, self._tasks_suppressed, self._spans_suppressed)
+
+    @property
+    def may_be_counted(self) -> bool:
+        """Whether its totals may be exported: they are never lower than those that were exported earlier."""
         return self.has_caught_up or not self._was_counted
 
     @property
-    def is_none(self) -> bool:
-        """Whether it is no event log at all, as far as can be told."""
-        return not self.log.is_folder and not self.lines.events and self.lines.unreadable_lines >= GLANCE
+    def is_no_event_log(self) -> bool:
+        """Whether the file is no event log at all, as far as its first lines show."""
+        return not self.log.is_folder and not self._reader.events and self._reader.unreadable_lines >= GLANCE
 
     @property
     def unread_bytes(self) -> int:
         """Bytes on disk that were not read yet."""
-        return self._follower.unread_bytes
+        return self._reader.follower.unread_bytes
 
     @property
     def title(self) -> str:
@@ -159,20 +171,15 @@ class Followed:
     def told(self) -> str:
         """What it did, in a few words."""
         took = "" if self.app.began is None else f", {(self.app.last - self.app.began) / 1000:,.1f} s"
-        broken = f", {self.lines.unreadable_lines:,} unreadable lines" if self.lines.unreadable_lines else ""
+        unreadable = self._reader.unreadable_lines
+        broken = f", {unreadable:,} unreadable lines" if unreadable else ""
         return f"{self.jobs:,} jobs, {self.tasks:,} tasks{took}{broken}"
 
-    def _take(self, line: bytes) -> None:
-        try:
-            event = events.event(line)
-            if event is not None:
-                ended = self.app.take(event)
-                self.meter.take(event)
-                if ended is not None:
-                    self._ended(ended)
-            self.lines.events += 1
-        except UNREADABLE:
-            self.lines.unreadable_lines += 1
+    def _take(self, event: Event) -> None:
+        ended = self.app.take(event)
+        self.meter.take(event)
+        if ended is not None:
+            self._ended(ended)
 
     def _ended(self, ended: Ended) -> None:
         found = tuple(self._findings(ended))
@@ -183,7 +190,7 @@ class Followed:
         self.jobs += isinstance(ended, Job)
         if isinstance(ended, StageAttempt):
             self.tasks += len(ended.durations_ms)
-            self.lines.tasks_suppressed += len(ended.durations_ms) - len(ended.kept) - len(ended.slowest)
+            self._tasks_suppressed += len(ended.durations_ms) - len(ended.kept) - len(ended.slowest)
         self._forgetting.after(ended)
 
     def _findings(self, ended: Ended) -> list[Finding]:
@@ -198,4 +205,4 @@ class Followed:
         if span.place.is_sampled:
             self._tell(self.app.name or "unknown", span)
         else:
-            self.lines.spans_suppressed += 1
+            self._spans_suppressed += 1

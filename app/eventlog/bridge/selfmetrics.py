@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from app.errors import MachineError
+from app.eventlog.bridge.followed import Counts
 
 ALIVE_SECONDS: Final = 20.0
 """How long a turn of the loop may take; the longest is one line of many megabytes."""
@@ -28,10 +29,8 @@ class Standing:
 
     Attributes:
         beat: When its loop last came round, in monotonic seconds.
-        events, unreadable_lines, lost_files: Read since it started, or not to be read.
-        spans_sent, spans_dropped, spans_waiting: Made of them.
-        tasks_suppressed: Tasks that ended well and at once, and were not among the slowest: counted, but no spans.
-        spans_suppressed: Not told, as the trace that they belong to is not recorded (W3C's flag says so).
+        read: What was read of all logs since it started.
+        spans_sent, spans_dropped, spans_waiting: Spans that were made of that.
         span_failures, metric_failures, state_failures: Requests not accepted; journals not written.
         logs_followed, logs_done: Logs that may still grow; logs that are finished or given up.
         unread_bytes: On disk, and not read yet.
@@ -39,14 +38,10 @@ class Standing:
     """
 
     beat: float = field(default_factory=time.monotonic)
-    events: int = 0
-    unreadable_lines: int = 0
-    lost_files: int = 0
+    read: Counts = field(default_factory=Counts)
     spans_sent: int = 0
     spans_dropped: int = 0
     spans_waiting: int = 0
-    tasks_suppressed: int = 0
-    spans_suppressed: int = 0
     span_failures: int = 0
     metric_failures: int = 0
     state_failures: int = 0
@@ -90,13 +85,13 @@ class SelfMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every figure as it is now; what is not known is absent."""
         now = self.standing
-        yield _counter("events", "Lines read of event logs that hold an event.", now.events)
-        yield _counter("unreadable_lines", "Lines that hold none, or one that is broken.", now.unreadable_lines)
-        yield _counter("lost_files", "Files of logs that went or broke before they were read.", now.lost_files)
+        yield _counter("events", "Lines read of event logs that hold an event.", now.read.events)
+        yield _counter("unreadable_lines", "Lines that hold none, or one that is broken.", now.read.unreadable_lines)
+        yield _counter("lost_files", "Files of logs that went or broke before they were read.", now.read.lost_files)
         yield _counter("spans_sent", "Spans that the collector has accepted.", now.spans_sent)
         yield _counter("spans_dropped", "Spans that were lost: too many waited, or refused.", now.spans_dropped)
-        yield _counter("tasks_suppressed", "Ordinary tasks, counted but not told as spans.", now.tasks_suppressed)
-        yield _counter("spans_suppressed", "Spans of traces that are not sampled.", now.spans_suppressed)
+        yield _counter("tasks_suppressed", "Ordinary tasks, counted but not told as spans.", now.read.tasks_suppressed)
+        yield _counter("spans_suppressed", "Spans of traces that are not sampled.", now.read.spans_suppressed)
         yield _counter("state_failures", "Times that the state could not be written.", now.state_failures)
         failures = CounterMetricFamily(
             f"{_PREFIX}export_failures", "Requests that the collector did not accept.", labels=["signal"]

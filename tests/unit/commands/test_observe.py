@@ -40,7 +40,7 @@ def observed(home: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 def read(*told: events.Event, is_finished: bool = True) -> Reading:
     """A log with certain events."""
-    app = Application()
+    app = Application("app-1")
     for event in told:
         app.take(event)
     return Reading(Path("local-1"), app, Troubles(), 0, is_finished)

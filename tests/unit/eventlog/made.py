@@ -69,7 +69,7 @@ class Run:
     @property
     def application(self) -> Application:
         """What its log says."""
-        app = Application()
+        app = Application("app-1")
         for line in self.lines():
             event = events.event(json.dumps(line, separators=(",", ":")).encode())
             if event is not None:

@@ -12,8 +12,7 @@ STEP = f"00-{'a' * 32}-{'b' * 16}-01"
 
 def application() -> Application:
     """An application with a query in a query, a job of it, a job without one, and a stage of each."""
-    app = Application()
-    app.id = "app-1"
+    app = Application("app-1")
     app.queries = {number: Query(number, root, 0, "", "", Raw(b"{}")) for number, root in ((0, None), (1, 0))}
     app.jobs = {
         0: Job(0, 0, [0], JobProperties(traceparent=STEP), 1),

@@ -10,8 +10,11 @@ import msgspec
 import pytest
 
 from app.eventlog import events, parts, reading
+from app.eventlog.comparison.wallclock import wall_clock
 from app.eventlog.operators import plan_of
 from tests.eventlogs import golden, record, walking
+from tests.unit.eventlog.log import Line, task
+from tests.unit.eventlog.logs import program, write
 
 TREE: Final = (record.HERE / "golden.txt").read_text(encoding="utf-8")
 CONDITION: Final = "USER_RAISED_EXCEPTION"
@@ -82,6 +85,30 @@ def test_every_field_that_is_read_is_written(version: str, tmp_path: Path) -> No
     for line in walking.lines(golden.log(version, "zstd", tmp_path)):
         written |= set(keys(json.loads(line)))
     assert declared() - written <= RARE | NEW.get(version[:3], set())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"Task Info": {"Finish Time": 2**64 - 1}},
+        {"Task Info": {"Launch Time": 2**63}},
+        {"Task Info": {"Launch Time": -(2**63) - 1}},
+        {"Task Metrics": {"Memory Bytes Spilled": 2**63}},
+        {"Task Metrics": {"Shuffle Read Metrics": {"Remote Bytes Read": 2**63 - 1, "Local Bytes Read": 1}}},
+        {"Task Metrics": {"Executor CPU Time": 2**200}},
+    ],
+)
+def test_a_number_that_no_spark_wrote_costs_its_line(fields: Line, tmp_path: Path) -> None:
+    """It is counted, and what the other lines tell is as if it were not there: every section of a report needs it."""
+    broken = task(7, 0)
+    for part, values in fields.items():
+        broken[part] |= values
+    lines = program(3)
+    whole = reading.read(write(tmp_path / "whole", lines))
+    read = reading.read(write(tmp_path / "broken", [*lines[:4], broken, *lines[4:]]))
+    assert (read.unreadable_lines, whole.unreadable_lines) == (1, 0)
+    assert (read.app.last, wall_clock(read.app)) == (whole.app.last, wall_clock(whole.app))
+    assert read.app.stages[0, 0].totals == whole.app.stages[0, 0].totals
 
 
 RARE: Final = {

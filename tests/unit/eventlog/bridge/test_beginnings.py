@@ -1,9 +1,8 @@
 """Each series begins with 0, once."""
 
-from tests.unit.eventlog.bridge.test_metrics import meter, metered
-
 from app.eventlog.bridge.beginnings import Beginnings
 from app.eventlog.bridge.metrics import Aggregate, merged
+from tests.unit.eventlog.bridge.test_metrics import meter, metered
 from tests.unit.eventlog.logs import program
 
 

@@ -140,7 +140,7 @@ def test_a_collector_that_is_away_is_waited_for_and_reading_goes_on(start: Start
     bridged = start()
     bridged.collector.is_willing = False
     bridged.until(lambda: bridged.bridge.standing.span_failures > 0)
-    assert bridged.bridge.standing.events == len(program(3))
+    assert bridged.bridge.standing.read.events == len(program(3))
     assert bridged.bridge.standing.logs_done == 0
     bridged.collector.is_willing = True
     bridged.until_done()
@@ -173,7 +173,7 @@ def test_what_is_broken_costs_what_is_broken(start: Start, folder: Path) -> None
     (folder / "app-2.zstd.inprogress").write_bytes(b"".join(frames)[:-5])
     bridged = start(SOON)
     bridged.until_done(2)
-    assert bridged.bridge.standing.unreadable_lines == 3
+    assert bridged.bridge.standing.read.unreadable_lines == 3
     assert bridged.collector.tasks == 4
     assert len(bridged.collector.ids) == 2 * 5
 
@@ -251,7 +251,7 @@ def test_what_waits_is_sent_at_the_end(folder: Path) -> None:
     """Spans of what has ended, and the totals; what is open is for the next bridge."""
     write(folder / "app-1.inprogress", [started(), job(0, [0]), stage(0), task(0, 0), stage(0, end=2900)])
     bridged = Bridged(folder, options=dataclasses.replace(OPTIONS, metrics_every=3600))
-    bridged.until(lambda: bridged.bridge.standing.events == 5)
+    bridged.until(lambda: bridged.bridge.standing.read.events == 5)
     bridged.close()
     assert len(bridged.collector.told) == 2
     assert bridged.collector.tasks == 1

@@ -12,7 +12,6 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
-from tests.unit.eventlog.bridge.test_metrics import GROUP, meter, metered, program
 
 from app.eventlog.bridge.export import POINTS, Window, metrics_data, resource_of, sdk_spans
 from app.eventlog.bridge.metrics import Aggregate, merged
@@ -22,6 +21,7 @@ from app.telemetry.export import Exporters
 from app.telemetry.outlet import Outlet, outlet
 from app.telemetry.problems import Problems
 from tests.receivers import PROTOCOLS, Protocol, Receiver, attributes, receiver
+from tests.unit.eventlog.bridge.test_metrics import GROUP, meter, metered, program
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, read, stage, started, task
 
 TOTAL: Final = Window(10**18, 10**18 + 5 * 10**9, is_delta=False)

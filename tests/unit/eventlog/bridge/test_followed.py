@@ -51,7 +51,7 @@ def test_what_is_not_sampled_is_left_out_as_a_whole(tmp_path: Path) -> None:
     }
     assert {int(name.split()[1]) for name in spans if name.startswith("sql")} == {0, 2, 4, 10, 12, 14}
     walking.assert_is_forest(found.app, spans.values())
-    assert found.lines.spans_suppressed == 2 * 5
+    assert found.counts.spans_suppressed == 2 * 5
     assert tasks_of(found.meter.aggregate()) == 5
 
 

@@ -39,7 +39,7 @@ def take(app: Application, line: Line) -> Ended | None:
 
 def followed(lines: Iterator[Line]) -> tuple[Application, dict[str, SparkSpan]]:
     """An application that forgets, and what it told."""
-    app, found = Application(), list[SparkSpan]()
+    app, found = Application("app-1"), list[SparkSpan]()
     forgetting = Forgetting(app)
     for line in lines:
         over = take(app, line)

@@ -5,11 +5,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.unit.eventlog.bridge.test_metrics import meter
 
 from app.errors import MachineError
 from app.eventlog.bridge.journal import MAX_APART, NAME, Journal, State
 from app.eventlog.watch import Log
+from tests.unit.eventlog.bridge.test_metrics import meter
 from tests.unit.eventlog.logs import program, tasks_of
 
 LOG = Log("app-1", Path("app-1"), 7)

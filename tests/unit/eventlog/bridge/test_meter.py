@@ -18,7 +18,7 @@ from tests.eventlogs.record import VERSIONS
 
 def counted(path: Path) -> tuple[Aggregate, list[Event]]:
     """What is counted of a log, and its events."""
-    app, taken, follower = Application(), list[Event](), Follower(path)
+    app, taken, follower = Application("app-1"), list[Event](), Follower(path)
     meter = Meter(app)
     for line in follower.new():
         event = events.event(line)
@@ -79,7 +79,7 @@ def test_each_run_of_a_program_has_the_same_groups(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_group_is_known_when_its_stage_begins(version: str, tmp_path: Path) -> None:
     """What is learned later, as a new plan, changes no name: whoever follows a log and whoever reads it whole agree."""
-    app, early, follower = Application(), dict[tuple[int, int], str](), Follower(log(version, "plain", tmp_path))
+    app, early, follower = Application("app-1"), dict[tuple[int, int], str](), Follower(log(version, "plain", tmp_path))
     for line in follower.new():
         event = events.event(line)
         if event is not None:

@@ -35,7 +35,7 @@ def metered(number: int, in_stage: int = 0, *, told: dict[str, Any] | None = Non
 
 def meter(lines: Iterable[Line]) -> Meter:
     """What counted some lines."""
-    app = Application()
+    app = Application("app-1")
     found = Meter(app)
     for line in lines:
         event = events.event(json.dumps(line, separators=(",", ":")).encode())
@@ -155,7 +155,7 @@ def test_the_exemplar_is_the_largest_and_leads_to_the_attempt_of_the_stage() -> 
     """With the time of its end, so that the span is found."""
     lines = program(task(0, 0), task(1, 0, seconds=3), task(2, 0))
     found = histogram(numbers(lines), "duration").exemplar
-    app = Application()
+    app = Application("app-1")
     for line in lines:
         event = events.event(json.dumps(line, separators=(",", ":")).encode())
         assert event is not None
@@ -362,7 +362,7 @@ def test_what_is_written_is_read_again() -> None:
 def test_nothing_ever_decreases() -> None:
     """However often it is asked for: sums, counts of buckets and counters; and asking changes nothing."""
     lines = program(*(metered(number, told={"JVM GC Time": number % 3 - 1}) for number in range(WAITING + 50)))
-    app, last = Application(), dict[tuple[str, ...], list[int]]()
+    app, last = Application("app-1"), dict[tuple[str, ...], list[int]]()
     asked = Meter(app)
     for line in lines:
         event = events.event(json.dumps(line, separators=(",", ":")).encode())

@@ -10,15 +10,15 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.errors import MachineError
+from app.eventlog.bridge.followed import Counts
 from app.eventlog.bridge.selfmetrics import ALIVE_SECONDS, SelfMetrics, Standing
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[SelfMetrics]:
     """A bridge that has read something, on a free port."""
-    standing = Standing(
-        events=7, unreadable_lines=1, spans_dropped=2, spans_suppressed=4, lag_seconds=1.5, metric_failures=3
-    )
+    read = Counts(events=7, unreadable_lines=1, spans_suppressed=4)
+    standing = Standing(read=read, spans_dropped=2, lag_seconds=1.5, metric_failures=3)
     found = SelfMetrics(standing, tmp_path, host="127.0.0.1", port=0)
     yield found
     found.close()

@@ -85,7 +85,7 @@ def stage(tasks: Iterable[list[Line]], *, seconds: float, cores: int = 4, **info
 
 def read(lines: Iterable[Line]) -> Application:
     """What is known of an application."""
-    app = Application()
+    app = Application("app-1")
     for line in lines:
         event = events.event(json.dumps(line, separators=(",", ":")).encode())
         if event is not None:

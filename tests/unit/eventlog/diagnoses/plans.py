@@ -73,7 +73,7 @@ def cached(number: int, name: str = "sales", partitions: int = 2) -> Line:
 
 def application(*lines: Iterable[Line]) -> Application:
     """What lines say of an application with four cores."""
-    app = Application()
+    app = Application("app-1")
     for line in (log.started(), executor(cores=4), *(line for some in lines for line in some)):
         event = events.event(json.dumps(line, separators=(",", ":")).encode())
         if event is not None:

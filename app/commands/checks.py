@@ -21,8 +21,6 @@ from app.telemetry.prometheus_names import series
 State = Literal["ok", "down", "lost", "left out"]
 EVERY_SECONDS: Final = 0.5
 BRIDGE: Final = '{__name__=~"up|spark_bridge_(lag|silence)_seconds", job="spark-bridge"}'
-OF_PROMETHEUS: Final = ("targets", "bridge")
-"""What is not asked itself: Prometheus knows."""
 _MILLISECOND: Final = 0.0015
 _NULL: Final = "is null in the configuration"
 
@@ -35,6 +33,23 @@ class Check:
     state: State
     found: str
     look_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A part of the stack, and how one finds out whether it is well.
+
+    Attributes:
+        name: What it is called.
+        backend: The key of `backends` in the configuration that says where to ask; None there leaves the hop out.
+        health: Asks, and says how it is; None where there is nothing to ask for. Raises `MachineError` if it is down.
+        look_at: Where one sees why it is down.
+    """
+
+    name: str
+    backend: str
+    health: Callable[[str], str | None]
+    look_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +67,21 @@ WAYS: Final = (
     Way("metric", "metrics", "prometheus", "otlp_http/prometheus"),
     Way("log", "logs", "elasticsearch", "elasticsearch"),
 )
-LOOK_AT: Final[Mapping[str, str]] = {
-    "collector": "docker logs otel-collector",
-    "jaeger": "docker logs jaeger",
-    "prometheus": "docker logs prometheus",
-    "targets": "the page /targets of Prometheus",
-    "elasticsearch": "docker logs elasticsearch",
-    "alertmanager": "docker logs alertmanager",
-    "grafana": "docker logs grafana",
-    "kibana": "docker logs kibana",
-    "spark_master": "docker logs spark-master, docker logs spark-worker-1",
-    "kafka": "docker logs kafka",
-    "bridge": "docker logs spark-bridge",
-    "reports": "docker logs reports",
-}
+HOPS: Final = (
+    Hop("collector", "collector", ask.collector_health, "docker logs otel-collector"),
+    Hop("jaeger", "jaeger", lambda url: Jaeger(url).health(), "docker logs jaeger"),
+    Hop("prometheus", "prometheus", lambda url: Prometheus(url).health(), "docker logs prometheus"),
+    Hop("targets", "prometheus", lambda url: targets_health(Prometheus(url)), "the page /targets of Prometheus"),
+    Hop("elasticsearch", "elasticsearch", lambda url: Elasticsearch(url).health(), "docker logs elasticsearch"),
+    Hop("alertmanager", "alertmanager", ask.alertmanager_health, "docker logs alertmanager"),
+    Hop("grafana", "grafana", ask.grafana_health, "docker logs grafana"),
+    Hop("kibana", "kibana", ask.kibana_health, "docker logs kibana"),
+    Hop("spark_master", "spark_master", ask.spark_health, "docker logs spark-master, docker logs spark-worker-1"),
+    Hop("kafka", "kafka", ask.kafka_health, "docker logs kafka"),
+    Hop("bridge", "prometheus", lambda url: bridge_health(Prometheus(url)), "docker logs spark-bridge"),
+    Hop("reports", "reports", ask.reports_health, "docker logs reports"),
+)
+LOOK_AT: Final = {hop.name: hop.look_at for hop in HOPS}
 
 
 def examined(settings: Settings, *, seconds: float) -> list[Check]:
@@ -77,22 +93,8 @@ def examined(settings: Settings, *, seconds: float) -> list[Check]:
 
 def healths(backends: Backends) -> list[Check]:
     """How each hop is; all are asked at once, so that several that hang cost the time of one."""
-    hops: list[tuple[str, str | None, Callable[[str], str | None]]] = [
-        ("collector", backends.collector, ask.collector_health),
-        ("jaeger", backends.jaeger, lambda url: Jaeger(url).health()),
-        ("prometheus", backends.prometheus, lambda url: Prometheus(url).health()),
-        ("targets", backends.prometheus, lambda url: targets_health(Prometheus(url))),
-        ("elasticsearch", backends.elasticsearch, lambda url: Elasticsearch(url).health()),
-        ("alertmanager", backends.alertmanager, ask.alertmanager_health),
-        ("grafana", backends.grafana, ask.grafana_health),
-        ("kibana", backends.kibana, ask.kibana_health),
-        ("spark_master", backends.spark_master, ask.spark_health),
-        ("kafka", backends.kafka, ask.kafka_health),
-        ("bridge", backends.prometheus, lambda url: bridge_health(Prometheus(url))),
-        ("reports", backends.reports, ask.reports_health),
-    ]
-    with ThreadPoolExecutor(len(hops)) as pool:
-        return list(pool.map(lambda hop: _health(*hop), hops))
+    with ThreadPoolExecutor(len(HOPS)) as pool:
+        return list(pool.map(lambda hop: _health(hop, getattr(backends, hop.backend)), HOPS))
 
 
 def targets_health(prometheus: Prometheus) -> str:
@@ -165,14 +167,16 @@ def awaited(wanted: Mapping[str, Callable[[], bool]], *, seconds: float) -> dict
         time.sleep(EVERY_SECONDS)
 
 
-def _health(hop: str, url: str | None, health: Callable[[str], str | None]) -> Check:
+def _health(hop: Hop, url: str | None) -> Check:
     if url is None:
-        return Check(hop, "left out", f"backends.{'prometheus' if hop in OF_PROMETHEUS else hop} {_NULL}")
+        return Check(hop.name, "left out", f"backends.{hop.backend} {_NULL}")
     try:
-        found = health(url)
+        found = hop.health(url)
     except MachineError as error:
-        return Check(hop, "down", str(error), LOOK_AT[hop])
-    return Check(hop, "left out", f"not scraped ({url})") if found is None else Check(hop, "ok", f"{found} ({url})")
+        return Check(hop.name, "down", str(error), hop.look_at)
+    if found is None:
+        return Check(hop.name, "left out", f"not scraped ({url})")
+    return Check(hop.name, "ok", f"{found} ({url})")
 
 
 def _arrival(

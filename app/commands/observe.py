@@ -14,6 +14,7 @@ from app.commands import cells, options
 if TYPE_CHECKING:
     from app.commands.terminal import Terminal
     from app.conclusions import Conclusion
+    from app.eventlog.diagnoses.thresholds import Thresholds
     from app.eventlog.findings import Finding
     from app.eventlog.model import StageAttempt
     from app.eventlog.reading import Reading
@@ -43,13 +44,14 @@ def observe(
 ) -> None:
     """Run any command, and tell what its Spark applications did: on standard error, with a report."""
     from app.commands.terminal import Terminal
+    from app.eventlog.diagnoses.thresholds import load_thresholds
     from app.folders import made
     from app.observe.child import CommandError, run
     from app.observe.launches import Switch
     from app.observe.seen import Watch
     from app.settings import load_settings, process_environment
 
-    settings = load_settings(config)
+    settings, thresholds = load_settings(config), load_thresholds(config)
     events = made(keep or settings.events_path).absolute()
     terminal = Terminal(out=sys.stderr, err=sys.stderr)  # standard output is the command's alone
     with tempfile.TemporaryDirectory(prefix="spark-app-", dir=_unquoted()) as scratch:
@@ -63,21 +65,16 @@ def observe(
             raise typer.Exit(error.shell_code) from error
         try:
             seconds, seen = time.monotonic() - started, watch.seen(command, process_environment())
-            tell(terminal, seen, code=code, seconds=seconds, settings=settings, report=report)
-            conclude(seen, settings)
+            list_applications(terminal, seen, code=code, seconds=seconds)
+            report_each(terminal, seen, settings, thresholds, is_good=code == 0, report=report)
+            send_ended(seen, settings, thresholds)
         except Exception as error:  # noqa: BLE001 - whatever it is, the command has ended, and how it did is what counts
             terminal.note(f"not all of what it did can be told: {type(error).__name__}: {error}")
     raise typer.Exit(code)
 
 
-def tell(
-    terminal: "Terminal", seen: "Seen", *, code: int, seconds: float, settings: "Settings", report: Path | None
-) -> None:
-    """Prints a row for each application, its worst findings, where its report is, and what could not be seen."""
-    from app.conclusions import concluded
-    from app.eventlog.diagnoses.thresholds import load_thresholds
-    from app.report import index
-
+def list_applications(terminal: "Terminal", seen: "Seen", *, code: int, seconds: float) -> None:
+    """Prints how the command ended, a row for each application, and what could not be seen."""
     count = len(seen.readings)
     terminal.line()
     terminal.line(
@@ -87,24 +84,37 @@ def tell(
     if seen.readings:
         rows = [figures(reading, is_running=seen.is_running(reading)) for reading in seen.readings]
         terminal.table(list(rows[0]), [list(row.values()) for row in rows], right=RIGHT, styles=STYLES)
-    thresholds = load_thresholds(settings.config)
-    for reading in seen.readings:
-        conclusion = concluded(reading, settings, thresholds)
-        _report(terminal, conclusion, _output(reading, settings=settings, report=report, is_only=count == 1))
-        if not seen.is_running(reading):
-            _remember(terminal, conclusion, is_good=code == 0)
     for line in seen.unseen:
         terminal.line(f"not seen: {cells.literal(line)}")
+
+
+def report_each(
+    terminal: "Terminal",
+    seen: "Seen",
+    settings: "Settings",
+    thresholds: "Thresholds",
+    *,
+    is_good: bool,
+    report: Path | None,
+) -> None:
+    """Diagnoses each application, prints its worst findings and where its report is, and remembers what has ended."""
+    from app.conclusions import concluded
+    from app.report import index
+
+    for reading in seen.readings:
+        conclusion = concluded(reading, settings, thresholds)
+        output = _output(reading, settings=settings, report=report, is_only=len(seen.readings) == 1)
+        _report(terminal, conclusion, output)
+        if not seen.is_running(reading):
+            _remember(terminal, conclusion, is_good=is_good)
     if seen.readings and report is None:
         index.write(settings.reports_path)
 
 
-def conclude(seen: "Seen", settings: "Settings") -> None:
+def send_ended(seen: "Seen", settings: "Settings", thresholds: "Thresholds") -> None:
     """Sends what the logs tell of applications that have ended, unless a bridge does, or the first is not accepted."""
     from app.conclusions import SENDING_SECONDS, send
-    from app.eventlog.diagnoses.thresholds import load_thresholds
 
-    thresholds = load_thresholds(settings.config)
     for reading in seen.readings:
         is_over = not seen.is_running(reading)
         if is_over and not send(reading.log, settings, thresholds, patience=SENDING_SECONDS):

@@ -8,10 +8,11 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from app.commands.observe import conclude, figures, outcome, tell, worst
+from app.commands.observe import figures, list_applications, outcome, report_each, send_ended, worst
 from app.eventlog import events, reading
 from app.eventlog.application import Application
 from app.eventlog.comparison import history, summary
+from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
 from app.eventlog.follow import Troubles
 from app.eventlog.parts import StageInfo, TaskEndReason, TaskInfo, TaskMetrics
@@ -127,7 +128,8 @@ def seen(home: Path, run: Run, id: str, *running: str) -> Seen:  # noqa: A002 - 
 
 def told(printed: Printed, found: Seen, home: Path, *, code: int = 0, **changes: Any) -> str:
     """What is printed of a command."""
-    tell(printed.terminal, found, code=code, seconds=1, settings=settings(home, **changes), report=None)
+    list_applications(printed.terminal, found, code=code, seconds=1)
+    report_each(printed.terminal, found, settings(home, **changes), Thresholds(), is_good=code == 0, report=None)
     return printed.out.getvalue()
 
 
@@ -168,7 +170,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
 
 def test_what_an_application_did_is_sent_once(tmp_path: Path, collector: Receiver) -> None:
     """By us, as there is no bridge: its spans, and what it counts."""
-    conclude(seen(tmp_path, BEFORE, "app-1"), settings(tmp_path))
+    send_ended(seen(tmp_path, BEFORE, "app-1"), settings(tmp_path), Thresholds())
     ids = [span.span_id for span in collector.spans]
     assert {span.name.split()[0] for span in collector.spans} >= {"application", "job", "stage"}
     assert len(ids) == len(set(ids))
@@ -180,7 +182,8 @@ def test_what_an_application_did_is_sent_once(tmp_path: Path, collector: Receive
 def test_what_others_send_or_has_not_ended_is_not_sent(tmp_path: Path, collector: Receiver, why: str) -> None:
     """A bridge does it where there is one, and an application that goes on would be told as if it were killed."""
     found = seen(tmp_path, replace(BEFORE, is_finished=why == "a bridge does"), "app-1", "l-1")
-    conclude(found, settings(tmp_path, event_log_exporter="bridge" if why == "a bridge does" else "runner"))
+    exporter = "bridge" if why == "a bridge does" else "runner"
+    send_ended(found, settings(tmp_path, event_log_exporter=exporter), Thresholds())
     assert (collector.spans, collector.metrics) == ([], [])
 
 
@@ -190,7 +193,7 @@ def test_an_endpoint_that_takes_nothing_is_waited_for_once(
     """However many applications there are; nothing is said and nothing is raised."""
     collector.mode = "refusing"
     (one,) = seen(tmp_path, BEFORE, "app-1").readings
-    conclude(Seen([one] * 20, frozenset(), []), settings(tmp_path))
+    send_ended(Seen([one] * 20, frozenset(), []), settings(tmp_path), Thresholds())
     assert 0 < len(collector.headers) < 20
     assert capfd.readouterr() == ("", "")
 

@@ -11,6 +11,7 @@ from app.eventlog import events
 from app.eventlog.application import Application
 from app.eventlog.events import Event
 from app.eventlog.follow import FOLDER, Follower, Troubles, application_of, parts
+from app.eventlog.logs import newest_first
 
 UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What a line may lead to that is no event, or one that no Spark wrote: the line is counted, and reading goes on."""
@@ -85,16 +86,28 @@ def read(path: Path) -> Reading:
 
 
 def find_log(path: Path) -> Path:
-    """The log that a path means: itself, or the newest log in it.
+    """The log that a path means: itself, or the log in it that was written last.
 
     Raises:
         InputError: There is none.
     """
     if path.is_dir() and not path.name.startswith(FOLDER):
-        found = [child for child in path.iterdir() if not child.name.startswith(".") and parts(child)]
-        if not found:
+        found = next((log.path for log in newest_first(path) if _begins_as_log(log.path)), None)
+        if found is None:
             raise InputError(f"no event log in {path}")
-        return max(found, key=lambda child: child.stat().st_mtime)
+        return found
     if not parts(path):
         raise InputError(f"no event log at {path}")
     return path
+
+
+def _begins_as_log(path: Path) -> bool:
+    """Whether the first line is an event, or cannot be unpacked here, which `Reader` explains."""
+    try:
+        with closing(Follower(path)) as follower:
+            events.event(next(follower.new(), b""))
+    except InputError:
+        return True
+    except ValueError:
+        return False
+    return True

@@ -8,7 +8,8 @@ from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from app.errors import InputError
-from app.eventlog.follow import FOLDER, Follower, parts
+from app.eventlog.follow import Follower
+from app.eventlog.logs import Log, logs_in
 from app.eventlog.reading import Reading, read
 from app.observe.launches import LAUNCH, Launch, Switch, options_of
 from app.observe.processes import has_context, launches_alive
@@ -49,7 +50,7 @@ class Watch:
     def __init__(self, switch: Switch) -> None:
         """Nothing has happened yet."""
         self._switch = switch
-        self._before = frozenset(switch.events.iterdir())
+        self._before = {log.key: log.inode for log in logs_in(switch.events).values()}
         self._began = time.time()
         self._with_context: set[str] = set()
 
@@ -81,46 +82,42 @@ class Watch:
         found, troubles = [], []
         for log in self._logs(launches):
             try:
-                reading = read(log)
+                reading = read(log.path)
             except (InputError, OSError) as error:
                 troubles.append(str(error))
                 continue
             if reading.app.properties.get(LAUNCH, "").startswith(self._switch.token):
                 found.append(reading)
+                troubles += _unreadable(reading)
         return sorted(found, key=lambda reading: reading.app.started or 0), troubles
 
-    def _logs(self, launches: Sequence[Launch]) -> Iterator[Path]:
+    def _logs(self, launches: Sequence[Launch]) -> Iterator[Log]:
         """Logs that may be of this command: new ones in our folder, and in those that its launches name."""
         yield from self._new()
         for folder in {local for launch in launches if (local := _own_folder(launch)) is not None}:
             if folder != self._switch.events and folder.is_dir():
-                yield from (log for log in _in(folder) if _changed(log) >= self._began)
+                yield from (log for log in logs_in(folder).values() if log.modified() >= self._began)
 
-    def _new(self) -> list[Path]:
-        return [log for log in _in(self._switch.events) if log not in self._before]
+    def _new(self) -> list[Log]:
+        """Logs that began with the command; one that was there before may meanwhile have lost its `.inprogress`."""
+        return [log for log in logs_in(self._switch.events).values() if self._before.get(log.key) != log.inode]
 
     def _is_closed(self) -> bool:
         logs = list(self._logs(self._switch.launches()))
         return bool(logs) and all(map(_is_finished, logs))
 
 
-def _is_finished(log: Path) -> bool:
+def _is_finished(log: Log) -> bool:
     try:
-        return Follower(log).is_finished
+        return Follower(log.path).is_finished
     except InputError:  # nobody waits for what cannot be read
         return True
 
 
-def _in(folder: Path) -> Iterator[Path]:
-    return (log for log in folder.iterdir() if not log.name.startswith(".") and _is_log(log))
-
-
-def _is_log(path: Path) -> bool:
-    return bool(parts(path)) if path.name.startswith(FOLDER) else path.is_file()
-
-
-def _changed(log: Path) -> float:
-    return max(part.path.stat().st_mtime for part in parts(log))
+def _unreadable(reading: Reading) -> Iterator[str]:
+    if reading.unreadable_lines:
+        lines = "line" if reading.unreadable_lines == 1 else "lines"
+        yield f"{reading.log}: {reading.unreadable_lines:,} unreadable {lines}"
 
 
 def _own_folder(launch: Launch) -> Path | None:

@@ -6,6 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 from app.errors import InputError
 from app.eventlog.follow import FOLDER, parts
+from app.eventlog.logs import Log, newest_first
 from app.eventlog.reading import find_log
 from app.report import runs
 from app.report.runs import RunInfo
@@ -52,12 +53,12 @@ def _log_of(run: RunInfo, settings: Settings) -> Path:
 
 def _log_with(run: RunInfo, events: Path) -> Path:
     """The log that holds the trace of a run that was killed before it could say where its log is."""
-    trace, found = (run.trace_id or "").encode(), []
+    trace, found = (run.trace_id or "").encode(), list[Log]()
     if events.is_dir() and trace:
-        found = sorted(events.iterdir(), key=lambda log: log.stat().st_mtime, reverse=True)
+        found = newest_first(events)
     for log in found:
-        if any(trace in part.path.read_bytes() for part in parts(log)):
-            return log
+        if any(trace in part.path.read_bytes() for part in parts(log.path)):
+            return log.path
     raise InputError(f"{run.folder.name} was killed, and no event log in {events} tells of it")
 
 

@@ -20,7 +20,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from app import records
 from app.eventlog.bridge.followed import Followed
 from app.eventlog.bridge.metrics import merged
-from app.eventlog.watch import logs_in
+from app.eventlog.logs import logs_in
 from tests.polling import poll_until
 from tests.receivers import Protocol, Receiver, attributes, receiver
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, stage, started, task

@@ -14,8 +14,8 @@ import pytest
 from app.eventlog.application import Application
 from app.eventlog.bridge.followed import Followed
 from app.eventlog.diagnoses.thresholds import load_thresholds
+from app.eventlog.logs import logs_in
 from app.eventlog.spans import SparkSpan
-from app.eventlog.watch import logs_in
 from app.telemetry.spark_names import PYTHON_SPAN
 from tests.eventlogs import observed, walking
 from tests.eventlogs.observed import BATCH, KEYS, PARTITIONS, ROWS

@@ -14,7 +14,7 @@ from app.eventlog.bridge.selfmetrics import Standing
 from app.eventlog.bridge.sending import LatestSender, SpanSender, Told
 from app.eventlog.bridge.shelf import LOOK_AGAIN_SECONDS, Shelf
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.watch import Log
+from app.eventlog.logs import Log
 
 POLL_SECONDS: Final = 0.5
 SLICE_SECONDS: Final = 0.1

@@ -14,10 +14,10 @@ from app.eventlog.diagnoses import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.events import Event
 from app.eventlog.findings import Finding
+from app.eventlog.logs import Log
 from app.eventlog.model import Job, Query, StageAttempt
 from app.eventlog.reading import Reader
 from app.eventlog.spans import SparkSpan
-from app.eventlog.watch import Log
 from app.telemetry.spark_names import APPLICATION_SPAN
 
 GLANCE: Final = 10

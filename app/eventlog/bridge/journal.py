@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from app.errors import MachineError
 from app.eventlog.bridge.metrics import Aggregate, decoded
-from app.eventlog.watch import Log
+from app.eventlog.logs import Log
 
 NAME: Final = "bridge.msgpack"
 VERSION: Final = 1

@@ -11,7 +11,7 @@ from app.eventlog.bridge.metrics import Aggregate
 from app.eventlog.bridge.sending import MAX_BATCH, MAX_BATCH_WEIGHT, Told
 from app.eventlog.bridge.service import Otlp
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.watch import Log
+from app.eventlog.logs import Log
 from app.telemetry.outlet import outlet
 from app.telemetry.problems import Problems
 

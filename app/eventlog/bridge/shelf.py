@@ -9,7 +9,7 @@ from typing import Final
 from app.errors import InputError
 from app.eventlog.bridge.followed import Followed
 from app.eventlog.bridge.journal import Journal
-from app.eventlog.watch import Log, logs_in
+from app.eventlog.logs import Log, logs_in
 
 AT_ONCE: Final = 4
 """How many logs that are behind are read at a time, the newest first."""

@@ -1,9 +1,7 @@
 """Where the records of applications lie: a folder of theirs for each name, a file of JSON for each application."""
 
 import hashlib
-import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,8 +14,10 @@ from app.eventlog import events
 from app.eventlog.comparison import summary as summaries
 from app.eventlog.comparison.compare import Comparison, compare
 from app.eventlog.comparison.record import VERSION, Summary
-from app.eventlog.follow import Follower, parts
+from app.eventlog.follow import IN_PROGRESS, Follower
+from app.eventlog.logs import newest_first
 from app.eventlog.reading import read
+from app.folders import put
 
 _START: Final = b"SparkListenerApplicationStart"
 KEPT: Final = 100
@@ -39,16 +39,8 @@ def keep(folder: Path, summary: Summary) -> Path:
         OSError: It cannot be written.
     """
     own = _folder(folder, summary.application)
-    own.mkdir(parents=True, exist_ok=True)
     file = own / f"{summary.started:013}-{_plain(summary.id)}.json"
-    handle, part = tempfile.mkstemp(dir=own, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(msgspec.json.encode(summary) + b"\n")
-        Path(part).replace(file)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    put(file, msgspec.json.encode(summary) + b"\n")
     for old in sorted(own.glob("*.json"))[:-KEPT]:
         old.unlink(missing_ok=True)
     return file
@@ -89,19 +81,14 @@ def is_earlier_and_good(summary: Summary, now: Summary) -> bool:
 
 def good_beside(log: Path, now: Summary) -> list[Summary]:
     """The same of those whose event logs lie beside the log of an application; others' logs are hardly read."""
-    logs = [path for path in log.parent.iterdir() if path != log and not path.name.startswith(".") and parts(path)]
-    found: list[Summary] = []
-    for path in sorted(logs, key=_changed_at, reverse=True):
-        if _name_of(path) == now.application:
-            summary = summaries.of(read(path))
+    own, found = log.name.removesuffix(IN_PROGRESS), list[Summary]()
+    for other in newest_first(log.parent):
+        if other.key != own and _name_of(other.path) == now.application:
+            summary = summaries.of(read(other.path))
             found += [summary] if is_earlier_and_good(summary, now) else []
         if len(found) == COMPARED:
             break
     return found
-
-
-def _changed_at(log: Path) -> float:
-    return max((part.path.stat().st_mtime for part in parts(log)), default=0)
 
 
 def _name_of(log: Path) -> str | None:

@@ -110,6 +110,6 @@ class Bridged:
 
 def write(log: Path, lines: Iterable[Line]) -> Path:
     """Writes a log of one file."""
-    log.parent.mkdir(exist_ok=True)
+    log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(text(*lines))
     return log

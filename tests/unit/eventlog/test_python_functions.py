@@ -7,9 +7,9 @@ import pytest
 
 from app.eventlog.bridge.followed import Followed
 from app.eventlog.failures import Failure
+from app.eventlog.logs import logs_in
 from app.eventlog.python_functions import FOLDER, MOST_BYTES, MOST_FUNCTIONS, MOST_LINES
 from app.eventlog.spans import SparkSpan
-from app.eventlog.watch import logs_in
 from app.telemetry.spark_names import PYTHON_SPAN, TASK_SPAN
 from tests.eventlogs import walking
 from tests.unit.eventlog.log import Line, job, job_ended, stage, started, task

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from app.errors import InputError
 from app.eventlog import events, parts, reading
 from app.eventlog.comparison.wallclock import wall_clock
 from app.eventlog.operators import plan_of
@@ -109,6 +111,30 @@ def test_a_number_that_no_spark_wrote_costs_its_line(fields: Line, tmp_path: Pat
     assert (read.unreadable_lines, whole.unreadable_lines) == (1, 0)
     assert (read.app.last, wall_clock(read.app)) == (whole.app.last, wall_clock(whole.app))
     assert read.app.stages[0, 0].totals == whole.app.stages[0, 0].totals
+
+
+def test_the_newest_log_is_the_one_that_was_written_last(tmp_path: Path) -> None:
+    """By its files: the folder of a rolled log changes only when a file is added to it."""
+    for name, changed in (("eventlog_v2_a", 2000), ("eventlog_v2_b", 1000)):
+        log = write(tmp_path / name / "events_1_app-1", program())
+        os.utime(log, (changed, changed))
+        os.utime(log.parent, (3000 - changed, 3000 - changed))
+    assert reading.read(tmp_path).log == tmp_path / "eventlog_v2_a"
+
+
+def test_what_lies_beside_logs_is_no_log(tmp_path: Path) -> None:
+    """However new it is; a folder without any log is told, and so is a log that must be unpacked elsewhere."""
+    (tmp_path / "notes.txt").write_text("remember the milk\n")
+    (tmp_path / "empty").touch()
+    os.utime(tmp_path / "notes.txt", (2e9, 2e9))
+    with pytest.raises(InputError, match="no event log in"):
+        reading.find_log(tmp_path)
+    log = write(tmp_path / "app-1", program())
+    assert reading.find_log(tmp_path) == log
+    (tmp_path / "app-2.lz4").touch()
+    os.utime(tmp_path / "app-2.lz4", (2e9, 2e9))
+    with pytest.raises(InputError, match="to zstd"):
+        reading.read(tmp_path)
 
 
 RARE: Final = {

@@ -81,6 +81,28 @@ def test_a_log_of_another_command_is_not_taken(command: Command) -> None:
     assert (seen.readings, len(seen.unseen)) == ([], 1)
 
 
+def test_a_log_is_the_same_log_when_it_is_closed(command: Command) -> None:
+    """Spark takes `.inprogress` off its name: one that began with the command is its own, one of before is not."""
+    logs = command.folder / "events"
+    (logs / "before.inprogress").write_text("no event\n")
+    command.watch = Watch(command.switch)
+    command.log(command.launch().id, name="local-1.inprogress")
+    for name in ("before", "local-1"):
+        (logs / f"{name}.inprogress").rename(logs / name)
+    seen = command.seen()
+    assert ([read.log.name for read in seen.readings], seen.unseen) == (["local-1"], [])
+
+
+def test_lines_that_could_not_be_read_are_told(command: Command) -> None:
+    """What is printed of an application may be less than what it did."""
+    command.log(command.launch().id)
+    with (command.folder / "events" / "local-1").open("a") as log:
+        log.write("no event\n")
+    seen = command.seen()
+    assert len(seen.readings) == 1
+    assert seen.unseen == [f"{seen.readings[0].log}: 1 unreadable line"]
+
+
 def test_a_log_in_a_folder_of_theirs_is_read_there(command: Command) -> None:
     """Who sets an event log of his own is seen all the same where it is on this machine."""
     theirs = command.folder / "theirs"

@@ -14,7 +14,7 @@ import zstandard
 
 from app.eventlog.bridge.bridge import Options
 from app.eventlog.bridge.followed import Followed
-from app.eventlog.watch import Log
+from app.eventlog.logs import Log
 from tests.unit.eventlog.log import Line, job, stage, started, task
 from tests.unit.eventlog.logs import OPTIONS, Bridged, Collector, program, tasks_of, text, write
 

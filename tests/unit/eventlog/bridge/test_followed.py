@@ -5,8 +5,8 @@ from typing import Final
 
 from app.eventlog.bridge.followed import Followed
 from app.eventlog.diagnoses.thresholds import load_thresholds
+from app.eventlog.logs import Log
 from app.eventlog.spans import SparkSpan
-from app.eventlog.watch import Log
 from tests.eventlogs import walking
 from tests.unit.eventlog.log import SQL, Line, ended, job, job_ended, label, query, query_ended, stage, started, task
 from tests.unit.eventlog.logs import tasks_of, write

@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import MachineError
 from app.eventlog.bridge.journal import MAX_APART, NAME, Journal, State
-from app.eventlog.watch import Log
+from app.eventlog.logs import Log
 from tests.unit.eventlog.bridge.test_metrics import meter
 from tests.unit.eventlog.logs import program, tasks_of
 

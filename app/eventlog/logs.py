@@ -52,8 +52,19 @@ class Log:
         return found
 
 
+def newest_first(folder: Path) -> list[Log]:
+    """The logs of a folder, the one that was written last first.
+
+    Raises:
+        OSError: The folder is not there, or cannot be read.
+    """
+    return sorted(logs_in(folder).values(), key=Log.modified, reverse=True)
+
+
 def logs_in(folder: Path) -> dict[str, Log]:
-    """The logs of a folder by their keys; what is hidden, empty of files or under way to its name is none.
+    """The logs of a folder by their keys; hidden files, checksums and files that are not yet in place are none.
+
+    Any other file counts as a log until it is read.
 
     Raises:
         OSError: The folder is not there, or cannot be read.

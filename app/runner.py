@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from app import folders, jars, records, session, sources
 from app.conclusions import SENDING_SECONDS, conclude
 from app.context import Context
+from app.eventlog.follow import FOLDER
 from app.explanations import explained
 from app.progress import Watcher
 from app.records import RunResult
@@ -228,4 +229,4 @@ def _event_log(application: SparkContext) -> str | None:
     conf = application.getConf()
     if conf.get("spark.eventLog.enabled") != "true":
         return None
-    return f"{conf.get('spark.eventLog.dir')}/eventlog_v2_{application.applicationId}"
+    return f"{conf.get('spark.eventLog.dir')}/{FOLDER}{application.applicationId}"

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
+from app.amounts import duration
 from app.eventlog.comparison import causes
 from app.eventlog.comparison.alignment import aligned
 from app.eventlog.comparison.attribution import Amount, Kind, amounts
 from app.eventlog.comparison.causes import Changed
 from app.eventlog.comparison.record import Summary
-from app.eventlog.diagnoses import words
 
 RUNS_FOR_SPREAD: Final = 3
 """Earlier runs from which their spread tells what is noise."""
@@ -88,7 +88,7 @@ class Comparison:
     @property
     def sentences(self) -> list[str]:
         """How long both took, then each cause and what to do, as a report shows them."""
-        now, before, noise = map(words.duration, (self.now_ms, self.before_ms, self.noise_ms))
+        now, before, noise = map(duration, (self.now_ms, self.before_ms, self.noise_ms))
         runs = f"the median of {self.runs} earlier runs, {self.before}" if self.runs > 1 else self.before
         took = f"{self.now} took {now}, before {before} ({runs}): {seconds(self.difference_ms)}"
         if not self.causes:
@@ -143,8 +143,8 @@ def changed_settings(before: Summary, now: Summary) -> Changed:
 
 
 def seconds(ms: float) -> str:
-    """A difference for a person: `+12.3 s`, `-1 min 5 s`."""
-    return f"{'-' if ms < 0 else '+'}{words.duration(abs(ms))}"
+    """A difference for a person: `+12.3 s`, `-1 min 05 s`."""
+    return f"{'-' if ms < 0 else '+'}{duration(abs(ms))}"
 
 
 def _causes(before: Summary, now: Summary, changed: Changed) -> list[Cause]:

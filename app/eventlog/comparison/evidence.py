@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from app.amounts import count, duration, share, size
 from app.eventlog.comparison.attribution import Amount
 from app.eventlog.comparison.record import Group, Plan, Summary
 from app.eventlog.diagnoses import words
@@ -23,14 +24,14 @@ def volume(_: Summary, __: Summary, amount: Amount) -> str:
     """Rows and bytes that were read; how many stages there were where neither is known."""
     if _read(amount.now) and _read(amount.before):
         return f"{_where(amount)} read {_read(amount.now)}, before {_read(amount.before)}"
-    return f"{_where(amount)} ran {amount.now.stages} stages, before {amount.before.stages}"
+    return f"{_where(amount)} ran {count(amount.now.stages)} stages, before {count(amount.before.stages)}"
 
 
 def _read(group: Group) -> str:
     volume = group.volume
-    records, size = volume.input_records + volume.shuffle_read_records, volume.input_bytes + volume.shuffle_read_bytes
-    told = f"{records:,} rows" if records else ""
-    return f"{told} ({words.size(size)})" if told and size else told or (words.size(size) if size else "")
+    records, octets = volume.input_records + volume.shuffle_read_records, volume.input_bytes + volume.shuffle_read_bytes
+    told = f"{count(records)} rows" if records else ""
+    return f"{told} ({size(octets)})" if told and octets else told or (size(octets) if octets else "")
 
 
 def skew(_: Summary, __: Summary, amount: Amount) -> str:
@@ -39,14 +40,14 @@ def skew(_: Summary, __: Summary, amount: Amount) -> str:
 
 
 def _longest(group: Group) -> str:
-    share = f" and read {words.share(group.largest_share)} of the data" if group.largest_share else ""
-    return f"the longest task took {words.duration(group.longest_ms)}{share} (median {words.duration(group.median_ms)})"
+    read = f" and read {share(group.largest_share)} of the data" if group.largest_share else ""
+    return f"the longest task took {duration(group.longest_ms)}{read} (median {duration(group.median_ms)})"
 
 
 def cores(before: Summary, now: Summary, _: Amount) -> str:
     """Cores over time."""
     one, other = (summary.core_ms / max(1, summary.duration_ms) for summary in (now, before))
-    return f"there were {one:.1f} on average, before {other:.1f}"
+    return f"there were {count(one)} on average, before {count(other)}"
 
 
 def executors(before: Summary, now: Summary, amount: Amount) -> str:
@@ -57,7 +58,7 @@ def executors(before: Summary, now: Summary, amount: Amount) -> str:
 def retries(_: Summary, __: Summary, amount: Amount) -> str:
     """Failed tasks, and what they had done."""
     one, other = (
-        f"{group.failed} failed tasks, {words.duration(group.spent.wasted)} of tasks' work lost"
+        f"{count(group.failed)} failed tasks, {duration(group.spent.wasted)} of tasks' work lost"
         for group in (amount.now, amount.before)
     )
     return f"{_where(amount)} had {one}, before {other}"
@@ -66,7 +67,7 @@ def retries(_: Summary, __: Summary, amount: Amount) -> str:
 def spill(_: Summary, __: Summary, amount: Amount) -> str:
     """Bytes that did not fit."""
     one, other = (
-        f"{words.size(group.volume.memory_spilled)} ({words.size(group.volume.disk_spilled)} on disk)"
+        f"{size(group.volume.memory_spilled)} ({size(group.volume.disk_spilled)} on disk)"
         for group in (amount.now, amount.before)
     )
     return f"{_where(amount)} spilled {one}, before {other}"
@@ -76,7 +77,7 @@ def plan(before: Summary, now: Summary, amount: Amount) -> str:
     """Joins and scans."""
     one, other = (_plans(summary.plans.get(place(amount), [])) for summary in (now, before))
     sizes = [group.volume.shuffle_read_bytes for group in (amount.now, amount.before)]
-    shuffled = f"; it shuffled {words.size(sizes[0])}, before {words.size(sizes[1])}" if any(sizes) else ""
+    shuffled = f"; it shuffled {size(sizes[0])}, before {size(sizes[1])}" if any(sizes) else ""
     return f"{words.cut(place(amount))} ran {one}, before {other}{shuffled}"
 
 
@@ -92,7 +93,7 @@ def spent(field: str, what: str) -> Evidence:
 
     def evidence(_: Summary, __: Summary, amount: Amount) -> str:
         one, other = (
-            f"{words.duration(getattr(group.spent, field))} of tasks' time" for group in (amount.now, amount.before)
+            f"{duration(getattr(group.spent, field))} of tasks' time" for group in (amount.now, amount.before)
         )
         read = f", for {_read(amount.now)}" if _read(amount.now) else ""
         return f"{_where(amount)} took {one}{what}, before {other}{read}"
@@ -102,25 +103,21 @@ def spent(field: str, what: str) -> Evidence:
 
 def tasks(_: Summary, __: Summary, amount: Amount) -> str:
     """How many tasks, and how long."""
-    one, other = (
-        f"{group.tasks:,} tasks of {words.duration(group.median_ms)}" for group in (amount.now, amount.before)
-    )
+    one, other = (f"{count(group.tasks)} tasks of {duration(group.median_ms)}" for group in (amount.now, amount.before))
     return f"{_where(amount)} ran in {one} each, before {other}"
 
 
 def waiting(_: Summary, __: Summary, amount: Amount) -> str:
     """Time before the first task, or who held the cores."""
     if amount.now.wall.blocking and not amount.before.place:
-        return (
-            f"others waited {words.duration(amount.now.wall.blocking)} for {_where(amount)}, which was not there before"
-        )
-    one, other = (words.duration(group.wall.waiting) for group in (amount.now, amount.before))
+        return f"others waited {duration(amount.now.wall.blocking)} for {_where(amount)}, which was not there before"
+    one, other = (duration(group.wall.waiting) for group in (amount.now, amount.before))
     return f"{_where(amount)} waited {one} for its first task, before {other}"
 
 
 def idle(_: Summary, __: Summary, amount: Amount) -> str:
     """Cores without a task."""
-    one, other = (words.duration(group.wall.idle) for group in (amount.now, amount.before))
+    one, other = (duration(group.wall.idle) for group in (amount.now, amount.before))
     return f"{one} of cores without a task beside {_where(amount)}, before {other}"
 
 
@@ -128,16 +125,16 @@ def driver(_: Summary, __: Summary, amount: Amount) -> str:
     """Time without a stage."""
     if not place(amount):
         return "after the last stage"
-    one, other = (words.duration(group.wall.gap) for group in (amount.now, amount.before))
+    one, other = (duration(group.wall.gap) for group in (amount.now, amount.before))
     return f"{one} without a task ahead of {_where(amount)}, before {other}"
 
 
 def startup(before: Summary, now: Summary, _: Amount) -> str:
     """Time to the first stage."""
-    return f"the first stage began after {words.duration(now.startup_ms)}, before {words.duration(before.startup_ms)}"
+    return f"the first stage began after {duration(now.startup_ms)}, before {duration(before.startup_ms)}"
 
 
 def work(_: Summary, __: Summary, amount: Amount) -> str:
     """What is there on one side only."""
     group = amount.now if amount.now.place else amount.before
-    return f"{_where(amount)}, {group.tasks:,} tasks"
+    return f"{_where(amount)}, {count(group.tasks)} tasks"

@@ -4,10 +4,11 @@ import re
 from collections import Counter
 from typing import Final
 
+from app.amounts import count, duration, share, size
 from app.eventlog.application import Application
 from app.eventlog.diagnoses.stage import task_cpus
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.diagnoses.words import cut, duration, share, size
+from app.eventlog.diagnoses.words import cut
 from app.eventlog.executor import Executor
 from app.eventlog.findings import Finding
 from app.eventlog.losses import is_lost
@@ -48,8 +49,8 @@ def lost_executors(app: Application, limits: Thresholds) -> list[Finding]:
         Finding(
             "lost_executors",
             "warning" if cost >= limits.cost_ms else "info",
-            f"{len(lost)} of {len(app.executors)} executors were lost, and {tasks} tasks with them "
-            f"({duration(task_ms)} of work); most often: {reason}",
+            f"{count(len(lost))} of {count(len(app.executors))} executors were lost, and {count(tasks)} tasks with "
+            f"them ({duration(task_ms)} of work); most often: {reason}",
             _advice(reason),
             {"lost_executors": len(lost), "executors": len(app.executors)}
             | {"lost_tasks": tasks, "lost_task_ms": task_ms},
@@ -83,7 +84,7 @@ def memory_over(app: Application, limits: Thresholds) -> list[Finding]:
             "memory_over",
             "info",
             f"No executor used more than {size(peak)} of {size(memory)} of heap ({share(peak / memory)}), as far as "
-            f"{len(told)} executors told.",
+            f"{count(len(told))} executors told.",
             f"Lower {_memory_key(app)}, or run more tasks at once in it (spark.executor.cores).",
             {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(told)},
         )
@@ -106,7 +107,7 @@ def memory_under(app: Application, limits: Thresholds) -> list[Finding]:
         Finding(
             "memory_under",
             "warning",
-            f"{len(full)} of {len(told)} executors used up to {size(peak)} of {size(memory)} of heap "
+            f"{count(len(full))} of {count(len(told))} executors used up to {size(peak)} of {size(memory)} of heap "
             f"({share(peak / memory)}).",
             f"Raise {_memory_key(app)}, or run fewer tasks at once (spark.executor.cores), before it runs out.",
             {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(full)},

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+from app.amounts import count, size
 from app.eventlog.diagnoses.query import QueryView, value
-from app.eventlog.diagnoses.words import size
 from app.eventlog.findings import Finding
 from app.eventlog.reuse import FILE_BYTES, FILES, file_scans, place
 
@@ -31,7 +31,7 @@ def small_files_read(view: QueryView) -> Iterator[Finding]:
         if not view.is_cheap(cost):
             yield view.finding(
                 "small_files_read",
-                f"reads {files:.0f} files of {size(total / files)} on average from {place(scan)}",
+                f"reads {count(files)} files of {size(total / files)} on average from {place(scan)}",
                 advice="Merge the files where they are written, to 128 MiB and more: OPTIMIZE for a Delta table, "
                 "repartition(n) or coalesce(n) before the write for others. Until then a larger "
                 "spark.sql.files.maxPartitionBytes puts more of them into a task.",
@@ -57,7 +57,7 @@ def small_files_written(view: QueryView) -> Iterator[Finding]:
     least, most = ("", "") if counted else ("at least ", "at most ")
     yield view.finding(
         "small_files_written",
-        f"writes {least}{files:.0f} files of {most}{size(total / files)} on average",
+        f"writes {least}{count(files)} files of {most}{size(total / files)} on average",
         advice="Write fewer, larger files: coalesce(n) or repartition(n) before the write, and for a partitioned table "
         "repartition by its partition columns. For a Delta table: OPTIMIZE, or the table property "
         "delta.autoOptimize.optimizeWrite = true.",
@@ -78,7 +78,7 @@ def partition_filter_missing(view: QueryView) -> Iterator[Finding]:
         if is_whole and partitions >= view.limits.unfiltered_partitions and total >= view.limits.unfiltered_bytes:
             yield view.finding(
                 "partition_filter_missing",
-                f"filters {place(scan)}, but reads all its {partitions:.0f} partitions, {size(total)}",
+                f"filters {place(scan)}, but reads all its {count(partitions)} partitions, {size(total)}",
                 advice="Add a condition on the partition column itself (where(F.col('date') == ...)), as a literal and "
                 "not within a function; or partition the table by what it is filtered by.",
                 operator=scan,

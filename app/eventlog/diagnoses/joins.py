@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from app.amounts import count, duration, size
 from app.eventlog.diagnoses.query import QueryView, value
-from app.eventlog.diagnoses.words import duration, size
 from app.eventlog.findings import Finding
 from app.eventlog.operators import Operator
 
@@ -39,7 +39,7 @@ def large_broadcast(view: QueryView) -> Iterator[Finding]:
         cost = sum(parts) if parts else None
         if not view.is_cheap(cost):
             rows = value(exchange, ROWS)
-            told = "" if rows is None else f" ({rows:.0f} rows)"
+            told = "" if rows is None else f" ({count(rows)} rows)"
             took = "" if cost is None else f"; to build and to send it took {duration(cost)}"
             yield view.finding(
                 "large_broadcast",
@@ -115,7 +115,7 @@ def cross_join(view: QueryView) -> Iterator[Finding]:
         if pairs is not None and pairs >= view.limits.cross_join_pairs:
             yield view.finding(
                 "cross_join",
-                f"{join.name} makes at least {pairs:,.0f} pairs of rows",
+                f"{join.name} makes at least {count(pairs)} pairs of rows",
                 advice="Join on equal columns (join(other, 'key')), even if they only narrow the choice (a day, a "
                 "bucket of a range), and put other conditions beside them; F.broadcast does not make fewer pairs.",
                 operator=join,

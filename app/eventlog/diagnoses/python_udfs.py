@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from app.amounts import count, duration
 from app.eventlog.diagnoses.query import QueryView, value
-from app.eventlog.diagnoses.words import duration
 from app.eventlog.findings import Finding
 from app.eventlog.operators import Operator
 
@@ -32,7 +32,7 @@ def row_python_udf(view: QueryView) -> Iterator[Finding]:
             took = "" if time is None else f"; tasks spent {duration(time)} in Python"
             yield view.finding(
                 "row_python_udf",
-                f"calls Python functions for each of {rows:.0f} rows{took}",
+                f"calls Python functions for each of {count(rows)} rows{took}",
                 advice="Use functions of pyspark.sql.functions, which need no Python; or F.pandas_udf, which is called "
                 "once for thousands of rows.",
                 operator=operator,

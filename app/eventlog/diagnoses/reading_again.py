@@ -2,11 +2,12 @@
 
 from typing import Final
 
+from app.amounts import count, duration, size
 from app.eventlog.application import Application
 from app.eventlog.diagnoses.query import query_name, sentence, slots
 from app.eventlog.diagnoses.stage import stage_name
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.diagnoses.words import cut, duration, size
+from app.eventlog.diagnoses.words import cut
 from app.eventlog.findings import Finding
 from app.eventlog.reuse import Cache, Reads
 
@@ -42,7 +43,7 @@ def _repeated(app: Application, reads: Reads, cost: float | None) -> Finding:
     return Finding(
         "repeated_scan",
         "warning",
-        f"{cut(reads.place)} is read {reads.times} times, each time {size(reads.bytes)} in {reads.files} "
+        f"{cut(reads.place)} is read {count(reads.times)} times, each time {size(reads.bytes)} in {count(reads.files)} "
         f"{'file' if reads.files == 1 else 'files'}, first by {queries}",
         "Keep what they have in common: cache() or persist() the DataFrame before the first of them and unpersist() it "
         "after the last, or write it once as a smaller table.",

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from app.amounts import count, duration, size
 from app.eventlog.diagnoses.stage import StageView, duration_ms
-from app.eventlog.diagnoses.words import duration, size
 from app.eventlog.events import TaskEnd
 from app.eventlog.findings import Finding
 from app.eventlog.model import Totals, task_totals
@@ -52,8 +52,9 @@ def _cause(view: StageView, longest: TaskEnd) -> tuple[str, str, dict[str, float
             _SLOW.format(where=where),
             numbers,
         )
-    amount = f"{size(_bytes(own))} and {_rows(own)} records, the others {size(mean)} and {mean_rows:.0f} on average"
-    return f"it had {amount}", _HOT_KEY if view.is_shuffled else _BIG_FILE, numbers
+    had = f"it had {size(_bytes(own))} and {count(_rows(own))} records"
+    others_had = f"the others {size(mean)} and {count(mean_rows)} on average"
+    return f"{had}, {others_had}", _HOT_KEY if view.is_shuffled else _BIG_FILE, numbers
 
 
 _UNKNOWN: Final = "See whether its partition held more work (repartition), or whether {where} is slow."
@@ -77,8 +78,8 @@ def tiny_tasks(view: StageView) -> Finding | None:
     Cost: the time that tasks spent on scheduling, deserialising and sending results, over the slots, and the time in
     which slots waited for a task.
     """
-    count, totals = len(view.stage.durations_ms), view.stage.totals
-    if count <= view.limits.tiny_tasks or view.median_ms >= view.limits.tiny_median_ms or not view.slots:
+    tasks, totals = len(view.stage.durations_ms), view.stage.totals
+    if tasks <= view.limits.tiny_tasks or view.median_ms >= view.limits.tiny_median_ms or not view.slots:
         return None
     overhead = totals.scheduler_delay_ms + totals.deserialize_ms + totals.serialize_ms
     cost = min(view.wall_ms, overhead / view.slots + (view.idle_ms or 0))
@@ -86,10 +87,10 @@ def tiny_tasks(view: StageView) -> Finding | None:
         return None
     return view.finding(
         "tiny_tasks",
-        f"{count} tasks of {duration(view.median_ms)} (median); {duration(cost)} of {duration(view.wall_ms)} went "
-        "into starting and ending them",
+        f"{count(tasks)} tasks of {duration(view.median_ms)} (median); {duration(cost)} of {duration(view.wall_ms)} "
+        "went into starting and ending them",
         advice=f"Make fewer and larger tasks: {SPLIT_SHUFFLE if view.is_shuffled else SPLIT_INPUT}, or coalesce.",
-        numbers={"tasks": count, "median_task_ms": view.median_ms, "overhead_task_ms": overhead},
+        numbers={"tasks": tasks, "median_task_ms": view.median_ms, "overhead_task_ms": overhead},
         cost_ms=cost,
     )
 
@@ -109,7 +110,7 @@ def too_few_tasks(view: StageView) -> Finding | None:
     one = " (one task: a window without partitionBy, a global limit, coalesce(1), or a file that cannot be split?)"
     return view.finding(
         "too_few_tasks",
-        f"{tasks} task{'s' if tasks > 1 else ''} for {view.slots:.0f} cores in {duration(view.wall_ms)}",
+        f"{count(tasks)} task{'s' if tasks > 1 else ''} for {count(view.slots)} cores in {duration(view.wall_ms)}",
         advice=f"Make more tasks: {SPLIT_SHUFFLE if view.is_shuffled else SPLIT_INPUT}{one if tasks == 1 else ''}.",
         numbers={"tasks": tasks, "slots": view.slots, "stage_ms": view.wall_ms},
         cost_ms=view.idle_ms,
@@ -135,7 +136,7 @@ def huge_partitions(view: StageView) -> Finding | None:
     reads = SPLIT_SHUFFLE if kind == "shuffle read" else SPLIT_INPUT
     return view.finding(
         "huge_partitions",
-        f"one of its {len(view.stage.durations_ms)} tasks had {size(most)} of {kind}",
+        f"one of its {count(len(view.stage.durations_ms))} tasks had {size(most)} of {kind}",
         advice=f"Make more and smaller partitions: {reads}; before a write, repartition or maxRecordsPerFile.",
         numbers={"largest_bytes": most, "tasks": len(view.stage.durations_ms)},
     )

@@ -1,9 +1,9 @@
 """Rules about where the time of an application went, as a whole."""
 
+from app.amounts import duration, share
 from app.eventlog.application import Application
 from app.eventlog.diagnoses.stage import stage_name, task_cpus
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.diagnoses.words import duration, share
 from app.eventlog.findings import Finding
 
 

@@ -3,8 +3,9 @@
 from collections import Counter
 from typing import Final
 
+from app.amounts import count, duration, share, size
 from app.eventlog.diagnoses.stage import StageView, duration_ms
-from app.eventlog.diagnoses.words import PYTHON, cut, duration, error, share, size
+from app.eventlog.diagnoses.words import PYTHON, cut, error
 from app.eventlog.events import EXECUTOR_LOST, TaskEnd
 from app.eventlog.findings import Finding
 
@@ -24,10 +25,10 @@ def spill(view: StageView) -> Finding | None:
     cost = min(view.wall_ms, 2000 * spilled / view.limits.disk_bytes_per_second / _hosts(view))
     if cost < view.limits.cost_ms:
         return None
-    tasks = sum(1 for count in view.stage.spilled_bytes if count)
+    tasks = sum(1 for each in view.stage.spilled_bytes if each)
     return view.finding(
         "spill",
-        f"{tasks} of {len(view.stage.spilled_bytes)} tasks spilled {size(spilled)} to disk "
+        f"{count(tasks)} of {count(len(view.stage.spilled_bytes))} tasks spilled {size(spilled)} to disk "
         f"({size(view.stage.totals.memory_spilled)} in memory)",
         advice="Make smaller partitions (spark.sql.shuffle.partitions, repartition), give each task more memory "
         "(spark.executor.memory, fewer spark.executor.cores), or keep fewer columns and rows before the shuffle.",
@@ -73,9 +74,9 @@ def failed_tasks(view: StageView) -> Finding | None:
     failed = [task for task in kept if task.reason.reason not in NOT_THE_TASK]
     if not failed:
         return None
-    count = view.stage.failed - (len(kept) - len(failed))
+    attempts, told = len(view.stage.durations_ms), view.stage.failed - (len(kept) - len(failed))
     cost = sum(map(duration_ms, failed)) / max(1.0, view.slots or 1.0)
-    ratio = count / len(view.stage.durations_ms)
+    ratio = told / attempts
     is_bad = view.stage.info.failure is not None or (ratio >= view.limits.failed_ratio and cost >= view.limits.cost_ms)
     reason, _ = Counter(map(_reason, failed)).most_common(1)[0]
     hosts = {task.info.host for task in failed}
@@ -83,10 +84,10 @@ def failed_tasks(view: StageView) -> Finding | None:
     outcome = "and it gave up" if view.stage.info.failure is not None else "and were tried again"
     return view.finding(
         "failed_tasks",
-        f"{count} of {len(view.stage.durations_ms)} task attempts failed{where}, {outcome}; most often: {reason}",
+        f"{count(told)} of {count(attempts)} task attempts failed{where}, {outcome}; most often: {reason}",
         advice="Look at the first failure in the log of its executor: a row that the code cannot take, or a service "
         "or host that is not well. spark.task.maxFailures says how often a task may fail before the job does.",
-        numbers={"failed_tasks": count, "tasks": len(view.stage.durations_ms), "failed_ratio": ratio},
+        numbers={"failed_tasks": told, "tasks": attempts, "failed_ratio": ratio},
         cost_ms=cost,
         severity="warning" if is_bad else "info",
     )
@@ -110,7 +111,7 @@ def retried_stage(view: StageView) -> Finding | None:
     why = f": {error(failure)}" if failure else ", as what it had written for other stages was lost"
     return view.finding(
         "retried_stage",
-        f"{info.tasks} tasks were run again for {duration(view.wall_ms)}{why}",
+        f"{count(info.tasks)} tasks were run again for {duration(view.wall_ms)}{why}",
         advice="See why executors were lost (memory, disk, preemption). spark.decommission.enabled with "
         "spark.storage.decommission.shuffleBlocks.enabled, or an external shuffle service, keeps what they wrote.",
         numbers={"attempt": info.attempt, "tasks": info.tasks, "stage_ms": view.wall_ms},

@@ -1,4 +1,4 @@
-"""How findings name times, sizes and shares."""
+"""How findings tell the texts of others."""
 
 from typing import Final
 
@@ -7,33 +7,6 @@ from app.redaction import redacted
 PYTHON: Final = "Traceback (most recent call last):"
 """What the text of an error of a Python worker has in it."""
 _CAUSE: Final = "Caused by: "
-_SIZES: Final = ("KiB", "MiB", "GiB", "TiB")
-
-
-def duration(ms: float) -> str:
-    """A time for a person: `850 ms`, `12.3 s`, `4 min 5 s`, `2 h 3 min`."""
-    if ms < 1000:
-        return f"{ms:.0f} ms"
-    if ms < 60_000:
-        return f"{ms / 1000:.1f} s"
-    minutes, seconds = divmod(round(ms / 1000), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
-
-
-def size(count: float) -> str:
-    """A number of bytes for a person: `512 B`, `1.5 GiB`."""
-    unit = "B"
-    for larger in _SIZES:
-        if count < 1024:
-            break
-        count, unit = count / 1024, larger
-    return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-
-
-def share(ratio: float) -> str:
-    """A share for a person: `12 %`."""
-    return f"{ratio:.0%}".replace("%", " %")
 
 
 def error(text: str) -> str:

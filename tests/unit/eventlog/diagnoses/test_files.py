@@ -8,7 +8,7 @@ def test_many_small_files_cost_the_share_of_the_scan_that_opens_them() -> None:
     (finding,) = found(app, "small_files_read")
     assert finding.cost_ms == 40_000
     assert finding.numbers == {"files": 1000, "read_bytes": 1000 * MIB, "mean_file_bytes": MIB}
-    assert finding.text == "Query 1 (Query 1): reads 1000 files of 1.0 MiB on average from file:/sales"
+    assert finding.text == "Query 1 (Query 1): reads 1,000 files of 1.0 MiB on average from file:/sales"
     assert (finding.query, finding.operator) == (1, "FileScan parquet")
 
 

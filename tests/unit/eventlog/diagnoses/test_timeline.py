@@ -140,7 +140,7 @@ def test_idle_cores_are_told_from_some_idle_time_on() -> None:
     finding = found(lines)["idle_cores"]
     assert finding.numbers["idle_ratio"] == 0.75
     assert finding.cost_ms is None
-    assert "Of 6 h 0 min of core time, 4 h 30 min were idle (75 %)" in finding.text
+    assert "Of 6 h 00 min of core time, 4 h 30 min were idle (75 %)" in finding.text
 
 
 @pytest.mark.parametrize(

@@ -4,23 +4,6 @@ from app.eventlog.diagnoses import words
 
 
 @pytest.mark.parametrize(
-    ("ms", "text"),
-    [(0, "0 ms"), (850.4, "850 ms"), (12_340, "12.3 s"), (245_000, "4 min 5 s"), (7_380_000, "2 h 3 min")],
-)
-def test_durations_have_the_unit_that_suits_them(ms: float, text: str) -> None:
-    """Two numbers at most."""
-    assert words.duration(ms) == text
-
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 * 1024**5, "5120.0 TiB")]
-)
-def test_sizes_have_the_unit_that_suits_them(count: int, text: str) -> None:
-    """TiB is the largest."""
-    assert words.size(count) == text
-
-
-@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("no such file", "no such file"),

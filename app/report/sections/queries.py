@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from app import amounts
 from app.eventlog.model import Query
 from app.eventlog.operators import Number, Operator, own_plan_of
-from app.report import amounts
 from app.report.limits import Limits
 from app.report.scope import Scope
 
@@ -122,5 +122,5 @@ def _shown(number: Number) -> str:
         case "By":
             return amounts.size(number.value)
         case "ms":
-            return amounts.span(number.value)
+            return amounts.duration(number.value)
     return amounts.count(number.value)

@@ -15,7 +15,7 @@ def test_functions_are_summed_by_stage(reading: Read, tmp_path: Path) -> None:
     shown = page.write(reading(PROGRAM), output=tmp_path / "r.html").read_text(encoding="utf-8")
     _, *rows = shown.partition('<section id="functions">')[2].partition("</section>")[0].split("<tr><td")
     assert [re.findall(r">([^<]+)</td>", row) for row in rows] == [
-        ["cleaned", "0", "8", "16", "160", "120", "0.32 s", "21 ms", "–"],
+        ["cleaned", "0", "8", "16", "160", "120", "320 ms", "21 ms", "–"],
         ["&lt;b&gt;", "0", "1", "2", "not known", "15", "90 ms", "3 ms", "KeyError"],
     ]
 

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace as with_other
 
 from app import records
-from app.errors import SparkAppError
+from app.errors import InputError, SparkAppError
 from app.eventlog import reading
 from app.eventlog.bridge import once
 from app.eventlog.comparison import history, summary
@@ -17,11 +17,11 @@ from app.eventlog.diagnoses.diagnose import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
 from app.eventlog.findings import Finding
 from app.eventlog.reading import Reading
+from app.folders import local
 from app.progress import Watcher
-from app.records import RunResult
+from app.records import RunRecord
 from app.report import index, page, runs
 from app.report.runs import RunInfo
-from app.report.sources import local
 from app.settings import Settings, process_environment
 from app.telemetry.export import names_an_endpoint
 from app.telemetry.problems import Problems
@@ -103,7 +103,7 @@ def send(log: Path, settings: Settings, thresholds: Thresholds, *, patience: flo
     return problems.guard("Spark's spans are not sent", tell) and all(accepted)
 
 
-def conclude(settings: Settings, results: list[RunResult], *, watcher: Watcher, patience: float) -> None:
+def conclude(settings: Settings, results: list[RunRecord], *, watcher: Watcher, patience: float) -> None:
     """Sends, remembers and reports; what cannot be done is said in one line.
 
     Args:
@@ -117,6 +117,8 @@ def conclude(settings: Settings, results: list[RunResult], *, watcher: Watcher, 
         return
     try:
         log, thresholds = local(place), load_thresholds(settings.config)
+        if log is None:
+            raise InputError(f"the event log is not on this machine but at {place}")
         send(log, settings, thresholds, patience=patience)
         conclusion = concluded(reading.read(log), settings, thresholds)
         conclusion.remember(is_good=all(result.outcome == "succeeded" for result in results))
@@ -126,7 +128,7 @@ def conclude(settings: Settings, results: list[RunResult], *, watcher: Watcher, 
         watcher.note(f"no report: {error if isinstance(error, SparkAppError | OSError) else repr(error)}")
 
 
-def _reported(conclusion: Conclusion, results: Sequence[RunResult], watcher: Watcher) -> list[RunResult]:
+def _reported(conclusion: Conclusion, results: Sequence[RunRecord], watcher: Watcher) -> list[RunRecord]:
     """Writes a report on each run; gives the results with the paths of their reports."""
     told = []
     for result in results:

@@ -1,9 +1,11 @@
-"""Local folders: made or explained, and kept for one at a time."""
+"""Folders and files of this machine: found, made or explained, replaced whole, and kept for one at a time."""
 
 import fcntl
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from app.errors import MachineError
 from app.settings import Settings
@@ -22,6 +24,30 @@ def made(folder: Path) -> Path:
     return folder
 
 
+def local(place: str) -> Path | None:
+    """The path that a path or a `file:` address names; None of what is not on this machine."""
+    parts = urlsplit(place)
+    if not parts.scheme:
+        return Path(place)
+    is_here = parts.scheme == "file" and parts.netloc in ("", "localhost")
+    return Path(unquote(parts.path)) if is_here else None
+
+
+def put(file: Path, content: bytes) -> None:
+    """Puts a file in place, whole or not at all; its folder is made if need be.
+
+    Raises:
+        OSError: It cannot be written; what was there still is.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 @contextmanager
 def alone(settings: Settings, key: str, *, note: Callable[[str], None]) -> Iterator[None]:
     """Keeps a second holder of a key waiting; the key of a killed process is free at once.
@@ -33,10 +59,11 @@ def alone(settings: Settings, key: str, *, note: Callable[[str], None]) -> Itera
         key: Names what is worked at: one pipeline and one date.
         note: Told when there is somebody to wait for.
     """
-    if ":/" in settings.warehouse_path:
+    warehouse = local(settings.warehouse_path)
+    if warehouse is None:
         yield
         return
-    locks = made(Path(settings.warehouse_path) / "_locks")
+    locks = made(warehouse / "_locks")
     with (locks / f"{key}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

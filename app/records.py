@@ -15,6 +15,7 @@ import msgspec
 
 from app.errors import InputError
 from app.figures import Figure
+from app.folders import put
 from app.telemetry.killed import Killed
 from app.telemetry.names import Outcome
 
@@ -23,52 +24,54 @@ AT_WORK: Final = "running"
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """How one run went; what is not known (yet) is None. `report` is a path, or a URL where reports are served."""
+class RunRecord:
+    """How one run went; what is not known (yet), or older versions did not tell, is None.
+
+    `folder` is where the record lies; `report` is a path, or a URL where reports are served.
+    """
 
     run_id: str
-    invocation_id: str
     pipeline: str
     date: datetime.date
     outcome: Outcome | Literal["running"]
     started_at: datetime.datetime
     seconds: float
-    rows_read: int | None
-    rows_written: int | None
-    rows_quarantined: int | None
-    rows_duplicate: int | None
-    tables: dict[str, str]
-    folder: Path
-    error: str | None
-    trace_id: str | None
-    application_id: str
-    event_log: str | None
-    spark_log: str
+    folder: Path = Path()
+    invocation_id: str | None = None
+    rows_read: int | None = None
+    rows_written: int | None = None
+    rows_quarantined: int | None = None
+    rows_duplicate: int | None = None
+    tables: dict[str, str] = field(default_factory=dict)
+    error: str | None = None
+    trace_id: str | None = None
+    application_id: str | None = None
+    event_log: str | None = None
+    spark_log: str | None = None
     figures: list[Figure] = field(default_factory=list)
     nulls: dict[str, int] = field(default_factory=dict)
     facts: dict[str, float] = field(default_factory=dict)
     report: str | None = None
 
 
-def write(result: RunResult, *, note: Callable[[str], None]) -> None:
+def write(record: RunRecord, *, note: Callable[[str], None]) -> None:
     """Writes a record, whole or not at all; one that cannot be written does not change the run."""
-    content = msgspec.json.format(msgspec.json.encode(result, enc_hook=str), indent=2)
-    part = result.folder / f"{RECORD}.part"
+    content = msgspec.json.format(msgspec.json.encode(record, enc_hook=str), indent=2)
     try:
-        part.write_bytes(content + b"\n")
-        part.rename(result.folder / RECORD)
+        put(record.folder / RECORD, content + b"\n")
     except OSError as error:
-        note(f"the record of {result.run_id} cannot be written: {error.strerror}")
+        note(f"the record of {record.run_id} cannot be written: {error.strerror}")
 
 
-def read(folder: Path) -> RunResult:
+def read(folder: Path) -> RunRecord:
     """The record of the run of a folder.
 
     Raises:
         InputError: There is none, or it is none.
     """
     try:
-        return msgspec.json.decode((folder / RECORD).read_bytes(), type=RunResult, dec_hook=_path)
+        record = msgspec.json.decode((folder / RECORD).read_bytes(), type=RunRecord, dec_hook=_path)
+        return dataclasses.replace(record, folder=folder.absolute())
     except OSError as error:
         raise InputError(f"no record of a run in {folder}: {error.strerror}") from error
     except msgspec.MsgspecError as error:
@@ -94,7 +97,7 @@ def at_work(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def abandoned(folder: Path) -> Iterator[bool]:
-    """Whether the process of a run was killed in it; who asks has the folder to himself, and completes it.
+    """Whether the run's process died. The caller holds the lock while it completes the record.
 
     Raises:
         OSError: It cannot be told.
@@ -118,12 +121,12 @@ def abandoned(folder: Path) -> Iterator[bool]:
         marker.unlink(missing_ok=True)
 
 
-def complete(runs: Path, tell: Callable[[Path], Killed | None], *, note: Callable[[str], None]) -> list[RunResult]:
+def complete(runs: Path, tell: Callable[[Path], Killed | None], *, note: Callable[[str], None]) -> list[RunRecord]:
     """Completes the records of runs whose process was killed; what cannot be completed is noted, and left for later.
 
     Args:
         runs: The folder of all runs.
-        tell: Ends and sends what was left open in the folder of a run.
+        tell: Ends and sends what was left open in the folder of a run; None where it is not known, or was nothing.
         note: Is told of each.
 
     Raises:
@@ -133,8 +136,7 @@ def complete(runs: Path, tell: Callable[[Path], Killed | None], *, note: Callabl
     for folder in _marked(runs):
         try:
             with abandoned(folder) as is_abandoned:
-                killed = tell(folder) if is_abandoned else None
-                done += [] if killed is None else _completed(folder, killed, note)
+                done += _completed(folder, tell(folder), note) if is_abandoned else []
         except Exception as error:  # noqa: BLE001 - one run that is not understood must keep nobody from running
             why = error.strerror or error if isinstance(error, OSError) else repr(error)
             note(f"{folder.name} cannot be completed: {why}")
@@ -150,16 +152,20 @@ def _marked(runs: Path) -> list[Path]:
         return []
 
 
-def _completed(folder: Path, killed: Killed, note: Callable[[str], None]) -> list[RunResult]:
+def _completed(folder: Path, killed: Killed | None, note: Callable[[str], None]) -> list[RunRecord]:
     try:
         record = read(folder)
     except InputError:  # killed before it could write one: its spans say all that is known
         return []
-    seconds = max(0.0, killed.ended - record.started_at.timestamp())
-    result = dataclasses.replace(record, outcome="killed", seconds=seconds, error="the process was killed")
-    write(result, note=note)
-    note(f"{result.run_id} was killed after {seconds:.0f} s: marked so")
-    return [result]
+    if record.outcome != "running":
+        return []
+    ended = killed.ended if killed else max(file.stat().st_mtime for file in folder.iterdir())
+    seconds = max(0.0, ended - record.started_at.timestamp())
+    completed = dataclasses.replace(record, outcome="killed", seconds=seconds, error="the process was killed")
+    write(completed, note=note)
+    skipped = f"; {killed.skipped} lines of its files cannot be read" if killed and killed.skipped else ""
+    note(f"{record.run_id} was killed after {seconds:.0f} s: marked so{skipped}")
+    return [completed]
 
 
 def _path(kind: type, value: Any) -> Any:

@@ -21,7 +21,7 @@ from app.context import Context
 from app.eventlog.follow import FOLDER
 from app.explanations import explained
 from app.progress import Watcher
-from app.records import RunResult
+from app.records import RunRecord
 from app.samples import shop
 from app.settings import Settings, load_pipeline_config
 from app.telemetry import setup
@@ -48,7 +48,7 @@ class Invocation:
     watcher: Watcher
     log_file: Path
     is_replay: bool
-    results: list[RunResult] = field(default_factory=list)
+    results: list[RunRecord] = field(default_factory=list)
 
 
 def run_etl(
@@ -57,7 +57,7 @@ def run_etl(
     *,
     watcher: Watcher,
     replay: bool = False,
-) -> list[RunResult]:
+) -> list[RunRecord]:
     """Runs both pipelines for every date, in order, and stops at the first that fails.
 
     Raises:
@@ -74,7 +74,7 @@ def workload(days: int, *, is_replay: bool) -> str:
     return f"{' + '.join(ETL)}, {days} {'day' if days == 1 else 'days'}{', replay' if is_replay else ''}"
 
 
-def run_on(invocation: Invocation, dates: Sequence[datetime.date]) -> list[RunResult]:
+def run_on(invocation: Invocation, dates: Sequence[datetime.date]) -> list[RunRecord]:
     """What `run_etl` does, with a session and telemetry that are there already and stay."""
     results = invocation.results
     results.clear()
@@ -114,7 +114,7 @@ def _invocation(
         application=APPLICATION,
     )
     with suppress(OSError):  # a folder that cannot be looked at is no reason not to run
-        records.complete(settings.runs_path, telemetry.complete, note=watcher.note)
+        records.complete(settings.runs_path, telemetry.end_killed, note=watcher.note)
     invocation = Invocation(identity, settings, started, telemetry, watcher, log_file, replay)
     try:
         yield invocation
@@ -148,7 +148,7 @@ def _make_if_missing(invocation: Invocation, date: datetime.date) -> None:
     )
 
 
-def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: list[RunResult]) -> None:
+def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: list[RunRecord]) -> None:
     started_at = datetime.datetime.now(datetime.UTC)
     run_id = f"{started_at:%Y%m%dT%H%M%SZ}-{pipeline}-{date}-{secrets.token_hex(3)}"
     folder = invocation.settings.runs_path / run_id
@@ -197,9 +197,9 @@ def _result(
     run: Run,
     started: tuple[datetime.datetime, float],
     outcome: Outcome | Literal["running"],
-) -> RunResult:
+) -> RunRecord:
     application, facts = invocation.spark.sparkContext, run.facts
-    return RunResult(
+    return RunRecord(
         run_id=facts.run_id,
         invocation_id=facts.invocation_id,
         pipeline=facts.pipeline,

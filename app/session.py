@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -20,7 +19,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import Observation, SparkSession, functions
 
 from app.errors import MachineError
-from app.folders import made
+from app.folders import local, made
 from app.java.class_data import class_data_archive
 from app.java.jvm import is_local, launched, release
 from app.java.runtime import require_java
@@ -153,10 +152,8 @@ def _session(gateway: JavaGateway, properties: Mapping[str, str], log_file: Path
 
 def _event_folder(folder: str) -> str:
     """The folder of event logs as Spark wants it: there already, and absolute if it is on this machine."""
-    parts = urlsplit(folder)
-    if parts.scheme not in ("", "file"):
-        return folder
-    return made(Path(unquote(parts.path) if parts.scheme else folder).absolute()).as_uri()
+    here = local(folder)
+    return folder if here is None else made(here.absolute()).as_uri()
 
 
 def rehearse(folder: Path) -> None:

@@ -56,19 +56,19 @@ def bridge(
         options=Options(dead_after, service.metrics_seconds(), load_thresholds(config)),
         environment=settings.environment,
         say=terminal.note,
-        meanwhile=partial(_complete, settings.runs_path, say=terminal.note, ending=ending),
+        meanwhile=partial(_complete_killed, settings.runs_path, say=terminal.note, ending=ending),
         ending=ending,
     )
 
 
-def _complete(
+def _complete_killed(
     runs: Path, out: "Outlet", problems: "Problems", *, say: Callable[[str], None], ending: threading.Event
 ) -> None:
     """Completes runs of ours whose process was killed, as long as the bridge lives; what is in the way is said once."""
     from app import records
     from app.telemetry import killed
 
-    said, tell = set[str](), partial(killed.complete, send=out.send, problems=problems)
+    said, tell = set[str](), partial(killed.end, send=out.send, problems=problems)
 
     def note(text: str) -> None:
         if text not in said:

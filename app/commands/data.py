@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
-from urllib.parse import unquote, urlsplit
 
 import typer
 
@@ -72,12 +71,12 @@ def local_folder(path: str) -> Path:
     Raises:
         ConfigError: It names a place that only Spark can write to.
     """
-    if ":/" not in path:
-        return Path(path)
-    parts = urlsplit(path)
-    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
-        return Path(unquote(parts.path))
-    raise ConfigError(f"raw.path is {path}: days can be made only in a folder of this machine")
+    from app.folders import local
+
+    folder = local(path)
+    if folder is None:
+        raise ConfigError(f"raw.path is {path}: days can be made only in a folder of this machine")
+    return folder
 
 
 def made(

@@ -12,7 +12,7 @@ from app.commands import cells, failures, options
 
 if TYPE_CHECKING:
     from app.commands.terminal import Terminal
-    from app.records import RunResult
+    from app.records import RunRecord
 
 FOLDERS_LISTED: Final = 2
 NUMBERS: Final = ("read", "written", "quarantined", "duplicates", "time")
@@ -50,7 +50,7 @@ def etl(
     perform(job, terminal=terminal, is_json=json)
 
 
-def perform(job: Callable[[], Sequence["RunResult"]], *, terminal: "Terminal", is_json: bool) -> None:
+def perform(job: Callable[[], Sequence["RunRecord"]], *, terminal: "Terminal", is_json: bool) -> None:
     """Runs the job and tells what came of it; what ended before a failure is told too, and the failure is raised."""
     started = time.monotonic()
     try:
@@ -67,7 +67,7 @@ def perform(job: Callable[[], Sequence["RunResult"]], *, terminal: "Terminal", i
         summarize(terminal, results, seconds=time.monotonic() - started)
 
 
-def summarize(terminal: "Terminal", results: Sequence["RunResult"], *, seconds: float) -> None:
+def summarize(terminal: "Terminal", results: Sequence["RunRecord"], *, seconds: float) -> None:
     """Prints what was read, written and held back, how long it took, and where things are."""
     if not results:
         return
@@ -79,7 +79,7 @@ def summarize(terminal: "Terminal", results: Sequence["RunResult"], *, seconds: 
     terminal.facts(_places(results))
 
 
-def _title(results: Sequence["RunResult"]) -> str:
+def _title(results: Sequence["RunRecord"]) -> str:
     """The days and the outcomes."""
     dates = sorted({result.date for result in results})
     when = str(dates[0]) if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
@@ -88,7 +88,7 @@ def _title(results: Sequence["RunResult"]) -> str:
     return f"{when}: {counts}".replace("_", " ")
 
 
-def _figures(results: Sequence["RunResult"]) -> tuple[list[str], list[list[str]]]:
+def _figures(results: Sequence["RunRecord"]) -> tuple[list[str], list[list[str]]]:
     """A row per run; a column that the title says already (one day, one outcome) is left out."""
     columns: dict[str, list[str]] = {"pipeline": [result.pipeline for result in results]}
     varying: dict[str, list[Any]] = {"date": [result.date for result in results]}
@@ -102,7 +102,7 @@ def _figures(results: Sequence["RunResult"]) -> tuple[list[str], list[list[str]]
     return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
 
 
-def _places(results: Sequence["RunResult"]) -> list[tuple[str, str]]:
+def _places(results: Sequence["RunRecord"]) -> list[tuple[str, str]]:
     tables: dict[str, Path | str] = {name: path for result in results for name, path in result.tables.items()}
     places = [(f"table {name}", cells.place(path)) for name, path in tables.items()]
     if len(results) <= FOLDERS_LISTED:

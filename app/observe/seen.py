@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import urlsplit
 
 from app.errors import InputError
 from app.eventlog.follow import Follower
 from app.eventlog.logs import Log, logs_in
 from app.eventlog.reading import Reading, read
+from app.folders import local
 from app.observe.launches import LAUNCH, Launch, Switch, options_of
 from app.observe.processes import has_context, launches_alive
 
@@ -123,8 +124,8 @@ def _unreadable(reading: Reading) -> Iterator[str]:
 def _own_folder(launch: Launch) -> Path | None:
     """The folder on this machine that a launch says its event log goes to."""
     stated = launch.stated()
-    place = urlsplit(stated.get(DIR, USUAL_DIR if ENABLED in stated else ""))
-    return Path(unquote(place.path)) if place.scheme in ("", "file") and place.path else None
+    place = stated.get(DIR, USUAL_DIR if ENABLED in stated else "")
+    return local(place) if place else None
 
 
 def _unseen(launch: Launch, *, had_context: bool) -> str:
@@ -132,14 +133,14 @@ def _unseen(launch: Launch, *, had_context: bool) -> str:
     stated = launch.stated()
     name = stated.get("spark.app.name", "a Spark application")
     server = _server([dict(options_of(launch.arguments)).get("--remote"), stated.get("spark.remote")])
-    place = urlsplit(stated.get(DIR, ""))
+    place = stated.get(DIR, "")
     if launch.is_cluster:
         why = "deploy mode cluster: its driver runs elsewhere, and its event log is written there"
     elif server:
         why = _connect(server)
     elif stated.get(ENABLED, "true").lower() == "false":
         why = f"it switches its event log off itself ({ENABLED}=false)"
-    elif place.scheme not in ("", "file"):
+    elif local(place) is None:
         why = f"its own {DIR} is {_address(place)}, which is not read from here: copy the log for `spark-app report`"
     elif ENABLED in stated or DIR in stated:
         why = f"it sets {ENABLED} or {DIR} itself, and there is no log of it in {_own_folder(launch) or 'any folder'}"
@@ -165,10 +166,11 @@ def _server(named: Sequence[str | None]) -> str | None:
 
 
 def _connect(server: str) -> str:
-    return f"Spark Connect: the application runs in the server {_address(urlsplit(server))}, and its event log is there"
+    return f"Spark Connect: the application runs in the server {_address(server)}, and its event log is there"
 
 
-def _address(place: SplitResult) -> str:
+def _address(address: str) -> str:
     """An address without the password or the token that may be in it."""
+    place = urlsplit(address)
     host = place.netloc.rpartition("@")[2]
     return f"{place.scheme}://{host}{place.path.partition(';')[0]}" if place.scheme else place.path

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from app.report.page import environment, put
+from app.folders import put
+from app.report.page import environment
 
 INDEX: Final = "index.html"
 HEAD_BYTES: Final = 4096

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -17,6 +16,7 @@ from app.eventlog.diagnoses.diagnose import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
 from app.eventlog.reading import Reading
+from app.folders import put
 from app.report import amounts
 from app.report.limits import MAX_BYTES, Limits
 from app.report.links import links
@@ -28,7 +28,7 @@ from app.report.sections.findings import findings
 from app.report.sections.functions import functions
 from app.report.sections.headline import headline
 from app.report.sections.logs import logs
-from app.report.sections.quality import is_over, quality
+from app.report.sections.quality import quality
 from app.report.sections.queries import queries
 from app.report.sections.stages import stages
 from app.report.sections.timeline import timeline
@@ -64,21 +64,6 @@ def write(
     found = diagnose(reading.app, Thresholds()) if found is None else found
     put(output, html(reading, run=run, found=found, compared=compared, backends=backends))
     return output
-
-
-def put(output: Path, content: bytes) -> None:
-    """Puts a page in place, whole or not at all; its folder is made if need be.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    output.parent.mkdir(parents=True, exist_ok=True)
-    part = output.with_name(f".{output.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(output)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def html(
@@ -141,6 +126,5 @@ def environment() -> jinja2.Environment:
         "script": Markup(script),
         "script_source": f"'sha256-{digest}'",
         "amount": amounts.amount,
-        "is_over": is_over,
     }
     return environment

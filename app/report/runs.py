@@ -1,55 +1,23 @@
 """What the folder of a run of ours says: its record, its steps, its log; a killed run has left no record."""
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from app import records
 from app.errors import InputError
-from app.report import otlp
-from app.report.otlp import LogLine, Step
+from app.records import RECORD, RunRecord
 from app.telemetry import names
+from app.telemetry.files import STARTED
+from app.telemetry.lines import LogLine, RunLines, Step
 
 WARNING: Final = 13
 """The least severity number of a warning; source: OpenTelemetry's logs data model."""
 _LEVELS: Final = {"WARN": WARNING, "ERROR": 17, "FATAL": 21}
-
-
-class Figure(Struct):
-    """How well a promise was kept: the share of rows that broke it, and the most that is accepted."""
-
-    promise: str
-    value: float | None
-    limit: float | None
-    broken: int | None
-    total: int | None
-
-
-class Record(Struct):
-    """What `run.json` says of a run; see `app.runner.RunResult`."""
-
-    run_id: str
-    pipeline: str
-    date: datetime.date
-    outcome: str
-    started_at: datetime.datetime
-    seconds: float
-    rows_read: int | None = None
-    rows_written: int | None = None
-    rows_quarantined: int | None = None
-    rows_duplicate: int | None = None
-    tables: dict[str, str] = msgspec.field(default_factory=dict)
-    error: str | None = None
-    trace_id: str | None = None
-    application_id: str | None = None
-    event_log: str | None = None
-    spark_log: str | None = None
-    figures: list[Figure] = msgspec.field(default_factory=list)
-    nulls: dict[str, int] = msgspec.field(default_factory=dict)
-    facts: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 class _SparkLine(Struct):
@@ -62,12 +30,16 @@ class _SparkLine(Struct):
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """A run of ours; without a record where it was killed before it wrote one; `steps` tell how far it came."""
+    """A run of ours; without a record where it was killed before it wrote one; `steps` tell how far it came.
+
+    `unread` lines of its files could not be read.
+    """
 
     folder: Path
-    record: Record | None
+    record: RunRecord | None
     steps: list[Step] = field(default_factory=list)
     warnings: list[LogLine] = field(default_factory=list)
+    unread: int = 0
 
     @property
     def trace_id(self) -> str | None:
@@ -124,22 +96,14 @@ def of(folder: Path) -> RunInfo:
     Raises:
         InputError: It is the folder of no run, or its record cannot be read.
     """
-    steps, record = otlp.steps(folder), _record(folder / "run.json")
+    lines, record = RunLines(folder), records.read(folder) if (folder / RECORD).exists() else None
+    steps = lines.steps()
     if record is None and not steps:
-        raise InputError(f"{folder} is no folder of a run: it has neither run.json nor started.jsonl")
-    info = RunInfo(folder, record, steps)
-    own = [line for line in otlp.logs(folder) if line.level >= WARNING]
+        raise InputError(f"{folder} is no folder of a run: it has neither {RECORD} nor {STARTED}")
+    own = [line for line in lines.logs() if line.level >= WARNING]
+    info = RunInfo(folder, record, steps, unread=lines.skipped)
     spark = _spark_lines(Path(record.spark_log), info.trace_id) if record and record.spark_log else []
-    return RunInfo(folder, record, steps, sorted(own + spark, key=lambda line: line.time))
-
-
-def _record(file: Path) -> Record | None:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=Record)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {file}: {error}") from error
+    return replace(info, warnings=sorted(own + spark, key=lambda line: line.time))
 
 
 def _spark_lines(file: Path, trace_id: str | None) -> list[LogLine]:

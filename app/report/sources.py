@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from app.errors import InputError
 from app.eventlog.follow import FOLDER, parts
 from app.eventlog.logs import Log, newest_first
 from app.eventlog.reading import find_log
+from app.folders import local
+from app.records import RECORD
 from app.report import runs
 from app.report.runs import RunInfo
 from app.settings import Settings
-
-RECORDS = ("run.json", "started.jsonl")
+from app.telemetry.files import STARTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def source(name: str, settings: Settings) -> Source:
     """
     path = Path(name)
     for folder in (path, settings.runs_path / name):
-        if any((folder / record).is_file() for record in RECORDS):
+        if any((folder / file).is_file() for file in (RECORD, STARTED)):
             run = runs.of(folder.resolve())
             return Source(_log_of(run, settings), run)
     for log in (path, settings.events_path / name, settings.events_path / f"{FOLDER}{name}"):
@@ -44,8 +44,8 @@ def _log_of(run: RunInfo, settings: Settings) -> Path:
     told = run.record.event_log if run.record else None
     if told is None:
         return _log_with(run, settings.events_path)
-    places = [local(told), settings.events_path / local(told).name]
-    found = next((place for place in places if parts(place)), None)
+    places = [local(told), settings.events_path / told.rpartition("/")[2]]
+    found = next((place for place in places if place is not None and parts(place)), None)
     if found is None:
         raise InputError(f"the event log of {run.folder.name} is not at {told}: it was deleted, or lies elsewhere")
     return found
@@ -60,8 +60,3 @@ def _log_with(run: RunInfo, events: Path) -> Path:
         if any(trace in part.path.read_bytes() for part in parts(log.path)):
             return log.path
     raise InputError(f"{run.folder.name} was killed, and no event log in {events} tells of it")
-
-
-def local(place: str) -> Path:
-    """A path, or the path of a `file:` address."""
-    return Path(unquote(urlsplit(place).path)) if place.startswith("file:") else Path(place)

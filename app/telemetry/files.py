@@ -22,11 +22,18 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from app.telemetry.problems import Problems
 
+STARTED: Final = "started.jsonl"
+TRACES: Final = "traces.jsonl"
+METRICS: Final = "metrics.jsonl"
+LOGS: Final = "logs.jsonl"
 _LOG: Final = logging.getLogger(__name__)
 
 
 class LineFile(io.TextIOBase):
-    """Appends whole lines to a file; a line that does not fit (a full disk) leaves nothing behind."""
+    """Appends whole lines to a file; a line that does not fit (a full disk) leaves nothing behind.
+
+    A line that somebody left torn, as a computer that lost its power does, is ended first: the next one is not lost.
+    """
 
     def __init__(self, path: Path, *, problems: Problems) -> None:
         """Opens the file; one that cannot be opened is told and takes nothing."""
@@ -34,7 +41,10 @@ class LineFile(io.TextIOBase):
         self._problems = problems
         self._file: int | None = None
         try:
-            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            size = os.fstat(self._file).st_size
+            if size and os.pread(self._file, 1, size - 1) != b"\n":
+                self._append(self._file, b"\n")
         except OSError as error:
             self._give_up(error)
 
@@ -79,13 +89,13 @@ class RunFiles:
     def __init__(self, folder: Path, *, problems: Problems) -> None:
         """Opens all of them in an existing folder."""
         self._streams: dict[str, IO[str]] = {
-            name: cast("IO[str]", LineFile(folder / f"{name}.jsonl", problems=problems))
-            for name in ("started", "traces", "metrics", "logs")
+            name: cast("IO[str]", LineFile(folder / name, problems=problems))
+            for name in (STARTED, TRACES, METRICS, LOGS)
         }
-        self._started = FileSpanExporter(stream=self._streams["started"])
-        self._traces = FileSpanExporter(stream=self._streams["traces"])
-        self._metrics = FileMetricExporter(stream=self._streams["metrics"])
-        self._logs = FileLogExporter(stream=self._streams["logs"])
+        self._started = FileSpanExporter(stream=self._streams[STARTED])
+        self._traces = FileSpanExporter(stream=self._streams[TRACES])
+        self._metrics = FileMetricExporter(stream=self._streams[METRICS])
+        self._logs = FileLogExporter(stream=self._streams[LOGS])
 
     def note_start(self, span: ReadableSpan) -> None:
         """Writes a span that has not ended."""

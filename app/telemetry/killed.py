@@ -1,11 +1,12 @@
 """Runs whose process was killed: what they began is completed from the notes of its starts."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from opentelemetry.proto_json.common.v1.common import AnyValue, KeyValue
+from opentelemetry.proto_json.trace.v1.trace import Status as ToldStatus
 from opentelemetry.sdk.metrics.export import MetricsData
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
@@ -15,6 +16,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 from app.telemetry import names
 from app.telemetry.files import RunFiles
 from app.telemetry.instruments import Measurements
+from app.telemetry.lines import RunLines, Told, attributes_of
 from app.telemetry.problems import Problems
 
 Send = Callable[[Sequence[ReadableSpan], MetricsData], bool]
@@ -23,7 +25,7 @@ Send = Callable[[Sequence[ReadableSpan], MetricsData], bool]
 UNSENT_SECONDS: Final = 10
 """What ended so long before a kill may not have been sent: twice the default of `OTEL_BSP_SCHEDULE_DELAY`."""
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
-_TYPES: Final = {"stringValue": str, "intValue": int, "boolValue": bool, "doubleValue": float}
+_IDENTITY: Final = tuple(each.name for each in (names.PIPELINE, names.RUN_ID, names.INVOCATION_ID, names.RUN_DATE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Killed:
         ended: The last sign of life of the run, a Unix time in seconds.
         spans: The run and its steps that were noted as started and never as ended, ended now and marked killed.
         last: Steps that had ended, so shortly before that they may not have been sent.
+        skipped: Lines of its files that cannot be read; what they told is not known.
     """
 
     pipeline: str
@@ -43,9 +46,10 @@ class Killed:
     ended: float
     spans: tuple[ReadableSpan, ...]
     last: tuple[ReadableSpan, ...]
+    skipped: int
 
 
-def complete(folder: Path, send: Send, *, problems: Problems) -> Killed | None:
+def end(folder: Path, send: Send, *, problems: Problems) -> Killed | None:
     """Ends and sends what a killed process has left open in the folder of a run; None where nothing was.
 
     Raises:
@@ -76,71 +80,50 @@ def _metrics(killed: Killed) -> MetricsData:
 
 def left_open(folder: Path) -> Killed | None:
     """What was begun in the folder of a run and never ended; None where nothing was."""
-    started, ended = _spans(folder / "started.jsonl"), _spans(folder / "traces.jsonl")
-    notes = [note for key, note in started.items() if key not in ended]
+    lines = RunLines(folder)
+    started, ended = ({told.span.span_id: told for told in each} for each in (lines.started(), lines.ended()))
+    notes = [told for key, told in started.items() if key not in ended]
     if not notes:
         return None
     last = max(file.stat().st_mtime for file in folder.glob("*.jsonl"))
-    spans = tuple(_killed(note, resource, at=int(last * 1e9)) for note, resource in notes)
-    unsent = (told for told in ended.values() if last - int(told[0]["endTimeUnixNano"]) / 1e9 < UNSENT_SECONDS)
+    spans = tuple(_readable(_killed(told, at=int(last * 1e9))) for told in notes)
+    unsent = (told for told in ended.values() if last - (told.span.end_time_unix_nano or 0) / 1e9 < UNSENT_SECONDS)
     attributes = dict(spans[0].attributes or {})
     identity = {key: str(attributes[key]) for key in _IDENTITY if key in attributes}
     pipeline = identity.get(names.PIPELINE.name, "unknown")
-    return Killed(pipeline, identity, last, spans, tuple(_span(*told) for told in unsent))
+    return Killed(pipeline, identity, last, spans, tuple(map(_readable, unsent)), lines.skipped)
 
 
-_IDENTITY: Final = tuple(each.name for each in (names.PIPELINE, names.RUN_ID, names.INVOCATION_ID, names.RUN_DATE))
-
-
-def _spans(file: Path) -> dict[str, tuple[dict[str, Any], Resource]]:
-    """The spans of a file of OTLP JSON Lines by their ids, each with its resource; a torn last line is left out."""
-    found: dict[str, tuple[dict[str, Any], Resource]] = {}
-    for group in _groups(file):
-        resource = Resource(_attributes(group["resource"].get("attributes", [])))
-        for scope in group["scopeSpans"]:
-            found |= {span["spanId"]: (span, resource) for span in scope["spans"]}
-    return found
-
-
-def _groups(file: Path) -> Iterator[dict[str, Any]]:
-    if not file.exists():
-        return
-    for line in file.read_text(encoding="utf-8").splitlines():
-        try:
-            yield from json.loads(line)["resourceSpans"]
-        except json.JSONDecodeError:
-            continue
-
-
-def _killed(note: dict[str, Any], resource: Resource, *, at: int) -> ReadableSpan:
+def _killed(told: Told, *, at: int) -> Told:
     """What was noted as started, ended by the kill."""
-    end: dict[str, Any] = {"endTimeUnixNano": max(int(note["startTimeUnixNano"]), at)}
-    if note["name"].startswith(names.RUN_SPAN.prefix + " "):
-        outcome = {"key": names.OUTCOME.name, "value": {"stringValue": "killed"}}
-        end["attributes"] = [*note.get("attributes", []), outcome]
-    return _span(note | end | {"status": {"code": StatusCode.ERROR.value, "message": "killed"}}, resource)
+    span, end = told.span, max(told.span.start_time_unix_nano or 0, at)
+    is_run = (span.name or "").startswith(f"{names.RUN_SPAN.prefix} ")
+    outcome = [KeyValue(names.OUTCOME.name, AnyValue("killed"))] if is_run else []
+    status = ToldStatus("killed", ToldStatus.StatusCode.STATUS_CODE_ERROR)
+    ended = replace(span, end_time_unix_nano=end, attributes=[*span.attributes, *outcome], status=status)
+    return replace(told, span=ended)
 
 
-def _span(told: dict[str, Any], resource: Resource) -> ReadableSpan:
-    """A span as it stands in a file."""
-    trace_id, above, status = int(told["traceId"], 16), told.get("parentSpanId"), told.get("status", {})
+def _readable(told: Told) -> ReadableSpan:
+    """A span of a file as exporters take it."""
+    span, trace_id = told.span, int.from_bytes(told.span.trace_id or b"")
+    above, status = span.parent_span_id, span.status or ToldStatus()
     return ReadableSpan(
-        name=told["name"],
-        context=SpanContext(trace_id, int(told["spanId"], 16), is_remote=False, trace_flags=_SAMPLED),
-        parent=SpanContext(trace_id, int(above, 16), is_remote=True, trace_flags=_SAMPLED) if above else None,
-        resource=resource,
-        attributes=_attributes(told.get("attributes", [])),
+        name=span.name or "",
+        context=_context(trace_id, span.span_id or b"", is_remote=False),
+        parent=_context(trace_id, above, is_remote=True) if above else None,
+        resource=Resource(told.resource),
+        attributes=attributes_of(span.attributes),
         events=[
-            Event(event["name"], _attributes(event.get("attributes", [])), int(event["timeUnixNano"]))
-            for event in told.get("events", [])
+            Event(event.name or "", attributes_of(event.attributes), event.time_unix_nano) for event in span.events
         ],
         kind=SpanKind.INTERNAL,
-        status=Status(StatusCode(status.get("code", 0)), status.get("message")),
-        start_time=int(told["startTimeUnixNano"]),
-        end_time=int(told["endTimeUnixNano"]),
+        status=Status(StatusCode(status.code), status.message or None),
+        start_time=span.start_time_unix_nano,
+        end_time=span.end_time_unix_nano,
         instrumentation_scope=InstrumentationScope(names.SCOPE),
     )
 
 
-def _attributes(pairs: list[dict[str, Any]]) -> dict[str, Any]:
-    return {pair["key"]: _TYPES[kind](value) for pair in pairs for kind, value in pair["value"].items()}
+def _context(trace_id: int, span_id: bytes, *, is_remote: bool) -> SpanContext:
+    return SpanContext(trace_id, int.from_bytes(span_id), is_remote=is_remote, trace_flags=_SAMPLED)

@@ -19,11 +19,10 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from app.settings import process_environment
-from app.telemetry import WRONG_VARIABLES, names
+from app.telemetry import WRONG_VARIABLES, killed, names
 from app.telemetry.export import Deadline, Exporters, MetricSender, all_done, network_exporters
 from app.telemetry.facts import RunFacts
 from app.telemetry.files import Current, LocalLogs, LocalSpans
-from app.telemetry.killed import Killed, complete
 from app.telemetry.logs import Handler, Redirected, quiet_sdk
 from app.telemetry.problems import Problems
 from app.telemetry.runs import Run
@@ -110,9 +109,9 @@ class Telemetry:
         """A run to be entered by a with-statement; one at a time in a process."""
         return Run(facts, self._engine)
 
-    def complete(self, folder: Path) -> Killed | None:
+    def end_killed(self, folder: Path) -> killed.Killed | None:
         """Ends and sends what a killed process has left open in the folder of a run; None where nothing was."""
-        return complete(folder, self._hand_over, problems=self._problems)
+        return killed.end(folder, self._hand_over, problems=self._problems)
 
     def _hand_over(self, spans: Sequence[ReadableSpan], metrics: MetricsData) -> bool:
         """Queues what is sent later."""

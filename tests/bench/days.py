@@ -15,9 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from app.records import RunResult
+from app import records
 from app.samples import shop
 from app.samples.ledger import read_ledger
 from app.samples.shop import day_folder
@@ -68,10 +66,9 @@ def day(rows: int, *, config: Path, environment: Mapping[str, str] | None = None
 
 def assert_right(home: Path, data: Path) -> None:
     """Every figure of the runs of a home folder is that of the ledger of its data."""
-    records = list(home.glob("runs/*/run.json"))
-    assert len(records) == 2
-    for record in records:
-        result = msgspec.json.decode(record.read_bytes(), type=RunResult, dec_hook=lambda kind, value: kind(value))
+    found = list(home.glob("runs/*/run.json"))
+    assert len(found) == 2
+    for result in (records.read(file.parent) for file in found):
         source = "customers" if result.pipeline == "etl.customers" else "transactions"
         assert_is_ledger(result, read_ledger(day_folder(data, source, DAY)))
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from app import tables
-from app.records import RunResult
+from app.records import RunRecord
 from app.runner import Invocation, run_on
 from app.samples import shop
 from app.samples.ledger import Ledger
@@ -78,7 +78,7 @@ class Home:
         self.configure("etl.daily_sales", default_limit=1.0)
         self.configure("etl.daily_sales", limits={"duplicates": 1.0, "outliers": 1.0, "freshness": 86_400})
 
-    def run(self, *dates: datetime.date, replay: bool = False) -> list[RunResult]:
+    def run(self, *dates: datetime.date, replay: bool = False) -> list[RunRecord]:
         """Runs both pipelines, as `spark-app etl` does."""
         telemetry = setup.start(service_version="0", environment="test", application="spark-app etl")
         log_file = self.folder / "logs" / "spark.jsonl"
@@ -180,7 +180,7 @@ def ledger_figures(ledger: Ledger) -> dict[str, int]:
     return {name: count for name, count in figures.items() if count}
 
 
-def assert_is_ledger(result: RunResult, ledger: Ledger) -> None:
+def assert_is_ledger(result: RunRecord, ledger: Ledger) -> None:
     """Every figure of a run is that of the ledger, and the rows add up.
 
     The history of customers keeps older versions, so there they are published; only repeated rows are removed.

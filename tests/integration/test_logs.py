@@ -9,13 +9,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from app.errors import QualityGateError
-from app.records import RunResult
+from app.records import RunRecord
 from tests.integration.home import Home, customer
 from tests.unit.telemetry.memory import file_logs, file_spans
 
 
 @pytest.fixture(scope="module")
-def runs(new_home: Callable[[str], Home]) -> list[RunResult]:
+def runs(new_home: Callable[[str], Home]) -> list[RunRecord]:
     """A good run of each pipeline, over a day with a new column."""
     home = new_home("logs")
     home.made(rows=400)
@@ -25,17 +25,17 @@ def runs(new_home: Callable[[str], Home]) -> list[RunResult]:
 
 
 @pytest.fixture(scope="module")
-def sales(runs: list[RunResult]) -> RunResult:
+def sales(runs: list[RunRecord]) -> RunRecord:
     """The one of the sales."""
     return runs[1]
 
 
-def texts(run: RunResult) -> list[tuple[str, str]]:
+def texts(run: RunRecord) -> list[tuple[str, str]]:
     """Severity and text of the log lines of a run, in order."""
     return [(line["severityText"], line["body"]["stringValue"]) for line in file_logs(run.folder / "logs.jsonl")]
 
 
-def test_every_step_is_told_within_its_span(sales: RunResult) -> None:
+def test_every_step_is_told_within_its_span(sales: RunRecord) -> None:
     """One line per step, with the ids of its span."""
     spans = file_spans(sales.folder / "traces.jsonl")
     steps = {span["spanId"]: name.removeprefix("step ") for name, span in spans.items() if name.startswith("step ")}
@@ -46,7 +46,7 @@ def test_every_step_is_told_within_its_span(sales: RunResult) -> None:
     assert all(text.startswith(f"{step}: done in") for step, text in told)
 
 
-def test_what_is_worth_telling_is_a_warning_and_the_end_is_told(sales: RunResult) -> None:
+def test_what_is_worth_telling_is_a_warning_and_the_end_is_told(sales: RunRecord) -> None:
     """What stands on the terminal stands in the log, too."""
     assert ("WARN", "new columns upstream, kept in bronze only: loyalty_points") in texts(sales)
     assert texts(sales)[-1] == ("INFO", "run succeeded")
@@ -62,7 +62,7 @@ def test_a_run_that_fails_says_why(home: Home) -> None:
     assert texts(run)[-1] == ("ERROR", f"run ended by QualityGateError: {raised.value}")
 
 
-def test_lines_of_the_driver_lead_to_the_trace(runs: list[RunResult], spark: SparkSession) -> None:
+def test_lines_of_the_driver_lead_to_the_trace(runs: list[RunRecord], spark: SparkSession) -> None:
     """What Spark logs while it works for a step has the step's trace id; afterwards nothing has it."""
     jvm: Any = spark.sparkContext._jvm
     log = Path(jvm.java.lang.System.getProperty("app.log.file")).read_text(encoding="utf-8")

@@ -10,12 +10,12 @@ import pytest
 
 from app import conclusions, records
 from app.eventlog.comparison import history
-from app.records import RunResult
+from app.records import RunRecord
 from app.settings import Settings, load_settings
 from app.telemetry.names import Outcome
 from tests.receivers import Receiver, dead_port, receiver
 from tests.unit.eventlog.made import Run
-from tests.unit.test_records import result
+from tests.unit.run_records import run_record
 
 LOG = next((Path(__file__).resolve().parents[1] / "eventlogs" / "4.2.0" / "rolled-zstd").glob("eventlog_v2_*"))
 PATIENCE_SECONDS = 2.0
@@ -43,18 +43,16 @@ def settings(tmp_path: Path, **changes: Any) -> Settings:
     return load_settings().model_copy(update={"home": tmp_path, **changes})
 
 
-def run(tmp_path: Path, log: Path = LOG) -> RunResult:
+def run(tmp_path: Path, log: Path = LOG) -> RunRecord:
     """A run that has ended, with its folder."""
     folder = tmp_path / "runs" / "r-1"
     folder.mkdir(parents=True)
-    ended = result(
-        folder, outcome="succeeded", event_log=log.as_uri(), application_id=log.name.removeprefix("eventlog_v2_")
-    )
+    ended = run_record(folder, event_log=log.as_uri(), application_id=log.name.removeprefix("eventlog_v2_"))
     records.write(ended, note=pytest.fail)
     return ended
 
 
-def concluded(tmp_path: Path, result: RunResult, **changes: Any) -> tuple[RunResult, list[str]]:
+def concluded(tmp_path: Path, result: RunRecord, **changes: Any) -> tuple[RunRecord, list[str]]:
     """What is known of a run after the conclusion, and what was told."""
     results, told = [result], Told()
     conclusions.conclude(settings(tmp_path, **changes), results, watcher=told, patience=PATIENCE_SECONDS)
@@ -132,7 +130,7 @@ def test_runs_without_an_event_log_are_left_as_they_are(tmp_path: Path) -> None:
     """Somebody has switched it off; that is no reason to say anything."""
     folder = tmp_path / "runs" / "r-1"
     folder.mkdir(parents=True)
-    before = result(folder, event_log=None)
+    before = run_record(folder, event_log=None)
     assert concluded(tmp_path, before) == (before, [])
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import MachineError
-from app.folders import alone, made
+from app.folders import alone, local, made, put
 from app.settings import Settings, load_settings
 from tests.polling import poll_until
 
@@ -16,6 +16,36 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     with pytest.raises(MachineError, match=r"cannot make folder .*file/below: Not a directory"):
         made(tmp_path / "file" / "below")
     assert made(made(tmp_path / "a" / "b")).is_dir()
+
+
+@pytest.mark.parametrize(
+    ("place", "path"),
+    [
+        ("/data/raw", "/data/raw"),
+        ("data/100% #1", "data/100% #1"),
+        ("file:/data/my%20raw", "/data/my raw"),
+        ("file:///data/raw", "/data/raw"),
+        ("file://localhost/data/raw", "/data/raw"),
+        ("file://host/data/raw", None),
+        ("s3a://bucket/raw", None),
+    ],
+)
+def test_a_place_is_on_this_machine_or_is_none_of_its_paths(place: str, path: str | None) -> None:
+    """An address is decoded, a path is taken as it is."""
+    assert local(place) == (path and Path(path))
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Its mode is that of any new file; what cannot be put leaves nothing behind, and what was there stays."""
+    put(tmp_path / "new" / "file", b"1")
+    put(tmp_path / "new" / "file", b"2")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "new" / "file").read_bytes() == b"2"
+    assert (tmp_path / "new" / "file").stat().st_mode == (tmp_path / "other").stat().st_mode
+    (tmp_path / "new" / "taken").mkdir()
+    with pytest.raises(IsADirectoryError):
+        put(tmp_path / "new" / "taken", b"3")
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["file", "taken"]
 
 
 def hold(settings: Settings, held: Event, release: Event) -> None:

@@ -1,55 +1,34 @@
-import datetime
+import json
 import signal
 import subprocess
 import sys
 import threading
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from opentelemetry.trace import StatusCode
 
 from app import records
 from app.errors import InputError
-from app.records import RunResult
-from app.telemetry.killed import complete
+from app.figures import FRESHNESS, Figure
+from app.records import RunRecord
+from app.telemetry import killed as kills
 from app.telemetry.problems import Problems
+from tests.unit.run_records import run_record
 from tests.unit.telemetry.memory import InMemory, file_spans, lines, process
 
-DATE = datetime.date(2024, 1, 1)
 
-
-def result(folder: Path, **known: Any) -> RunResult:
-    """A record, as it is when a run begins."""
-    facts: dict[str, Any] = {
-        "run_id": "r-1",
-        "invocation_id": "i-1",
-        "pipeline": "etl.customers",
-        "date": DATE,
-        "outcome": "running",
-        "started_at": datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC),
-        "seconds": 0.0,
-        "rows_read": None,
-        "rows_written": None,
-        "rows_quarantined": None,
-        "rows_duplicate": None,
-        "tables": {"customers": "x"},
-        "folder": folder,
-        "error": None,
-        "trace_id": None,
-        "application_id": "local-1",
-        "event_log": "file:///events/eventlog_v2_local-1",
-        "spark_log": "spark.jsonl",
-    }
-    return RunResult(**(facts | known))
+def begun(folder: Path) -> RunRecord:
+    """The record of a run that has just begun."""
+    return run_record(folder, outcome="running", seconds=0.0)
 
 
 def killed(runs: Path) -> Path:
     """The folder of a run whose process was killed in its second step."""
     folder = runs / "r-1"
     folder.mkdir()
-    records.write(result(folder), note=pytest.fail)
+    records.write(begun(folder), note=pytest.fail)
     died = process(
         """
 from app import records
@@ -67,7 +46,9 @@ with records.at_work(facts.folder), telemetry.run(facts) as run:
 
 def test_a_record_reads_as_it_was_written(tmp_path: Path) -> None:
     """Whatever it holds."""
-    written = result(tmp_path, rows_read=7, nulls={"amount": 2}, facts={"mean": 1.5})
+    written = run_record(
+        tmp_path, rows_read=7, figures=[Figure(FRESHNESS, 9.0, 8.0)], nulls={"amount": 2}, facts={"mean": 1.5}
+    )
     records.write(written, note=pytest.fail)
     assert records.read(tmp_path) == written
 
@@ -81,11 +62,29 @@ def test_what_is_no_record_is_told_by_its_path(tmp_path: Path) -> None:
         records.read(tmp_path)
 
 
+def test_a_record_of_an_older_version_is_read(tmp_path: Path) -> None:
+    """What it does not tell is not known; what this version does not know is left out."""
+    told = {"run_id": "r-1", "pipeline": "etl.x", "date": "2024-01-01", "outcome": "succeeded", "seconds": 1, "then": 0}
+    told |= {"started_at": "2024-01-02T00:00:00Z", "figures": [{"promise": "a", "value": 0.1, "limit": None}]}
+    (tmp_path / "run.json").write_text(json.dumps(told), encoding="utf-8")
+    record = records.read(tmp_path)
+    assert (record.rows_read, record.event_log, record.application_id, record.tables) == (None, None, None, {})
+    assert record.figures == [Figure("a", 0.1, None)]
+
+
+def test_a_record_is_of_the_folder_that_it_lies_in(tmp_path: Path) -> None:
+    """A folder that was moved, or is mounted elsewhere, is completed where it is."""
+    record = run_record(tmp_path / "there")
+    records.write(record, note=pytest.fail)
+    record.folder.rename(tmp_path / "here")
+    assert records.read(tmp_path / "here").folder == tmp_path / "here"
+
+
 def test_a_run_at_work_is_left_alone(tmp_path: Path) -> None:
     """Its process lives; when it has ended there is nothing to complete."""
     folder = tmp_path / "r-1"
     folder.mkdir()
-    records.write(result(folder), note=pytest.fail)
+    records.write(begun(folder), note=pytest.fail)
     with records.at_work(folder):
         script = "import sys; from pathlib import Path; from app import records\n"
         script += "print(records.complete(Path(sys.argv[1]), lambda folder: 1 / 0, note=print))"
@@ -100,11 +99,11 @@ def test_a_killed_run_is_completed_once(tmp_path: Path) -> None:
     A step that had just ended is told, too, as it was: it may not have been sent.
     """
     folder, telemetry, told = killed(tmp_path), InMemory(tmp_path), list[str]()
-    completed = records.complete(tmp_path, telemetry.telemetry.complete, note=told.append)
+    completed = records.complete(tmp_path, telemetry.telemetry.end_killed, note=told.append)
     assert [(each.run_id, each.outcome) for each in completed] == [("r-1", "killed")]
     assert records.read(folder).outcome == "killed"
     assert len(told) == 1
-    assert records.complete(tmp_path, telemetry.telemetry.complete, note=told.append) == []
+    assert records.complete(tmp_path, telemetry.telemetry.end_killed, note=told.append) == []
     run, step = telemetry.spans["run etl.daily_sales"], telemetry.spans["step publish"]
     read = telemetry.spans["step read"]
     assert len(telemetry.spans) == 3
@@ -121,12 +120,27 @@ def test_a_killed_run_is_completed_once(tmp_path: Path) -> None:
     assert len(lines(folder / "traces.jsonl")) == 3
 
 
+def test_a_run_that_told_nothing_is_completed_too(tmp_path: Path) -> None:
+    """Where OpenTelemetry is off there are no spans to end, and the record must not say for ever that it runs.
+
+    One that had told how it ended keeps that.
+    """
+    for number, outcome in enumerate(("running", "failed")):
+        folder = tmp_path / f"r-{number}"
+        records.write(run_record(folder, outcome=outcome), note=pytest.fail)
+        (folder / "running").touch()
+    completed = records.complete(tmp_path, lambda _: None, note=lambda _: None)
+    assert [(each.run_id, each.outcome) for each in completed] == [("r-0", "killed")]
+    assert [records.read(tmp_path / name).outcome for name in ("r-0", "r-1")] == ["killed", "failed"]
+    assert list(tmp_path.glob("*/running")) == []
+
+
 def test_an_end_that_is_not_accepted_is_told_later(tmp_path: Path) -> None:
     """Until then all is as before, and it is said why."""
     folder, told, problems = killed(tmp_path), list[str](), Problems()
 
-    def completed(*, is_accepted: bool) -> list[RunResult]:
-        tell = partial(complete, send=lambda *_: is_accepted, problems=problems)
+    def completed(*, is_accepted: bool) -> list[RunRecord]:
+        tell = partial(kills.end, send=lambda *_: is_accepted, problems=problems)
         return records.complete(tmp_path, tell, note=told.append)
 
     assert completed(is_accepted=False) == []
@@ -140,7 +154,7 @@ def test_a_folder_without_access_keeps_no_other_from_being_completed(tmp_path: P
     """It is noted; those after it are looked at."""
     folder, told = killed(tmp_path), list[str]()
     (tmp_path / "r-0" / "running").mkdir(parents=True)
-    tell = partial(complete, send=lambda *_: True, problems=Problems())
+    tell = partial(kills.end, send=lambda *_: True, problems=Problems())
     assert [each.run_id for each in records.complete(tmp_path, tell, note=told.append)] == [folder.name]
     assert told[0] == "r-0 cannot be completed: Is a directory"
 

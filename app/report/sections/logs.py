@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from app.report.limits import Limits
-from app.report.otlp import LogLine
 from app.report.scope import Scope
+from app.telemetry.lines import LogLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from app.eventlog import identity
 from app.eventlog.groups import group_of
 from app.eventlog.model import Job, Query, StageAttempt
 from app.eventlog.streams import Batch
-from app.report.otlp import Step
 from app.report.scope import Scope
+from app.telemetry.lines import Step
 
 Kind = Literal["run", "application", "step", "batch", "query", "job", "stage"]
 

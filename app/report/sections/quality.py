@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from app.report.runs import Figure, Record
+from app.figures import Figure
+from app.records import RunRecord
 from app.report.scope import Scope
 
 
@@ -10,7 +11,7 @@ from app.report.scope import Scope
 class Quality:
     """The record's counts and figures; `broken` are those that some rows broke, worst first."""
 
-    record: Record
+    record: RunRecord
     broken: list[Figure]
     kept: list[Figure]
 
@@ -25,12 +26,7 @@ def quality(scope: Scope) -> Quality | None:
     record = scope.run.record if scope.run else None
     if record is None:
         return None
-    broken = [figure for figure in record.figures if figure.broken or is_over(figure)]
-    kept = [figure for figure in record.figures if not (figure.broken or is_over(figure))]
-    ranked = sorted(broken, key=lambda figure: (not is_over(figure), -(figure.broken or 0)))
+    broken = [figure for figure in record.figures if figure.broken or figure.is_breached]
+    kept = [figure for figure in record.figures if figure not in broken]
+    ranked = sorted(broken, key=lambda figure: (not figure.is_breached, -(figure.broken or 0)))
     return Quality(record, ranked, kept)
-
-
-def is_over(figure: Figure) -> bool:
-    """Whether more broke the promise than is accepted."""
-    return figure.value is not None and figure.limit is not None and figure.value > figure.limit

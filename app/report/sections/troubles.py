@@ -23,5 +23,7 @@ def _troubles(reading: Reading, scope: Scope) -> Iterator[str]:
         yield f"{files.lost_files:,} files of the log were gone or broken: what they told is missing from all numbers."
     if app.started is None:
         yield "The log does not tell of the start of the application: what came before its first job is not known."
+    if scope.run is not None and scope.run.unread:
+        yield f"{scope.run.unread:,} lines in the files of the run cannot be read, and are left out."
     if scope.run is not None and scope.run.trace_id is None:
         yield "The run was not traced: what is shown is what Spark did in its time."

@@ -1,40 +1,11 @@
-import datetime
 import io
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import pytest
 
 from app.commands.terminal import Terminal
-from app.records import RunResult
-
-
-def run_result(**changes: Any) -> RunResult:
-    """A run of customers that went well, but for the changes."""
-    run = RunResult(
-        run_id="r1",
-        invocation_id="0123456789ab",
-        pipeline="etl.customers",
-        date=datetime.date(2024, 1, 1),
-        outcome="succeeded",
-        started_at=datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC),
-        seconds=1.24,
-        rows_read=12_345,
-        rows_written=12_000,
-        rows_quarantined=300,
-        rows_duplicate=45,
-        tables={"customers": "s3a://shop/customers"},
-        folder=Path("/runs/r1"),
-        error=None,
-        trace_id="0" * 32,
-        application_id="local-1",
-        event_log="file:/events",
-        spark_log="/logs/spark.jsonl",
-    )
-    return replace(run, **changes)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from app import records
 from app.commands.compare import tell
 from app.eventlog.comparison import history
 from app.eventlog.comparison.compare import compare
-from tests.unit.commands.conftest import Printed, run_result
+from tests.unit.commands.conftest import Printed
 from tests.unit.eventlog.made import Run, Stage, Task
+from tests.unit.run_records import run_record
 
 BEFORE = Run(5000, [Stage("sum up", 0, 5000, [Task(0, 5000, cpu=4000, rows=100)] * 2)], id="app-1")
 NOW = Run(10_000, [Stage("sum up", 0, 10_000, [Task(0, 10_000, cpu=8000, rows=200)] * 2)], id="app-2", at=2_000_000)
@@ -79,7 +80,7 @@ def test_logs_records_and_runs_of_ours_can_be_named(home: Path, capsys: pytest.C
     """A run is what has its log: the log itself, its record, or a run of ours by its folder or its id."""
     log = write_log(home / "logs", NOW)
     record = history.keep(home / "kept", BEFORE.summary)
-    run = run_result(folder=home / "runs" / "a-run", event_log=log.as_uri())
+    run = run_record(folder=home / "runs" / "a-run", event_log=log.as_uri())
     run.folder.mkdir(parents=True)
     records.write(run, note=pytest.fail)
     for named in (log, run.folder, "a-run"):

@@ -8,9 +8,10 @@ import pytest
 
 from app.commands import etl
 from app.errors import QualityGateError
-from tests.unit.commands.conftest import Printed, run_result
+from tests.unit.commands.conftest import Printed
+from tests.unit.run_records import run_record
 
-SALES = run_result(
+SALES = run_record(
     pipeline="etl.daily_sales",
     rows_read=None,
     rows_written=1_000_000,
@@ -34,7 +35,7 @@ def job(*results: Any, error: BaseException | None = None) -> Callable[[], Seque
 
 def test_a_run_ends_with_its_figures_and_where_things_are(printed: Printed) -> None:
     """What all rows have in common is in the title; a figure that nobody knows is a dash; each place is a line."""
-    etl.summarize(printed.terminal, [run_result(), SALES], seconds=76.3)
+    etl.summarize(printed.terminal, [run_record(), SALES], seconds=76.3)
     assert printed.out.getvalue().splitlines() == [
         "",
         "2024-01-01: 2 succeeded in 1 min 16 s",
@@ -52,8 +53,8 @@ def test_a_run_ends_with_its_figures_and_where_things_are(printed: Printed) -> N
 
 def test_what_differs_between_runs_is_a_column(printed: Printed) -> None:
     """Days and outcomes are shown per run where they differ; many folders are one line."""
-    rejected = run_result(date=datetime.date(2024, 1, 2), outcome="missing_input", rows_written=None)
-    etl.summarize(printed.terminal, [run_result(), SALES, rejected], seconds=4)
+    rejected = run_record(date=datetime.date(2024, 1, 2), outcome="missing_input", rows_written=None)
+    etl.summarize(printed.terminal, [run_record(), SALES, rejected], seconds=4)
     lines = printed.out.getvalue().splitlines()
     assert lines[1] == "2024-01-01 to 2024-01-02: 2 succeeded, 1 missing input in 4.0 s"
     assert lines[2].split()[:4] == ["pipeline", "date", "outcome", "read"]
@@ -63,7 +64,7 @@ def test_what_differs_between_runs_is_a_column(printed: Printed) -> None:
 
 def test_of_many_runs_the_list_of_their_reports_is_told(printed: Printed) -> None:
     """A line each would be too many; where they are served it is an address."""
-    served = [run_result(report=f"http://localhost:8088/r-{number}.html") for number in range(3)]
+    served = [run_record(report=f"http://localhost:8088/r-{number}.html") for number in range(3)]
     etl.summarize(printed.terminal, served, seconds=4)
     assert printed.out.getvalue().splitlines()[-1] == "reports          http://localhost:8088/index.html"
 
@@ -71,14 +72,14 @@ def test_of_many_runs_the_list_of_their_reports_is_told(printed: Printed) -> Non
 def test_runs_that_ended_before_a_failure_are_told(printed: Printed) -> None:
     """A failure hides nothing of what was done, and still ends the program."""
     with pytest.raises(QualityGateError):
-        etl.perform(job(run_result(), error=QualityGateError("x")), terminal=printed.terminal, is_json=False)
+        etl.perform(job(run_record(), error=QualityGateError("x")), terminal=printed.terminal, is_json=False)
     assert "etl.customers" in printed.out.getvalue()
 
 
 def test_an_interruption_is_told_likewise(printed: Printed) -> None:
     """Ctrl-C shows what was done until then."""
     with pytest.raises(KeyboardInterrupt):
-        etl.perform(job(run_result(), error=KeyboardInterrupt()), terminal=printed.terminal, is_json=False)
+        etl.perform(job(run_record(), error=KeyboardInterrupt()), terminal=printed.terminal, is_json=False)
     assert "etl.customers" in printed.out.getvalue()
 
 
@@ -100,5 +101,5 @@ def test_json_has_all_that_is_known(printed: Printed) -> None:
 def test_a_failure_prints_no_second_document(printed: Printed) -> None:
     """With --json the failure's own document is the only one."""
     with pytest.raises(QualityGateError):
-        etl.perform(job(run_result(), error=QualityGateError("x")), terminal=printed.terminal, is_json=True)
+        etl.perform(job(run_record(), error=QualityGateError("x")), terminal=printed.terminal, is_json=True)
     assert printed.out.getvalue() == ""

@@ -9,7 +9,7 @@ import typer
 from app.commands import failures
 from app.commands.failures import Asked
 from app.errors import ConfigError, InputError, MachineError, QualityGateError, ReconciliationError, UsageError
-from tests.unit.commands.conftest import run_result
+from tests.unit.run_records import run_record
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_the_stack_of_a_jvm_is_no_part_of_the_line() -> None:
 def test_a_bug_says_where_the_log_is_and_how_to_see_more() -> None:
     """A bug names the folder of the run that it ended, and --debug."""
     error = ValueError("x")
-    error.results = [run_result(folder=Path("/runs/1")), run_result(folder=Path("/runs/2"))]  # type: ignore[attr-defined]
+    error.results = [run_record(folder=Path("/runs/1")), run_record(folder=Path("/runs/2"))]  # type: ignore[attr-defined]
     assert (
         failures.failure(error).message == "a bug: ValueError: x (its log is in /runs/2; --debug shows the traceback)"
     )
@@ -76,7 +76,7 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
 def test_json_tells_a_failure_as_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     """Standard output is the document: exit code, kind, message, and the runs until then."""
     error = QualityGateError("too many nulls")
-    error.results = [run_result(outcome="rejected")]  # type: ignore[attr-defined]
+    error.results = [run_record(outcome="rejected")]  # type: ignore[attr-defined]
     failures.report(error, Asked(json=True, debug=False))
     told = json.loads(capsys.readouterr().out)
     assert (told["exit_code"], told["error"]) == (4, {"type": "QualityGateError", "message": "too many nulls"})

@@ -1,3 +1,4 @@
+import datetime
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -5,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from app import records
 from app.eventlog.reading import Reading, read
 from tests.unit.report import made
+from tests.unit.run_records import run_record
 
 TRACE = "a" * 32
 Read = Callable[[Iterable[made.Line]], Reading]
@@ -27,18 +30,18 @@ def run_folder(tmp_path: Path) -> Path:
     (folder / "started.jsonl").write_text("".join(line("resourceSpans", "scopeSpans", "spans", each) for each in spans))
     ended = span("2", "1", "step write t", 2000, 3000)
     (folder / "traces.jsonl").write_text(line("resourceSpans", "scopeSpans", "spans", ended) + '{"resourceSpans":[{"sc')
-    records = [record(9, "all is well"), record(13, "rows came late"), record(13, "rows came late")]
+    told = [record(9, "all is well"), record(13, "rows came late"), record(13, "rows came late")]
     (folder / "logs.jsonl").write_text(
-        "".join(line("resourceLogs", "scopeLogs", "logRecords", each) for each in records)
+        "".join(line("resourceLogs", "scopeLogs", "logRecords", each) for each in told)
     )
     return folder
 
 
 def record_of(folder: Path, **told: Any) -> None:
-    """Writes what a run says of itself."""
-    content: dict[str, Any] = {"run_id": folder.name, "pipeline": "etl.x", "date": "2024-01-01", "outcome": "succeeded"}
-    content |= {"started_at": "1970-01-01T00:00:01Z", "seconds": 4.0, "trace_id": TRACE} | told
-    (folder / "run.json").write_text(json.dumps(content))
+    """Writes what a run says of itself: it began a second after the epoch, and took four."""
+    began = datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.UTC)
+    usual = {"pipeline": "etl.x", "started_at": began, "seconds": 4.0, "trace_id": TRACE, "event_log": None}
+    records.write(run_record(folder, **(usual | told)), note=pytest.fail)
 
 
 def span(number: str, parent: str, name: str, start: int, end: int | None) -> made.Line:

@@ -4,7 +4,11 @@ import pytest
 
 from app.errors import InputError
 from app.report import runs
-from tests.unit.report.conftest import TRACE, record_of
+from app.report.scope import scope
+from app.report.sections.troubles import troubles
+from app.telemetry.files import LOGS
+from tests.unit.eventlog import log
+from tests.unit.report.conftest import TRACE, Read, record_of
 
 
 def test_a_killed_run_is_told_by_its_notes(run_folder: Path) -> None:
@@ -12,6 +16,16 @@ def test_a_killed_run_is_told_by_its_notes(run_folder: Path) -> None:
     run = runs.of(run_folder)
     assert (run.record, run.trace_id, run.ended) == (None, TRACE, None)
     assert [(step.name, step.ended) for step in run.steps] == [("run etl.x", None), ("step write t", 3000)]
+
+
+def test_what_cannot_be_read_of_a_run_is_said(run_folder: Path, reading: Read) -> None:
+    """A torn line, and one that is no UTF-8; what is before them is told."""
+    with (run_folder / LOGS).open("ab") as file:
+        file.write(b"\xff\xfe\xfd\n")
+    run = runs.of(run_folder)
+    assert (run.unread, len(run.steps), len(run.warnings)) == (2, 2, 2)
+    told = reading([log.started(), log.ended()])
+    assert troubles(told, scope(told.app, run)) == ["2 lines in the files of the run cannot be read, and are left out."]
 
 
 def test_a_run_at_work_has_no_end(run_folder: Path) -> None:
@@ -39,5 +53,5 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
 def test_a_broken_record_is_refused(run_folder: Path) -> None:
     """The message names the file."""
     (run_folder / "run.json").write_text("{")
-    with pytest.raises(InputError, match=r"cannot read .*run\.json"):
+    with pytest.raises(InputError, match=r"run\.json is no record"):
         runs.of(run_folder)

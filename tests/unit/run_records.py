@@ -1,0 +1,31 @@
+"""Records of runs, as tests need them."""
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+from app.records import RunRecord
+
+
+def run_record(folder: Path = Path("/runs/r1"), **changes: Any) -> RunRecord:
+    """The record of a run of customers that went well, but for the changes."""
+    told: dict[str, Any] = {
+        "run_id": folder.name,
+        "invocation_id": "0123456789ab",
+        "pipeline": "etl.customers",
+        "date": datetime.date(2024, 1, 1),
+        "outcome": "succeeded",
+        "started_at": datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC),
+        "seconds": 1.24,
+        "rows_read": 12_345,
+        "rows_written": 12_000,
+        "rows_quarantined": 300,
+        "rows_duplicate": 45,
+        "tables": {"customers": "s3a://shop/customers"},
+        "folder": folder,
+        "trace_id": "0" * 32,
+        "application_id": "local-1",
+        "event_log": "file:/events",
+        "spark_log": "/logs/spark.jsonl",
+    }
+    return RunRecord(**(told | changes))

@@ -55,6 +55,10 @@ class Verb(TyperCommand):
         asked.json, asked.debug = ctx.params.get("json", False), ctx.params.pop("debug")
         return rest
 
+    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """The words of the usage line, without typer's braces around what must be given."""
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
     def get_help_option(self, ctx: typer.Context) -> TyperOption | None:  # type: ignore[override]
         """The option `--help`."""
         return _switch(super().get_help_option(ctx))
@@ -79,7 +83,8 @@ program = typer.Typer(
     cls=Verbs,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 bug, 2 usage or configuration, 3 input missing, 4 quality gate, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 bug, 2 usage, configuration or machine, 3 input missing, "
+    "4 quality gate, 130 interrupted.",
 )
 
 
@@ -87,16 +92,22 @@ program = typer.Typer(
 def root(
     *,
     _mode: Annotated[
-        str | None, typer.Option("--mode", metavar="|".join(MODES), help="In place of a command: --mode etl is etl.")
+        str | None, typer.Option("--mode", metavar="|".join(MODES), help="Another way to name the command.")
     ] = None,
 ) -> None:
-    """Daily ETL on an embedded Spark: checked, traced, and safe to repeat."""
+    """A daily Spark job that is checked, traced and safe to repeat; and what any Spark application did, and why."""
 
 
-for verb in (etl, data, tables, show, report, compare, bridge, doctor):
-    program.command(cls=Verb)(verb)
-# What follows the command is the command's, options too.
-program.command(cls=Verb, context_settings={"allow_interspersed_args": False})(observe)
+VERBS: Final = {
+    "The daily job": (etl, data, tables, show),
+    "Any Spark application": (observe, report, compare, bridge),
+    "The stack": (doctor,),
+}
+for panel, verbs in VERBS.items():
+    for verb in verbs:
+        # What follows the command that is observed is its own, options too.
+        own = {"allow_interspersed_args": verb is not observe}
+        program.command(cls=Verb, rich_help_panel=panel, context_settings=own)(verb)
 
 
 def main() -> NoReturn:

@@ -20,24 +20,29 @@ LOOK_SECONDS: Final = 5.0
 
 
 def bridge(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of event logs (spark.eventLog.dir).")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of event logs (spark.eventLog.dir).")],
     *,
     state: Annotated[
-        Path | None, typer.Option("--state", metavar="DIR", help="What a restart needs; default: bridge/ at home.")
+        Path | None,
+        typer.Option(
+            "--state", metavar="DIR", help="Folder of what a restart needs; by default bridge/ in the home folder."
+        ),
     ] = None,
     metrics_host: Annotated[
-        str, typer.Option("--metrics-host", metavar="HOST", help="Where /metrics and /health listen.")
+        str, typer.Option("--metrics-host", metavar="HOST", help="Address that serves /metrics and /health.")
     ] = "127.0.0.1",
     metrics_port: Annotated[
-        int, typer.Option("--metrics-port", metavar="PORT", min=0, max=65535, help="Their port.")
+        int, typer.Option("--metrics-port", metavar="PORT", min=0, max=65535, help="Port of /metrics and /health.")
     ] = 9464,
     dead_after: Annotated[
         float,
-        typer.Option("--dead-after", metavar="S", min=1, help="Seconds of silence before a log is given up."),
+        typer.Option(
+            "--dead-after", metavar="S", min=1, help="Seconds of silence after which a log that has no end is given up."
+        ),
     ] = 3600,
     config: options.Config = None,
 ) -> None:
-    """Follow a folder of Spark event logs and export spans and metrics over OTLP while applications run."""
+    """Follow a folder of Spark event logs, and send spans and metrics over OTLP while the applications run."""
     # Telemetry is imported only now: --help and a wrong argument answer at once.
     from app.commands.terminal import Terminal
     from app.eventlog.bridge import service

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from app.eventlog.comparison.record import Summary
     from app.settings import Settings
 
-FORMS = "an event log, a run of ours (its id or its folder), or a record of one"
+FORMS = "an event log, a run of ours (its id or folder), or a record in reports/records/"
 
 
 def compare(
@@ -22,12 +22,14 @@ def compare(
     run: Annotated[str, typer.Argument(metavar="RUN", help=f"The run to explain: {FORMS}.")],
     other: Annotated[
         str | None,
-        typer.Argument(metavar="OTHER", help="What it is measured by; by default the last good runs of the same name."),
+        typer.Argument(
+            metavar="OTHER", help="The run to compare with. By default the last good runs of the same application."
+        ),
     ] = None,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
-    """Tell why a run took longer (or shorter) than another, or than the last good ones: where the time went."""
+    """Tell why a run took longer or shorter than another, or than the last good ones: where the time went."""
     from app.commands.terminal import Terminal
     from app.eventlog.comparison import compare as comparing
     from app.settings import load_settings

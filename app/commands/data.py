@@ -39,12 +39,12 @@ def data(
     date: options.Date = None,
     first: options.From = None,
     last: options.To = None,
-    rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="Transactions a day.")] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="The same seed gives the same bytes.")] = 7,
+    rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="Transactions per day.")] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="The same seed makes the same files.")] = 7,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
-    """Make raw files of the demo shop, planted faults included, for one day or each day of a range."""
+    """Make raw files of the demo shop, faults included, for one day or each day of a range."""
     chosen = options.days(date, first, last)
     # What makes the rows is imported only now: --help and a wrong argument answer at once.
     from app.commands.terminal import Terminal

@@ -15,7 +15,7 @@ STYLES: Final = {"ok": "green", "down": "red", "lost": "red", "left out": "yello
 
 
 def doctor(*, json: options.Json = False, config: options.Config = None) -> None:
-    """Look at the running stack hop by hop: is each well, and does what is sent arrive?"""
+    """Check each part of the running stack, and whether a trace, a metric and a log line arrive."""
     # What speaks to the stack is imported only now: --help and a wrong argument answer at once.
     from app.commands import checks
     from app.commands.terminal import Terminal

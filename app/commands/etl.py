@@ -32,12 +32,12 @@ def etl(
     last: options.To = None,
     replay: Annotated[
         bool,
-        typer.Option("--replay", metavar="", help="Take the rows from bronze again, after a fix, not the raw files."),
+        typer.Option("--replay", metavar="", help="Start from bronze, not from the raw files: after a fix."),
     ] = False,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
-    """Run the daily job: customers, then sales, for one day or each day of a range. It is safe to repeat."""
+    """Run the daily job, customers and then sales, for one day or each day of a range; it is safe to repeat."""
     chosen = options.days(date, first, last)
     # Spark is imported only now: --help and a wrong argument answer at once.
     from app.commands.terminal import Terminal

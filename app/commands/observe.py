@@ -32,17 +32,18 @@ STYLES: Final = {"failed": "red", "incomplete": "yellow", "still running": "yell
 def observe(
     *,
     command: Annotated[
-        list[str], typer.Argument(metavar="COMMAND...", help="The program and its arguments, as they are without us.")
+        list[str],
+        typer.Argument(metavar="COMMAND", help="The program and its arguments, as you would type them alone."),
     ],
     keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="DIR", help="Folder of the event logs, in place of spark-events/.")
+        Path | None, typer.Option("--keep", metavar="DIR", help="Folder for the event logs, instead of spark-events/.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="The HTML file, in place of one in reports/.")
+        Path | None, typer.Option("--report", metavar="FILE", help="HTML file to write, instead of one in reports/.")
     ] = None,
     config: options.Config = None,
 ) -> None:
-    """Run any command, and tell what its Spark applications did: on standard error, with a report."""
+    """Run any command unchanged, then tell what its Spark applications did: on standard error and in a report."""
     from app.commands.terminal import Terminal
     from app.eventlog.diagnoses.thresholds import load_thresholds
     from app.folders import made

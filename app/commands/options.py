@@ -36,7 +36,7 @@ To = Annotated[
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON document, for scripts.")]
 Config = Annotated[
     Path | None,
-    typer.Option("--config", metavar="DIR", help="Folder of the configuration, in place of config/."),
+    typer.Option("--config", metavar="DIR", help="Configuration folder to use instead of config/."),
 ]
 Debug = Annotated[bool, typer.Option("--debug", metavar="", help="Show the traceback of an error.")]
 

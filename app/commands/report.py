@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from app.report.runs import RunInfo
 
 SOURCE: Final = (
-    "A run (its id or folder), an event log, or a folder of logs, of which the newest is taken; "
-    "by default the newest of our own."
+    "A run of ours (its id or folder), an event log, or a folder of event logs, of which the newest is taken. "
+    "By default the newest in spark-events/."
 )
 
 
@@ -22,12 +22,12 @@ def report(
     *,
     source: Annotated[str | None, typer.Argument(metavar="RUN_OR_EVENT_LOG", help=SOURCE)] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="The HTML file, in place of one in reports/.")
+        Path | None, typer.Option("--output", metavar="FILE", help="HTML file to write, instead of one in reports/.")
     ] = None,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
-    """Write a report on a run or any Spark application: one HTML file that needs no network."""
+    """Write a report on a run of ours or any Spark application: one HTML file that needs no network."""
     from app.commands.terminal import Terminal
     from app.conclusions import concluded
     from app.eventlog.diagnoses.thresholds import load_thresholds

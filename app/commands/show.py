@@ -65,21 +65,27 @@ def show(
     *,
     table: Annotated[str, typer.Argument(parser=known, metavar="TABLE", help=f"One of {', '.join(TABLES)}.")],
     version: Annotated[
-        int | None, typer.Option("--version", metavar="N", min=0, help="As of a version that `tables` lists.")
+        int | None,
+        typer.Option("--version", metavar="N", min=0, help="As it was at this version; see spark-app tables."),
     ] = None,
     as_of: Annotated[
         datetime.datetime | None,
         typer.Option(
-            "--as-of", parser=instant, metavar="TIME", help="As it was then, UTC: 2024-01-31 or 2024-01-31T08:00:00."
+            "--as-of", parser=instant, metavar="TIME", help="As it was then (UTC): 2024-01-31 or 2024-01-31T08:00:00."
         ),
     ] = None,
-    date: options.Date = None,
-    where: Annotated[str | None, typer.Option("--where", metavar="SQL", help="Only rows for which this holds.")] = None,
+    date: Annotated[
+        datetime.date | None,
+        typer.Option("--date", parser=options.day, metavar=options.DAY, help="Only rows of this day."),
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", metavar="SQL", help="Only rows that meet this condition.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most this many rows.")] = 20,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
-    """Show rows of a table, as it is or as it was (time travel)."""
+    """Show rows of a table, as it is or as it was at an earlier version or time."""
     if version is not None and as_of is not None:
         raise UsageError("give either --version or --as-of, not both")
     # Spark is imported only now: --help and a wrong argument answer at once.

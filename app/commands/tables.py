@@ -21,7 +21,7 @@ RetainDays = Annotated[
         "--retain-days",
         metavar="N",
         min=SAFE_DAYS,
-        help=f"With --vacuum: days of old versions that stay readable; at least {SAFE_DAYS}, the default.",
+        help=f"With --vacuum: for how many days old versions stay readable; {SAFE_DAYS} (the default) or more.",
     ),
 ]
 
@@ -30,13 +30,13 @@ def tables(
     *,
     optimize: Annotated[bool, typer.Option("--optimize", metavar="", help="Join small files into large ones.")] = False,
     vacuum: Annotated[
-        bool, typer.Option("--vacuum", metavar="", help="Delete files that no version within --retain-days needs.")
+        bool, typer.Option("--vacuum", metavar="", help="Delete files that no version of the last --retain-days needs.")
     ] = False,
     retain_days: RetainDays = None,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
-    """List the tables and their history; keep them in shape with --optimize and --vacuum."""
+    """List the tables and their history; --optimize and --vacuum keep them in shape."""
     if retain_days is not None and not vacuum:
         raise UsageError("--retain-days is for --vacuum: give both")
     # Spark is imported only now: --help and a wrong argument answer at once.

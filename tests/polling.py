@@ -9,13 +9,20 @@ SHARE: Final = 20
 LONGEST_SECONDS: Final = 1.0
 
 
-def poll_until(holds: Callable[[], bool], missing: str | Callable[[], object], *, seconds: float = 60) -> None:
+def poll_until(
+    holds: Callable[[], bool],
+    missing: str | Callable[[], object],
+    *,
+    seconds: float = 60,
+    pause: float | None = None,
+) -> None:
     """Waits until something holds.
 
     Args:
         holds: Whether it does.
         missing: What is missing, or gives it when it is.
         seconds: The longest time to wait.
+        pause: Seconds between two looks, where a moment must not be missed; they grow with the time waited if None.
 
     Raises:
         AssertionError: It does not hold in time; says what is missing.
@@ -24,4 +31,4 @@ def poll_until(holds: Callable[[], bool], missing: str | Callable[[], object], *
     while not holds():
         waited = time.monotonic() - began
         assert waited < seconds, missing() if callable(missing) else missing
-        time.sleep(min(LONGEST_SECONDS, 0.02 + waited / SHARE))
+        time.sleep(min(LONGEST_SECONDS, 0.02 + waited / SHARE) if pause is None else pause)

@@ -6,13 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from tests.integration.home import DAY, Home
+from tests.polling import poll_until
 
 PATIENCE_SECONDS: Final = 180
 PAUSE_SECONDS: Final = 0.002
@@ -70,7 +70,11 @@ def kill_when(home: Home, appears: str, *, stderr: Path) -> None:
         children = _children(process.pid)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL, f"ended before {appears}: {stderr.read_text(encoding='utf-8')}"
-    until(lambda: not any(_is_alive(child) for child in children), missing=f"the end of {children}")
+    poll_until(
+        lambda: not any(_is_alive(child) for child in children),
+        f"the end of {children}",
+        seconds=PATIENCE_SECONDS,
+    )
 
 
 def left_behind(home: Home, moments: Sequence[str], folder: Path) -> dict[str, Path]:
@@ -96,19 +100,13 @@ def left_behind(home: Home, moments: Sequence[str], folder: Path) -> dict[str, P
 
 
 def _wait_for(home: Home, appears: str, process: subprocess.Popen[str], before: set[str]) -> None:
-    until(
+    poll_until(
         lambda: bool(_files(home, appears) - before) or process.poll() is not None,
-        missing=f"a new file {appears}",
+        f"a new file {appears}",
+        seconds=PATIENCE_SECONDS,
+        pause=PAUSE_SECONDS,
     )
     assert process.poll() is None, f"ended before {appears}"
-
-
-def until(condition: Callable[[], bool], *, missing: str) -> None:
-    """Looks again and again until a condition holds."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"still missing: {missing}"
-        time.sleep(PAUSE_SECONDS)
 
 
 def _files(home: Home, pattern: str) -> set[str]:

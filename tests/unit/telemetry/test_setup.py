@@ -1,11 +1,15 @@
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from opentelemetry.sdk.metrics.export import MetricsData
 
 from app.telemetry import setup
 from app.telemetry.export import network_exporters
 from app.telemetry.problems import Problems
+from tests.answering import answering
+from tests.receivers import receiver
 from tests.unit.telemetry.memory import process
 
 
@@ -45,46 +49,57 @@ def test_the_environment_names_the_service(monkeypatch: pytest.MonkeyPatch) -> N
     )
 
 
-def kinds(variables: dict[str, str]) -> dict[str, str]:
-    """The protocol and endpoint of each exporter that some variables ask for."""
-    exporters, problems = network_exporters(variables, problems=Problems()), Problems()
-    assert list(problems) == []
-    return {
-        type(each).__name__: ("grpc " if ".grpc." in type(each).__module__ else "http ") + each._endpoint
-        for each in exporters.present()
-    }
+def sent(variables: dict[str, str]) -> list[str]:
+    """Sends every signal that some variables ask for to where they say, in this order; nothing may go wrong."""
+    problems = Problems()
+    exporters = network_exporters(variables, problems=problems)
+    results: dict[str, Any] = {}
+    if exporters.spans is not None:
+        results["traces"] = exporters.spans.export([])
+    if exporters.metrics is not None:
+        results["metrics"] = exporters.metrics.export(MetricsData([]))
+    if exporters.logs is not None:
+        results["logs"] = exporters.logs.export([])
+    for each in exporters.present():
+        each.shutdown()
+    assert (list(problems), {signal: result.name for signal, result in results.items()}) == (
+        [],
+        dict.fromkeys(results, "SUCCESS"),
+    )
+    return list(results)
 
 
 def test_nothing_is_sent_unless_an_endpoint_is_named() -> None:
     """No variable, an empty one, or one about something else: no exporter, no thread, no import."""
-    assert kinds({}) == {}
-    assert kinds({"OTEL_EXPORTER_OTLP_ENDPOINT": " ", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) == {}
+    assert sent({}) == []
+    assert sent({"OTEL_EXPORTER_OTLP_ENDPOINT": " ", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) == []
 
 
 def test_http_is_the_default_and_paths_are_added() -> None:
     """As the specification says for SDKs: http/protobuf, and the path of the signal after the common endpoint."""
-    assert kinds({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318/"}) == {
-        "OTLPSpanExporter": "http http://localhost:4318/v1/traces",
-        "OTLPMetricExporter": "http http://localhost:4318/v1/metrics",
-        "OTLPLogExporter": "http http://localhost:4318/v1/logs",
-    }
+    with answering({"/v1/": b""}) as endpoint:
+        assert sent({"OTEL_EXPORTER_OTLP_ENDPOINT": f"{endpoint.url}/"}) == ["traces", "metrics", "logs"]
+    assert list(endpoint.asked) == ["/v1/traces", "/v1/metrics", "/v1/logs"]
 
 
 def test_a_signal_can_have_its_own_endpoint_and_protocol() -> None:
     """Its own endpoint is taken as it is; signals without any endpoint are not sent."""
-    assert kinds(
-        {
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4317",
+    with answering({"/logs": b""}) as endpoint, receiver() as collector:
+        variables = {
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.grpc_endpoint,
             "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc",
-            "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "http://localhost:4318/logs",
+            "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": f"{endpoint.url}/logs",
         }
-    ) == {"OTLPSpanExporter": "grpc localhost:4317", "OTLPLogExporter": "http http://localhost:4318/logs"}
+        assert sent(variables) == ["traces", "logs"]
+    assert (list(endpoint.asked), len(collector.headers)) == (["/logs"], 1)
 
 
 def test_a_signal_can_be_left_out() -> None:
     """OTEL_<SIGNAL>_EXPORTER=none is the standard way to say so."""
-    variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318", "OTEL_LOGS_EXPORTER": "none"}
-    assert set(kinds(variables)) == {"OTLPSpanExporter", "OTLPMetricExporter"}
+    with answering({"/v1/": b""}) as endpoint:
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint.url, "OTEL_LOGS_EXPORTER": "none"}
+        assert sent(variables) == ["traces", "metrics"]
+    assert list(endpoint.asked) == ["/v1/traces", "/v1/metrics"]
 
 
 def test_a_wrong_protocol_is_told_and_harms_nothing() -> None:

@@ -1,4 +1,4 @@
-"""How one value looks to a person: counts, sizes, times, cells of rows; none of it is taken for markup."""
+"""How values, paths and foreign texts look on a terminal; none of it is taken for markup."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -6,43 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
-UNKNOWN: Final = "-"
 NULL: Final = "null"
-UNITS: Final = ("B", "kB", "MB", "GB", "TB")
-
-
-def count(number: int | None) -> str:
-    """A whole number with thousands separated: `1,234,567`; `-` when it is not known."""
-    return UNKNOWN if number is None else f"{number:,}"
-
-
-def size(number: int | None) -> str:
-    """A number of bytes in the largest unit that leaves at least 1: `12.3 MB`; `-` when it is not known."""
-    if number is None:
-        return UNKNOWN
-    if number < 1000:
-        return f"{number} {UNITS[0]}"
-    power = next((power for power in (1, 2, 3) if number < 999.95 * 1000**power), 4)
-    return f"{number / 1000**power:.1f} {UNITS[power]}"
-
-
-def duration(seconds: float | None) -> str:
-    """A length of time: `0.4 s`, `2 min 05 s`, `1 h 02 min`; `-` when it is not known."""
-    if seconds is None:
-        return UNKNOWN
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def moment(instant: datetime | None) -> str:
-    """An instant in UTC to the second: `2024-01-01 08:15:30Z`; `-` when it is not known."""
-    if instant is None:
-        return UNKNOWN
-    return f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
 def place(path: Path | str) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app import amounts
 from app.commands import cells, options
 from app.errors import InputError
 
@@ -51,7 +52,7 @@ def tell(terminal: "Terminal", compared: "Comparison") -> None:
     """Prints how long both took, and each cause with its numbers and what to do."""
     from app.eventlog.comparison.compare import seconds
 
-    now, before, noise = (cells.duration(ms / 1000) for ms in (compared.now_ms, compared.before_ms, compared.noise_ms))
+    now, before, noise = (amounts.duration(ms) for ms in (compared.now_ms, compared.before_ms, compared.noise_ms))
     name = cells.literal(compared.application)
     terminal.line(f"{name}: now {now}, before {before}: {seconds(compared.difference_ms)}", style="bold")
     runs = f"the median of {compared.runs} runs, {compared.before}" if compared.runs > 1 else compared.before

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from app import amounts
 from app.commands import cells, options
 from app.errors import ConfigError, UsageError
+from app.samples import DEMO_ROWS, DEMO_SEED
 
 if TYPE_CHECKING:
     from app.commands.terminal import Terminal
@@ -39,8 +41,10 @@ def data(
     date: options.Date = None,
     first: options.From = None,
     last: options.To = None,
-    rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="Transactions per day.")] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="The same seed makes the same files.")] = 7,
+    rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="Transactions per day.")] = DEMO_ROWS,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="S", min=0, help="The same seed makes the same files.")
+    ] = DEMO_SEED,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
@@ -92,12 +96,17 @@ def made(
 
     for source in SOURCES:
         require_ours(day_folder(folder, source, date), ledger=LEDGER_NAME)
-    formats = {"transactions": settings.raw.transactions, "customers": settings.raw.customers}
     with terminal.counting(f"making {date}", rows) as written:
         ledgers = write_day(
-            folder, date=date, rows=rows, seed=seed, formats=formats, currency=settings.currency, progress=written
+            folder,
+            date=date,
+            rows=rows,
+            seed=seed,
+            formats=settings.raw.formats,
+            currency=settings.currency,
+            progress=written,
         )
-    terminal.note(f"{date}: made {cells.count(rows)} transactions")
+    terminal.note(f"{date}: made {amounts.count(rows)} transactions")
     return [ledgers[source] for source in SOURCES]
 
 
@@ -126,7 +135,7 @@ def listing(terminal: "Terminal", ledgers: Sequence["Ledger"], *, folder: Path) 
 
 
 def _numbers(ledger: "Ledger", names: Sequence[str]) -> list[str]:
-    return [cells.count(getattr(ledger, name)) for name in names]
+    return [amounts.count(getattr(ledger, name)) for name in names]
 
 
 def _faults(ledgers: Sequence["Ledger"]) -> Iterator[list[str]]:
@@ -145,4 +154,4 @@ def _of_column(name: str, column: str) -> Callable[["Ledger"], int]:
 def _fault(text: str, ledgers: Sequence["Ledger"], count: Callable[["Ledger"], int]) -> Iterator[list[str]]:
     totals = [sum(count(ledger) for ledger in ledgers if ledger.source == source) for source in SOURCES]
     if any(totals):
-        yield [text, *[cells.count(total) for total in totals]]
+        yield [text, *[amounts.count(total) for total in totals]]

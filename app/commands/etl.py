@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from app import amounts
 from app.commands import cells, failures, options
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def summarize(terminal: "Terminal", results: Sequence["RunRecord"], *, seconds: 
         return
     headers, rows = _figures(results)
     terminal.line()
-    terminal.line(f"{_title(results)} in {cells.duration(seconds)}", style="bold")
+    terminal.line(f"{_title(results)} in {amounts.duration(1000 * seconds)}", style="bold")
     terminal.table(headers, rows, right=NUMBERS, styles=STYLES)
     terminal.line()
     terminal.facts(_places(results))
@@ -94,11 +95,11 @@ def _figures(results: Sequence["RunRecord"]) -> tuple[list[str], list[list[str]]
     varying: dict[str, list[Any]] = {"date": [result.date for result in results]}
     varying["outcome"] = [result.outcome for result in results]
     columns |= {name: [str(value) for value in values] for name, values in varying.items() if len(set(values)) > 1}
-    columns["read"] = [cells.count(result.rows_read) for result in results]
-    columns["written"] = [cells.count(result.rows_written) for result in results]
-    columns["quarantined"] = [cells.count(result.rows_quarantined) for result in results]
-    columns["duplicates"] = [cells.count(result.rows_duplicate) for result in results]
-    columns["time"] = [cells.duration(result.seconds) for result in results]
+    columns["read"] = [amounts.count(result.rows_read) for result in results]
+    columns["written"] = [amounts.count(result.rows_written) for result in results]
+    columns["quarantined"] = [amounts.count(result.rows_quarantined) for result in results]
+    columns["duplicates"] = [amounts.count(result.rows_duplicate) for result in results]
+    columns["time"] = [amounts.duration(1000 * result.seconds) for result in results]
     return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from app import amounts
 from app.commands import cells, options
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def list_applications(terminal: "Terminal", seen: "Seen", *, code: int, seconds:
     count = len(seen.readings)
     terminal.line()
     terminal.line(
-        f"exit code {code} in {cells.duration(seconds)}, {count} Spark application{'' if count == 1 else 's'}",
+        f"exit code {code} in {amounts.duration(1000 * seconds)}, {count} Spark application{'' if count == 1 else 's'}",
         style="bold",
     )
     if seen.readings:
@@ -130,7 +131,7 @@ def figures(reading: "Reading", *, is_running: bool) -> dict[str, str]:
     return {
         "application": cells.literal(app.name or app.id or reading.log.name),
         "outcome": outcome(reading, is_running=is_running),
-        "time": cells.duration(None if app.started is None else (end - app.started) / 1000),
+        "time": amounts.duration(None if app.started is None else end - app.started),
         "jobs": _failing(len(app.jobs), sum(job.has_failed for job in app.jobs.values())),
         "tasks": _failing(tasks, failed_tasks),
         **_amounts(stages, are_known=not tasks or any(stage.shuffle_read_bytes for stage in stages)),
@@ -150,24 +151,24 @@ def outcome(reading: "Reading", *, is_running: bool) -> str:
 
 
 def _failing(number: int, failed: int) -> str:
-    return f"{cells.count(number)} ({cells.count(failed)} failed)" if failed else cells.count(number)
+    return f"{amounts.count(number)} ({amounts.count(failed)} failed)" if failed else amounts.count(number)
 
 
 def _amounts(stages: "Iterable[StageAttempt]", *, are_known: bool) -> dict[str, str]:
     """Rows and bytes; `-` where tasks have ended and none has told its metrics, as those of a lost executor."""
     if not are_known:
-        return dict.fromkeys(("read", "written", "shuffled", "spilled"), cells.UNKNOWN)
+        return dict.fromkeys(("read", "written", "shuffled", "spilled"), amounts.UNKNOWN)
     totals = [stage.totals for stage in stages]
     return {
         "read": _amount(sum(each.input_records for each in totals), sum(each.input_bytes for each in totals)),
         "written": _amount(sum(each.output_records for each in totals), sum(each.output_bytes for each in totals)),
-        "shuffled": cells.size(sum(each.shuffle_write_bytes for each in totals)),
-        "spilled": cells.size(sum(each.disk_spilled for each in totals)),
+        "shuffled": amounts.size(sum(each.shuffle_write_bytes for each in totals)),
+        "spilled": amounts.size(sum(each.disk_spilled for each in totals)),
     }
 
 
 def _amount(rows: int, size: int) -> str:
-    return f"{cells.count(rows)} rows, {cells.size(size)}"
+    return f"{amounts.count(rows)} rows, {amounts.size(size)}"
 
 
 def _report(terminal: "Terminal", conclusion: "Conclusion", output: Path) -> None:
@@ -188,7 +189,7 @@ def worst(found: Sequence["Finding"]) -> list[str]:
     """The first findings, a line each, and how many more there are."""
     lines = [f"{finding.severity}: {cells.literal(finding.text)}" for finding in found[:WORST]]
     more = len(found) - WORST
-    return [*lines, f"{cells.count(more)} more in the report"] if more > 0 else lines
+    return [*lines, f"{amounts.count(more)} more in the report"] if more > 0 else lines
 
 
 def _output(reading: "Reading", *, settings: "Settings", report: Path | None, is_only: bool) -> Path:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
+from app import amounts
 from app.commands import cells, options
 from app.errors import UsageError
 
@@ -151,7 +152,7 @@ def listing(terminal: "Terminal", found: Rows) -> None:
     numbers = {name for name, *column in zip(headers, *found.rows, strict=True) if all(map(_is_number, column))}
     terminal.table(headers, [[cells.value(content) for content in row] for row in found.rows], right=numbers)
     shown = len(found.rows)
-    count = f"{cells.count(shown)} row{'' if shown == 1 else 's'}"
+    count = f"{amounts.count(shown)} row{'' if shown == 1 else 's'}"
     terminal.note(f"{count}; there are more, see --limit" if found.has_more else count)
 
 

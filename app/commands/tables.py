@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from app import amounts
 from app.commands import cells, options
 from app.errors import UsageError
 
@@ -93,10 +94,16 @@ def listing(terminal: "Terminal", found: Sequence["TableFacts"]) -> None:
 
 def _facts(table: "TableFacts") -> list[str]:
     if not table.exists:
-        return [table.name, *[cells.UNKNOWN] * 4, "not made yet"]
-    version, rows, files = (cells.count(number) for number in (table.version, table.rows, table.files))
-    return [table.name, version, rows, files, cells.size(table.bytes), cells.moment(table.last_change)]
+        return [table.name, *[amounts.UNKNOWN] * 4, "not made yet"]
+    version, rows, files = (amounts.count(number) for number in (table.version, table.rows, table.files))
+    return [table.name, version, rows, files, amounts.size(table.bytes), amounts.moment(table.last_change)]
 
 
 def _change(name: str, entry: Any) -> list[str]:
-    return [name, str(entry.version), cells.moment(entry.at), cells.literal(entry.operation), cells.count(entry.rows)]
+    return [
+        name,
+        str(entry.version),
+        amounts.moment(entry.at),
+        cells.literal(entry.operation),
+        amounts.count(entry.rows),
+    ]

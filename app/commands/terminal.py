@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from app import amounts
 from app.commands import cells
 
 GAP: Final = "  "
@@ -77,13 +78,13 @@ class Terminal:
 
     def step_ended(self, pipeline: str, date: date, step: str, seconds: float, rows: int | None) -> None:
         """Says in one line what a step did."""
-        state = cells.UNKNOWN if rows is None else f"{cells.count(rows)} rows"
+        state = amounts.UNKNOWN if rows is None else f"{amounts.count(rows)} rows"
         self._finish((pipeline, date, step), state=state, mark="✓", style="green", seconds=seconds)
 
     @contextmanager
     def counting(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
         """A progress bar; the caller is handed a function that moves it on by a number of rows."""
-        task = self._progress.add_task(label, total=max(total, 1), state=f"{cells.count(total)} rows")
+        task = self._progress.add_task(label, total=max(total, 1), state=f"{amounts.count(total)} rows")
         try:
             yield lambda rows: self._progress.advance(task, rows)
         finally:
@@ -149,7 +150,7 @@ class Terminal:
         task, started = self._steps.pop(step, (None, time.monotonic()))
         if task is not None:
             self._progress.remove_task(task)
-        taken = cells.duration(time.monotonic() - started if seconds is None else seconds)
+        taken = amounts.duration(1000 * (time.monotonic() - started if seconds is None else seconds))
         pipeline, date, name = step
         text = f"{pipeline:<15}{GAP}{date}{GAP}{name:<22}{GAP}{state:>14}{GAP}{taken:>8}"
         self._say(Text.assemble((f"{mark} ", style), text) if self._marks() else Text(text))

@@ -30,9 +30,9 @@ def test_tables_are_listed_with_what_is_known(printed: Printed) -> None:
     """A table that is not there yet is said to be so, with dashes and no place."""
     tables.listing(printed.terminal, [BRONZE, MISSING])
     assert printed.out.getvalue().splitlines() == [
-        "table      version   rows  files     size  changed",
-        "bronze           7  1,234      5  67.9 kB  2024-01-01 12:00:00Z",
-        "customers        -      -      -        -  not made yet",
+        "table      version   rows  files      size  changed",
+        "bronze           7  1,234      5  66.3 KiB  2024-01-01 12:00:00Z",
+        "customers        -      -      -         -  not made yet",
         "",
         "table   version  at                    operation  rows",
         *[f"bronze        {version}  2024-01-01 12:00:00Z  MERGE         {version}" for version in range(7, 2, -1)],

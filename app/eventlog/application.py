@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from app.eventlog import events
 from app.eventlog.events import Event
-from app.eventlog.executor import Executor
+from app.eventlog.executor import Executor, Executors
 from app.eventlog.model import Job, LateTask, Query, StageAttempt
 from app.eventlog.parts import JobProperties, StageInfo, counted
 from app.eventlog.queries import Queries
@@ -26,7 +26,6 @@ class Application:
         numbers: What operators of queries have counted, by the id of the accumulable.
         running: How many tasks are at work now.
         first, last: The earliest and the latest time that any event told.
-        cores: Of the executors that are there now.
         usage: What cores and driver did so far.
         reuse: What was read again, and what was cached.
     """
@@ -44,29 +43,27 @@ class Application:
         self.exit_code: int | None = None
         self.jobs: dict[int, Job] = {}
         self.stages: dict[tuple[int, int], StageAttempt] = {}
-        self.executors: dict[str, Executor] = {}
+        self._executors = Executors()
+        self.executors = self._executors.known
         self.streams = Streams()
         self.batches = self.streams.batches
         self._sql = Queries(self.streams)
         self.queries = self._sql.known
-        self.numbers: dict[int, int] = {}
-        self.running = 0
+        self.numbers = self._sql.numbers
         self.first: int | None = None
-        self.last = 0
-        self.cores = 0
+        self.last = self.running = 0
         self.usage = Usage()
         self.reuse = Reuse()
         self._open: dict[int, Job] = {}
-        self._jobs_seen = 0
+        self._jobs_seen = self._lost_starts = 0
         self._last_job = -1
-        self._lost_starts = 0
         self._take = self._takes()
 
     def _takes(self) -> dict[type, Callable[[Any], Ended | None]]:
         return {
             events.TaskStart: self._task_start,
             events.TaskEnd: self._task_end,
-            events.StagePeaks: self._stage_peaks,
+            events.StagePeaks: self._executors.reported,
             events.LogStart: self._log_start,
             events.ApplicationStart: self._application_start,
             events.ApplicationEnd: self._application_end,
@@ -80,7 +77,7 @@ class Application:
             events.SqlStart: self._query_start,
             events.SqlPlanChanged: self._sql.plan_changed,
             events.SqlEnd: self._query_end,
-            events.DriverNumbers: self._driver_numbers,
+            events.DriverNumbers: self._sql.driver_counted,
             events.QueryStarted: self.streams.query_started,
             events.QueryProgress: self._progress,
             events.QueryTerminated: self.streams.query_terminated,
@@ -101,6 +98,31 @@ class Application:
         """When it started; of a log that has lost its beginning, the first that is known of it."""
         return self.first if self.started is None else self.started
 
+    @property
+    def task_cpus(self) -> int:
+        """How many cores a task takes: `spark.task.cpus`. Spark counts the run time of a task once for each of them."""
+        text = self.properties.get("spark.task.cpus", "1")
+        return max(1, int(text)) if text.isdecimal() else 1
+
+    @property
+    def slots(self) -> float | None:
+        """How many tasks could run at once, on average over its time; None where the log tells of no executor."""
+        return self.usage.slots(self.task_cpus)
+
+    def job_of(self, stage: StageAttempt) -> Job | None:
+        """The job that a stage attempt ran for first; None where it is not known, or not any more."""
+        return None if stage.job is None else self.jobs.get(stage.job)
+
+    def query_of(self, job: Job | None) -> Query | None:
+        """The query that a job runs for; None where it runs for none, or for one that is not known."""
+        return None if job is None or job.query is None else self.queries.get(job.query)
+
+    def stages_of(self, query: Query) -> list[StageAttempt]:
+        """The attempts of stages that ran for its jobs, as far as they are still known."""
+        jobs = [self.jobs[number] for number in query.jobs if number in self.jobs]
+        ran = dict.fromkeys(key for job in jobs for key in job.ran)
+        return [self.stages[key] for key in ran if key in self.stages]
+
     def _saw(self, time: int | None) -> None:
         if not time:
             return
@@ -109,7 +131,9 @@ class Application:
         if time > self.last:
             if self.last:
                 is_at_work = bool(self._open or self._sql.open)
-                self.usage.spend(time - self.last, cores=self.cores, tasks=self.running, is_at_work=is_at_work)
+                self.usage.spend(
+                    time - self.last, cores=self._executors.cores, tasks=self.running, is_at_work=is_at_work
+                )
             self.last = time
 
     def _log_start(self, event: events.LogStart) -> None:
@@ -131,16 +155,11 @@ class Application:
 
     def _executor_added(self, event: events.ExecutorAdded) -> None:
         self._saw(event.time)
-        self.cores += event.info.cores
-        self.executors[event.id] = Executor(event.id, event.info.host, event.info.cores, event.time)
+        self._executors.added(event)
 
     def _executor_removed(self, event: events.ExecutorRemoved) -> Executor | None:
-        executor = self.executors.get(event.id)
         self._saw(event.time)
-        if executor is not None:
-            self.cores -= executor.cores if executor.removed is None else 0
-            executor.removed, executor.reason = event.time, event.reason
-        return executor
+        return self._executors.removed(event)
 
     def _job_start(self, event: events.JobStart) -> None:
         self._saw(event.time)
@@ -172,10 +191,9 @@ class Application:
         stage = self._stage(event.info, None)
         stage.info = event.info
         stage.usage = None if stage.before is None else self.usage.since(stage.before)
-        job, numbers = self.jobs.get(-1 if stage.job is None else stage.job), counted(event.info.accumulables)
-        self.numbers.update(numbers)
+        job, numbers = self.job_of(stage), counted(event.info.accumulables)
         self._sql.counted(job.query if job else None, numbers)
-        self.reuse.stage_ended(stage, self.jobs)
+        self.reuse.stage_ended(stage, job)
         return stage
 
     def _stage(self, info: StageInfo, properties: JobProperties | None) -> StageAttempt:
@@ -212,10 +230,6 @@ class Application:
         stage.add(event)
         return LateTask(stage, event) if stage.info.completed is not None else None
 
-    def _stage_peaks(self, event: events.StagePeaks) -> None:
-        if event.executor in self.executors:
-            self.executors[event.executor].used(event.peaks)
-
     def _query_start(self, event: events.SqlStart) -> None:
         self._saw(event.time)
         self._sql.started(event)
@@ -226,16 +240,6 @@ class Application:
         if query is not None:
             self.reuse.query_ended(query, self.stages_of(query), self.numbers)
         return query
-
-    def stages_of(self, query: Query) -> list[StageAttempt]:
-        """The attempts of stages that ran for its jobs, as far as they are still known."""
-        jobs = [self.jobs[number] for number in query.jobs if number in self.jobs]
-        ran = dict.fromkeys(key for job in jobs for key in job.ran)
-        return [self.stages[key] for key in ran if key in self.stages]
-
-    def _driver_numbers(self, event: events.DriverNumbers) -> None:
-        self.numbers.update(event.updates)
-        self._sql.counted(event.id, dict(event.updates))
 
     def _progress(self, event: events.QueryProgress) -> Batch | None:
         batch = self.streams.progressed(event)

@@ -49,7 +49,7 @@ def group_of(app: Application, stage: StageAttempt) -> str:
 
 
 def _group(app: Application, stage: StageAttempt) -> str:
-    job = app.jobs.get(stage.job) if stage.job is not None else None
+    job = app.job_of(stage)
     told = (text for text in _texts(app, stage, job) if text)
     what = next(told, "") or _varied(_ANONYMOUS.sub("", stage.info.name.partition(" at ")[0]))
     rows = " > ".join(filter(None, ("+".join(_sources(stage)), _target(stage, job))))
@@ -60,7 +60,7 @@ def _texts(app: Application, stage: StageAttempt, job: Job | None) -> Iterator[s
     """What the program calls its work, the most telling first; empty where it says nothing."""
     if job is not None:
         yield said(job.properties.description)
-        query = app.queries.get(job.query) if job.query is not None else None
+        query = app.query_of(job)
         while query is not None:
             yield _asked(query)
             query = app.queries.get(query.root) if query.root is not None else None
@@ -83,7 +83,13 @@ def said(text: str | None) -> str:
     if "$" in call["call"]:
         return ""
     file = call["file"].rpartition("/")[2]
-    return call["call"] if file in _NOWHERE else f"{call['call']} at {_varied(file)}:{call['line']}"
+    return call["call"] if is_nowhere(call[0]) else f"{call['call']} at {_varied(file)}:{call['line']}"
+
+
+def is_nowhere(call_site: str) -> bool:
+    """Whether a call site leads to no line of the program: the call came from Python, or from inside Spark."""
+    call, _, place = call_site.rpartition(" at ")
+    return place.startswith(_NOWHERE) or ("$" in call and " " not in call)
 
 
 def _varied(text: str) -> str:

@@ -29,8 +29,8 @@ class Place(NamedTuple):
     parent_id: int | None
     is_sampled: bool = True
 
-    def lower(self, span_id: int) -> "Place":
-        """The place of something below it."""
+    def child(self, span_id: int) -> "Place":
+        """The place of a span whose parent is here."""
         return Place(self.trace_id, span_id, self.span_id, self.is_sampled)
 
 
@@ -44,48 +44,48 @@ def of_query(app: Application, query: Query) -> Place:
     span_id = _number(app, "query", query.id)
     root = app.queries.get(query.root) if query.root is not None else None
     if root is not None:
-        return of_query(app, root).lower(span_id)
+        return of_query(app, root).child(span_id)
     return _below(app, query.batch, query.traceparent, span_id)
 
 
 def of_job(app: Application, job: Job) -> Place:
     """Below its query, or the batch or the step that it runs for, or the application."""
     span_id = _number(app, "job", job.id)
-    query = app.queries.get(job.query) if job.query is not None else None
+    query = app.query_of(job)
     if query is not None:
-        return of_query(app, query).lower(span_id)
+        return of_query(app, query).child(span_id)
     return _below(app, job.batch, job.properties.traceparent, span_id)
 
 
 def of_stage(app: Application, stage: StageAttempt) -> Place:
     """Below the job that it ran for first."""
-    job = app.jobs.get(stage.job) if stage.job is not None else None
+    job = app.job_of(stage)
     above = of_application(app) if job is None else of_job(app, job)
-    return above.lower(_number(app, "stage", stage.info.id, stage.info.attempt))
+    return above.child(_number(app, "stage", stage.info.id, stage.info.attempt))
 
 
 def of_task(app: Application, stage: StageAttempt, task: TaskInfo) -> Place:
     """Below the attempt of its stage."""
-    return of_stage(app, stage).lower(_number(app, "task", task.id))
+    return of_stage(app, stage).child(_number(app, "task", task.id))
 
 
 def of_python_function(app: Application, stage: StageAttempt, task: TaskInfo, name: str) -> Place:
     """Below the task that called it."""
-    return of_task(app, stage, task).lower(_number(app, "python", task.id, name))
+    return of_task(app, stage, task).child(_number(app, "python", task.id, name))
 
 
 def of_batch(app: Application, key: BatchKey) -> Place:
     """Below the application: the step that started a streaming query may long have ended."""
-    return of_application(app).lower(_number(app, "batch", *key))
+    return of_application(app).child(_number(app, "batch", *key))
 
 
 def _below(app: Application, batch: BatchKey | None, traceparent: str | None, span_id: int) -> Place:
     if batch is not None:
-        return of_batch(app, batch).lower(span_id)
+        return of_batch(app, batch).child(span_id)
     named = _TRACEPARENT.fullmatch(traceparent or "")
     if named and int(named[1], 16) and int(named[2], 16):
         return Place(int(named[1], 16), span_id, int(named[2], 16), bool(int(named[3], 16) & _SAMPLED))
-    return of_application(app).lower(span_id)
+    return of_application(app).child(span_id)
 
 
 def _number(app: Application, *words: object, octets: int = 8) -> int:

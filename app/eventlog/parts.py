@@ -117,6 +117,11 @@ class TaskInfo(Part):
     was_killed: bool = field(name="Killed", default=False)
     locality: str = field(name="Locality", default="")
 
+    @property
+    def duration_ms(self) -> int:
+        """How long it took, from its launch to its end."""
+        return self.finished - self.launched
+
 
 class ShuffleRead(Part):
     """What a task read of other stages."""
@@ -125,6 +130,11 @@ class ShuffleRead(Part):
     local_bytes: Count = field(name="Local Bytes Read", default=0)
     records: Count = field(name="Total Records Read", default=0)
     wait_ms: Count = field(name="Fetch Wait Time", default=0)
+
+    @property
+    def bytes(self) -> int:
+        """What it read of executors elsewhere and of its own."""
+        return self.remote_bytes + self.local_bytes
 
 
 class ShuffleWrite(Part):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from app.eventlog.events import SqlEnd, SqlPlanChanged, SqlStart
+from app.eventlog.events import DriverNumbers, SqlEnd, SqlPlanChanged, SqlStart
 from app.eventlog.model import Job, Query
 from app.eventlog.streams import Streams
 from app.telemetry.spark_names import STEP_TAG
@@ -14,12 +14,14 @@ class Queries:
     Attributes:
         known: By their numbers.
         open: The numbers of those that are at work.
+        numbers: What operators of all queries have counted, by the id of the accumulable.
     """
 
     def __init__(self, streams: Streams) -> None:
         """None has begun."""
         self.known: dict[int, Query] = {}
         self.open: set[int] = set()
+        self.numbers: dict[int, int] = {}
         self._streams = streams
 
     def started(self, event: SqlStart) -> None:
@@ -51,10 +53,15 @@ class Queries:
             number = found.root
 
     def counted(self, number: int | None, numbers: Mapping[int, int]) -> None:
-        """A query at work has caused what its operators counted, and so have those that it is a part of."""
+        """Operators have counted: a query that is at work, if one asked for it, and those that it is a part of."""
+        self.numbers.update(numbers)
         while number is not None and number in self.open:
             self.known[number].numbers.update(numbers)
             number = self.known[number].root
+
+    def driver_counted(self, event: DriverNumbers) -> None:
+        """The same of what the driver counts."""
+        self.counted(event.id, dict(event.updates))
 
     def ended(self, event: SqlEnd) -> Query | None:
         """One has ended, and stays where it is."""

@@ -74,9 +74,8 @@ class Reuse:
         """What was cached and filled, but for what Delta caches for itself."""
         return [cache for cache in self._caches.values() if not cache.name.startswith(_INTERNAL)]
 
-    def stage_ended(self, stage: StageAttempt, jobs: Mapping[int, Job]) -> None:
-        """Takes note of what the stage has filled, or read."""
-        job = jobs.get(stage.job) if stage.job is not None else None
+    def stage_ended(self, stage: StageAttempt, job: Job | None) -> None:
+        """Takes note of what the stage has filled, or read, for the job that it ran for."""
         for rdd in _cached(stage):
             cache = self._caches.pop(rdd.id, None)
             if cache is None:

@@ -59,6 +59,14 @@ class Usage:
         else:
             self.waiting_ms += ms
 
+    def slots(self, task_cpus: int) -> float | None:
+        """How many tasks could run at once, on average; None where no executor was there.
+
+        Args:
+            task_cpus: How many cores a task takes.
+        """
+        return self.core_ms / self.wall_ms / task_cpus if self.wall_ms and self.core_ms else None
+
     def gap_over(self, time: int, stage: StageInfo, properties: JobProperties | None) -> None:
         """A task of a stage is at work where none was."""
         began = time if self.last_task is None else self.last_task

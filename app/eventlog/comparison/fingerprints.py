@@ -31,8 +31,7 @@ def plans(app: Application) -> dict[str, list[Plan]]:
 
 def _queries(app: Application) -> Iterator[tuple[StageAttempt, Query]]:
     for stage in app.stages.values():
-        job = app.jobs.get(stage.job) if stage.job is not None else None
-        query = app.queries.get(job.query) if job is not None and job.query is not None else None
+        query = app.query_of(app.job_of(stage))
         if query is not None:
             yield stage, query
 

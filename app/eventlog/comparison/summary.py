@@ -14,7 +14,7 @@ from app.eventlog.application import Application
 from app.eventlog.comparison import fingerprints
 from app.eventlog.comparison.record import VERSION, Group, Outcome, Spent, Summary, Volume, Wall, merged, place_and_flow
 from app.eventlog.comparison.steps import steps
-from app.eventlog.comparison.wallclock import Key, Part, WallClock, cpus_per_task, wall_clock
+from app.eventlog.comparison.wallclock import Key, Part, WallClock, wall_clock
 from app.eventlog.losses import is_lost
 from app.eventlog.model import StageAttempt, Totals
 from app.eventlog.reading import Reading
@@ -105,7 +105,7 @@ def _group(app: Application, name: str, keys: list[Key], parts: list[Part]) -> G
 
 
 def _spent(app: Application, stages: list[StageAttempt]) -> Spent:
-    spent, cpus = Spent(), cpus_per_task(app)
+    spent, cpus = Spent(), app.task_cpus
     for stage in stages:
         total = sum(stage.durations_ms)
         if _is_repeated(app, stage):

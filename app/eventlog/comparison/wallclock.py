@@ -60,11 +60,6 @@ def wall_clock(app: Application) -> WallClock:
     return clock.closed()
 
 
-def cpus_per_task(app: Application) -> int:
-    """How many cores a task takes; Spark counts the run time of a task once for each of them."""
-    return max(1, int(text) if (text := app.properties.get("spark.task.cpus", "1")).isdigit() else 1)
-
-
 class _Clock:
     """The state of the application at a moment, and where the time before it went."""
 
@@ -152,11 +147,11 @@ class _Clock:
 
 
 def _changes(app: Application) -> Iterator[Change]:
-    per_task = cpus_per_task(app)
     for executor in app.executors.values():
-        yield executor.added, "cores", NO_STAGE, executor.cores // per_task
+        slots = executor.cores // app.task_cpus
+        yield executor.added, "cores", NO_STAGE, slots
         if executor.removed is not None:
-            yield executor.removed, "cores", NO_STAGE, -(executor.cores // per_task)
+            yield executor.removed, "cores", NO_STAGE, -slots
     for key, stage in app.stages.items():
         if stage.info.submitted is not None:
             yield stage.info.submitted, "begin", key, 0
@@ -168,8 +163,7 @@ def _changes(app: Application) -> Iterator[Change]:
 
 def _owner(app: Application, stage: StageAttempt) -> tuple[str, int | None]:
     """The query, with all that are a part of it, or the job that a stage works for."""
-    job = app.jobs.get(stage.job) if stage.job is not None else None
-    query = app.queries.get(job.query) if job is not None and job.query is not None else None
+    query = app.query_of(app.job_of(stage))
     while query is not None and query.root in app.queries:
         query = app.queries[query.root]
     return ("job", stage.job) if query is None else ("query", query.id)

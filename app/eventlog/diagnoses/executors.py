@@ -6,7 +6,6 @@ from typing import Final
 
 from app.amounts import count, duration, share, size
 from app.eventlog.application import Application
-from app.eventlog.diagnoses.stage import task_cpus
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.diagnoses.words import cut
 from app.eventlog.executor import Executor
@@ -43,8 +42,7 @@ def lost_executors(app: Application, limits: Thresholds) -> list[Finding]:
         return []
     reason, _ = Counter(cut(executor.reason or "no reason is told") for executor in lost).most_common(1)[0]
     tasks, task_ms = sum(one.lost_tasks for one in lost), sum(one.lost_task_ms for one in lost)
-    slots = app.usage.core_ms / max(1, app.usage.wall_ms) / task_cpus(app)
-    cost = task_ms / max(1.0, slots)
+    cost = task_ms / max(1.0, app.slots or 0.0)
     return [
         Finding(
             "lost_executors",

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Final
 
 from app.eventlog.application import Application
-from app.eventlog.diagnoses.stage import task_cpus
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.diagnoses.words import cut
 from app.eventlog.findings import Finding, Severity
@@ -49,7 +48,7 @@ class QueryView:
     @property
     def slots(self) -> float | None:
         """How many tasks could run at once, on average; None where the log tells of no executor."""
-        return slots(self.app)
+        return self.app.slots
 
     def spread(self, task_ms: float | None) -> float | None:
         """Task time as wall-clock time, had it been spread over all slots; None where it cannot be told."""
@@ -88,14 +87,6 @@ def query_name(app: Application, number: int) -> str:
 def sentence(text: str) -> str:
     """A text as it begins a sentence; the rest of it is left as it is."""
     return text[:1].upper() + text[1:]
-
-
-def slots(app: Application) -> float | None:
-    """How many tasks could run at once, on average over the application; None where no executor is known."""
-    usage = app.usage
-    if not usage.wall_ms or not usage.core_ms:
-        return None
-    return usage.core_ms / usage.wall_ms / task_cpus(app)
 
 
 def value(operator: Operator, *names: str) -> float | None:

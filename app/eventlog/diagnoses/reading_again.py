@@ -4,7 +4,7 @@ from typing import Final
 
 from app.amounts import count, duration, size
 from app.eventlog.application import Application
-from app.eventlog.diagnoses.query import query_name, sentence, slots
+from app.eventlog.diagnoses.query import query_name, sentence
 from app.eventlog.diagnoses.stage import stage_name
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.diagnoses.words import cut
@@ -32,7 +32,7 @@ def _again_bytes(reads: Reads) -> int:
 
 
 def _scan_cost(app: Application, reads: Reads) -> float | None:
-    at_once = slots(app)
+    at_once = app.slots
     if not at_once or reads.scan_ms is None:
         return None
     return reads.scan_ms * (reads.times - 1) / reads.times / at_once

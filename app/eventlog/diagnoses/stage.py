@@ -1,6 +1,5 @@
 """One attempt of a stage that has ended, with what the rules ask of it."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +11,10 @@ from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.diagnoses.words import cut
 from app.eventlog.events import TaskEnd
 from app.eventlog.findings import Finding, Severity
+from app.eventlog.groups import is_nowhere
 from app.eventlog.model import StageAttempt
 from app.eventlog.parts import JobProperties, StageInfo
 
-_NOWHERE: Final = re.compile(r"NativeMethodAccessorImpl|<unknown>|\$")
 MAX_PLACE: Final = 100
 
 
@@ -42,10 +41,7 @@ class StageView:
     @cached_property
     def slots(self) -> float | None:
         """How many tasks could run at once, on average over its time; None where the log tells of no executor."""
-        usage = self.stage.usage
-        if usage is None or not usage.wall_ms or not usage.core_ms:
-            return None
-        return usage.core_ms / usage.wall_ms / task_cpus(self.app)
+        return None if self.stage.usage is None else self.stage.usage.slots(self.app.task_cpus)
 
     @cached_property
     def idle_ms(self) -> float | None:
@@ -90,7 +86,7 @@ class StageView:
         severity: Severity = "warning",
     ) -> Finding:
         """A finding in this attempt."""
-        info, job = self.stage.info, self.app.jobs.get(self.stage.job) if self.stage.job is not None else None
+        info, job = self.stage.info, self.app.job_of(self.stage)
         query = None if job is None else job.query
         sentence = f"{self.name[:1].upper()}{self.name[1:]}: {text}"
         return Finding(rule, severity, sentence, advice, numbers, cost_ms, stage=(info.id, info.attempt), query=query)
@@ -107,17 +103,11 @@ def stage_name(app: Application, info: StageInfo, properties: JobProperties | No
         info.name,
     )
     known = [text for text in told if text]
-    place = next((text for text in known if not _NOWHERE.search(text)), known[-1] if known else "")
+    place = next((text for text in known if not is_nowhere(text)), known[-1] if known else "")
     attempt = f", attempt {info.attempt}" if info.attempt else ""
     return f"stage {info.id}{attempt} ({cut(place, MAX_PLACE)})"
 
 
 def duration_ms(task: TaskEnd) -> int:
     """How long a task attempt took, from its launch to its end."""
-    return task.info.finished - task.info.launched
-
-
-def task_cpus(app: Application) -> int:
-    """How many cores a task takes: `spark.task.cpus`."""
-    text = app.properties.get("spark.task.cpus", "1")
-    return max(1, int(text)) if text.isdigit() else 1
+    return task.info.duration_ms

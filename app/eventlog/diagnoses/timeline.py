@@ -2,7 +2,7 @@
 
 from app.amounts import duration, share
 from app.eventlog.application import Application
-from app.eventlog.diagnoses.stage import stage_name, task_cpus
+from app.eventlog.diagnoses.stage import stage_name
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
 
@@ -48,7 +48,7 @@ def idle_cores(app: Application, limits: Thresholds) -> list[Finding]:
     No cost in time: idle cores cost money. On one machine (`local[...]`) they cost nothing, and are no finding.
     """
     usage = app.usage
-    busy = usage.task_ms * task_cpus(app)
+    busy = usage.task_ms * app.task_cpus
     idle = usage.core_ms - busy
     is_local = app.properties.get("spark.master", "").startswith("local[")
     if is_local or not app.is_whole or idle <= max(limits.idle_core_ms, limits.idle_ratio * usage.core_ms):

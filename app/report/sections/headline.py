@@ -96,10 +96,8 @@ def _outcome_of_run(scope: Scope) -> tuple[str, Mood, str | None]:
 
 def _cores_busy(scope: Scope) -> float | None:
     """Time of tasks over time of cores; unknown where the log has not told of all executors: more than all is none."""
-    cores = intervals.of_cores(scope.app.executors.values(), scope.period.end)
-    each = scope.app.properties.get("spark.task.cpus", "1")
-    taken = int(each) if each.isdigit() else 1
-    busy = intervals.within(((task, taken) for task in intervals.of_tasks(scope.stages)), scope.period)
+    cores, cpus = intervals.of_cores(scope.app.executors.values(), scope.period.end), scope.app.task_cpus
+    busy = intervals.within(((task, cpus) for task in intervals.of_tasks(scope.stages)), scope.period)
     share = _ratio(busy, intervals.within(cores, scope.period))
     return None if share is None or share > ALL_CORES else share
 

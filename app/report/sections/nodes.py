@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.eventlog import identity
-from app.eventlog.groups import group_of
+from app.eventlog.groups import group_of, is_nowhere
 from app.eventlog.model import Job, Query, StageAttempt
 from app.eventlog.streams import Batch
 from app.report.scope import Scope
@@ -71,7 +71,7 @@ def _query(scope: Scope, query: Query) -> Node:
 def _job(scope: Scope, job: Job) -> Node:
     place = identity.of_job(scope.app, job)
     told = job.properties.description
-    query = scope.app.queries.get(job.query) if job.query is not None else None
+    query = scope.app.query_of(job)
     if not told or (query is not None and query.description == told):
         told = _site(scope, job)
     label = f"{job.id}: {scope.named(told)}"
@@ -84,8 +84,8 @@ def _site(scope: Scope, job: Job) -> str:
     if not ran:
         return "all stages skipped"
     last = max(ran, key=lambda stage: stage.info.id)
-    is_told = not last.info.name.startswith("$anonfun") and "NativeMethodAccessorImpl" not in last.info.name
-    return last.info.name if is_told else group_of(scope.app, last).rpartition("[")[2].rstrip("]")
+    name = last.info.name
+    return group_of(scope.app, last).rpartition("[")[2].rstrip("]") if is_nowhere(name) else name
 
 
 def _stage(scope: Scope, stage: StageAttempt) -> Node:

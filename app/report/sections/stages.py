@@ -150,4 +150,4 @@ def _task(task: TaskEnd) -> Task:
     told = reason.description or reason.kill or reason.loss or ("" if reason.reason == "Success" else reason.reason)
     why = ": ".join(part for part in (reason.error_type, told) if part)
     place = f"executor {info.executor} on {info.host}"
-    return Task(info.index, info.attempt, place, info.finished - info.launched, how, why)
+    return Task(info.index, info.attempt, place, info.duration_ms, how, why)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.groups import MAX_LENGTH, group_of
+from app.eventlog.groups import MAX_LENGTH, group_of, is_nowhere
 from tests.unit.eventlog.log import Line, job, query, read, stage, started
 
 JVM_CALL: Final = "save at NativeMethodAccessorImpl.java:0"
@@ -116,3 +116,20 @@ def test_hostile_text_is_cut() -> None:
 def test_a_scope_that_is_no_json_says_nothing() -> None:
     """Spark writes it as text within the JSON."""
     assert group("save", rdds=({"RDD ID": 1, "Name": "x", "Scope": "{"},)) == "save [result]"
+
+
+@pytest.mark.parametrize(
+    ("call_site", "expected"),
+    [
+        (JVM_CALL, True),
+        (AHEAD, True),
+        ("run at <unknown>:0", True),
+        ("save at job.py:7", False),
+        ("save at /a/$b/job.py:7", False),
+        ("what costs more than $ 5 at the shop", False),
+        ("$" * 100_000, False),
+    ],
+)
+def test_a_call_from_python_or_from_inside_spark_is_from_nowhere(call_site: str, *, expected: bool) -> None:
+    """A line of a program is not, nor is what a program says in words; however long it is."""
+    assert is_nowhere(call_site) is expected

@@ -91,7 +91,7 @@ class Context:
                         f"{bronze} has no rows of {self.date} to replay: run the date from its raw files first"
                     )
                 return sources.again(kept, schema=schema)
-            rows = sources.read_day(self.spark, folder, schema=schema, kind=self.settings.raw.format(source))
+            rows = sources.read_day(self.spark, folder, schema=schema, kind=self.settings.raw.formats[source])
             files, size = sources.bytes_of(self.spark, folder)
             step.count(files=files, bytes_read=size)
             self.run.record(bytes_read=size)

@@ -20,11 +20,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from app.errors import MachineError, SparkAppError
-from app.java.class_data import build_class_data, class_data_archive
+from app.java.class_data import build_class_data
 from app.java.runtime import require_java, spark_home
 from app.settings import config_folder, process_environment
-
-__all__ = ["build_class_data", "class_data_archive", "ensure_jars", "main", "require_java"]
 
 Note = Callable[[str], None]
 Fetch = Callable[[Path, Note], None]

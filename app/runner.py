@@ -20,9 +20,10 @@ from app.conclusions import SENDING_SECONDS, conclude
 from app.context import Context
 from app.eventlog.follow import FOLDER
 from app.explanations import explained
+from app.java.runtime import require_java
 from app.progress import Watcher
 from app.records import RunRecord
-from app.samples import shop
+from app.samples import DEMO_ROWS, DEMO_SEED, shop
 from app.settings import Settings, load_pipeline_config
 from app.telemetry import setup
 from app.telemetry.facts import RunFacts, outcome_of
@@ -33,8 +34,6 @@ from app.telemetry.spark_names import WORKLOAD
 LOG: Final = logging.getLogger(__name__)
 ETL: Final = ("etl.customers", "etl.daily_sales")
 APPLICATION: Final = "spark-app etl"
-DEMO_ROWS: Final = 10_000
-DEMO_SEED: Final = 7
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def run_on(invocation: Invocation, dates: Sequence[datetime.date]) -> list[RunRe
 @contextmanager
 def spark(settings: Settings, *, watcher: Watcher) -> Iterator[SparkSession]:
     """A session to look at tables with; it leaves no event log."""
-    jars.require_java()
+    require_java()
     jars.ensure_jars(note=watcher.note)
     quiet = {"spark.eventLog.enabled": "false"}
     started = session.start(settings, name="spark-app", events=None, log_file=_log_file(settings, "look"), extra=quiet)
@@ -104,7 +103,7 @@ def _invocation(
     settings: Settings, watcher: Watcher, *, replay: bool, extra: Mapping[str, str] = session.NOTHING
 ) -> Iterator[Invocation]:
     identity = secrets.token_hex(6)
-    jars.require_java()
+    require_java()
     jars.ensure_jars(note=watcher.note)
     log_file = _log_file(settings, identity)
     started = session.start(settings, name=APPLICATION, events=None, log_file=log_file, extra=extra)
@@ -138,9 +137,13 @@ def _make_if_missing(invocation: Invocation, date: datetime.date) -> None:
         return
     if all(sources.has_files(invocation.spark, folder) for folder in folders):
         return
-    formats = {"transactions": settings.raw.transactions, "customers": settings.raw.customers}
     shop.write_day(
-        Path(settings.raw_path), date=date, rows=DEMO_ROWS, seed=DEMO_SEED, formats=formats, currency=settings.currency
+        Path(settings.raw_path),
+        date=date,
+        rows=DEMO_ROWS,
+        seed=DEMO_SEED,
+        formats=settings.raw.formats,
+        currency=settings.currency,
     )
     invocation.watcher.note(
         f"no raw data for {date}: made {DEMO_ROWS:,} demo transactions in {settings.raw_path} "

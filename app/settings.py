@@ -30,10 +30,10 @@ class Raw(BaseModel):
     transactions: RawFormat
     customers: RawFormat
 
-    def format(self, source: Source) -> RawFormat:
-        """The file format of one source."""
-        formats: dict[Source, RawFormat] = {"transactions": self.transactions, "customers": self.customers}
-        return formats[source]
+    @property
+    def formats(self) -> Mapping[str, RawFormat]:
+        """The file format of each source."""
+        return {"transactions": self.transactions, "customers": self.customers}
 
 
 class Schedule(BaseModel):

@@ -15,7 +15,6 @@ from app import errors, tables
 from app.__main__ import program
 from app.commands import show
 from app.commands import tables as tables_verb
-from app.runner import DEMO_ROWS, DEMO_SEED
 from app.settings import Settings
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -124,9 +123,3 @@ def test_show_offers_every_table() -> None:
 def test_the_least_days_that_a_vacuum_keeps_are_said_once() -> None:
     """The command line refuses what the tables would refuse."""
     assert tables_verb.SAFE_DAYS == tables.MIN_RETAIN_DAYS
-
-
-def test_data_makes_by_default_what_a_run_would_make() -> None:
-    """A day made by hand fits to the days that runs made: the same rows, the same seed."""
-    made = {param.name: param.default for param in COMMAND.commands["data"].params}
-    assert (made["rows"], made["seed"]) == (DEMO_ROWS, DEMO_SEED)

@@ -66,7 +66,7 @@ def day(rows: int, *, config: Path, environment: Mapping[str, str] | None = None
 
 def assert_right(home: Path, data: Path) -> None:
     """Every figure of the runs of a home folder is that of the ledger of its data."""
-    found = list(home.glob("runs/*/run.json"))
+    found = list(home.glob(f"runs/*/{records.RECORD}"))
     assert len(found) == 2
     for result in (records.read(file.parent) for file in found):
         source = "customers" if result.pipeline == "etl.customers" else "transactions"

@@ -75,6 +75,13 @@ def test_a_second_holder_waits_and_is_told(tmp_path: Path) -> None:
     poll_until(lambda: not holder.is_alive(), "the end of the holder")
 
 
+def test_a_warehouse_may_be_an_address_of_this_machine(tmp_path: Path) -> None:
+    """It is locked as it is by its path."""
+    settings = load_settings().model_copy(update={"home": tmp_path, "warehouse": (tmp_path / "w w").as_uri()})
+    with alone(settings, "key", note=print):
+        assert [path.name for path in (tmp_path / "w w").rglob("*.lock")] == ["key.lock"]
+
+
 def test_a_warehouse_elsewhere_has_no_lock(tmp_path: Path) -> None:
     """Delta's own conflict check is what keeps two runs right there."""
     settings = load_settings().model_copy(update={"home": tmp_path, "warehouse": "s3a://bucket/warehouse"})

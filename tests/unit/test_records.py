@@ -12,7 +12,7 @@ from opentelemetry.trace import StatusCode
 from app import records
 from app.errors import InputError
 from app.figures import FRESHNESS, Figure
-from app.records import RunRecord
+from app.records import RECORD, RunRecord
 from app.telemetry import killed as kills
 from app.telemetry.problems import Problems
 from tests.unit.run_records import run_record
@@ -57,7 +57,7 @@ def test_what_is_no_record_is_told_by_its_path(tmp_path: Path) -> None:
     """None at all, and one that is torn."""
     with pytest.raises(InputError, match="no record of a run"):
         records.read(tmp_path)
-    (tmp_path / "run.json").write_text('{"run_id":', encoding="utf-8")
+    (tmp_path / RECORD).write_text('{"run_id":', encoding="utf-8")
     with pytest.raises(InputError, match=r"run\.json is no record"):
         records.read(tmp_path)
 
@@ -66,7 +66,7 @@ def test_a_record_of_an_older_version_is_read(tmp_path: Path) -> None:
     """What it does not tell is not known; what this version does not know is left out."""
     told = {"run_id": "r-1", "pipeline": "etl.x", "date": "2024-01-01", "outcome": "succeeded", "seconds": 1, "then": 0}
     told |= {"started_at": "2024-01-02T00:00:00Z", "figures": [{"promise": "a", "value": 0.1, "limit": None}]}
-    (tmp_path / "run.json").write_text(json.dumps(told), encoding="utf-8")
+    (tmp_path / RECORD).write_text(json.dumps(told), encoding="utf-8")
     record = records.read(tmp_path)
     assert (record.rows_read, record.event_log, record.application_id, record.tables) == (None, None, None, {})
     assert record.figures == [Figure("a", 0.1, None)]

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import InputError
+from app.records import RECORD
 from app.report import runs
 from app.report.scope import scope
 from app.report.sections.troubles import troubles
@@ -52,6 +53,6 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_broken_record_is_refused(run_folder: Path) -> None:
     """The message names the file."""
-    (run_folder / "run.json").write_text("{")
+    (run_folder / RECORD).write_text("{")
     with pytest.raises(InputError, match=r"run\.json is no record"):
         runs.of(run_folder)

@@ -1,8 +1,8 @@
 """Lines of a Spark event log as typed events: only the fields that somebody here needs; the rest is skipped unread.
 
 Names of events and fields are those of Spark's `JsonProtocol` and of the SQL listener events, 3.5 to 4.3. Times are
-milliseconds since the epoch, durations milliseconds, CPU and shuffle write times nanoseconds, sizes bytes. A field that
-an older Spark does not write has a default, so that what is unknown stays None.
+milliseconds since the epoch, durations milliseconds, CPU times nanoseconds, sizes bytes. A field that an older Spark
+does not write has a default, so that what is unknown stays None.
 """
 
 from typing import Any, Final
@@ -172,12 +172,6 @@ class DriverNumbers(_Event, tag=f"{_SQL}SparkListenerDriverAccumUpdates"):
     updates: list[tuple[int, int]] = field(name="accumUpdates", default_factory=list)
 
 
-class Unpersisted(_Event, tag="SparkListenerUnpersistRDD"):
-    """A cached RDD is cached no longer."""
-
-    id: int = field(name="RDD ID")
-
-
 class QueryStarted(_Event, tag=f"{_STREAMING}QueryStartedEvent"):
     """A run of a streaming query begins."""
 
@@ -203,7 +197,7 @@ class QueryProgress(_Event, tag=f"{_STREAMING}QueryProgressEvent"):
 Event = (
     LogStart | ApplicationStart | ApplicationEnd | EnvironmentUpdate | ExecutorAdded | ExecutorRemoved
     | JobStart | JobEnd | StageSubmitted | StageCompleted | TaskStart | TaskEnd | StagePeaks
-    | SqlStart | SqlPlanChanged | SqlEnd | DriverNumbers | Unpersisted | QueryProgress | QueryStarted | QueryTerminated
+    | SqlStart | SqlPlanChanged | SqlEnd | DriverNumbers | QueryProgress | QueryStarted | QueryTerminated
 )  # fmt: skip
 
 _DECODERS: Final = {kind.__struct_config__.tag.encode(): msgspec.json.Decoder(kind) for kind in Event.__args__}

@@ -28,7 +28,6 @@ class Totals:
     deserialize_ms: int = 0
     serialize_ms: int = 0
     scheduler_delay_ms: int = 0
-    result_bytes: int = 0
     memory_spilled: int = 0
     disk_spilled: int = 0
     input_bytes: int = 0
@@ -41,7 +40,6 @@ class Totals:
     shuffle_wait_ms: int = 0
     shuffle_write_bytes: int = 0
     shuffle_write_records: int = 0
-    shuffle_write_ns: int = 0
 
     def add(self, metrics: TaskMetrics, *, delay_ms: int) -> None:
         """Adds what one task did."""
@@ -52,7 +50,6 @@ class Totals:
         self.deserialize_ms += metrics.deserialize_ms
         self.serialize_ms += metrics.serialize_ms
         self.scheduler_delay_ms += delay_ms
-        self.result_bytes += metrics.result_bytes
         self.memory_spilled += metrics.memory_spilled
         self.disk_spilled += metrics.disk_spilled
         self.input_bytes += metrics.input.bytes
@@ -65,7 +62,6 @@ class Totals:
         self.shuffle_wait_ms += read.wait_ms
         self.shuffle_write_bytes += write.bytes
         self.shuffle_write_records += write.records
-        self.shuffle_write_ns += write.time_ns
 
 
 @dataclass(slots=True)

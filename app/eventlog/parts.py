@@ -81,7 +81,6 @@ class RddInfo(Part):
     name: str = field(name="Name")
     level: StorageLevel = field(name="Storage Level", default_factory=StorageLevel)
     partitions: int = field(name="Number of Partitions", default=0)
-    cached_partitions: int = field(name="Number of Cached Partitions", default=0)
     scope: str | None = field(name="Scope", default=None)
 
 
@@ -115,7 +114,6 @@ class TaskInfo(Part):
     finished: Time = field(name="Finish Time", default=0)
     has_failed: bool = field(name="Failed", default=False)
     was_killed: bool = field(name="Killed", default=False)
-    locality: str = field(name="Locality", default="")
 
     @property
     def duration_ms(self) -> int:
@@ -142,7 +140,6 @@ class ShuffleWrite(Part):
 
     bytes: Count = field(name="Shuffle Bytes Written", default=0)
     records: Count = field(name="Shuffle Records Written", default=0)
-    time_ns: Count = field(name="Shuffle Write Time", default=0)
 
 
 class Input(Part):
@@ -166,11 +163,9 @@ class TaskMetrics(Part):
     cpu_ns: Count = field(name="Executor CPU Time", default=0)
     deserialize_ms: Count = field(name="Executor Deserialize Time", default=0)
     serialize_ms: Count = field(name="Result Serialization Time", default=0)
-    result_bytes: Count = field(name="Result Size", default=0)
     gc_ms: Count = field(name="JVM GC Time", default=0)
     memory_spilled: Count = field(name="Memory Bytes Spilled", default=0)
     disk_spilled: Count = field(name="Disk Bytes Spilled", default=0)
-    peak_memory: Count = field(name="Peak Execution Memory", default=0)
     shuffle_read: ShuffleRead = field(name="Shuffle Read Metrics", default_factory=ShuffleRead)
     shuffle_write: ShuffleWrite = field(name="Shuffle Write Metrics", default_factory=ShuffleWrite)
     input: Input = field(name="Input Metrics", default_factory=Input)

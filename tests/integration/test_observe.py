@@ -151,7 +151,6 @@ FIGURES: Final = {
     "executorRunTime": "run_ms",
     "executorCpuTime": "cpu_ns",
     "jvmGcTime": "gc_ms",
-    "resultSize": "result_bytes",
     "memoryBytesSpilled": "memory_spilled",
     "diskBytesSpilled": "disk_spilled",
     "inputBytes": "input_bytes",

@@ -65,7 +65,7 @@ class Group(Struct, omit_defaults=True):
         flow: Where their rows come from and go to.
         wall: The wall-clock time that is theirs.
         spent, volume: Sums over their tasks.
-        median_ms, p95_ms, longest_ms: Of the time of a task.
+        median_ms, longest_ms: Of the time of a task.
         largest_share: Part of the shuffled bytes of an attempt that one task read, where there were two and more.
     """
 
@@ -79,7 +79,6 @@ class Group(Struct, omit_defaults=True):
     failed: int = 0
     has_python: bool = False
     median_ms: float = 0
-    p95_ms: float = 0
     longest_ms: float = 0
     largest_share: float = 0
 
@@ -131,7 +130,7 @@ def place_and_flow(group: str) -> tuple[str, str]:
 
 
 def merged(groups: Sequence[Group]) -> Group:
-    """Several groups as one, with the place and the flow, the median and the p95 of the first."""
+    """Several groups as one, with the place and the flow, and the median of the first."""
     first = groups[0]
     return replace(
         first,

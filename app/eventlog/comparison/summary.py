@@ -1,6 +1,5 @@
 """The record of an application, made of its event log; see `record`."""
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -98,7 +97,6 @@ def _group(app: Application, name: str, keys: list[Key], parts: list[Part]) -> G
         failed=sum(stage.failed for stage in stages),
         has_python=any("Python" in rdd.name or "Python" in (rdd.scope or "") for s in stages for rdd in s.info.rdds),
         median_ms=median(durations) if durations else 0,
-        p95_ms=durations[math.ceil(len(durations) * 0.95) - 1] if durations else 0,
         longest_ms=durations[-1] if durations else 0,
         largest_share=max((_largest_share(stage) for stage in stages), default=0),
     )

@@ -1,4 +1,4 @@
-"""What follows an application that has ended: it is sent, remembered and reported; nothing of it fails a run."""
+"""What is done when an application has ended: it is sent, remembered and reported. None of it can fail a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from app.telemetry.export import names_an_endpoint
 from app.telemetry.problems import Problems
 
 SENDING_SECONDS: Final = 2.5
-"""What a collector that takes nothing may hold up the end of a command, telemetry of the runs and of Spark together."""
+"""How long a collector that accepts nothing may delay the end of a command, with telemetry of the runs and of Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Conclusion:
     compared: list[str]
 
     def report(self, output: Path, run: RunInfo | None = None) -> str:
-        """Writes a report on it, or on a run of ours in it; gives its path or, where it is served, its address.
+        """Writes a report on it, or on one of our runs in it; gives the path, or the address where reports are served.
 
         Raises:
             OSError: It cannot be written.
@@ -66,7 +66,7 @@ class Conclusion:
         return f"{served.rstrip('/')}/{written.name}" if served else str(written)
 
     def remember(self, *, is_good: bool) -> None:
-        """Keeps its record; none that later ones are measured by, unless it is known to have ended well.
+        """Keeps its record; later ones are compared with it only if it is known to have ended well.
 
         Raises:
             OSError: It cannot be written.
@@ -84,7 +84,7 @@ def concluded(read: Reading, settings: Settings, thresholds: Thresholds) -> Conc
 
 
 def send(log: Path, settings: Settings, thresholds: Thresholds, *, patience: float) -> bool:
-    """Whether all that a log tells was accepted, or nothing was to be sent: a bridge does, or nobody listens.
+    """Sends what a log tells; whether all of it was accepted, or none was to be sent: a bridge does, or nobody listens.
 
     Args:
         log: Of an application that has ended.

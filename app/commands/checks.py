@@ -1,4 +1,4 @@
-"""The doctor's checks: how each hop of the stack is, and whether a trace, a metric and a log line arrive."""
+"""The checks of the doctor: is each hop of the stack well, and do a trace, a metric and a log line arrive?"""
 
 import importlib.metadata
 import time

@@ -52,7 +52,7 @@ def etl(
 
 
 def perform(job: Callable[[], Sequence["RunRecord"]], *, terminal: "Terminal", is_json: bool) -> None:
-    """Runs the job and tells what came of it; what ended before a failure is told too, and the failure is raised."""
+    """Runs the job and prints its runs; after a failure those that had ended, and the failure is raised again."""
     started = time.monotonic()
     try:
         with terminal:

@@ -1,4 +1,4 @@
-"""`spark-app observe -- COMMAND...`: a stranger's program, unchanged, and what its Spark did."""
+"""`spark-app observe -- COMMAND...`: runs any program unchanged, and tells what its Spark did."""
 
 import sys
 import tempfile

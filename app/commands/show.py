@@ -127,7 +127,7 @@ def first_rows(
 
 @contextmanager
 def blamed_on(option: str | None) -> Iterator[None]:
-    """Tells what Spark refuses as wrong usage of an option, if that was given.
+    """Turns a refusal by Spark into wrong usage of an option, if that was given.
 
     Raises:
         UsageError: Spark refused.

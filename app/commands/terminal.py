@@ -67,11 +67,11 @@ class Terminal:
         self._say(Text(cells.literal(text)))
 
     def wait(self, text: str) -> None:
-        """Shows, where there is a terminal, what is waited for until the first step begins or all is done."""
+        """Shows on a terminal what is being waited for, until the first step begins or all is done."""
         self._waits.append(self._progress.add_task(text, total=None, state=""))
 
     def step_started(self, pipeline: str, date: date, step: str) -> None:
-        """Shows that a step is at work, where there is a terminal to show it on."""
+        """Shows on a terminal that a step is at work."""
         self._end_wait()
         task = self._progress.add_task(f"{pipeline}  {date}  {step}", total=None, state="")
         self._steps[pipeline, date, step] = (task, time.monotonic())
@@ -83,7 +83,7 @@ class Terminal:
 
     @contextmanager
     def counting(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
-        """A progress bar; the caller is handed a function that moves it on by a number of rows."""
+        """A progress bar; gives a function that moves it on by a number of rows."""
         task = self._progress.add_task(label, total=max(total, 1), state=f"{amounts.count(total)} rows")
         try:
             yield lambda rows: self._progress.advance(task, rows)
@@ -102,7 +102,7 @@ class Terminal:
         right: Collection[str] = (),
         styles: Mapping[str, str] = NO_STYLES,
     ) -> None:
-        """Prints rows in columns; one below the other where they are too wide for the terminal.
+        """Prints rows in columns; where they are too wide for the terminal, each row as a block of lines.
 
         Args:
             headers: The names of the columns.
@@ -122,7 +122,7 @@ class Terminal:
             self._print(_row(row, places, gap=gap, styles=styles))
 
     def facts(self, facts: Sequence[tuple[str, str]], *, styles: Mapping[str, str] = NO_STYLES) -> None:
-        """Prints names and what belongs to them, a line each, never folded: a path can be copied whole."""
+        """Prints a name and its value on each line, never folded: a path can be copied whole."""
         width = max((cell_len(name) for name, _ in facts), default=0)
         for name, fact in facts:
             self._print(Text.assemble((_padded(name, width), "bold"), GAP, (fact, styles.get(fact, ""))))
@@ -184,7 +184,7 @@ class _Console(Console):
 
 
 def silence(file: Any) -> None:
-    """Leads a stream that lost its reader to nowhere, so that neither a write nor the last flush complains."""
+    """Redirects a stream that lost its reader to nowhere, so that neither a write nor the last flush fails."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, file.fileno())
     os.close(nowhere)

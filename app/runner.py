@@ -26,6 +26,7 @@ from app.records import RunRecord
 from app.samples import DEMO_ROWS, DEMO_SEED, shop
 from app.settings import Settings, load_pipeline_config
 from app.telemetry import setup
+from app.telemetry.exceptions import message_of
 from app.telemetry.facts import RunFacts, outcome_of
 from app.telemetry.names import Outcome
 from app.telemetry.runs import Run
@@ -176,7 +177,7 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
     finally:
         result = _result(invocation, context, run, (started_at, began), outcome_of(error))
         if error is not None:
-            result = replace(result, error=f"{type(error).__name__}: {error}")
+            result = replace(result, error=f"{type(error).__name__}: {message_of(error)}")
         results.append(result)
         records.write(result, note=note)
         if error is not None:

@@ -4,7 +4,7 @@ import importlib.metadata
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
@@ -12,6 +12,7 @@ from app import backends as ask
 from app.backends import Elasticsearch, Jaeger, Prometheus
 from app.errors import MachineError
 from app.eventlog.bridge.selfmetrics import ALIVE_SECONDS
+from app.redaction import redacted
 from app.settings import Backends, Settings, process_environment
 from app.telemetry import names, probe
 from app.telemetry.export import Signal
@@ -88,7 +89,8 @@ def examined(settings: Settings, *, seconds: float) -> list[Check]:
     """The health of every hop, and what came of a probe that was given some seconds to arrive."""
     hops = healths(settings.backends)
     down = {check.hop for check in hops if check.state == "down"}
-    return [*hops, *arrivals(settings, down=down, seconds=seconds)]
+    found = [*hops, *arrivals(settings, down=down, seconds=seconds)]
+    return [replace(check, found=redacted(check.found)) for check in found]  # addresses may hold passwords
 
 
 def healths(backends: Backends) -> list[Check]:

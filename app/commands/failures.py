@@ -14,6 +14,7 @@ import typer
 
 from app.commands import cells
 from app.errors import EXIT_INTERRUPTED, MachineError, SparkAppError
+from app.redaction import redacted
 
 LONGEST: Final = 600
 NO_ROOM: Final = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
@@ -104,9 +105,9 @@ def _text(error: BaseException) -> str:
 
 
 def _one_line(text: str) -> str:
-    """The text without the stack of a JVM, on one line, with nothing a terminal would act on."""
+    """The text without secrets and the stack of a JVM, on one line, with nothing a terminal would act on."""
     lines = takewhile(lambda line: not line.lstrip().startswith("at "), text.splitlines())
-    return cells.literal(" ".join(word for line in lines for word in line.split()))
+    return cells.literal(redacted(" ".join(word for line in lines for word in line.split())))
 
 
 def _hint(error: typer.TyperException) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.eventlog.parts import TaskEndReason
+from app.redaction import redacted
 
 MAX_TEXT: Final = 1000
 """Characters of a text that a span carries; what is longer is cut."""
@@ -51,8 +52,9 @@ def failure_of_task(reason: TaskEndReason) -> Failure:
 
 
 def cut(text: str, most: int = MAX_TEXT) -> str:
-    """A text of a bounded length."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """A text of a bounded length, without secrets."""
+    shown = redacted(text[: most * 2])
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
 def _of_python(text: str) -> Failure | None:

@@ -13,6 +13,7 @@ import msgspec
 from app.eventlog.application import Application
 from app.eventlog.model import Job, Query, StageAttempt
 from app.eventlog.parts import RddInfo
+from app.redaction import redacted
 
 MAX_LENGTH: Final = 120
 """Characters of a group; what is longer is cut."""
@@ -94,7 +95,7 @@ def is_nowhere(call_site: str) -> bool:
 
 def _varied(text: str) -> str:
     """A text with `#` for what differs from run to run; short numbers within a word stay: q64, v2."""
-    shorter = _PATH.sub(r"\1", " ".join(text[:MAX_READ].split())[:MAX_READ])
+    shorter = _PATH.sub(r"\1", redacted(" ".join(text[:MAX_READ].split()))[:MAX_READ])
     return _AGAIN.sub("#", _VARYING.sub("#", shorter))
 
 

@@ -3,6 +3,7 @@
 import traceback
 from typing import Final
 
+from app.redaction import redacted
 from app.telemetry.names import EXCEPTION_CUT, EXCEPTION_MESSAGE, EXCEPTION_STACKTRACE, EXCEPTION_TYPE
 
 MESSAGE_LENGTH: Final = 4096
@@ -19,7 +20,7 @@ def described(error: BaseException) -> dict[str, str | bool]:
         EXCEPTION_TYPE.name: type_of(error),
         EXCEPTION_MESSAGE.name: message[:MESSAGE_LENGTH],
         # Frames only: the usual rendering repeats the message, in full.
-        EXCEPTION_STACKTRACE.name: "".join(traceback.format_tb(error.__traceback__))[-STACKTRACE_LENGTH:],
+        EXCEPTION_STACKTRACE.name: redacted("".join(traceback.format_tb(error.__traceback__)))[-STACKTRACE_LENGTH:],
     }
     if len(message) > MESSAGE_LENGTH:
         attributes[EXCEPTION_CUT.name] = True
@@ -27,9 +28,9 @@ def described(error: BaseException) -> dict[str, str | bool]:
 
 
 def message_of(error: BaseException) -> str:
-    """The text of an exception, whatever asking for it does."""
+    """The text of an exception without secrets, whatever asking for it does."""
     try:
-        return str(error)
+        return redacted(str(error))
     except Exception as failure:  # noqa: BLE001 - any code may run in there
         return f"(no message: asking for it raised {type(failure).__name__})"
 

@@ -10,6 +10,7 @@ from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.context import get_current
 from opentelemetry.sdk._logs import LoggerProvider
 
+from app.redaction import redacted
 from app.telemetry.exceptions import described
 from app.telemetry.files import Current
 from app.telemetry.problems import Problems
@@ -48,7 +49,7 @@ class Handler(logging.Handler):
             context=get_current(),
             severity_number=number,
             severity_text=text,
-            body=record.getMessage(),
+            body=redacted(record.getMessage()),
             attributes={**self._current.attributes, **_attributes(record)},
         )
         self._provider.get_logger(record.name).emit(log)

@@ -139,6 +139,13 @@ def test_a_program_that_is_away_is_down_and_the_others_are_not(stack: Stack, hop
     assert set(others.values()) == {"ok"}
 
 
+def test_the_password_of_an_address_is_not_told(stack: Stack) -> None:
+    """What the doctor finds is pasted into tickets."""
+    found = stack.examined(stack.without(jaeger=f"http://me:hunter2@127.0.0.1:{dead_port()}"))["jaeger"].found
+    assert found.startswith("http://(redacted)@127.0.0.1:")
+    assert "hunter2" not in found
+
+
 def test_a_broker_that_is_away_is_down(stack: Stack) -> None:
     """Nobody listens on its port."""
     assert stack.examined(stack.without(kafka=f"127.0.0.1:{dead_port()}"))["kafka"].state == "down"

@@ -34,6 +34,12 @@ def test_each_kind_of_failure_has_its_exit_code(error: BaseException, code: int)
     assert failures.failure(error).exit_code == code
 
 
+def test_no_secret_of_an_error_is_told() -> None:
+    """What a terminal shows goes to logs of schedulers, too."""
+    told = failures.failure(MachineError("no way to jdbc:db://me:hunter2@h?password=hunter2")).message
+    assert told == "no way to jdbc:db://(redacted)@h?password=(redacted)"
+
+
 def test_a_full_disk_is_told_with_the_file() -> None:
     """An error of the machine names the thing."""
     error = OSError(errno.ENOSPC, "No space left on device", "/runs/x")

@@ -32,6 +32,13 @@ def test_the_type_is_the_most_telling_one(text: str, type_: str | None) -> None:
     assert failure.type == type_
 
 
+def test_no_secret_is_told() -> None:
+    """Spans and findings show what a program says of its databases, and many people read these."""
+    failure = failure_of("java.sql.SQLException: refused: jdbc:db://me:hunter2@h?password=hunter2")
+    assert failure is not None
+    assert failure.message == "java.sql.SQLException: refused: jdbc:db://(redacted)@h?password=(redacted)"
+
+
 def test_no_text_is_no_failure() -> None:
     """An empty message stands for success."""
     assert failure_of("") is None

@@ -71,6 +71,11 @@ def test_what_varies_is_left_out(text: str, expected: str) -> None:
     assert group(description=text) == f"{expected} [result]"
 
 
+def test_a_secret_is_no_part_of_a_name() -> None:
+    """It becomes a label of metrics, and is kept in records."""
+    assert group(description="copy db://me:hunter@h?token=hunter") == "copy (redacted)@h?token=(redacted) [result]"
+
+
 def test_a_batch_of_an_unnamed_stream_is_named_by_what_it_does() -> None:
     """Its description has nothing but ids."""
     assert (

@@ -44,6 +44,20 @@ def test_an_exception_is_logged_with_its_bounded_message(telemetry: InMemory) ->
     assert attributes["exception.message.truncated"] is True
 
 
+def test_no_secret_is_logged(telemetry: InMemory) -> None:
+    """Neither in a line nor in what it says of an exception: logs go to a store that others read."""
+    with telemetry.run():
+        try:
+            raise ValueError("no way to https://me:hunter2@store")
+        except ValueError as error:
+            LOG.exception("ended by %s, password=hunter2", error)
+    (kept,) = file_logs(telemetry.folder / "run-1" / "logs.jsonl")
+    told = "no way to https://(redacted)@store"
+    assert kept["body"] == {"stringValue": f"ended by {told}, password=(redacted)"}
+    assert plain(kept["attributes"])["exception.message"] == told
+    assert "hunter2" not in str(kept)
+
+
 @pytest.mark.parametrize(
     ("level", "number", "text"),
     [

@@ -17,7 +17,7 @@ def _told(shown: Callable[[float], str]) -> Callable[[float | None], str]:
     return lambda number: UNKNOWN if number is None else shown(number)
 
 
-count, size, span, share = map(_told, (amounts.count, amounts.size, amounts.duration, amounts.share))
+count, size, duration, share = map(_told, (amounts.count, amounts.size, amounts.duration, amounts.share))
 
 
 def tick(milliseconds: float) -> str:

@@ -4,7 +4,7 @@ from app.report import amounts
 
 
 @pytest.mark.parametrize(
-    "shown", [amounts.count, amounts.size, amounts.span, amounts.share, amounts.times, amounts.moment]
+    "shown", [amounts.count, amounts.size, amounts.duration, amounts.share, amounts.times, amounts.moment]
 )
 def test_what_is_unknown_is_said(shown: object) -> None:
     """None is never shown as a number."""

@@ -33,7 +33,7 @@ SPILL_BYTES_PER_MS: Final = 10_000
 
 
 class Amount(NamedTuple):
-    """Wall-clock milliseconds of a kind at a place; negative where it became less. The groups are the evidence."""
+    """Wall-clock milliseconds that one cause added; negative where it saved time. The groups are the evidence."""
 
     kind: Kind
     ms: float
@@ -48,10 +48,9 @@ def amounts(before: Summary, now: Summary) -> list[Amount]:
         Amount("driver", now.end_ms - before.end_ms),
     ]
     changed = changed_plans(before, now)
-    cells = _cells(before, changed), _cells(now, changed)
-    for key in cells[0] | cells[1]:
-        one, other = cells[0].get(key), cells[1].get(key)
-        found += _of_cell(one, other, has_other_plan=key[0] in changed)
+    earlier, later = _comparable(before, changed), _comparable(now, changed)
+    for key in earlier | later:
+        found += _of_groups(earlier.get(key), later.get(key), has_other_plan=key[0] in changed)
     if now.executors_lost > before.executors_lost:
         found = [_blamed_on_loss(amount) for amount in found]
     return [amount for amount in found if amount.ms]
@@ -66,15 +65,15 @@ def changed_plans(before: Summary, now: Summary) -> set[str]:
     return {place for place in one.keys() & other.keys() if set(one[place]) != set(other[place])}
 
 
-def _cells(summary: Summary, changed: set[str]) -> dict[tuple[str, str], Group]:
-    """Groups by what is compared: those of a place whose plan has changed are one."""
+def _comparable(summary: Summary, changed: set[str]) -> dict[tuple[str, str], Group]:
+    """Groups by place and flow; all groups of a place whose plan has changed are merged, as their flows may differ."""
     found: dict[tuple[str, str], list[Group]] = defaultdict(list)
     for group in summary.groups:
         found[group.place, "" if group.place in changed else group.flow].append(group)
     return {key: merged(groups) for key, groups in found.items()}
 
 
-def _of_cell(before: Group | None, now: Group | None, *, has_other_plan: bool) -> Iterator[Amount]:
+def _of_groups(before: Group | None, now: Group | None, *, has_other_plan: bool) -> Iterator[Amount]:
     if before is None or now is None:
         group = before or now or NO_GROUP
         sign = 1 if before is None else -1
@@ -88,12 +87,15 @@ def _of_cell(before: Group | None, now: Group | None, *, has_other_plan: bool) -
         return
     yield Amount("driver", now.wall.gap - before.wall.gap, before, now)
     yield Amount("queueing", now.wall.waiting - before.wall.waiting, before, now)
-    for kind, ms in _of_work(_Cell(before), _Cell(now), has_other_plan=has_other_plan):
+    for kind, ms in _of_work(_Work(before), _Work(now), has_other_plan=has_other_plan):
         yield Amount(kind, ms, before, now)
 
 
-class _Cell:
-    """A group with its tasks' time and its wall-clock time in relation."""
+class _Work:
+    """The work of a group of stages, as task time (useful) and as wall-clock time (wall, wasted), in milliseconds.
+
+    `cores` is how many tasks ran at once: task time over wall-clock time.
+    """
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -104,8 +106,8 @@ class _Cell:
         self.wall = group.wall.work + group.wall.idle - self.wasted
 
 
-def _of_work(before: _Cell, now: _Cell, *, has_other_plan: bool) -> Iterator[tuple[Kind, float]]:
-    """The difference of the work and idle time of two groups, taken apart; the parts add up to it."""
+def _of_work(before: _Work, now: _Work, *, has_other_plan: bool) -> Iterator[tuple[Kind, float]]:
+    """The difference of the work and idle time of two groups, split by kind; the amounts add up to the difference."""
     yield "retries", now.wasted - before.wasted
     more = _more_input(before, now, of_files=has_other_plan)
     yield "input", more
@@ -123,7 +125,7 @@ def _of_work(before: _Cell, now: _Cell, *, has_other_plan: bool) -> Iterator[tup
         )
         if name != "wasted"
     }
-    idle -= _with_idle(rest, idle, before.group)
+    idle -= _charge_idle(rest, idle, before.group)
     if has_other_plan:
         yield "plan", sum(rest.values()) + idle
     elif _has_other_tasks(before.group, now.group):
@@ -133,8 +135,8 @@ def _of_work(before: _Cell, now: _Cell, *, has_other_plan: bool) -> Iterator[tup
         yield from _of_rest(rest, idle, before.group, now.group, scale=scale, cores=now.cores)
 
 
-def _with_idle(rest: dict[str, float], idle: float, before: Group) -> float:
-    """Adds to what made tasks longer the cores that idled beside them in the same proportion as before; gives the sum.
+def _charge_idle(rest: dict[str, float], idle: float, before: Group) -> float:
+    """Charges idle core time to the causes that lengthened tasks, at the earlier idle-to-work ratio; returns the sum.
 
     Two tasks that wait for a disk keep four cores from other work, not two.
     """
@@ -148,12 +150,12 @@ def _with_idle(rest: dict[str, float], idle: float, before: Group) -> float:
     return moved
 
 
-def _more_input(before: _Cell, now: _Cell, *, of_files: bool) -> float:
-    """What more rows would have cost at the earlier time per row, if it did become more; likewise for fewer.
+def _more_input(before: _Work, now: _Work, *, of_files: bool) -> float:
+    """What additional rows cost at the earlier time per row, at most the time that was added; likewise for fewer rows.
 
-    Where the plan is another, only files count: what it shuffles is its own choice.
+    Where the plan is another, only rows of files count: what a plan shuffles is its own choice.
     """
-    one, other = (_volume(cell.group, of_files=of_files) for cell in (before, now))
+    one, other = (_volume(work.group, of_files=of_files) for work in (before, now))
     measure = next((number for number in range(len(one)) if one[number] and other[number]), None)
     if measure is None or abs(other[measure] / one[measure] - 1) < SAME:
         return 0.0
@@ -193,7 +195,7 @@ def _of_rest(
 
 
 def _taken(rest: dict[str, float], names: Sequence[str], room: float) -> float:
-    """Takes what became more, in order, as far as there is room; gives the sum."""
+    """Takes the time that was added out of `rest`, in the order of the names, up to `room`; returns the sum."""
     taken = 0.0
     for name in names:
         more = max(0.0, min(room - taken, rest[name]))
@@ -217,6 +219,6 @@ def _kind_of_idle(before: Group, now: Group) -> Kind:
 
 
 def _blamed_on_loss(amount: Amount) -> Amount:
-    """Cores, tasks and blocks that went with a lost executor, and the wait for another, are its doing."""
+    """The same amount under `executors`, if the loss of one explains it: cores, tasks or blocks that went with it."""
     is_loss = amount.ms > 0 and amount.kind in ("cores", "retries", "queueing", "shuffle")
     return amount._replace(kind="executors") if is_loss else amount

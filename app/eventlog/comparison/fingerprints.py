@@ -1,4 +1,4 @@
-"""The plans of queries without what differs from run to run, so that a changed plan can be told from a changed day."""
+"""The plans of queries without dates, sizes and ids, so that another plan is not mistaken for another day's data."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ _ARGUMENTS: Final = re.compile(r"\s*\(.*?\)|\d+")
 
 
 def plans(app: Application) -> dict[str, list[Plan]]:
-    """The plans of queries that ran jobs, by what their stages are for; the same plan run again is one."""
+    """The different plans of the queries that ran jobs, by the place of their stages (see `record.Group`)."""
     runs = {(place_and_flow(groups.group_of(app, stage))[0], query.id): query for stage, query in _queries(app)}
     found: dict[str, dict[str, Plan]] = defaultdict(dict)
     for (place, _), query in runs.items():
@@ -51,7 +51,7 @@ def _plan(app: Application, query: Query) -> Plan | None:
 
 
 def _working(operator: Operator, depth: int = 0) -> Iterator[tuple[int, Operator]]:
-    """Operators that do something, with their depth among these; how a shuffle is read is adapted to its sizes."""
+    """Operators that do work, with their depth among these; reading a shuffle varies with its sizes, and is left out."""
     is_wrapper = operator.is_wrapper or operator.name.startswith(("AQEShuffleRead", "TableCacheQueryStage"))
     if not is_wrapper:
         yield depth, operator
@@ -60,11 +60,11 @@ def _working(operator: Operator, depth: int = 0) -> Iterator[tuple[int, Operator
 
 
 def _name(operator: Operator) -> str:
-    """The name of an operator without what may vary: `SortMergeJoin(skew=true)` is a SortMergeJoin."""
+    """The name of an operator without arguments and numbers: `SortMergeJoin(skew=true)` is a SortMergeJoin."""
     return _ARGUMENTS.sub("", operator.name).strip()
 
 
 def _filters(operator: Operator) -> str:
-    """Of which columns a scan's pushed filters are, and how they compare; dates and other values differ by the day."""
+    """The columns and comparisons of a scan's pushed filters, without the values, such as dates."""
     told = operator.metadata.get("PushedFilters", "")
     return " ".join(f"{how}({column})" for how, column in re.findall(r"([A-Za-z]+)\(([^(),]+)", told))

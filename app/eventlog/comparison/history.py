@@ -21,19 +21,19 @@ from app.folders import put
 
 _START: Final = b"SparkListenerApplicationStart"
 KEPT: Final = 100
-"""Records of one name that are kept; older ones are deleted."""
+"""How many records of one name are kept; older records are deleted."""
 COMPARED: Final = 5
-"""The last good applications of a name that a new one is compared with. Ours: a week's working days."""
+"""How many good records a new application is compared with. Ours: a week's working days."""
 
 
 def beside_last_good(folder: Path, now: Summary) -> Comparison | None:
-    """An application compared with the last good ones of its name that are kept; None without any."""
+    """Compares an application with the last good records of its name; None where no such record is kept."""
     earlier = last_good(folder, now)
     return compare(earlier, now) if earlier else None
 
 
 def keep(folder: Path, summary: Summary) -> Path:
-    """Puts the record of an application in place, whole or not at all; gives its file.
+    """Writes the record of an application, whole or not at all; returns its file.
 
     Raises:
         OSError: It cannot be written.
@@ -50,7 +50,7 @@ def load(file: Path) -> Summary:
     """The record in a file.
 
     Raises:
-        InputError: There is none, or one of another version.
+        InputError: The file holds no record, or a record of another version.
     """
     try:
         found = msgspec.json.decode(file.read_bytes(), type=Summary)
@@ -62,7 +62,7 @@ def load(file: Path) -> Summary:
 
 
 def last_good(folder: Path, now: Summary) -> list[Summary]:
-    """The last applications of the same name that began earlier and ended well, the newest first; at most a few."""
+    """Records of the last `COMPARED` applications of the same name that began earlier and ended well, newest first."""
     found: list[Summary] = []
     for summary in _newest_first(_folder(folder, now.application)):
         if is_earlier_and_good(summary, now):
@@ -73,14 +73,14 @@ def last_good(folder: Path, now: Summary) -> list[Summary]:
 
 
 def is_earlier_and_good(summary: Summary, now: Summary) -> bool:
-    """Whether an application may be what a later one is measured by: it did the same, and ended well."""
+    """Whether an earlier application may serve as a baseline of `now`: it had the same work and ended well."""
     is_same = (summary.application, summary.workload) == (now.application, now.workload)
     is_good = summary.outcome == "succeeded" and summary.id != now.id
     return is_same and is_good and summary.started < now.started
 
 
 def good_beside(log: Path, now: Summary) -> list[Summary]:
-    """The same of those whose event logs lie beside the log of an application; others' logs are hardly read."""
+    """The same from the event logs beside the log of an application; of another's log only the name is read."""
     own, found = log.name.removesuffix(IN_PROGRESS), list[Summary]()
     for other in newest_first(log.parent):
         if other.key != own and _name_of(other.path) == now.application:
@@ -102,7 +102,7 @@ def _name_of(log: Path) -> str | None:
 
 
 def _newest_first(folder: Path) -> Iterator[Summary]:
-    """Those that can be read; one that is broken or of another version is as good as none."""
+    """The records that can be read; a broken record, or one of another version, is skipped."""
     for file in sorted(folder.glob("*.json"), reverse=True):
         try:
             yield load(file)
@@ -111,7 +111,7 @@ def _newest_first(folder: Path) -> Iterator[Summary]:
 
 
 def _folder(folder: Path, application: str) -> Path:
-    """Its name for people, cut, and a hash, as names may hold anything."""
+    """The folder of a name: the name made safe and cut, and its hash, since names may hold anything."""
     return folder / f"{_plain(application)[:60]}-{hashlib.sha256(application.encode()).hexdigest()[:8]}"
 
 

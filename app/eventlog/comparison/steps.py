@@ -10,8 +10,8 @@ from app.eventlog.groups import said
 def steps(app: Application) -> dict[str, float]:
     """Milliseconds from the beginning of the first query or job of each step to the end of its last.
 
-    By what the step is for, without what varies: its shortest description, as libraries add words of theirs. Those of
-    several runs are added up. What is at work still, and what belongs to no step, is left out.
+    The key is the shortest description of the step, without dates and ids, since libraries append words of their own.
+    Steps of the same description are added up. Queries and jobs that still run, or belong to no step, are left out.
     """
     names: dict[str, str] = {}
     times: dict[str, list[float]] = defaultdict(list)
@@ -26,7 +26,7 @@ def steps(app: Application) -> dict[str, float]:
 
 
 def _work(app: Application) -> Iterator[tuple[str, str | None, float, float]]:
-    """The step, the description, the beginning and the end of what was done for a step."""
+    """For each query and job of a step: the step, the description, the beginning and the end."""
     for job in app.jobs.values():
         if job.properties.traceparent and job.batch is None and job.completed is not None:
             yield job.properties.traceparent, job.properties.description, job.submitted, job.completed

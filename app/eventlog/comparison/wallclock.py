@@ -26,7 +26,7 @@ class Part:
         idle: Cores without a task while its tasks ran.
         waiting: It was submitted, and no task ran at all.
         gap: Before it was submitted: the driver alone.
-        blocking: The part of its work during which another job had not one task running though it had some to run.
+        blocking: The part of its work during which another job had tasks to run, and none of them running.
     """
 
     work: float = 0
@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(slots=True)
 class WallClock:
-    """All of it: `startup` before the first stage, the parts of the stage attempts, the driver alone at the end.
+    """The wall-clock time of an application: `startup` before its first stage, stage attempts, `end` after the last.
 
     `core_ms` is what the executors could have worked: the cores that were there, over time.
     """
@@ -50,7 +50,7 @@ class WallClock:
 
 
 def wall_clock(app: Application) -> WallClock:
-    """Where the time went, from the start of the application to its end, or to the last that is known of it."""
+    """Where the time went, from the start of the application to its end, or to its last event."""
     clock = _Clock(app)
     changes = sorted(_changes(app), key=lambda change: change[0])
     for change in changes:
@@ -61,7 +61,7 @@ def wall_clock(app: Application) -> WallClock:
 
 
 class _Clock:
-    """The state of the application at a moment, and where the time before it went."""
+    """The state of the application at a moment, and where the time went until then."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
@@ -77,7 +77,7 @@ class _Clock:
         self._has_begun = False
 
     def advance(self, time: int) -> None:
-        """Gives the time since the last change to whom it belongs."""
+        """Adds the time since the last change to the stage attempts, or to the driver."""
         passed, self._now = max(0, time - self._now), max(time, self._now)
         if not passed:
             return
@@ -110,7 +110,7 @@ class _Clock:
                 self._tasks -= 1
 
     def closed(self) -> WallClock:
-        """All of it, when the last change is taken."""
+        """The result, once the last change is taken."""
         if self._has_begun:
             self._wall.end = self._gap
         else:
@@ -162,7 +162,7 @@ def _changes(app: Application) -> Iterator[Change]:
 
 
 def _owner(app: Application, stage: StageAttempt) -> tuple[str, int | None]:
-    """The query, with all that are a part of it, or the job that a stage works for."""
+    """The outermost query, or else the job, that a stage works for."""
     query = app.query_of(app.job_of(stage))
     while query is not None and query.root in app.queries:
         query = app.queries[query.root]

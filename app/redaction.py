@@ -5,6 +5,7 @@ Hadoop's `hadoop.security.sensitive-config-keys` name the same ones. One without
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 REDACTED: Final = "(redacted)"
@@ -15,9 +16,14 @@ _NAME: Final = (
 )
 _VALUE: Final = r"(?:\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|(?:(?:basic|bearer)\s+)?[^\s\"',;&]+)"
 _SECRET: Final = re.compile(_NAME, re.IGNORECASE)
-_ASSIGNED: Final = re.compile(rf"({_NAME}[\w.-]{{0,80}}[\"']?\s*[=:]\s*){_VALUE}", re.IGNORECASE)
-"""`password=x`, `-Ddb.password=x`, `"apiKey": "x y"`, `Authorization: Bearer x`, `token=x` in a URL."""
-_OPTION: Final = re.compile(rf"((?<!\S)--?[\w.-]{{0,80}}{_NAME}[\w.-]{{0,80}}\s+)(?!-){_VALUE}", re.IGNORECASE)
+_ASSIGNED: Final = re.compile(
+    rf"((?<![\w.-])(?=[\w.-]++[\"']?\s*+[=:])(?>[\w.-]*?{_NAME})[\w.-]*+[\"']?\s*+[=:]\s*+){_VALUE}", re.IGNORECASE
+)
+"""`password=x`, `-Ddb.password=x`, `"apiKey": "x y"`, `Authorization: Bearer x`, `token=x` in a URL.
+
+That a word is a name is looked at before what it says: texts are many, and most words in them are none.
+"""
+_OPTION: Final = re.compile(rf"(-(?<!\S-)(?>[\w.-]*?{_NAME})[\w.-]*+\s++)(?!-){_VALUE}", re.IGNORECASE)
 """`--password x`."""
 _USER: Final = re.compile(r"(?<![^\s/@:\"'(,;=])[^\s/@:\"'(,;=]{1,100}:[^\s/@]{1,200}@")
 """`me:x@` before the host of an address."""
@@ -34,7 +40,15 @@ def setting(name: str, value: str) -> str:
     return REDACTED if is_secret(name) and value.lower() not in _SWITCHES else redacted(value)
 
 
+@lru_cache(maxsize=256)
 def redacted(text: str) -> str:
-    """A text without the secrets that have a name in it, or stand before the host of an address."""
-    told = _OPTION.sub(rf"\1{REDACTED}", _ASSIGNED.sub(rf"\1{REDACTED}", text))
-    return _USER.sub(f"{REDACTED}@", told)
+    """A text without the secrets that have a name in it, or stand before the host of an address.
+
+    A few are remembered: spans say the names of stages and hosts again and again.
+    """
+    told = _OPTION.sub(_masked, _ASSIGNED.sub(_masked, text))
+    return _USER.sub(f"{REDACTED}@", told) if "@" in told else told
+
+
+def _masked(found: re.Match[str]) -> str:
+    return f"{found[1]}{REDACTED}"

@@ -55,10 +55,10 @@ def tell(terminal: "Terminal", compared: "Comparison") -> None:
     now, before, noise = (amounts.duration(ms) for ms in (compared.now_ms, compared.before_ms, compared.noise_ms))
     name = cells.literal(compared.application)
     terminal.line(f"{name}: now {now}, before {before}: {seconds(compared.difference_ms)}", style="bold")
-    runs = f"the median of {compared.runs} runs, {compared.before}" if compared.runs > 1 else compared.before
-    terminal.line(f"{cells.literal(compared.now)} beside {cells.literal(runs)}")
+    median = f", the median of {compared.runs} runs" if compared.runs > 1 else ""
+    terminal.line(f"{cells.literal(compared.now)} compared with {cells.literal(compared.before)}{median}")
     if not compared.causes:
-        terminal.line(f"no difference to speak of: less than {noise}, which is noise")
+        terminal.line(f"no difference to speak of: less than {noise} is noise")
         return
     terminal.line()
     lines = [line for cause in compared.causes for line in (

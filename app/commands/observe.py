@@ -103,10 +103,13 @@ def report_each(
     from app.conclusions import concluded
     from app.report import index
 
+    is_only = len(seen.readings) == 1
     for reading in seen.readings:
         conclusion = concluded(reading, settings, thresholds)
-        output = _output(reading, settings=settings, report=report, is_only=len(seen.readings) == 1)
-        _report(terminal, conclusion, output)
+        terminal.line()
+        if not is_only:
+            terminal.line(_name(reading), style="bold")
+        _report(terminal, conclusion, _output(reading, settings=settings, report=report, is_only=is_only))
         if not seen.is_running(reading):
             _remember(terminal, conclusion, is_good=is_good)
     if seen.readings and report is None:
@@ -129,7 +132,7 @@ def figures(reading: "Reading", *, is_running: bool) -> dict[str, str]:
     end = app.ended if app.ended is not None else app.last
     tasks, failed_tasks = sum(len(stage.durations_ms) for stage in stages), sum(stage.failed for stage in stages)
     return {
-        "application": cells.literal(app.name or app.id or reading.log.name),
+        "application": _name(reading),
         "outcome": outcome(reading, is_running=is_running),
         "time": amounts.duration(None if app.started is None else end - app.started),
         "jobs": _failing(len(app.jobs), sum(job.has_failed for job in app.jobs.values())),
@@ -148,6 +151,10 @@ def outcome(reading: "Reading", *, is_running: bool) -> str:
     if reading.app.ended is None:
         return "incomplete"
     return "failed" if reading.app.exit_code else "ended"
+
+
+def _name(reading: "Reading") -> str:
+    return cells.literal(reading.app.name or reading.app.id or reading.log.name)
 
 
 def _failing(number: int, failed: int) -> str:
@@ -172,10 +179,8 @@ def _amount(rows: int, size: int) -> str:
 
 
 def _report(terminal: "Terminal", conclusion: "Conclusion", output: Path) -> None:
-    for line in worst(conclusion.found):
-        terminal.line(line)
     written, log = cells.place(conclusion.report(output)), cells.place(conclusion.read.log)
-    terminal.facts([("report", written), ("event log", log)])
+    terminal.facts([*worst(conclusion.found), ("report", written), ("event log", log)])
 
 
 def _remember(terminal: "Terminal", conclusion: "Conclusion", *, is_good: bool) -> None:
@@ -185,11 +190,11 @@ def _remember(terminal: "Terminal", conclusion: "Conclusion", *, is_good: bool) 
         terminal.note(f"it is not remembered: {error}")
 
 
-def worst(found: Sequence["Finding"]) -> list[str]:
-    """The first findings, a line each, and how many more there are."""
-    lines = [f"{finding.severity}: {cells.literal(finding.text)}" for finding in found[:WORST]]
+def worst(found: Sequence["Finding"]) -> list[tuple[str, str]]:
+    """The severity and the text of the first findings, and how many more there are."""
+    lines = [(finding.severity, cells.literal(finding.text)) for finding in found[:WORST]]
     more = len(found) - WORST
-    return [*lines, f"{amounts.count(more)} more in the report"] if more > 0 else lines
+    return [*lines, ("", f"{amounts.count(more)} more in the report")] if more > 0 else lines
 
 
 def _output(reading: "Reading", *, settings: "Settings", report: Path | None, is_only: bool) -> Path:

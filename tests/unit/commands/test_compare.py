@@ -47,7 +47,7 @@ def test_causes_are_told_with_numbers_and_what_to_do(printed: Printed) -> None:
     tell(printed.terminal, compare(BEFORE.summary, NOW.summary))
     assert printed.out.getvalue().splitlines() == [
         "shop: now 10.0 s, before 5.0 s: +5.0 s",
-        "app-2 beside app-1",
+        "app-2 compared with app-1",
         "",
         f"+5.0 s  {SENTENCE}",
         "        -> see whether the data is meant to have grown",
@@ -60,8 +60,8 @@ def test_no_difference_is_said_plainly(printed: Printed) -> None:
     tell(printed.terminal, compare([BEFORE.summary] * 3, BEFORE.summary))
     assert printed.out.getvalue().splitlines() == [
         "shop: now 5.0 s, before 5.0 s: +0 ms",
-        "app-1 beside the median of 3 runs, app-1",
-        "no difference to speak of: less than 1.0 s, which is noise",
+        "app-1 compared with app-1, the median of 3 runs",
+        "no difference to speak of: less than 1.0 s is noise",
     ]
 
 

@@ -103,8 +103,9 @@ def test_what_no_task_has_told_is_unknown(metrics: TaskMetrics | None, told: str
 def test_the_worst_findings_are_listed() -> None:
     """The first three are told, the rest is counted."""
     found = [Finding(f"rule_{number}", "info", f"finding {number}", "") for number in range(5)]
-    assert worst(found) == ["info: finding 0", "info: finding 1", "info: finding 2", "2 more in the report"]
-    assert worst(found[:1]) == ["info: finding 0"]
+    first = [("info", "finding 0"), ("info", "finding 1"), ("info", "finding 2")]
+    assert worst(found) == [*first, ("", "2 more in the report")]
+    assert worst(found[:1]) == first[:1]
 
 
 BEFORE: Final = Run(5000, [Stage("sum up", 0, 5000, [Task(0, 5000, cpu=4000, rows=100)] * 2)], settings={LAUNCH: "l-1"})
@@ -151,6 +152,18 @@ def test_one_that_goes_on_is_not_remembered(tmp_path: Path, printed: Printed) ->
     going_on = seen(tmp_path, replace(BEFORE, is_finished=False), "app-1", "l-1")
     assert "still running" in told(printed, going_on, tmp_path)
     assert [path.name for path in (tmp_path / "reports").iterdir()] == ["app-1.html", "index.html"]
+
+
+def test_of_several_applications_each_has_its_name_above_what_is_found(tmp_path: Path, printed: Printed) -> None:
+    """Whose findings and whose report it is can be told, also where nobody knows the id."""
+    logs = [seen(tmp_path, replace(BEFORE, name=name), name).readings[0] for name in ("one", "two")]
+    lines = told(printed, Seen(logs, frozenset(), []), tmp_path).splitlines()
+    places = [lines.index(name) for name in ("one", "two")]
+    assert [lines[place - 1] for place in places] == ["", ""]
+    assert [next(line for line in lines[place:] if line.startswith("report")).split("/")[-1] for place in places] == [
+        "one.html",
+        "two.html",
+    ]
 
 
 def test_where_reports_are_served_their_address_is_told(tmp_path: Path, printed: Printed) -> None:

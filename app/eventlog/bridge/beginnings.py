@@ -1,6 +1,6 @@
-"""Lets each series of metrics begin with 0: what a store first hears of counts as having always been there.
+"""Lets each series of metrics begin with 0: a store takes the first value of a series as one that was always there.
 
-An application that lasts a few seconds is told by one point; Prometheus sees no increase in a series of one point.
+A short application is exported as one point; Prometheus sees no increase in a series of one point.
 """
 
 from collections.abc import Iterator
@@ -12,27 +12,27 @@ Series = tuple[str, ...]
 
 
 class Beginnings:
-    """Which series were told already."""
+    """Remembers which series were sent."""
 
     def __init__(self) -> None:
-        """None was."""
-        self._told: set[Series] = set()
+        """No series was sent."""
+        self._sent: set[Series] = set()
 
-    def told(self, numbers: Aggregate) -> None:
-        """All of these were."""
-        self._told.update(_series(numbers))
+    def sent(self, numbers: Aggregate) -> None:
+        """All series of these totals were sent."""
+        self._sent.update(_series(numbers))
 
     def of(self, numbers: Aggregate) -> Aggregate:
-        """Those that were not told yet, at 0."""
+        """The series that were not sent yet, at 0."""
         found = Aggregate()
         for application, *rest in _series(numbers):
-            if (application, *rest) not in self._told:
+            if (application, *rest) not in self._sent:
                 _begin(found.applications.setdefault(application, Numbers()), *rest)
         return found
 
 
 def _series(numbers: Aggregate) -> Iterator[Series]:
-    """The application, the kind, and what tells the series from others of the kind."""
+    """Each series as the application, the kind of metric, and the names that tell it from others of its kind."""
     for application, each in numbers.applications.items():
         for name, group in each.groups.items():
             yield from ((application, "histogram", name, metric) for metric in group.histograms)

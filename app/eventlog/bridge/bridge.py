@@ -47,12 +47,12 @@ class Export(Protocol):
         """Sends spans."""
 
     def numbers(self, numbers: Aggregate, *, started_ns: int, ended_ns: int) -> bool:
-        """Sends what was counted since a start."""
+        """Sends totals since a start."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """A log that is read: it is done when all spans up to a mark are settled."""
+    """A log that was read to its end; it is done when its spans, up to a mark, are accepted or given up."""
 
     log: Log
     numbers: Aggregate
@@ -89,7 +89,7 @@ class Bridge:
         self._done = Counts()
         self._looked = self._measured = -1e9
         self._was_reachable = True
-        self._beginnings.told(self._total())
+        self._beginnings.sent(self._total())
         self._numbers = LatestSender(self._send_numbers)
 
     def turn(self) -> bool:
@@ -108,7 +108,7 @@ class Bridge:
         return (is_behind or bool(self._shelf.waiting)) and not self._spans.is_crowded
 
     def close(self) -> None:
-        """Sends what waits, for a few seconds; what is not sent is read again by the next bridge."""
+        """Sends what waits, for a few seconds; the next bridge reads the logs of the rest again."""
         self._measure()
         self._spans.close(CLOSE_SECONDS)
         self._numbers.close(CLOSE_SECONDS / 5)
@@ -173,7 +173,7 @@ class Bridge:
         self._done.add(followed.counts)
 
     def _settle(self) -> None:
-        """Logs whose spans have all been accepted or given up are done for ever."""
+        """Marks logs as done whose spans have all been accepted or given up."""
         still = []
         for ending in self._ending:
             if not self._spans.is_settled(ending.mark):
@@ -187,7 +187,7 @@ class Bridge:
         self._ending = still
 
     def _measure(self) -> None:
-        """Sends what was counted, after it is on disk: whoever comes next never counts less."""
+        """Sends the totals, after they are on disk: the next bridge never sends lower ones."""
         self._measured = time.monotonic()
         for followed in self._shelf.followed.values():
             if followed.may_be_counted:
@@ -195,15 +195,15 @@ class Bridge:
         self._save()
         self._numbers.put((self._total(), time.time_ns()))
 
-    def _send_numbers(self, told: tuple[Aggregate, int]) -> bool:
-        """On the thread of the sender: what is new begins with 0, just before."""
-        (total, now), started = told, self._journal.started_ns
+    def _send_numbers(self, at: tuple[Aggregate, int]) -> bool:
+        """Sends the totals of a time, on the thread of the sender; a new series is first sent with 0, just before."""
+        (total, now), started = at, self._journal.started_ns
         zeros = self._beginnings.of(total)
         if zeros.applications and not self._export.numbers(zeros, started_ns=started, ended_ns=now - JUST_BEFORE_NS):
             return False
         is_taken = self._export.numbers(total, started_ns=started, ended_ns=now)
         if is_taken:
-            self._beginnings.told(total)
+            self._beginnings.sent(total)
         return is_taken
 
     def _save(self) -> None:
@@ -215,13 +215,13 @@ class Bridge:
                 self._say(f"the state is not kept, and what is read now will be read again: {error.strerror}")
 
     def _total(self) -> Aggregate:
-        """Of all logs; of one that is read again, what was told before until it is read so far."""
+        """The totals of all logs; a log that is read again has its earlier ones until it has caught up."""
         ending = {ending.log.key: ending.numbers for ending in self._ending}
-        told = {key: entry.numbers for key, entry in self._journal.logs.items() if entry.numbers is not None}
-        return merged([self._journal.totals, *(told | ending).values()])
+        kept = {key: entry.numbers for key, entry in self._journal.logs.items() if entry.numbers is not None}
+        return merged([self._journal.totals, *(kept | ending).values()])
 
     def _stand(self) -> None:
-        """Says how the bridge stands."""
+        """Copies the current figures to `Standing`."""
         now, here, spans = time.monotonic(), self.standing, self._spans
         behind = [followed for followed in self._shelf.followed.values() if followed.is_behind]
         waiting = self._shelf.waiting.values()

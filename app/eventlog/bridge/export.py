@@ -1,6 +1,6 @@
-"""What an event log tells, as what the SDK's exporters take: spans with derived ids, points of metrics.
+"""Spans and metrics of event logs in the form that the SDK's exporters take, with ids that are derived.
 
-Neither a tracer nor a meter is needed: they would draw ids and read the clock.
+Neither a tracer nor a meter is used: they would draw ids and read the clock.
 """
 
 import functools
@@ -35,9 +35,9 @@ _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 
 @functools.lru_cache(maxsize=1000)
 def resource_of(application: str, *, environment: str) -> Resource:
-    """Who reports: the application. `OTEL_RESOURCE_ATTRIBUTES` adds to it, and says where it runs before `environment`.
+    """The application as a resource. `OTEL_RESOURCE_ATTRIBUTES` adds to it, and goes before `environment`.
 
-    What is named by `OTEL_SERVICE_NAME` is the program that reads the log, not the one that wrote it.
+    `OTEL_SERVICE_NAME` is left out: it names the program that reads the log, not the one that wrote it.
     """
     told = {
         names.SERVICE_NAME.name: application,
@@ -48,7 +48,7 @@ def resource_of(application: str, *, environment: str) -> Resource:
 
 
 def sdk_spans(spans: Iterable[SparkSpan], resource: Resource) -> list[ReadableSpan]:
-    """Spans as a tracer would have ended them, each with the ids that it was derived."""
+    """Spans as a tracer would have ended them, but with the derived ids."""
     return [_sdk_span(span, resource) for span in spans]
 
 
@@ -80,7 +80,7 @@ def _status(span: SparkSpan) -> Status:
 
 
 def _exceptions(span: SparkSpan) -> Iterator[Event]:
-    """Why it failed, if that is known."""
+    """The exception that a span failed with, if it is known."""
     if span.failure is not None and (span.failure.type or span.failure.message):
         known = {names.EXCEPTION_TYPE: span.failure.type, names.EXCEPTION_MESSAGE: span.failure.message}
         told = {attribute.name: text for attribute, text in known.items() if text}
@@ -103,12 +103,11 @@ def _finding(finding: Finding, time: int) -> Event:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What points of metrics are about.
+    """The time that points of metrics are about.
 
     Attributes:
         started_ns, ended_ns: Nanoseconds since the epoch.
-        is_delta: Whether what is counted is new since the start; else it is the total so far, of which a later one
-            is never less.
+        is_delta: Whether the counts are new since the start; else they are totals, which never decrease.
     """
 
     started_ns: int
@@ -122,7 +121,7 @@ class Window:
 
 
 def metrics_data(aggregate: Aggregate, window: Window, *, environment: str) -> Iterator[MetricsData]:
-    """All that was counted, as requests of a size that receivers take; each application is a resource of its own."""
+    """Totals as requests of a size that receivers take; each application is a resource of its own."""
     waiting: list[sdk.ResourceMetrics] = []
     size = 0
     for application, numbers in aggregate.applications.items():
@@ -138,7 +137,7 @@ def metrics_data(aggregate: Aggregate, window: Window, *, environment: str) -> I
 
 
 def _metrics(numbers: Numbers, window: Window) -> list[sdk.Metric]:
-    """Levels are left out of deltas: whoever tells them has ended."""
+    """Metrics of one application; deltas have no levels, as the application has ended."""
     found: dict[Metric, list[Any]] = {}
     for name, group in numbers.groups.items():
         labels = {spark_names.STAGE_GROUP.name: name}

@@ -1,4 +1,4 @@
-"""One log of a bridge: read in slices, told as spans, counted, and forgotten where it has ended."""
+"""One event log as a bridge follows it: read in slices, turned into spans and totals, what has ended forgotten."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -58,10 +58,10 @@ class Followed:
 
     Attributes:
         log: Where it is now.
-        meter: What it counts so far.
-        is_behind: Whether there was more to read than was read the last time.
-        has_caught_up: Whether it was read to its end once.
-        recency: When it was last known to be written, in seconds since the epoch: the newest is read first.
+        meter: The totals so far.
+        is_behind: Whether the last slice left something to read.
+        has_caught_up: Whether the log was read to its end once.
+        recency: When it was last known to be written, in seconds since the epoch: the newest log is read first.
         current_at: When it was last read to its end, or first seen; monotonic seconds.
         grown_at: When it was last seen to grow, in seconds since the epoch.
         tasks, jobs: How many have ended.
@@ -83,7 +83,7 @@ class Followed:
             tell: Takes the name of the application and a span.
             is_crowded: Whether reading must stop for a moment.
             thresholds: Of the diagnoses.
-            was_counted: Whether an earlier bridge has told what it counts.
+            was_counted: Whether an earlier bridge has exported totals of this log.
 
         Raises:
             InputError: The log is compressed in a way that is not read here; says what to set.
@@ -119,7 +119,7 @@ class Followed:
             self.grown_at = time.time()
 
     def end(self) -> None:
-        """There is no more of it: what is open is told as incomplete."""
+        """The log is over: spans of what is still open are sent, marked incomplete."""
         self.close()
         self.meter.stop()
         found = tuple(diagnose.of_application(self.app, self._thresholds))
@@ -164,12 +164,12 @@ class Followed:
 
     @property
     def title(self) -> str:
-        """The name and the id of the application, as far as it has said them."""
+        """The name and the id of the application, as far as they are known."""
         return f"{self.app.name or 'an application'} ({self.app.id})"
 
     @property
     def told(self) -> str:
-        """What it did, in a few words."""
+        """What the application did, in a few words."""
         took = "" if self.app.began is None else f", {(self.app.last - self.app.began) / 1000:,.1f} s"
         unreadable = self._reader.unreadable_lines
         broken = f", {unreadable:,} unreadable lines" if unreadable else ""

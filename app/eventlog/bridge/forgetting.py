@@ -1,4 +1,4 @@
-"""Lets an application be followed for months: what has ended and was told is forgotten, a while after it ended."""
+"""Lets an application be followed for months: queries, jobs and batches are forgotten a while after they ended."""
 
 from collections import deque
 from contextlib import suppress
@@ -34,7 +34,7 @@ class Forgetting:
         self._batches: deque[Batch] = deque()
 
     def after(self, ended: Ended) -> None:
-        """Something has ended, and was told."""
+        """Something has ended, and its spans were sent."""
         if isinstance(ended, Query) and not ended.is_held:
             for query in (ended, *(self._app.queries[number] for number in ended.held)):
                 self._strip(query)
@@ -52,7 +52,7 @@ class Forgetting:
                 self._forget(self._over.popleft())
 
     def _is_bare(self, query: int | None) -> bool:
-        """Whether there is no such query, or not any more but for its place in the trace."""
+        """Whether a query is unknown, or nothing is left of it but its place in the trace."""
         return query is None or query not in self._app.queries or query in self._bare
 
     def _forget(self, oldest: Query | Job) -> None:

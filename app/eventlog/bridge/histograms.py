@@ -1,4 +1,4 @@
-"""What tasks took, as counts by bucket: cheap to fill, since an instrument of the SDK costs 10 µs for each value."""
+"""Histograms of tasks, as counts by bucket: an instrument of the SDK would cost 10 µs for each value."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ class Exemplar(msgspec.Struct, array_like=True, frozen=True, order=True):
 
 
 class Histogram(msgspec.Struct, array_like=True):
-    """Values of one kind in the unit of the log; the last count is of what is above all bounds."""
+    """Values of one kind in the unit of the log; the last count is of the values above all bounds."""
 
     counts: list[int]
     sum: int = 0
@@ -49,7 +49,7 @@ class Histogram(msgspec.Struct, array_like=True):
         self._widen(ordered[0], ordered[-1])
 
     def merge(self, other: "Histogram") -> None:
-        """Adds all that another one of the same bounds holds."""
+        """Adds the values of another histogram of the same bounds."""
         self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
         self.sum += other.sum
         if other.least is not None and other.most is not None:
@@ -74,8 +74,8 @@ class Measure:
     Attributes:
         metric: Its entry in the catalogue.
         per_unit: How many of the log's units make one of the metric's.
-        least: 0 where that is a value; 1 where it stands for a task that has nothing of the kind.
-        bounds: Those of the metric, in the log's unit.
+        least: The smallest number that is a value; 1 where 0 stands for a task that has nothing of the kind.
+        bounds: The bounds of the metric, in the log's unit.
     """
 
     metric: Metric
@@ -88,7 +88,7 @@ class Measure:
         return Histogram([0] * (len(self.bounds) + 1))
 
     def values(self, found: list[int]) -> list[int]:
-        """Those that are values, least first."""
+        """The numbers that are values, least first."""
         ordered = sorted(found)
         return ordered[bisect_left(ordered, self.least) :]
 
@@ -105,7 +105,7 @@ def _reads(told: Told) -> Iterator[ShuffleRead]:
 
 
 DURATION: Final = _measure(names.TASK_DURATION, per_unit=1000, least=0)
-"""Of each task; what follows is of tasks that told their metrics."""
+"""Of each task; the others are of tasks that reported metrics."""
 
 TOLD: Final[tuple[tuple[Measure, Callable[[Told], list[int]]], ...]] = (
     (_measure(names.TASK_RUN_TIME, per_unit=1000, least=0), lambda told: [m.run_ms for _, m in told]),
@@ -119,5 +119,5 @@ TOLD: Final[tuple[tuple[Measure, Callable[[Told], list[int]]], ...]] = (
     (_measure(names.TASK_OUTPUT, least=1), lambda told: [m.output.bytes for _, m in told]),
 )
 PYTHON: Final = _measure(names.STAGE_PYTHON_TIME, per_unit=1000, least=1)
-"""Of each stage attempt that had SQL call Python; Spark tells it from 4.0 on."""
+"""Of each stage attempt in which SQL called Python; Spark writes it from 4.0 on."""
 MEASURES: Final = {measure.metric.name: measure for measure in (DURATION, PYTHON, *(measure for measure, _ in TOLD))}

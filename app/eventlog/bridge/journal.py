@@ -1,4 +1,4 @@
-"""What a bridge must still know when it is killed and started again: one file, replaced as a whole.
+"""What a bridge that is started again must know of the one before: one file, replaced as a whole.
 
 There are no offsets in it: a log that is not done is read again from its beginning, and makes the same spans and the
 same totals. Until it is read so far, what was counted of it before stands in.
@@ -29,8 +29,8 @@ class Entry(Struct):
     Attributes:
         inode: Of its file or folder; another one under the same name is another log.
         state: Open; given up, as it was silent for long and never finished; or closed, its numbers in the totals.
-        size: Bytes of one that was given up: it is read again when it has grown.
-        numbers: What it counts, as it was exported last; None of one that is closed.
+        size: Bytes of a log that was given up: it is read again when it has grown.
+        numbers: Its totals as they were exported last; None of a closed log.
     """
 
     inode: int
@@ -59,17 +59,17 @@ class Journal(Struct):
         return entry is not None and entry.inode == log.inode and entry.state != "open"
 
     def has_numbers(self, log: Log) -> bool:
-        """Whether it was told what a log counts, and may have to be replaced."""
+        """Whether totals of this log were exported before; a new reading will replace them."""
         entry = self.logs.get(log.key)
         return entry is not None and entry.numbers is not None
 
     def close(self, log: Log, numbers: Aggregate) -> None:
-        """A log is finished: its numbers count for ever, and no more of it is expected."""
+        """A log is finished: its numbers are added to the totals, and no more lines are expected."""
         self.totals.merge(numbers)
         self.logs[log.key] = Entry(log.inode, "closed")
 
     def give_up(self, log: Log, numbers: Aggregate, *, size: int) -> None:
-        """A log has been silent for long; its numbers stay apart, as more of it may come."""
+        """A log has been silent for long; its numbers stay apart from the totals, as more lines may come."""
         self.logs[log.key] = Entry(log.inode, "given_up", size, numbers)
         apart = [entry for entry in self.logs.values() if entry.state == "given_up" and entry.numbers is not None]
         for oldest in apart[:-MAX_APART]:
@@ -77,18 +77,18 @@ class Journal(Struct):
             oldest.state, oldest.numbers = "closed", None
 
     def keep(self, log: Log, numbers: Aggregate) -> None:
-        """What an open log counts, before that is exported."""
+        """Notes the numbers of an open log, before they are exported."""
         self.logs[log.key] = Entry(log.inode, numbers=numbers)
 
     def forget(self, key: str) -> None:
-        """A log is gone, or another has its name: its numbers count for ever."""
+        """A log is gone, or another log has its name: its numbers are added to the totals."""
         entry = self.logs.pop(key, None)
         if entry is not None and entry.numbers is not None:
             self.totals.merge(over(entry.numbers))
 
 
 def over(numbers: Aggregate) -> Aggregate:
-    """What a log counts that nobody reads any more: nothing of it is at work."""
+    """The numbers of a log that is read no more, without the levels: nothing of it is at work."""
     for each in numbers.applications.values():
         each.levels.clear()
     return numbers

@@ -35,7 +35,7 @@ class _Stage:
 
 
 class Meter:
-    """What the events of one log add up to; each event is taken after `Application.take` took it."""
+    """The totals of one log; takes each event after `Application.take` took it."""
 
     def __init__(self, app: Application) -> None:
         """Nothing is counted yet."""
@@ -67,7 +67,7 @@ class Meter:
         self._numbers.found(findings)
 
     def stop(self) -> None:
-        """There is no more of the application, though its log has no end: nothing of it is at work."""
+        """The application is over, even if its log has no end: nothing of it is at work."""
         self._is_over = True
 
     def aggregate(self) -> Aggregate:
@@ -78,7 +78,7 @@ class Meter:
         return merged([Aggregate({self._app.name or UNNAMED: self._numbers})])
 
     def _levels(self) -> Iterator[tuple[Metric, int]]:
-        """What is now: 0 when the application is over, absent where nobody told."""
+        """What is at work now: 0 when the application is over, absent where the log does not say."""
         known = self._app.executors.values()
         there = [] if self._is_over else [executor for executor in known if executor.removed is None]
         yield names.TASKS_ACTIVE, 0 if self._is_over else max(0, self._app.running)
@@ -132,7 +132,7 @@ class Meter:
         self.stop()
 
     def _count(self, stage: _Stage) -> None:
-        """Adds the tasks that wait."""
+        """Adds the tasks of a stage that wait to be counted."""
         if not stage.waiting:
             return
         tasks, stage.waiting = stage.waiting, []
@@ -145,7 +145,7 @@ class Meter:
         self._numbers.group(stage.group).count(names.TASKS_FAILED_COUNT, failed)
 
     def _count_python(self, stage: _Stage, info: StageInfo) -> None:
-        """Adds what its tasks spent in Python: what the numbers have grown by since another stage told them."""
+        """Adds the time that a stage spent in Python: the growth of Spark's sums since the stage before."""
         told = counted([number for number in info.accumulables if number.name == PYTHON_WORKERS])
         if not told:
             return
@@ -154,13 +154,13 @@ class Meter:
         self._add(stage, PYTHON, PYTHON.values([spent]), at=info.completed)
 
     def _fill(self, stage: _Stage, measure: Measure, values: list[int], tasks: list[TaskEnd]) -> None:
-        """One histogram; its exemplar is the largest of the values."""
+        """Adds values of tasks to one histogram; the largest of them becomes its exemplar."""
         ordered = measure.values(values)
         if ordered:
             self._add(stage, measure, ordered, at=tasks[values.index(ordered[-1])].info.finished)
 
     def _add(self, stage: _Stage, measure: Measure, ordered: list[int], *, at: int | None) -> None:
-        """Adds values, least first, of which the largest is the exemplar if its time is known."""
+        """Adds values, least first; the largest becomes the exemplar if its time is known."""
         if not ordered:
             return
         histogram = self._numbers.group(stage.group).histogram(measure)

@@ -1,7 +1,7 @@
-"""What an event log tells as metrics: bounded, mergeable, and no id of an application, a stage or a task among them.
+"""The metrics of event logs: bounded, mergeable, and without ids of applications, stages or tasks.
 
-Series go by the name of the application and what a stage does (`groups`), so that a program makes the same ones however
-often it runs.
+Series go by the name of the application and what a stage does (`groups`), so that every run of a program adds to the
+same series.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from app.telemetry import spark_names as names
 from app.telemetry.names import Metric
 
 MAX_GROUPS: Final = 100
-"""Stage groups of one application; the rest is `other`."""
+"""Stage groups of one application that have series of their own; the rest is `other`."""
 MAX_APPLICATIONS: Final = 500
 """Names of applications in one total; the rest is `other`, since some programs have a date in their name."""
 OTHER: Final = "other"
@@ -28,7 +28,7 @@ class Group(msgspec.Struct):
     counts: dict[str, int] = {}
 
     def histogram(self, measure: Measure) -> Histogram:
-        """The one of a measure, made when it is first asked for."""
+        """The histogram of a measure, made when it is first asked for."""
         return self.histograms.setdefault(measure.metric.name, measure.empty())
 
     def count(self, metric: Metric, more: int) -> None:
@@ -36,7 +36,7 @@ class Group(msgspec.Struct):
         self.counts[metric.name] = self.counts.get(metric.name, 0) + more
 
     def merge(self, other: "Group") -> None:
-        """Adds all that another one holds."""
+        """Adds the numbers of another."""
         for name, histogram in other.histograms.items():
             self.histograms.setdefault(name, MEASURES[name].empty()).merge(histogram)
         for name, count in other.counts.items():
@@ -49,7 +49,7 @@ class Numbers(msgspec.Struct):
     Attributes:
         groups: By the name of the group.
         counts: By the name of the metric and the values of its labels.
-        levels: What is now, by the name of the metric.
+        levels: What is at work now, by the name of the metric.
     """
 
     groups: dict[str, Group] = {}
@@ -57,7 +57,7 @@ class Numbers(msgspec.Struct):
     levels: dict[str, int] = {}
 
     def group(self, name: str) -> Group:
-        """The group of a name, or `other` when there are too many."""
+        """The group of a name, or `other` when there are too many groups."""
         return self.groups.setdefault(_named(name, self.groups, MAX_GROUPS), Group())
 
     def count(self, metric: Metric, *labels: str, more: int = 1) -> None:
@@ -71,7 +71,7 @@ class Numbers(msgspec.Struct):
             self.count(names.FINDINGS, finding.rule, finding.severity)
 
     def merge(self, other: "Numbers") -> None:
-        """Adds all that another one holds."""
+        """Adds the numbers of another."""
         for name, group in other.groups.items():
             self.group(name).merge(group)
         for key, count in other.counts.items():
@@ -86,21 +86,21 @@ class Aggregate(msgspec.Struct):
     applications: dict[str, Numbers] = {}
 
     def application(self, name: str) -> Numbers:
-        """The numbers of a name, or of `other` when there are too many."""
+        """The numbers of an application's name, or of `other` when there are too many names."""
         return self.applications.setdefault(_named(name, self.applications, MAX_APPLICATIONS), Numbers())
 
     def merge(self, other: "Aggregate") -> None:
-        """Adds all that another one holds, which stays as it is."""
+        """Adds the numbers of another, which is not changed."""
         for name, numbers in other.applications.items():
             self.application(name).merge(numbers)
 
     def encoded(self) -> bytes:
-        """All of it, for `decoded`."""
+        """Bytes for `decoded`."""
         return msgspec.msgpack.encode(self)
 
 
 def merged(aggregates: Iterable[Aggregate]) -> Aggregate:
-    """A new one that holds all that others hold; the order decides only which groups are `other`."""
+    """The sum of several, as a new one; their order decides only which groups are `other`."""
     total = Aggregate()
     for aggregate in aggregates:
         total.merge(aggregate)
@@ -108,10 +108,10 @@ def merged(aggregates: Iterable[Aggregate]) -> Aggregate:
 
 
 def decoded(content: bytes) -> Aggregate:
-    """What `encoded` gave.
+    """The numbers that `encoded` made bytes of.
 
     Raises:
-        ValueError: It is not of this version.
+        ValueError: Another version wrote them.
     """
     found = msgspec.msgpack.decode(content, type=Aggregate)
     for numbers in found.applications.values():

@@ -1,4 +1,4 @@
-"""A log that is finished, sent at once: by the program that made it, where no bridge follows."""
+"""Sends a finished log at once: by the program that wrote it, where no bridge follows."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from app.telemetry.outlet import outlet
 from app.telemetry.problems import Problems
 
 STALLED_SECONDS: Final = 2.0
-"""A collector that takes nothing for so long is not waited for any longer."""
+"""How long a collector that has taken something may then take nothing before it is given up."""
 _LOOK_SECONDS: Final = 0.05
 
 
@@ -28,7 +28,7 @@ def tell(log: Path, *, environment: str, thresholds: Thresholds, patience: float
         environment: Where it ran.
         thresholds: Of the diagnoses.
         patience: Seconds until something must have been accepted, or it is given up.
-        problems: Is told what the exporters say.
+        problems: Collects what goes wrong.
     """
     out = outlet(problems=problems)
     if not (out.takes_spans or out.takes_metrics):
@@ -44,7 +44,7 @@ def tell(log: Path, *, environment: str, thresholds: Thresholds, patience: float
 
 
 class _Sending:
-    """Batch after batch, until one is not accepted."""
+    """Sends batch after batch, until one is not accepted."""
 
     def __init__(self, otlp: Otlp, spans: Sequence[Told], numbers: Aggregate) -> None:
         self._otlp, self._spans, self._numbers = otlp, spans, numbers

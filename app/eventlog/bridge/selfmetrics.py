@@ -1,4 +1,4 @@
-"""What a bridge tells of itself, on a port: `/metrics` for Prometheus, `/health` for whoever watches over it."""
+"""Figures about a bridge itself, on a port: `/metrics` for Prometheus, `/health` for whoever restarts it."""
 
 import shutil
 import threading
@@ -19,13 +19,13 @@ from app.errors import MachineError
 from app.eventlog.bridge.followed import Counts
 
 ALIVE_SECONDS: Final = 20.0
-"""How long a turn of the loop may take; the longest is one line of many megabytes."""
+"""How long one turn of the loop may take: a line of many megabytes is decoded in one turn."""
 _PREFIX: Final = "spark_bridge_"
 
 
 @dataclass(slots=True)
 class Standing:
-    """How a bridge stands.
+    """Figures about a bridge, kept up to date by its loop and read by the server.
 
     Attributes:
         beat: When its loop last came round, in monotonic seconds.
@@ -34,7 +34,7 @@ class Standing:
         span_failures, metric_failures, state_failures: Requests not accepted; journals not written.
         logs_followed, logs_done: Logs that may still grow; logs that are finished or given up.
         unread_bytes: On disk, and not read yet.
-        lag_seconds: Age of the oldest of them.
+        lag_seconds: For how long the oldest of these bytes have waited.
     """
 
     beat: float = field(default_factory=time.monotonic)
@@ -57,7 +57,7 @@ class Standing:
 
 
 class SelfMetrics(Collector):
-    """A server of what a bridge tells of itself, on a thread of its own."""
+    """A server of the figures about a bridge, on a thread of its own."""
 
     def __init__(self, standing: Standing, folder: Path, *, host: str, port: int) -> None:
         """Begins to listen.
@@ -78,12 +78,12 @@ class SelfMetrics(Collector):
         threading.Thread(target=self._server.serve_forever, name="self-metrics", daemon=True).start()
 
     def close(self) -> None:
-        """Listens no more."""
+        """Stops listening."""
         self._server.shutdown()
         self._server.server_close()
 
     def collect(self) -> Iterator[Metric]:
-        """Every figure as it is now; what is not known is absent."""
+        """Every figure as it is now; a figure that is not known is absent."""
         now = self.standing
         yield _counter("events", "Lines read of event logs that hold an event.", now.read.events)
         yield _counter("unreadable_lines", "Lines that hold none, or one that is broken.", now.read.unreadable_lines)

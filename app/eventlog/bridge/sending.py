@@ -1,4 +1,4 @@
-"""Sends what a bridge has read, on threads of its own: reading never waits for whoever receives."""
+"""Sends spans and metrics on threads of its own: reading never waits for a collector."""
 
 import threading
 from collections import deque
@@ -11,13 +11,13 @@ from app.eventlog.spans import SparkSpan
 MAX_BATCH: Final = 512
 """Spans of one request."""
 MAX_BATCH_WEIGHT: Final = 3_000_000
-"""Bytes of one request, about: a receiver of gRPC takes 4 MiB unless it is told otherwise."""
+"""Bytes of one request, about: a receiver of gRPC takes 4 MiB unless it is configured otherwise."""
 MAX_WEIGHT: Final = 32_000_000
 """Bytes of memory, about, of the spans that wait."""
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 10.0
 STRIKES: Final = 3
-"""How often a batch may be refused while others are taken."""
+"""How often a batch may be refused while other batches are accepted."""
 _BARE_WEIGHT: Final = 2500
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class _Batch:
 
 
 class SpanSender:
-    """Spans on their way; when too much waits, what comes is dropped and counted.
+    """Spans on their way to a collector; while too many wait, new ones are dropped and counted.
 
     Attributes:
         sent, dropped: Spans.
@@ -80,18 +80,18 @@ class SpanSender:
         self._waiting.append((told, weight))
 
     def flush(self) -> None:
-        """Lets what waits be sent now."""
+        """Lets waiting spans be sent now."""
         if self._waiting:
             self._wake.set()
 
     @property
     def weight(self) -> int:
-        """Bytes of memory, about, of all that waits."""
+        """Bytes of memory, about, of all spans that wait."""
         return self._added - self._removed
 
     @property
     def is_crowded(self) -> bool:
-        """Whether reading on would soon lose spans that a short wait would save."""
+        """Whether reading on would soon drop spans that a short wait would save."""
         return self.is_reachable and self.weight > MAX_WEIGHT / 2
 
     @property
@@ -100,15 +100,15 @@ class SpanSender:
         return self._put - self._settled
 
     def mark(self) -> int:
-        """What was put so far; see `is_settled`."""
+        """How many spans were put so far, for `is_settled`."""
         return self._put
 
     def is_settled(self, mark: int) -> bool:
-        """Whether all that was put before a mark is accepted or given up."""
+        """Whether all spans that were put before a mark are accepted or given up."""
         return self._settled >= mark
 
     def close(self, seconds: float) -> None:
-        """Sends what waits, as long as it is accepted, for a time; the rest is not settled."""
+        """Sends waiting spans for a time, as long as they are accepted; the rest stays unsettled."""
         self._ending.set()
         self._wake.set()
         self._thread.join(seconds)
@@ -159,7 +159,7 @@ class SpanSender:
 
 
 class LatestSender(Generic[T]):
-    """What is only worth sending as it is now: what could not be sent is replaced by what comes."""
+    """Sends only the latest value: one that could not be sent is replaced by the next."""
 
     def __init__(self, export: Callable[[T], bool]) -> None:
         """Starts the thread; `export` gives back whether it was accepted."""
@@ -171,12 +171,12 @@ class LatestSender(Generic[T]):
         self._thread.start()
 
     def put(self, latest: T) -> None:
-        """Sends it as soon as the one before is sent or has failed."""
+        """Sends a value as soon as the one before is sent or has failed."""
         self._latest = latest
         self._wake.set()
 
     def close(self, seconds: float) -> None:
-        """Sends what waits, for a time."""
+        """Sends a waiting value, for a time."""
         self._ending.set()
         self._wake.set()
         self._thread.join(seconds)

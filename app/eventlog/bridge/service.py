@@ -1,4 +1,4 @@
-"""Runs a bridge until it is told to end: its state, its port, where it sends, and who is told what."""
+"""Runs a bridge until it shall end: with its state, its port, its exporters and its messages."""
 
 import gc
 import threading
@@ -23,14 +23,14 @@ from app.telemetry.problems import Problems
 METRICS_SECONDS: Final = 10.0
 """Between two exports of metrics, unless OTEL_METRIC_EXPORT_INTERVAL (milliseconds) says otherwise."""
 DELTA_NANOSECONDS: Final = 1_000_000
-"""New counts are said to have come about just before they are sent; see `app.telemetry.export.narrowed`."""
+"""New counts are dated just before they are sent; see `app.telemetry.export.narrowed`."""
 REST_SECONDS: Final = 0.25
 """Between two turns when nothing is left to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a bridge tells of itself."""
+    """Where a bridge serves /metrics and /health."""
 
     host: str
     port: int
@@ -52,12 +52,12 @@ def serve(
     Args:
         folder: The event logs.
         state: The folder of what a restart needs.
-        address: Where it tells of itself.
+        address: Where it serves /metrics and /health.
         options: How it follows.
-        environment: Where this is, unless a variable says so.
-        say: Is told what is worth a line.
+        environment: The deployment environment, unless an OTEL variable names another.
+        say: Prints a line for the operator.
         meanwhile: Is called once, on a thread of its own.
-        ending: Ends it.
+        ending: Ends the bridge when it is set.
 
     Raises:
         ConfigError: There is no endpoint to send to.
@@ -90,14 +90,14 @@ def metrics_seconds() -> float:
 
 
 class Otlp:
-    """Sends over OTLP; a signal without an endpoint is left out."""
+    """Sends over OTLP; a signal without an endpoint counts as accepted."""
 
     def __init__(self, out: Outlet, *, environment: str) -> None:
-        """Each of its calls is made by one thread."""
+        """Spans and metrics are each sent by one thread."""
         self._out, self._environment = out, environment
 
     def spans(self, batch: Sequence[Told]) -> bool:
-        """Whether spans were accepted."""
+        """Sends spans; gives back whether they were accepted."""
         if not self._out.takes_spans:
             return True
         resources = (resource_of(told.application, environment=self._environment) for told in batch)
@@ -105,11 +105,11 @@ class Otlp:
         return self._out.send_spans(made)
 
     def numbers(self, numbers: Aggregate, *, started_ns: int, ended_ns: int) -> bool:
-        """Whether what was counted since a start was accepted."""
+        """Sends totals since a start; gives back whether they were accepted."""
         return self._counted(numbers, Window(started_ns, ended_ns, is_delta=False))
 
     def new_numbers(self, numbers: Aggregate) -> bool:
-        """Whether what was counted for the first and only time was accepted."""
+        """Sends counts that are sent only once, as deltas; gives back whether they were accepted."""
         now = time.time_ns()
         return self._counted(numbers, Window(now - DELTA_NANOSECONDS, now, is_delta=True))
 

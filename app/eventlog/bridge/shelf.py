@@ -31,15 +31,15 @@ class Shelf:
     """The logs of a folder.
 
     Attributes:
-        followed: Those that are being read, or were read as far as they go, by key.
-        waiting: Those that are still to be read.
-        ending: The keys of those that are read and not yet in the journal.
+        followed: By their keys, the logs that are being read, or were read as far as they go.
+        waiting: By their keys, the logs that are still to be read.
+        ending: The keys of the logs that were read to their end and are not yet in the journal.
     """
 
     def __init__(
         self, folder: Path, journal: Journal, *, follow: Callable[[Log], Followed], say: Callable[[str], None]
     ) -> None:
-        """Nothing is on it before the first look."""
+        """No log is known before the first look."""
         self.followed: dict[str, Followed] = {}
         self.waiting: dict[str, Waiting] = {}
         self.ending: set[str] = set()
@@ -51,7 +51,7 @@ class Shelf:
         self._trouble: str | None = None
 
     def look(self, *, forget_after: float) -> None:
-        """Takes in what is new, replaced or gone; what is gone for long is forgotten."""
+        """Notes which logs are new, replaced or gone; a log that is gone for long is forgotten."""
         try:
             found = logs_in(self._folder)
         except OSError as error:
@@ -68,7 +68,7 @@ class Shelf:
         self._forget(now - forget_after)
 
     def due(self, *, has_room: bool) -> list[Followed]:
-        """What to read now: all that is read to its end, to see whether it grew, and the newest that is behind.
+        """The logs to read now: all that were read to their end, to see whether they grew, and the newest others.
 
         Args:
             has_room: Whether logs that were not read yet may be begun.
@@ -128,7 +128,7 @@ class Shelf:
             self._journal.forget(key)
 
     def _told(self, trouble: str | None) -> None:
-        """Says once what is the matter with the folder."""
+        """Prints once why the folder cannot be read."""
         if trouble is not None and trouble != self._trouble:
             self._say(trouble)
         self._trouble = trouble

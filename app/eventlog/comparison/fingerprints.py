@@ -51,7 +51,7 @@ def _plan(app: Application, query: Query) -> Plan | None:
 
 
 def _working(operator: Operator, depth: int = 0) -> Iterator[tuple[int, Operator]]:
-    """Operators that do work, with their depth among these; reading a shuffle varies with its sizes, and is left out."""
+    """Operators that do work, with their depth among these; reading a shuffle varies with its size, and is left out."""
     is_wrapper = operator.is_wrapper or operator.name.startswith(("AQEShuffleRead", "TableCacheQueryStage"))
     if not is_wrapper:
         yield depth, operator

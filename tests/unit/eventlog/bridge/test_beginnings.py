@@ -29,7 +29,7 @@ def test_what_was_never_told_begins_with_nothing() -> None:
 def test_what_was_told_does_not_begin_again() -> None:
     """Only what is new does."""
     beginnings, before = Beginnings(), meter(program(3)).aggregate()
-    beginnings.told(before)
+    beginnings.sent(before)
     assert counts(beginnings.of(before)) == {}
     begin, *rest = program()
     after = meter([begin, *rest[:2], metered(0), *rest[3:]]).aggregate()

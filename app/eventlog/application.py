@@ -25,7 +25,7 @@ class Application:
         streams, batches: Streaming queries, and those of their batches that have run jobs.
         numbers: What operators of queries have counted, by the id of the accumulable.
         running: How many tasks are at work now.
-        first, last: The earliest and the latest time that any event told.
+        first, last: The earliest and the latest time in any event.
         usage: What cores and driver did so far.
         reuse: What was read again, and what was cached.
     """
@@ -84,7 +84,7 @@ class Application:
         }
 
     def take(self, event: Event) -> Ended | None:
-        """Takes one event; gives what has ended with it, if anything has."""
+        """Takes one event; gives what ends with it, if anything does."""
         take = self._take.get(type(event))
         return take(event) if take else None
 
@@ -95,7 +95,7 @@ class Application:
 
     @property
     def began(self) -> int | None:
-        """When it started; of a log that has lost its beginning, the first that is known of it."""
+        """When it started; where the log has lost its beginning, the time of the first event."""
         return self.first if self.started is None else self.started
 
     @property

@@ -8,7 +8,7 @@ from app.eventlog.parts import Peaks
 
 @dataclass(slots=True)
 class Executor:
-    """An executor, or the driver where it runs tasks; sizes in bytes, None where it made no report.
+    """An executor, or the driver where it runs tasks; sizes in bytes, None where they were not reported.
 
     Attributes:
         peak_heap: The most of `heap_samples` reports.
@@ -51,7 +51,7 @@ class Executors:
     """
 
     def __init__(self) -> None:
-        """None has come."""
+        """No executor has come."""
         self.known: dict[str, Executor] = {}
         self.cores = 0
 

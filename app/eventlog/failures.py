@@ -1,4 +1,4 @@
-"""Why something failed, told from the texts that Spark leaves of it."""
+"""Why something failed, taken from the texts that Spark writes."""
 
 import re
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Failure:
 
 
 def failure_of(text: str | None, *, error_type: str | None = None) -> Failure | None:
-    """What a text says of a failure; None where there is no text."""
+    """The failure that a text describes; None where there is no text."""
     if not text:
         return None
     python = _of_python(text)
@@ -46,7 +46,7 @@ def failure_of(text: str | None, *, error_type: str | None = None) -> Failure | 
 
 
 def failure_of_task(reason: TaskEndReason) -> Failure:
-    """What the end of a task attempt says of it; without an exception its type is Spark's own reason."""
+    """Why a task attempt failed; without an exception the type of the failure is Spark's own reason."""
     told = failure_of(reason.description, error_type=reason.error_type) if reason.error_type else None
     return told or Failure(reason.error_type or reason.reason, cut(reason.message or reason.kill or reason.loss or ""))
 

@@ -37,7 +37,7 @@ class Troubles:
 
     Attributes:
         torn_lines: Lines that ended with their file and not with a line break.
-        lost_files: Rolled files that were gone before they were read, or shrank, or are no zstd in their midst.
+        lost_files: Rolled files that were gone before they were read, or shrank, or could not be unpacked.
     """
 
     torn_lines: int = 0
@@ -45,7 +45,7 @@ class Troubles:
 
 
 class Follower:
-    """The lines of one log, each once, as they are written."""
+    """Gives the lines of one log, each once, as they are written."""
 
     def __init__(self, log: Path) -> None:
         """Nothing is read yet.
@@ -62,7 +62,7 @@ class Follower:
         self._number = -1
 
     def new(self) -> Iterator[bytes]:
-        """The lines that are whole by now and were not given before, without their breaks."""
+        """The lines that are complete by now and were not given before, without their line breaks."""
         while True:
             if self._tail is not None:
                 yield from self._tail.lines(self.troubles)
@@ -82,7 +82,7 @@ class Follower:
 
     @property
     def unread_bytes(self) -> int:
-        """Bytes on disk that were not read yet; what is left of a lost file never is."""
+        """Bytes on disk that were not read yet, without those of lost files."""
         later = sum(_size(part.path) for part in parts(self.log) if part.number > self._number)
         return later + (self._tail.unread_bytes if self._tail else 0)
 
@@ -93,7 +93,7 @@ class Follower:
             self._tail = None
 
     def _following(self) -> Part | None:
-        """The next file; of a compact one that stands for files of which some were read, nothing is read twice."""
+        """The next file. A compact file is skipped if some of the files that it replaces were read already."""
         later = [part for part in parts(self.log) if part.number > self._number]
         if later and self._number > 0 and later[0].path.name.endswith(COMPACT):
             self.troubles.lost_files += later[0].number - self._number
@@ -127,12 +127,12 @@ def parts(log: Path) -> list[Part]:
 
 
 def application_of(log: str) -> str:
-    """The id of an application, as far as the name of its log tells: an attempt may be a part of it."""
+    """The id of an application by the name of its log; it may have the attempt at its end."""
     return log.removeprefix(FOLDER).partition(".")[0]
 
 
 class _Tail:
-    """What is new in one file, which may be renamed or deleted meanwhile."""
+    """Reads what is appended to one file, which may be renamed or deleted meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self._position = 0
@@ -143,7 +143,7 @@ class _Tail:
         self.is_lost = False
 
     def lines(self, troubles: Troubles) -> Iterator[bytes]:
-        """The lines that are whole by now; none any more of a file that has shrunk, or cannot be read or unpacked."""
+        """The lines that are complete by now; none once the file has shrunk, or cannot be read or unpacked."""
         try:
             if not self.is_lost:
                 yield from self._new()
@@ -174,7 +174,7 @@ class _Tail:
                 yield from more
 
     def close(self, troubles: Troubles) -> None:
-        """Counts what ends without a line break."""
+        """Closes the file, and counts a last line without a line break."""
         troubles.torn_lines += any(self._rest)
         self._file.close()
 

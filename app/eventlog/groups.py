@@ -1,4 +1,4 @@
-"""What a stage does, in a name that is the same in every run of a program: what metrics and comparisons go by.
+"""Names for what stages do, the same in every run of a program: metrics and comparisons go by them.
 
 Spark names a stage by its call site, which tells little of PySpark: `save at NativeMethodAccessorImpl.java:0`, and
 `$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768` for what adaptive execution runs ahead.
@@ -39,10 +39,10 @@ class _Scope(msgspec.Struct):
 
 
 def group_of(app: Application, stage: StageAttempt) -> str:
-    """What a stage does, with where its rows come from and whether they are for other stages: `[json > shuffle]`.
+    """The name of what a stage does, with where its rows come from and go to: `load sales [json > shuffle]`.
 
-    It is known as soon as the stage is submitted, and stays what it was when it was first asked for. Dates, paths, ids
-    and other numbers are `#` or left out.
+    The name is known as soon as the stage is submitted, and never changes once it was asked for. Dates, paths, ids and
+    other numbers in it are `#` or left out.
     """
     if stage.group is None:
         stage.group = _group(app, stage)
@@ -58,7 +58,7 @@ def _group(app: Application, stage: StageAttempt) -> str:
 
 
 def _texts(app: Application, stage: StageAttempt, job: Job | None) -> Iterator[str]:
-    """What the program calls its work, the most telling first; empty where it says nothing."""
+    """Descriptions and call sites of a stage, the most telling first; empty where they say nothing."""
     if job is not None:
         yield said(job.properties.description)
         query = app.query_of(job)
@@ -70,7 +70,7 @@ def _texts(app: Application, stage: StageAttempt, job: Job | None) -> Iterator[s
 
 
 def _asked(query: Query) -> str:
-    """A query's description or call; a call from Python has no line, so that the folder it writes to is added."""
+    """A query's description or call. A call from Python has no line number: the folder that it writes to is added."""
     told = said(query.description)
     written = _WRITTEN.search(query.plan) if query.description.startswith(f"{told} at ") else None
     return f"{told} {_varied(written[1].decode(errors='replace'))}" if written else told
@@ -94,13 +94,13 @@ def is_nowhere(call_site: str) -> bool:
 
 
 def _varied(text: str) -> str:
-    """A text with `#` for what differs from run to run; short numbers within a word stay: q64, v2."""
+    """A text with `#` for dates, ids and other numbers; short numbers at the end of a word stay: q64, v2."""
     shorter = _PATH.sub(r"\1", redacted(" ".join(text[:MAX_READ].split()))[:MAX_READ])
     return _AGAIN.sub("#", _VARYING.sub("#", shorter))
 
 
 def _sources(stage: StageAttempt) -> list[str]:
-    """Formats of scans, the cache, and whether there is a shuffle before it."""
+    """Where the rows of a stage come from: formats of files, the cache, a shuffle."""
     found = {source for rdd in stage.info.rdds if (source := _source(_scope(rdd)))}
     return sorted(found | ({"shuffle"} if stage.info.parents else set()))
 
@@ -112,7 +112,7 @@ def _source(scope: str) -> str | None:
 
 
 def _target(stage: StageAttempt, job: Job | None) -> str:
-    """A job's last stage makes the result; unless adaptive execution asked for a shuffle alone, ahead of the rest."""
+    """A job's last stage makes the result, unless it ends in an exchange: adaptive execution wants a shuffle alone."""
     last = max(stage.info.rdds, key=lambda rdd: rdd.id, default=None)
     is_shuffle = (job is not None and stage.info.id != max(job.stages)) or (last and _scope(last) == "Exchange")
     return "shuffle" if is_shuffle else "result"

@@ -1,7 +1,7 @@
-"""Where each thing of an application stands in a trace: ids that are derived and never drawn.
+"""The place of each span of an application in a trace: its ids are derived, never drawn.
 
-Whoever reads a log again, or resumes, or reads beside another, makes the same spans. A parent is always a span that the
-same log makes, or the one that a `traceparent` names.
+Every reader of a log makes the same spans, whenever it begins. A parent is always a span of the same log, or the one
+that a `traceparent` names.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _SAMPLED: Final = 1
 class Place(NamedTuple):
     """The ids of a span, as W3C has them; the parent is None for the root of a trace.
 
-    What is below a step whose trace is not recorded is not recorded either: it would be a trace without its root.
+    Spans below a step whose trace is not recorded are not recorded either: theirs would be a trace without its root.
     """
 
     trace_id: int
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 def of_application(app: Application) -> Place:
-    """The root of whatever has no `traceparent`."""
+    """The root of every span without a `traceparent`."""
     return Place(_number(app, "trace", octets=16), _number(app, "application"), None)
 
 
@@ -89,6 +89,6 @@ def _below(app: Application, batch: BatchKey | None, traceparent: str | None, sp
 
 
 def _number(app: Application, *words: object, octets: int = 8) -> int:
-    """A number that only this thing of this application has; never 0, which W3C forbids."""
+    """A number of its own for each combination of application and words; never 0, which W3C forbids."""
     text = "\0".join(str(word) for word in (app.id, app.attempt, *words))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:octets]) or 1

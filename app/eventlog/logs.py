@@ -17,7 +17,7 @@ class Log:
     Attributes:
         key: Its name, the same while it grows and when it is finished.
         path: Where it is now.
-        inode: Tells it from another one that comes later under the same name.
+        inode: Tells it from another log that comes later under the same name.
     """
 
     key: str
@@ -26,7 +26,7 @@ class Log:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is one of rolled files; another file may be no event log at all."""
+        """Whether it is a folder of rolled files; a single file may be no event log at all."""
         return self.key.startswith(FOLDER)
 
     def size(self) -> int:

@@ -19,18 +19,18 @@ KINDS: Final = (
 )
 """Kinds and what marks them, the first that fits."""
 MEANT: Final = frozenset({"released", "decommissioned"})
-"""Why executors go that nobody misses: the application gave them back, they ended in order, or handed over first."""
+"""Kinds that are no loss: the application gave the executor back, or it ended in order, or moved its data first."""
 OTHER: Final = "other"
 _MARKS: Final = tuple((kind, re.compile(mark, re.IGNORECASE)) for kind, mark in KINDS)
 
 
 def kind_of(reason: str) -> str:
-    """The kind of a reason as Spark logs it; all but those that are `MEANT` are losses."""
+    """The kind of a reason as Spark logs it; every kind that is not `MEANT` is a loss."""
     return next((kind for kind, mark in _MARKS if mark.search(reason)), OTHER)
 
 
 def is_lost(app: Application, executor: Executor) -> bool:
-    """Whether it went though nobody had sent it away, and before the application did."""
+    """Whether an executor went before its application ended, and nobody had sent it away."""
     if executor.removed is None or kind_of(executor.reason or "") in MEANT:
         return False
     return app.ended is None or executor.removed < app.ended

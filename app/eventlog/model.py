@@ -20,7 +20,7 @@ KEPT_FAILURES: Final = 50
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over the tasks of a stage attempt that told their metrics; units as in `parts.TaskMetrics`."""
+    """Sums over the tasks of a stage attempt that reported metrics; units as in `parts.TaskMetrics`."""
 
     run_ms: int = 0
     cpu_ns: int = 0
@@ -73,11 +73,12 @@ class StageAttempt:
         properties: Of the thread that submitted it.
         job: The job that it ran for first; a stage may serve several.
         totals: Sums over its tasks.
-        launched, durations_ms, shuffle_read_bytes, spilled_bytes: One per task, by end; the last two where it told.
+        launched, durations_ms: One value for each task attempt, in the order of their ends.
+        shuffle_read_bytes, spilled_bytes: One value for each task attempt that reported metrics.
         failed, killed, speculative: How many task attempts.
         wasted, wasted_ms: Sums over the task attempts that failed or were killed, a part of the totals, and their time.
-        kept: The task attempts of those kinds, up to a number of them.
-        group: What it does, once somebody has asked `groups.group_of`.
+        kept: The failed, killed, speculative and repeated task attempts, up to `KEPT_FAILURES`.
+        group: What it does, once `groups.group_of` was asked.
         before, usage: What the application's cores did before it, and from its beginning to its end.
     """
 
@@ -120,7 +121,7 @@ class StageAttempt:
             heappushpop(self._slowest, (duration, info.id, task))
 
     def _add_odd(self, task: TaskEnd, duration: int) -> None:
-        """One that failed, was killed, was tried again or was a copy."""
+        """Takes a task attempt that failed, was killed, was tried again or was a copy."""
         info = task.info
         self.failed += info.has_failed
         self.killed += info.was_killed
@@ -134,7 +135,7 @@ class StageAttempt:
 
     @property
     def slowest(self) -> list[TaskEnd]:
-        """The tasks that took longest, of those that went well at once; longest first."""
+        """The tasks that took longest, of those that succeeded in their first attempt; longest first."""
         return [task for _, _, task in sorted(self._slowest, reverse=True)]
 
 
@@ -168,10 +169,10 @@ class Query:
 
     Attributes:
         traceparent, batch: Those of its first job.
-        is_placed: Whether it is known where it belongs: it has run a job, or has ended.
-        is_held: Whether it ended before that was known of the query that it is a part of.
-        held: Such queries that are a part of this one.
-        numbers, reads_cache: What its own jobs have counted; whether it has read what others had cached.
+        is_placed: Whether its parent is known: it has run a job, or has ended.
+        is_held: Whether its span waits for the end of the query that it is a part of.
+        held: The queries that are a part of this one and whose spans wait for its end.
+        numbers, reads_cache: What its own jobs have counted; whether it has read what other queries cached.
     """
 
     id: int
@@ -194,7 +195,7 @@ class Query:
     reads_cache: bool = False
 
     def settle(self, root: "Query | None") -> None:
-        """It has ended and stays where it is; if that is not known yet, it is told with what it is a part of."""
+        """Fixes its parent. If that of `root` is not known yet, the span of this query waits until `root` ends."""
         self.is_placed = True
         if root is not None and not root.is_placed:
             self.is_held = True
@@ -202,7 +203,7 @@ class Query:
 
 
 def task_totals(task: TaskEnd) -> Totals:
-    """The same sums over one task; zeros for one that has no metrics."""
+    """The sums of one task; zeros for a task without metrics."""
     totals = Totals()
     if task.metrics is not None:
         totals.add(task.metrics, delay_ms=scheduler_delay_ms(task.info, task.metrics))

@@ -18,10 +18,10 @@ WRAPPERS: Final = (
     "ShuffleQueryStage",
     "BroadcastQueryStage",
 )
-"""Operators that only say how those below them are run."""
+"""Operators that do no work: they only say how the operators below them are run."""
 CACHE_SCANS: Final = ("InMemoryTableScan", "Scan In-memory table")
 _REUSED: Final = ("ReusedExchange", "ReusedSubquery")
-"""Operators that show once more what stands elsewhere in the same plan."""
+"""Operators that repeat a part that stands elsewhere in the same plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Number:
     unit: str
 
     def __str__(self) -> str:
-        """The number with its unit, no more digits than tell something."""
+        """The number, rounded, with its unit."""
         value = int(self.value) if self.value == int(self.value) else round(self.value, 1)
         return f"{value} {self.unit}".rstrip()
 
@@ -44,10 +44,10 @@ class Operator:
     Attributes:
         name: As Spark calls it, `BroadcastHashJoin`.
         text: The same with its arguments, as in `EXPLAIN`.
-        numbers: By Spark's names for them; a number that no task has told is absent.
+        numbers: By Spark's names for them; a number that no task has reported is absent.
         metadata: Of a scan: its location, format, filters.
         children: What it reads from.
-        accumulables: Ids of all its numbers: what a stage has counted tells whether it ran there.
+        accumulables: Ids of all its numbers: an operator ran in a stage that has counted some of them.
         is_reused: Whether its output was there already; see `own_plan_of`.
     """
 
@@ -60,13 +60,13 @@ class Operator:
     is_reused: bool = False
 
     def walk(self, depth: int = 0) -> "Iterator[tuple[int, Operator]]":
-        """This one and all below it, each after what it feeds, with the depth."""
+        """This operator and all below it with their depth, each after the operator that reads from it."""
         yield depth, self
         for child in self.children:
             yield from child.walk(depth + 1)
 
     def below(self) -> "Iterator[Operator]":
-        """All that it reads from, however far below."""
+        """All operators that it reads from, directly or not."""
         return (operator for child in self.children for _, operator in child.walk())
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class Operator:
 
     @property
     def is_wrapper(self) -> bool:
-        """Whether it only says how those below it are run."""
+        """Whether it does no work, and only says how the operators below it are run."""
         return self.name.startswith(WRAPPERS)
 
 
@@ -99,7 +99,7 @@ class Plan:
 
     @property
     def first(self) -> Operator:
-        """The first operator that does something."""
+        """The first operator that does work."""
         return next((operator for _, operator in self.root.walk() if not operator.is_wrapper), self.root)
 
 
@@ -119,10 +119,10 @@ def plan_of(query: Query, numbers: Mapping[int, int]) -> Plan:
 
 
 def own_plan_of(query: Query) -> Plan:
-    """The plan that a query ran with, with no number that it has not caused, each once.
+    """The plan that a query ran with; each number is there once, and only if this query caused it.
 
-    What filled a cache before, or stands elsewhere in the plan, is marked as reused. Spark shows it with the numbers of
-    when it ran.
+    Operators that filled a cache before, or stand elsewhere in the plan, are marked as reused and lose the numbers that
+    Spark shows there, which are those of when they ran.
 
     Raises:
         ValueError: What the log holds is no plan.
@@ -156,7 +156,7 @@ def _operator(plan: SqlPlan, numbers: Mapping[int, int], room: list[int]) -> Ope
 
 
 def _number(metric: SqlMetric, numbers: Mapping[int, int]) -> Number | None:
-    """The total of a metric; Spark keeps times in ns or ms, and averages ten-fold.
+    """The total of a metric; Spark keeps times in ns or ms, and averages multiplied by ten.
 
     Source: Spark's `SQLMetrics`, where -1 stands for what was never set.
     """

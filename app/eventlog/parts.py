@@ -25,7 +25,7 @@ class ExecutorInfo(Part):
 
 
 class JobProperties(Part):
-    """The local properties of the thread that submitted a job or a stage, as far as they lead somewhere."""
+    """Local properties of the thread that submitted a job or a stage, as far as they say what it is for."""
 
     traceparent: str | None = None
     description: str | None = field(name="spark.job.description", default=None)
@@ -58,7 +58,7 @@ class Accumulable(Part):
 
 
 def counted(accumulables: list[Accumulable]) -> dict[int, int]:
-    """Those that count something: total values of operators, as the driver knows them when a stage has ended."""
+    """Accumulables that count something: totals of operators, as the driver knows them when a stage has ended."""
     return {
         accumulable.id: int(number[1])
         for accumulable in accumulables
@@ -173,7 +173,7 @@ class TaskMetrics(Part):
 
 
 class Peaks(Part):
-    """The most that an executor was seen to use; 0 where nobody looked, which happens with each heartbeat."""
+    """The most memory that an executor was seen to use; 0 where no heartbeat has looked."""
 
     heap: Count = field(name="JVMHeapMemory", default=0)
     storage: Count = field(name="OnHeapStorageMemory", default=0)
@@ -229,7 +229,7 @@ class Progress(Part):
 
     @property
     def rows(self) -> int | None:
-        """Rows that it has read; None where that is not told."""
+        """Rows that the batch has read; None where no source says so."""
         told = [source.rows for source in self.sources if source.rows is not None]
         return sum(told) if told else None
 

@@ -1,6 +1,6 @@
 """What observed Python functions did in tasks (`workers/pyspark_observed.py`), as spans below those of the tasks.
 
-Workers leave lines beside the event logs, a file for each stage; a stage that has ended has all of its own.
+Workers write lines beside the event logs, a file for each stage; the file of a stage that has ended is complete.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,9 +26,9 @@ MOST_BYTES: Final = 48 * 2**20
 """Of one file that are read, whatever is reached first."""
 LONGEST_LINE: Final = 4096
 MOST_FUNCTIONS: Final = 20
-"""Of one task or stage; they are named by whoever writes the lines."""
+"""Of one task or stage; their names come from the lines, which any program may write."""
 CLOCKS_APART_MS: Final = 2000
-"""How far a worker's clock may be from the driver's: what lies further off is of another application of that id."""
+"""How far a worker's clock may be from the driver's: lines further off are of another application of the same id."""
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**44)]
 
@@ -101,11 +101,11 @@ class _Heard:
 
 
 def of_ended(app: Application, ended: Ended, events: Path) -> Iterator[SparkSpan]:
-    """What functions did in the tasks that are told of something that has ended.
+    """Spans of functions, below the spans of the tasks that something that has ended gets.
 
     Args:
-        app: Whose it is.
-        ended: What has ended.
+        app: The application.
+        ended: What has ended in it.
         events: The folder of event logs.
     """
     told = list(told_tasks(ended))
@@ -115,14 +115,14 @@ def of_ended(app: Application, ended: Ended, events: Path) -> Iterator[SparkSpan
 
 
 def of_the_end(app: Application, events: Path) -> Iterator[SparkSpan]:
-    """The same of stages that are still open when there is no more of the log."""
+    """The same of stages that are still open when the log ends."""
     for stage in app.stages.values():
         if stage.info.completed is None:
             yield from of_ended(app, stage, events)
 
 
 def in_stages(app: Application, stages: Iterable[int], events: Path) -> Iterator[tuple[int, str, Calls]]:
-    """What each function did in each stage, in all its tasks: the number of the stage, and the name of the function."""
+    """For each stage and function: the number of the stage, the name of the function, and its calls in all tasks."""
     for stage in sorted(set(stages)):
         heard = _Heard(app.began or app.last, app.last)
         for line in _lines(events, app.id, stage):
@@ -141,7 +141,7 @@ def _of_stage(app: Application, stage: StageAttempt, tasks: Iterable[TaskEnd], e
 
 
 def _lines(events: Path, application: str, stage: int) -> Iterator[Line]:
-    """Lines that are whole, of a file that is there; an id that leads elsewhere has none."""
+    """The whole lines of a stage's file; none where it is missing, or where the id leads out of the folder."""
     file = events / FOLDER / application / f"{stage}.jsonl"
     if file.parent.parent != events / FOLDER or file.parent.name == ".." or not file.is_file():
         return
@@ -160,7 +160,7 @@ def _lines(events: Path, application: str, stage: int) -> Iterator[Line]:
 
 
 def _span(app: Application, stage: StageAttempt, task: TaskEnd, name: str, calls: Calls) -> SparkSpan:
-    """Within the time of its task, whatever the worker's clock says."""
+    """The span of a function, kept within the time of its task, whatever the worker's clock says."""
     info = task.info
     known: dict[Attribute, Value | None] = {
         names.PYTHON_FUNCTION: cut(name),

@@ -13,19 +13,19 @@ class Queries:
 
     Attributes:
         known: By their numbers.
-        open: The numbers of those that are at work.
+        open: The numbers of the queries that are at work.
         numbers: What operators of all queries have counted, by the id of the accumulable.
     """
 
     def __init__(self, streams: Streams) -> None:
-        """None has begun."""
+        """No query has begun."""
         self.known: dict[int, Query] = {}
         self.open: set[int] = set()
         self.numbers: dict[int, int] = {}
         self._streams = streams
 
     def started(self, event: SqlStart) -> None:
-        """One has begun; where it belongs its first job tells, and before that the tag of a step, if there is one."""
+        """A query has begun. Its first job says where it belongs; until then the tag of a step does, if it has one."""
         self.open.add(event.id)
         root = None if event.root in (None, event.id) else event.root
         told = (event.description, event.details, event.plan.copy())
@@ -41,7 +41,7 @@ class Queries:
             self.known[event.id].plans += 1
 
     def job_started(self, job: Job) -> None:
-        """A query and those that it is a part of belong to the batch or the step of its first job."""
+        """Places the query of a job, and those that it is a part of, below the batch or the step of the job."""
         number = job.query
         if number in self.known:
             self.known[number].jobs.append(job.id)
@@ -64,7 +64,7 @@ class Queries:
         self.counted(event.id, dict(event.updates))
 
     def ended(self, event: SqlEnd) -> Query | None:
-        """One has ended, and stays where it is."""
+        """A query has ended; its parent no longer changes."""
         self.open.discard(event.id)
         query = self.known.get(event.id)
         if query is not None:

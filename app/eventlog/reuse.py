@@ -1,4 +1,4 @@
-"""What an application reads more than once, and what it caches: running data that is bounded, over many queries."""
+"""What an application reads more than once, and what it caches; kept while its log is read, in bounded memory."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,15 +13,15 @@ from app.eventlog.parts import RddInfo
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 MOST: Final = 1000
-"""How many sets of files, and how many caches, are kept in mind; of those read longest ago nothing is known."""
+"""How many sets of files, and how many caches, are remembered; those read longest ago are forgotten."""
 MOST_NUMBERS: Final = 20_000
-"""How many numbers of operators that fill caches are kept in mind."""
+"""How many numbers of operators that fill caches are remembered."""
 MOST_QUERIES: Final = 5
-"""How many of the queries that have read some files are named."""
+"""How many of the queries that have read the same files are named."""
 FILES: Final = "number of files read"
 FILE_BYTES: Final = "size of files read"
 DRIVER_COUNTS: Final = ("BroadcastExchange", "Execute ")
-"""Operators whose numbers the driver tells, and no stage."""
+"""Operators whose numbers come from the driver, and from no stage."""
 _CACHE_SCAN: Final = re.compile(rb'"nodeName":\s*"(?:InMemoryTableScan|Scan In-memory table)')
 _INTERNAL: Final = ("Delta Table State", "mergeMaterializedSource")
 _PATHS: Final = re.compile(r"\[(.*)", re.DOTALL)
@@ -30,7 +30,7 @@ _EXPRESSION_ID: Final = re.compile(r"#\d+L?")
 
 @dataclass(slots=True)
 class Reads:
-    """How often the same files were read without a cache; times are task time, None where a format does not tell it."""
+    """How often the same files were read without a cache; task time is None where the format of a scan has none."""
 
     place: str
     files: int
@@ -42,9 +42,9 @@ class Reads:
 
 @dataclass(slots=True)
 class Cache:
-    """A cached RDD or DataFrame: what filled it, the task time of that, and how often it was used, by that, too.
+    """A cached RDD or DataFrame: the stage that filled it, the task time of that stage, and its uses.
 
-    `uses` counts the scans of it in the plan of each query that ended, and for RDDs the jobs.
+    `uses` counts the scans in the plan of each query that ended, or the jobs of an RDD; the filling is one of them.
     """
 
     id: int
@@ -71,7 +71,7 @@ class Reuse:
 
     @property
     def caches(self) -> list[Cache]:
-        """What was cached and filled, but for what Delta caches for itself."""
+        """The caches that were filled, without those that Delta keeps for itself."""
         return [cache for cache in self._caches.values() if not cache.name.startswith(_INTERNAL)]
 
     def stage_ended(self, stage: StageAttempt, job: Job | None) -> None:
@@ -94,15 +94,15 @@ class Reuse:
             self._caches[cache].uses += max(1, len(_CACHE_SCAN.findall(plan)))
         query.reads_cache = any(self._caches[cache].query != query.id for cache in touched)
         with suppress(ValueError):
-            self._leave_to_the_first(query)
+            self._drop_numbers_of_others(query)
         if b'"Location"' not in plan:
             return
         with suppress(ValueError):  # what is no plan has read nothing that could be told
             for scan in file_scans(ran(plan_of(query, numbers), stages)):
                 self._scanned(query, scan)
 
-    def _leave_to_the_first(self, query: Query) -> None:
-        """Operators that fill a cache count on from query to query: only the first of them knows its own numbers."""
+    def _drop_numbers_of_others(self, query: Query) -> None:
+        """Accumulators below a cache keep counting across queries: only the query that filled it may report them."""
         if not _CACHE_SCAN.search(query.plan):
             return
         for number in _below_caches(plan_of(query, query.numbers).root) & query.numbers.keys():
@@ -127,8 +127,9 @@ class Reuse:
 def ran(plan: Plan, stages: Sequence[StageAttempt]) -> Iterator[Operator]:
     """The operators that ran in these stages, each once.
 
-    A plan also shows those that ran before: what filled a cache, or wrote a shuffle that is read again. What no stage
-    has counted is given only if the driver counts it, and it stands where others may have run.
+    A plan also shows operators that ran before: they filled a cache, or wrote a shuffle that is read again. They are
+    told apart by their accumulators, which these stages have not counted. Operators that only the driver counts are
+    given too, unless they stand below a cache that was filled before.
     """
     counted = {accumulable.id for stage in stages for accumulable in stage.info.accumulables}
     seen: set[tuple[int, ...]] = set()
@@ -148,7 +149,7 @@ def _ran(operator: Operator, counted: set[int]) -> Iterator[Operator]:
 
 
 def _below_caches(root: Operator) -> set[int]:
-    """The ids of the numbers of all that fills a cache."""
+    """The accumulators of all operators that fill a cache."""
     scans = [operator for _, operator in root.walk() if operator.name.startswith(CACHE_SCANS)]
     return {number for scan in scans for operator in scan.below() for number in operator.accumulables}
 
@@ -158,7 +159,7 @@ def _has_run(cache_scan: Operator, counted: set[int]) -> bool:
 
 
 def file_scans(operators: Iterable[Operator]) -> Iterator[Operator]:
-    """Those that read files, and tell how many and how large; not the logs of Delta tables."""
+    """The operators that read files and say how many and how large; not those that read the logs of Delta tables."""
     for operator in operators:
         has_files = FILES in operator.numbers and FILE_BYTES in operator.numbers and "Location" in operator.metadata
         if has_files and "_delta_log" not in operator.metadata["Location"]:
@@ -176,7 +177,7 @@ def _cached(stage: StageAttempt) -> list[RddInfo]:
 
 
 def _keep(known: dict[Key, Value], key: Key, value: Value, *, most: int = MOST) -> None:
-    """Puts it last; the one that was put longest ago goes where there are too many."""
+    """Puts a value last; where there are too many, the value that was put longest ago goes."""
     known[key] = value
     if len(known) > most:
         del known[next(iter(known))]

@@ -1,4 +1,4 @@
-"""What has ended in an application, as spans: the events' own times, derived ids, nothing that is not known."""
+"""Spans of what has ended in an application: with the times of its events, derived ids, and nothing that is unknown."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ MAX_PLAN: Final = 8000
 
 @dataclass(frozen=True, slots=True)
 class SparkSpan:
-    """A span that an event log tells of; times in milliseconds since the epoch; findings become its events."""
+    """A span made of an event log; times in milliseconds since the epoch; findings become its events."""
 
     kind: SpanName
     name: str
@@ -38,7 +38,7 @@ class SparkSpan:
 
 
 def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:
-    """The spans of something that has ended; none of an executor."""
+    """The spans of something that has ended; an executor has none."""
     match ended:
         case Query():
             yield from _with_held(app, ended, is_told=not ended.is_held)
@@ -53,7 +53,7 @@ def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:
 
 
 def told_tasks(ended: Ended) -> Iterator[tuple[StageAttempt, TaskEnd]]:
-    """The tasks that are told with what has ended, all of one stage."""
+    """The task attempts that get a span when something has ended, all of one stage."""
     match ended:
         case StageAttempt():
             for task in (*ended.kept, *ended.slowest):
@@ -63,7 +63,7 @@ def told_tasks(ended: Ended) -> Iterator[tuple[StageAttempt, TaskEnd]]:
 
 
 def _with_held(app: Application, query: Query, *, is_told: bool = True) -> Iterator[SparkSpan]:
-    """A query, and those that waited for it."""
+    """The span of a query, unless it is held back, and the spans of sub-queries that were held until it ended."""
     if is_told:
         yield of_query(app, query)
     for number in query.held:
@@ -71,7 +71,7 @@ def _with_held(app: Application, query: Query, *, is_told: bool = True) -> Itera
 
 
 def of_the_end(app: Application) -> Iterator[SparkSpan]:
-    """The spans of what is still open when there is no more of the log, marked incomplete, and of the application."""
+    """The spans of what is still open when the log ends, marked incomplete, and the span of the application."""
     for stage in app.stages.values():
         if stage.info.completed is None:
             yield from of_ended(app, stage)
@@ -89,7 +89,7 @@ def of_the_end(app: Application) -> Iterator[SparkSpan]:
 
 
 def of_application(app: Application) -> SparkSpan:
-    """The whole of it: the parent of whatever no step asked for."""
+    """The span of the application: the parent of whatever no step asked for."""
     known: dict[Attribute, Value | None] = {
         APPLICATION: app.name,
         names.APPLICATION_ID: app.id,
@@ -106,7 +106,7 @@ def of_application(app: Application) -> SparkSpan:
 
 
 def of_query(app: Application, query: Query) -> SparkSpan:
-    """A query, named by the operator at its root, which has few values; its description may have many."""
+    """The span of a query, named by the operator at its root: names must be few, and descriptions may be many."""
     try:
         plan = own_plan_of(query)
     except ValueError:  # what is no plan is no reason to tell nothing of the query
@@ -126,7 +126,7 @@ def of_query(app: Application, query: Query) -> SparkSpan:
 
 
 def of_batch(app: Application, batch: Batch) -> SparkSpan:
-    """A batch of a streaming query that has run jobs."""
+    """The span of a batch of a streaming query that has run jobs."""
     progress = batch.progress
     known: dict[Attribute, Value | None] = {
         names.STREAM_ID: batch.key.query,
@@ -141,7 +141,7 @@ def of_batch(app: Application, batch: Batch) -> SparkSpan:
 
 
 def of_job(app: Application, job: Job) -> SparkSpan:
-    """A job, named by the call site of its last stage."""
+    """The span of a job, named by the call site of its last stage."""
     ran = [app.stages[key].info for key in job.ran if key in app.stages]
     known = {
         names.JOB_ID: job.id,
@@ -158,7 +158,7 @@ def of_job(app: Application, job: Job) -> SparkSpan:
 
 
 def of_stage(app: Application, stage: StageAttempt) -> SparkSpan:
-    """An attempt of a stage, named by its call site, with the sums over its tasks."""
+    """The span of a stage attempt, named by its call site, with the sums over its tasks."""
     info = stage.info
     known: dict[Attribute, Value | None] = {
         names.STAGE_ID: info.id,
@@ -176,7 +176,7 @@ def of_stage(app: Application, stage: StageAttempt) -> SparkSpan:
 
 
 def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
-    """One attempt of a task."""
+    """The span of a task attempt."""
     info, reason = task.info, task.reason
     known: dict[Attribute, Value | None] = {
         names.TASK_ID: info.id,

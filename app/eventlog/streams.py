@@ -1,4 +1,4 @@
-"""Streaming queries of an application: their runs, and those of their batches that have run jobs."""
+"""Streaming queries of an application: their runs, and their batches, of which only those with jobs are known."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class Batch:
     Attributes:
         first_seen, last_seen: When its jobs and queries are known to have begun and ended.
         name: Of the query, if it has one.
-        progress: What is told of it when it is done; never of one that failed.
+        progress: What Spark reports of a batch that is done; None of a batch that failed.
         is_stopped: Whether its query ended in its midst.
         error: Why the query ended, if that was an error.
     """
@@ -36,13 +36,13 @@ class Batch:
     error: str | None = None
 
     def saw(self, time: int) -> None:
-        """Something of it is known to have happened at a time."""
+        """A part of this batch began or ended at a time."""
         self.first_seen = min(self.first_seen, time)
         self.last_seen = max(self.last_seen, time)
 
     @property
     def started(self) -> int:
-        """When it was triggered, or the first that is known of it."""
+        """When it was triggered; if that is unknown, when its first job or query began."""
         return self.first_seen if self.progress is None else self.progress.started
 
     @property
@@ -71,10 +71,10 @@ class Streams:
         return any(begun.run == group for begun in self._runs.values())
 
     def batch_of(self, time: int, properties: JobProperties) -> BatchKey | None:
-        """The batch that a job is a part of, if it is of any.
+        """The batch that a job is a part of; None for other jobs.
 
-        Its run is that of the query; where the log does not tell of it, it is the group of the job, unless the program
-        has set another.
+        Where the log lacks the start of the query, the group of the job stands for the run: Spark sets the run's id as
+        the group, unless the program sets another.
         """
         if properties.query is None or properties.batch is None or not properties.batch.isdigit():
             return None
@@ -85,12 +85,12 @@ class Streams:
         return key
 
     def saw(self, key: BatchKey | None, time: int) -> None:
-        """Something of a batch is known to have happened at a time."""
+        """A part of a batch, if it is known, began or ended at a time."""
         if key in self.batches:
             self.batches[key].saw(time)
 
     def progressed(self, event: QueryProgress) -> Batch | None:
-        """The end of a batch; a trigger that found nothing new tells of a batch that has run no jobs."""
+        """Ends a batch; None where it has run no jobs, as when a trigger found nothing new, or has ended before."""
         progress = event.progress
         batch = self.batches.get(BatchKey(progress.query, progress.run, progress.batch))
         if batch is None or batch.ended is not None:
@@ -99,7 +99,7 @@ class Streams:
         return batch
 
     def query_terminated(self, event: QueryTerminated) -> Batch | None:
-        """The end of a run, in the midst of a batch if that is given."""
+        """Ends a run; gives the batch that it was in the midst of, if any."""
         self._runs.pop(event.query, None)
         key = self._latest.pop(event.run, None)
         batch = None if key is None else self.batches.get(key)

@@ -22,17 +22,17 @@ class Gap(NamedTuple):
 
 @dataclass(slots=True)
 class Usage:
-    """Sums over time, in milliseconds, for a log in which every task told its start and its end.
+    """Sums over time, in milliseconds, for a log with the start and the end of every task.
 
-    Events tell times that others overtook: sums of our logs are up to 0.1 % short of the sums over tasks.
+    Events are not quite in the order of their times: sums of our logs are up to 0.1 % short of the sums over tasks.
 
     Attributes:
         wall_ms: Time.
-        core_ms: Times the cores of the executors that were there.
-        task_ms: Times the tasks that were at work.
-        planning_ms: No task at work, but a job or a query, and executors were there.
-        waiting_ms: The same, but no executor was there.
-        outside_ms: No task at work, no job and no query.
+        core_ms: Time, multiplied by the cores of the executors that were there.
+        task_ms: Time, multiplied by the tasks that were at work.
+        planning_ms: Time in which no task was at work, but a job or a query was, and executors were there.
+        waiting_ms: The same without any executor.
+        outside_ms: Time without any task, job or query at work.
         last_task: When the last task ended.
         longest_gap: The longest time between two tasks; not a sum.
     """
@@ -47,7 +47,7 @@ class Usage:
     longest_gap: Gap | None = None
 
     def spend(self, ms: int, *, cores: int, tasks: int, is_at_work: bool) -> None:
-        """Adds a time in which nothing changed."""
+        """Adds a stretch of time in which nothing changed."""
         self.wall_ms += ms
         self.core_ms += ms * cores
         if tasks:
@@ -68,7 +68,7 @@ class Usage:
         return self.core_ms / self.wall_ms / task_cpus if self.wall_ms and self.core_ms else None
 
     def gap_over(self, time: int, stage: StageInfo, properties: JobProperties | None) -> None:
-        """A task of a stage is at work where none was."""
+        """Ends a gap: the first task after it, of a stage, is at work."""
         began = time if self.last_task is None else self.last_task
         if self.longest_gap is None or time - began > self.longest_gap.length_ms:
             self.longest_gap = Gap(began, time, stage, properties)

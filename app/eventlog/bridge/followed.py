@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
+from app.amounts import duration
 from app.eventlog import python_functions, spans
 from app.eventlog.application import Ended
 from app.eventlog.bridge.forgetting import Forgetting
@@ -170,7 +171,7 @@ class Followed:
     @property
     def told(self) -> str:
         """What the application did, in a few words."""
-        took = "" if self.app.began is None else f", {(self.app.last - self.app.began) / 1000:,.1f} s"
+        took = "" if self.app.began is None else f", {duration(self.app.last - self.app.began)}"
         unreadable = self._reader.unreadable_lines
         broken = f", {unreadable:,} unreadable lines" if unreadable else ""
         return f"{self.jobs:,} jobs, {self.tasks:,} tasks{took}{broken}"

@@ -31,9 +31,7 @@ def run_folder(tmp_path: Path) -> Path:
     ended = span("2", "1", "step write t", 2000, 3000)
     (folder / "traces.jsonl").write_text(line("resourceSpans", "scopeSpans", "spans", ended) + '{"resourceSpans":[{"sc')
     told = [record(9, "all is well"), record(13, "rows came late"), record(13, "rows came late")]
-    (folder / "logs.jsonl").write_text(
-        "".join(line("resourceLogs", "scopeLogs", "logRecords", each) for each in told)
-    )
+    (folder / "logs.jsonl").write_text("".join(line("resourceLogs", "scopeLogs", "logRecords", each) for each in told))
     return folder
 
 

@@ -1,5 +1,6 @@
 """One trace, one metric and one log line that are sent to be found again: a test of the way, not of a job."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from app.telemetry.setup import is_off
 SEND_SECONDS: Final = 5.0
 KINDS: Final[Mapping[Signal, str]] = {"traces": "spans", "metrics": "metrics", "logs": "logs"}
 """The signals, and what the SDK calls their parts in its messages."""
+UNREACHED: Final = re.compile(r"host='([^']+)', port=(\d+)\).*\[Errno -?\d+\] ([^\"')]+)")
+"""What urllib3 says, in the middle of what the SDK says, where no connection came about."""
 _TEXT: Final = "spark-app doctor looks whether log lines arrive"
 _ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
@@ -139,4 +142,7 @@ def _why(signal: Signal, told: list[str], *, is_sent: bool) -> str:
     """What is known about a signal that was not taken; of several lines the first, the rest is about trying again."""
     said = [line for line in told if signal in line or KINDS[signal] in line]
     nothing = f"no answer within {SEND_SECONDS:.0f} s" if is_sent else f"OTEL_{signal.upper()}_EXPORTER is none"
-    return said[0] if said else nothing
+    if not said:
+        return nothing
+    refused = UNREACHED.search(said[0])
+    return f"{refused[1]}:{refused[2]} does not answer: {refused[3]}" if refused else said[0]

@@ -18,28 +18,31 @@ if TYPE_CHECKING:
 LOOK_SECONDS: Final = 5.0
 """Between two looks for runs whose process was killed."""
 
+State = Annotated[
+    Path | None,
+    typer.Option(
+        "--state", metavar="DIR", help="Folder of what a restart needs; by default bridge/ in the home folder."
+    ),
+]
+DeadAfter = Annotated[
+    float,
+    typer.Option(
+        "--dead-after", metavar="S", min=1, help="Seconds of silence after which a log that has no end is given up."
+    ),
+]
+
 
 def bridge(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of event logs (spark.eventLog.dir).")],
     *,
-    state: Annotated[
-        Path | None,
-        typer.Option(
-            "--state", metavar="DIR", help="Folder of what a restart needs; by default bridge/ in the home folder."
-        ),
-    ] = None,
+    state: State = None,
     metrics_host: Annotated[
         str, typer.Option("--metrics-host", metavar="HOST", help="Address that serves /metrics and /health.")
     ] = "127.0.0.1",
     metrics_port: Annotated[
         int, typer.Option("--metrics-port", metavar="PORT", min=0, max=65535, help="Port of /metrics and /health.")
     ] = 9464,
-    dead_after: Annotated[
-        float,
-        typer.Option(
-            "--dead-after", metavar="S", min=1, help="Seconds of silence after which a log that has no end is given up."
-        ),
-    ] = 3600,
+    dead_after: DeadAfter = 3600,
     config: options.Config = None,
 ) -> None:
     """Follow a folder of Spark event logs, and send spans and metrics over OTLP while the applications run."""

@@ -36,11 +36,11 @@ def doctor(*, json: options.Json = False, config: options.Config = None) -> None
 def listing(terminal: "Terminal", checks: Sequence["Check"]) -> None:
     """Prints a row per hop, and what to look at where it is not well."""
     rows = [(check.hop, check.state, cells.literal(check.found)) for check in checks]
-    terminal.table(("hop", "state", "found"), rows, styles=STYLES)
+    terminal.table(("hop", "state", "found"), rows, styles=STYLES, is_prose=True)
     hints = [(check.hop, check.look_at) for check in checks if check.look_at]
     if hints:
         terminal.line()
-        terminal.table(("hop", "look at"), hints)
+        terminal.table(("hop", "look at"), hints, is_prose=True)
 
 
 def require_well(checks: Sequence["Check"]) -> None:

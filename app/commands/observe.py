@@ -29,13 +29,14 @@ SENT_BY_US: Final = {"SPARK_APP_EVENT_LOG_EXPORTER": "bridge"}
 """Lets a `spark-app etl` that is observed leave its event log to us: nothing is sent twice."""
 STYLES: Final = {"failed": "red", "incomplete": "yellow", "still running": "yellow"}
 
+Command = Annotated[
+    list[str], typer.Argument(metavar="COMMAND", help="The program and its arguments, as you would type them alone.")
+]
+
 
 def observe(
     *,
-    command: Annotated[
-        list[str],
-        typer.Argument(metavar="COMMAND", help="The program and its arguments, as you would type them alone."),
-    ],
+    command: Command,
     keep: Annotated[
         Path | None, typer.Option("--keep", metavar="DIR", help="Folder for the event logs, instead of spark-events/.")
     ] = None,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 CLOCK: Final = r"[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?"
 INSTANT_FORM: Final = re.compile(rf"\d{{4}}-\d{{2}}-\d{{2}}({CLOCK})?", re.ASCII)
 EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-# PySpark prints each refusal on the terminal, stack and all; one line says it here.
-REFUSAL_LOGS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 # What Spark says, without its name for the error and what follows: a state, the query, the stack.
 REFUSAL: Final = re.compile(r"\s*(?:\[[A-Z_.]+\] )?(.*?)\s*(?:SQLSTATE: |\n\n|\n==|\Z)", re.DOTALL)
 DAY_COLUMNS: Final = ("processed_date", "date")
@@ -62,6 +60,18 @@ def instant(text: str) -> datetime.datetime:
     raise typer.BadParameter(f"{text!r} is neither {options.DAY} nor {options.DAY}Thh:mm:ss")
 
 
+AsOf = Annotated[
+    datetime.datetime | None,
+    typer.Option(
+        "--as-of", parser=instant, metavar="TIME", help="As it was then (UTC): 2024-01-31 or 2024-01-31T08:00:00."
+    ),
+]
+Day = Annotated[
+    datetime.date | None,
+    typer.Option("--date", parser=options.day, metavar=options.DAY, help="Only rows of this day."),
+]
+
+
 def show(
     *,
     table: Annotated[str, typer.Argument(parser=known, metavar="TABLE", help=f"One of {', '.join(TABLES)}.")],
@@ -69,16 +79,8 @@ def show(
         int | None,
         typer.Option("--version", metavar="N", min=0, help="As it was at this version; see spark-app tables."),
     ] = None,
-    as_of: Annotated[
-        datetime.datetime | None,
-        typer.Option(
-            "--as-of", parser=instant, metavar="TIME", help="As it was then (UTC): 2024-01-31 or 2024-01-31T08:00:00."
-        ),
-    ] = None,
-    date: Annotated[
-        datetime.date | None,
-        typer.Option("--date", parser=options.day, metavar=options.DAY, help="Only rows of this day."),
-    ] = None,
+    as_of: AsOf = None,
+    date: Day = None,
     where: Annotated[
         str | None, typer.Option("--where", metavar="SQL", help="Only rows that meet this condition.")
     ] = None,
@@ -133,10 +135,7 @@ def blamed_on(option: str | None) -> Iterator[None]:
         UsageError: Spark refused.
     """
     from pyspark.errors import PySparkException
-    from pyspark.logger import PySparkLogger
 
-    for name in REFUSAL_LOGS:
-        PySparkLogger.getLogger(name).disabled = True
     try:
         yield
     except PySparkException as error:

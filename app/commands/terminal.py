@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
+from textwrap import wrap
 from types import MappingProxyType
 from typing import Any, Final, Self, TextIO
 
@@ -26,6 +27,7 @@ from app.commands import cells
 GAP: Final = "  "
 GAPS: Final = (GAP, " ")
 UNBOUNDED: Final = 1_000_000
+LEAST_PROSE: Final = 30
 USUAL_WIDTH: Final = 80
 NO_STYLES: Final[Mapping[str, str]] = MappingProxyType({})
 Step = tuple[str, date, str]
@@ -101,6 +103,7 @@ class Terminal:
         *,
         right: Collection[str] = (),
         styles: Mapping[str, str] = NO_STYLES,
+        is_prose: bool = False,
     ) -> None:
         """Prints rows in columns; where they are too wide for the terminal, each row as a block of lines.
 
@@ -109,7 +112,10 @@ class Terminal:
             rows: Their cells, one line each.
             right: The columns that are set to the right.
             styles: How certain cells look.
+            is_prose: Whether the last column is folded where it is too wide.
         """
+        if is_prose:
+            rows = list(_folded(headers, rows, width=_width(self._out)))
         widths = [max(cell_len(cell) for cell in column) for column in zip(headers, *rows, strict=True)]
         room = _width(self._out) - sum(widths)
         gap = next((gap for gap in GAPS if len(gap) * (len(widths) - 1) <= room), None)
@@ -224,6 +230,16 @@ def _row(row: Sequence[str], places: Sequence[tuple[int, bool]], *, gap: str, st
         line.append(_padded(cell, width, is_right=is_right), styles.get(cell, ""))
     line.rstrip()
     return line
+
+
+def _folded(headers: Sequence[str], rows: Sequence[Sequence[str]], *, width: int) -> Iterator[Sequence[str]]:
+    """The rows, with as many more below each as its last cell has lines; as they are where there is no room for it."""
+    columns = list(zip(headers, *rows, strict=True))[:-1]
+    room = width - sum(max(map(cell_len, column)) + len(GAP) for column in columns)
+    for row in rows:
+        first, *more = (wrap(row[-1], room, break_on_hyphens=False) if room >= LEAST_PROSE else None) or row[-1:]
+        yield [*row[:-1], first]
+        yield from ([*[""] * len(columns), line] for line in more)
 
 
 def _padded(cell: str, width: int, *, is_right: bool = False) -> str:

@@ -131,6 +131,22 @@ def test_an_answer_says_that_all_went_well(printed: Printed) -> None:
     assert json.loads(printed.out.getvalue()) == {"exit_code": 0, "error": None, "rows": [1]}
 
 
+@pytest.mark.parametrize("screen", [44], indirect=True)
+def test_a_long_last_column_is_folded_below_itself(screen: Screen) -> None:
+    """One long sentence does not tear a table of short ones apart; no column but the last is folded."""
+    rows = [["jaeger", "down", "it does not answer: connection refused by host"], ["kafka", "ok", ""]]
+    terminal = Terminal(out=screen.stream, err=screen.stream)
+    terminal.table(("hop", "is", "found"), rows, is_prose=True)
+    assert STYLE.sub("", screen.text()).splitlines() == [
+        "hop     is    found",
+        "jaeger  down  it does not answer: connection",
+        "              refused by host",
+        "kafka   ok",
+    ]
+    terminal.table(("hop", "is", "found"), [["x" * 20, "down", "y" * 40]], is_prose=True)
+    assert STYLE.sub("", screen.text()).splitlines()[0].startswith("hop    x")
+
+
 def test_json_is_one_document(printed: Printed) -> None:
     """Decimals are text, instants and days ISO 8601, paths text."""
     instant = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)

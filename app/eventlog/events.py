@@ -29,6 +29,7 @@ _STREAMING: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 EXECUTOR_LOST: Final = "ExecutorLostFailure"
 """The reason of a task whose executor went away."""
 _PREFIX: Final = b'{"Event":"'
+_TAG: Final = len(_PREFIX)
 
 
 class _Event(Struct, gc=False, tag_field="Event"):
@@ -212,8 +213,7 @@ def event(line: bytes) -> Event | None:
     """
     if not line.startswith(_PREFIX):
         raise ValueError("no event")
-    end = line.find(b'"', len(_PREFIX))
-    decoder: Any = _DECODERS.get(line[len(_PREFIX) : end])
+    decoder: Any = _DECODERS.get(line[_TAG : line.find(b'"', _TAG)])
     try:
         found: Event | None = decoder.decode(line) if decoder else None
     except RecursionError as error:

@@ -1,14 +1,14 @@
 """Histograms of tasks, as counts by bucket: an instrument of the SDK would cost 10 µs for each value."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from app.eventlog.model import scheduler_delay_ms
-from app.eventlog.parts import ShuffleRead, TaskInfo, TaskMetrics
+from app.eventlog.parts import TaskInfo, TaskMetrics
 from app.telemetry import spark_names as names
 from app.telemetry.names import Metric
 
@@ -100,10 +100,6 @@ def _measure(metric: Metric, *, per_unit: int = 1, least: int) -> Measure:
 Told = Sequence[tuple[TaskInfo, TaskMetrics]]
 
 
-def _reads(told: Told) -> Iterator[ShuffleRead]:
-    return (metrics.shuffle_read for _, metrics in told)
-
-
 DURATION: Final = _measure(names.TASK_DURATION, per_unit=1000, least=0)
 """Of each task; the others are of tasks that reported metrics."""
 
@@ -112,7 +108,7 @@ TOLD: Final[tuple[tuple[Measure, Callable[[Told], list[int]]], ...]] = (
     (_measure(names.TASK_CPU_TIME, per_unit=10**9, least=1), lambda told: [m.cpu_ns for _, m in told]),
     (_measure(names.TASK_GC_TIME, per_unit=1000, least=0), lambda told: [m.gc_ms for _, m in told]),
     (_measure(names.TASK_DELAY, per_unit=1000, least=0), lambda told: [scheduler_delay_ms(i, m) for i, m in told]),
-    (_measure(names.TASK_SHUFFLE_READ, least=1), lambda told: [r.remote_bytes + r.local_bytes for r in _reads(told)]),
+    (_measure(names.TASK_SHUFFLE_READ, least=1), lambda told: [m.shuffle_read.bytes for _, m in told]),
     (_measure(names.TASK_SHUFFLE_WRITE, least=1), lambda told: [m.shuffle_write.bytes for _, m in told]),
     (_measure(names.TASK_SPILL, least=1), lambda told: [m.disk_spilled for _, m in told]),
     (_measure(names.TASK_INPUT, least=1), lambda told: [m.input.bytes for _, m in told]),

@@ -49,9 +49,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         log.stage(90, end=8700, error=text),
         log.job_ended(90, time=8700, error=text),
         log.query_ended(90, time=8700, error=text),
-        made.executor(text, 8800),
-        made.removed(text, 8900, text),
-        made.environment({text: text, "spark.sql.shuffle.partitions": "8"}),
+        log.executor(text, time=8800, host="host-a"),
+        log.removed(text, time=8900, reason=text),
+        log.environment({text: text, "spark.sql.shuffle.partitions": "8"}),
     ]
     written = made.written(
         folder / "log", [{**lines[0]}, {**lines[1], "App Name": text, "User": text}, *lines[2:], *failing, end]

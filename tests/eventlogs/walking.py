@@ -1,14 +1,16 @@
 """The spans of a log as they are told one after another, and the rules that hold of the spans of every log."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from app.eventlog import events, spans
+from app.eventlog import spans
 from app.eventlog.application import Application
+from app.eventlog.events import Event
 from app.eventlog.follow import Follower
+from app.eventlog.reading import Reader
 from app.eventlog.spans import SparkSpan
 
 LATE_MS: Final = {"sql": 50, "job": 2000, "stage": 2000, "task": 60_000}
@@ -29,12 +31,23 @@ def told(log: Path) -> tuple[Application, list[SparkSpan]]:
 
 def told_by(lines: Iterable[bytes]) -> tuple[Application, list[SparkSpan]]:
     """The same of lines."""
-    app, found = Application("app-1"), list[SparkSpan]()
-    for line in lines:
-        event = events.event(line)
-        over = None if event is None else app.take(event)
-        found += [] if over is None else spans.of_ended(app, over)
+    found = list[SparkSpan]()
+
+    def take(app: Application, event: Event) -> None:
+        over = app.take(event)
+        found.extend([] if over is None else spans.of_ended(app, over))
+
+    app = application(lines, take)
     return app, [*found, *spans.of_the_end(app)]
+
+
+def application(lines: Iterable[bytes], take: Callable[[Application, Event], object] = Application.take) -> Application:
+    """What lines say of an application; all of them can be read."""
+    reader = Reader(Path("app-1"), take=lambda event: take(reader.app, event))
+    for line in lines:
+        reader.take(line)
+        assert not reader.unreadable_lines, line
+    return reader.app
 
 
 def assert_is_forest(app: Application, found: Iterable[SparkSpan]) -> None:

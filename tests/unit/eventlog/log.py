@@ -1,10 +1,12 @@
 """Lines of a small event log, made one by one."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from app.eventlog import events
 from app.eventlog.application import Application
+from app.eventlog.events import Event
 from app.eventlog.spans import SparkSpan
 from tests.eventlogs import walking
 
@@ -22,6 +24,23 @@ def started(time: int = 1000) -> Line:
 def ended(time: int = 9000) -> Line:
     """The application ends."""
     return {"Event": "SparkListenerApplicationEnd", "Timestamp": time}
+
+
+def environment(properties: Mapping[str, str]) -> Line:
+    """What the application was started with."""
+    return {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": dict(properties)}
+
+
+def executor(number: str = "0", *, cores: int = 4, time: int = 1000, host: str = "h") -> Line:
+    """An executor comes."""
+    info = {"Host": host, "Total Cores": cores}
+    return {"Event": "SparkListenerExecutorAdded", "Timestamp": time, "Executor ID": number, "Executor Info": info}
+
+
+def removed(number: str = "0", *, time: int, reason: str) -> Line:
+    """An executor goes."""
+    fields = {"Timestamp": time, "Executor ID": number, "Removed Reason": reason}
+    return {"Event": "SparkListenerExecutorRemoved", **fields}
 
 
 def job(number: int, stages: list[int], **properties: Any) -> Line:
@@ -73,6 +92,19 @@ def query_ended(number: int, *, time: int = 3100, error: str = "") -> Line:
 def packed(lines: Iterable[Line]) -> Iterator[bytes]:
     """Lines as Spark writes them."""
     return (json.dumps(line, separators=(",", ":")).encode() for line in lines)
+
+
+def events_of(lines: Iterable[Line]) -> Iterator[Event]:
+    """The events of lines, which all hold one."""
+    for line in packed(lines):
+        event = events.event(line)
+        assert event is not None, line
+        yield event
+
+
+def application(lines: Iterable[Line]) -> Application:
+    """What lines say of an application; all of them can be read."""
+    return walking.application(packed(lines))
 
 
 def read(lines: Iterable[Line]) -> tuple[Application, dict[str, SparkSpan]]:

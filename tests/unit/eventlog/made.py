@@ -1,20 +1,16 @@
 """Applications made stage by stage, as a log of theirs would tell: what comparisons are tried on."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
 
-from app.eventlog import events
 from app.eventlog.application import Application
 from app.eventlog.comparison import summary
 from app.eventlog.comparison.record import Summary
 from app.eventlog.follow import Troubles
 from app.eventlog.reading import Reading
-
-SQL: Final = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
-Line = dict[str, Any]
+from tests.unit.eventlog import log
+from tests.unit.eventlog.log import SQL, Line
 
 
 @dataclass(frozen=True)
@@ -69,34 +65,23 @@ class Run:
     @property
     def application(self) -> Application:
         """What its log says."""
-        app = Application("app-1")
-        for line in self.lines():
-            event = events.event(json.dumps(line, separators=(",", ":")).encode())
-            if event is not None:
-                app.take(event)
-        return app
+        return log.application(self.lines())
 
     def lines(self) -> list[Line]:
         """Its log."""
         start = {"App Name": self.name, "App ID": self.id, "Timestamp": self.at, "User": "me"}
         found: list[Line] = [
             {"Event": "SparkListenerApplicationStart", **start},
-            {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": dict(self.settings)},
-            self._executor("e1"),
+            log.environment(self.settings),
+            log.executor("e1", cores=self.cores, time=self.at),
         ]
         if self.lost_at is not None:
-            lost = {"Timestamp": self.at + self.lost_at, "Executor ID": "e2", "Removed Reason": self.lost_by}
-            found += [self._executor("e2"), {"Event": "SparkListenerExecutorRemoved", **lost}]
+            found.append(log.executor("e2", cores=self.cores, time=self.at))
+            found.append(log.removed("e2", time=self.at + self.lost_at, reason=self.lost_by))
         for number, stage in enumerate(self.stages):
             found += self._stage(number, stage)
         end = {"Timestamp": self.at + self.end, "ExitCode": int(self.has_failed)}
         return [*found, *([{"Event": "SparkListenerApplicationEnd", **end}] if self.is_finished else [])]
-
-    def _executor(self, name: str) -> Line:
-        info = {"Host": "h", "Total Cores": self.cores}
-        return {
-            "Event": "SparkListenerExecutorAdded", "Timestamp": self.at, "Executor ID": name, "Executor Info": info
-        }  # fmt: skip
 
     def _stage(self, number: int, stage: Stage) -> list[Line]:
         # Attempts follow each other: a second one is of the stage before it.

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tests.unit.eventlog import log
+from tests.unit.eventlog.log import Line
 
 HOSTILE: Final = (
     "<script>document.title='run'</script>\"'><img src=x onerror=document.title='run'>\u202eכן\x07" + "q" * 10_000
 )
-Line = dict[str, Any]
 
 
 def written(path: Path, lines: list[Line] | Iterator[Line]) -> Path:
@@ -22,10 +22,10 @@ def written(path: Path, lines: list[Line] | Iterator[Line]) -> Path:
 
 def large(*, stages: int, tasks: int, queries: int, text: str = "a query", operators: int = 40) -> Iterator[Line]:
     """An application with as many stages, tasks in all, and queries; each query has a part of the stages."""
-    yield environment({"spark.sql.shuffle.partitions": "400", "spark.my.password": "hunter2"})
+    yield log.environment({"spark.sql.shuffle.partitions": "400", "spark.my.password": "hunter2"})
     yield log.started(1000)
-    yield executor("1", 1000)
-    yield executor("2", 1500)
+    yield log.executor("1", host="host-a")
+    yield log.executor("2", time=1500, host="host-a")
     each, of_query, time, task = tasks // stages, max(1, stages // queries), 2000, 0
     for number in range(stages):
         query = number // of_query
@@ -41,24 +41,8 @@ def large(*, stages: int, tasks: int, queries: int, text: str = "a query", opera
         time += 500
         if number % of_query == of_query - 1 and query < queries:
             yield log.query_ended(query, time=time)
-    yield removed("2", time, "Command exited with code 137")
+    yield log.removed("2", time=time, reason="Command exited with code 137")
     yield log.ended(time)
-
-
-def environment(properties: dict[str, str]) -> Line:
-    """What was set."""
-    return {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": properties}
-
-
-def executor(name: str, time: int) -> Line:
-    """An executor of four cores comes."""
-    info = {"Host": "host-a", "Total Cores": 4}
-    return {"Event": "SparkListenerExecutorAdded", "Timestamp": time, "Executor ID": name, "Executor Info": info}
-
-
-def removed(name: str, time: int, reason: str) -> Line:
-    """An executor goes."""
-    return {"Event": "SparkListenerExecutorRemoved", "Timestamp": time, "Executor ID": name, "Removed Reason": reason}
 
 
 def submitted(number: int, time: int, tasks: int, name: str, *, end: int | None = None) -> Line:

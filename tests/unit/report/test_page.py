@@ -70,7 +70,7 @@ def test_bytes_without_rows_leave_the_rows_unknown(reading: Read) -> None:
 
 def test_cores_busy_is_time_of_tasks_over_time_of_cores(reading: Read) -> None:
     """From when an executor came; where tasks took more than all cores told of, it is not known."""
-    lines = [log.started(1000), made.executor("1", 6000), log.job(0, [0]), log.stage(0, tasks=2)]
+    lines = [log.started(1000), log.executor("1", time=6000, host="host-a"), log.job(0, [0]), log.stage(0, tasks=2)]
     busy = made.ended_task(1, 0, 6000, 5000)
     apps = [reading([*lines, *tasks, log.ended(11_000)]).app for tasks in ([busy], [busy] * 9)]
     assert [headline(scope(app, None)).cores_busy for app in apps] == [0.25, None]
@@ -180,9 +180,7 @@ def test_configuration_shows_what_differs_and_no_secret(reading: Read) -> None:
     }
     told |= {"spark.driver.extraJavaOptions": "-Dstore.secret=s"}
     told |= {"spark.executor.extraJavaOptions": "--add-opens=java.base/java.io=ALL-UNNAMED -XX:+UseZGC"}
-    shown = configuration(
-        scope(reading([made.environment(told), log.started(), log.ended()]).app, None), Limits()
-    ).shown
+    shown = configuration(scope(reading([log.environment(told), log.started(), log.ended()]).app, None), Limits()).shown
     assert [(each.key, each.value, each.default) for each in shown] == [
         ("spark.driver.extraJavaOptions", "-Dstore.secret=(redacted)", None),
         ("spark.executor.extraJavaOptions", "-XX:+UseZGC", None),
@@ -195,7 +193,7 @@ def test_what_a_program_changes_on_its_way_is_configuration_too(reading: Read) -
     """By queries with another value; what a query ran with as all others is told once."""
     changed = [{"modifiedConfigs": {"spark.sql.shuffle.partitions": value, "spark.sql.x": "1"}} for value in "448"]
     queries = [log.query(number) | told for number, told in enumerate(changed)]
-    lines = [made.environment({"spark.sql.shuffle.partitions": "16"}), log.started(), *queries, log.ended()]
+    lines = [log.environment({"spark.sql.shuffle.partitions": "16"}), log.started(), *queries, log.ended()]
     shown = configuration(scope(reading(lines).app, None), Limits()).shown
     assert [(each.key, each.value) for each in shown] == [
         ("spark.sql.shuffle.partitions", "16, then 4, then 8"),

@@ -1,13 +1,24 @@
 """What is followed for months takes the memory of hours, and says the same."""
 
-import json
 from collections.abc import Iterator
 
-from app.eventlog import events, identity, spans
-from app.eventlog.application import Application, Ended
+from app.eventlog import identity, spans
+from app.eventlog.application import Application
 from app.eventlog.bridge.forgetting import KEPT, KEPT_BARE, Forgetting
 from app.eventlog.spans import SparkSpan
-from tests.unit.eventlog.log import Line, job, job_ended, label, query, query_ended, read, stage, started, task
+from tests.unit.eventlog.log import (
+    Line,
+    events_of,
+    job,
+    job_ended,
+    label,
+    query,
+    query_ended,
+    read,
+    stage,
+    started,
+    task,
+)
 
 MANY = KEPT_BARE + 3 * KEPT
 
@@ -31,18 +42,12 @@ def stream(queries: int = MANY) -> Iterator[Line]:
         yield from (query_ended(inner), query_ended(number))
 
 
-def take(app: Application, line: Line) -> Ended | None:
-    """What ends with a line."""
-    event = events.event(json.dumps(line, separators=(",", ":")).encode())
-    return None if event is None else app.take(event)
-
-
 def followed(lines: Iterator[Line]) -> tuple[Application, dict[str, SparkSpan]]:
     """An application that forgets, and what it told."""
     app, found = Application("app-1"), list[SparkSpan]()
     forgetting = Forgetting(app)
-    for line in lines:
-        over = take(app, line)
+    for event in events_of(lines):
+        over = app.take(event)
         if over is not None:
             found += spans.of_ended(app, over)
             forgetting.after(over)
@@ -92,7 +97,8 @@ def test_a_job_that_outlives_its_query_keeps_it() -> None:
 def test_a_job_that_begins_after_its_query_was_forgotten_still_finds_it() -> None:
     """A bare query has its place in the trace."""
     app, told = followed(stream(5 * KEPT))
-    take(app, job(9001, [9001], time=2000, **{"spark.sql.execution.id": "0"}))
+    (begun,) = events_of([job(9001, [9001], time=2000, **{"spark.sql.execution.id": "0"})])
+    app.take(begun)
     assert identity.of_job(app, app.jobs[9001]).parent_id == told["sql 0"].place.span_id
 
 

@@ -1,13 +1,12 @@
 """What is counted of event logs is bounded, adds up, and is what the tasks told."""
 
 import itertools
-import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import pytest
 
-from app.eventlog import events, identity
+from app.eventlog import identity
 from app.eventlog.application import Application
 from app.eventlog.bridge.histograms import MEASURES, Histogram
 from app.eventlog.bridge.meter import LATE, WAITING, Meter
@@ -18,7 +17,8 @@ from app.eventlog.events import TaskEnd
 from app.eventlog.findings import Finding
 from app.eventlog.model import scheduler_delay_ms
 from app.eventlog.parts import TaskInfo, TaskMetrics
-from tests.unit.eventlog.log import Line, ended, job, job_ended, read, stage, started, task
+from tests.unit.eventlog import log
+from tests.unit.eventlog.log import Line, ended, events_of, job, job_ended, read, stage, started, task
 
 GROUP: Final = "save at job.py:7 [result]"
 TOLD: Final[dict[str, Any]] = {
@@ -37,9 +37,7 @@ def meter(lines: Iterable[Line]) -> Meter:
     """What counted some lines."""
     app = Application("app-1")
     found = Meter(app)
-    for line in lines:
-        event = events.event(json.dumps(line, separators=(",", ":")).encode())
-        assert event is not None
+    for event in events_of(lines):
         app.take(event)
         found.take(event)
     return found
@@ -109,8 +107,7 @@ def test_sums_are_those_over_the_ends_of_tasks(name: str) -> None:
         })
         for number in range(2 * WAITING + 7)
     ]  # fmt: skip
-    decode = [events.event(json.dumps(line, separators=(",", ":")).encode()) for line in lines]
-    ends = [event for event in decode if isinstance(event, TaskEnd)]
+    ends = [event for event in events_of(lines) if isinstance(event, TaskEnd)]
     values = [OF_A_TASK[name](event.info, event.metrics) for event in ends if event.metrics]
     measure = MEASURES[f"spark.task.{name}"]
     values = [value for value in values if value >= measure.least]
@@ -155,11 +152,7 @@ def test_the_exemplar_is_the_largest_and_leads_to_the_attempt_of_the_stage() -> 
     """With the time of its end, so that the span is found."""
     lines = program(task(0, 0), task(1, 0, seconds=3), task(2, 0))
     found = histogram(numbers(lines), "duration").exemplar
-    app = Application("app-1")
-    for line in lines:
-        event = events.event(json.dumps(line, separators=(",", ":")).encode())
-        assert event is not None
-        app.take(event)
+    app = log.application(lines)
     place = identity.of_stage(app, app.stages[0, 0])
     assert found is not None
     assert (found.value, found.time_ms) == (3000, 5200)
@@ -203,10 +196,8 @@ def test_failures_are_counted_by_group_and_start_at_0() -> None:
 def executor(number: int, *, removed: str | None = None, at: int = 1500) -> Line:
     """An executor comes, or goes for a reason."""
     if removed is not None:
-        fields = {"Timestamp": at, "Executor ID": str(number), "Removed Reason": removed}
-        return {"Event": "SparkListenerExecutorRemoved", **fields}
-    fields = {"Timestamp": 1200, "Executor ID": str(number), "Executor Info": {"Host": "h", "Total Cores": 2}}
-    return {"Event": "SparkListenerExecutorAdded", **fields}
+        return log.removed(str(number), time=at, reason=removed)
+    return log.executor(str(number), cores=2, time=1200)
 
 
 def test_executors_that_were_released_are_not_lost() -> None:
@@ -333,9 +324,7 @@ def test_what_was_given_back_stays_as_it_is() -> None:
     given = asked.aggregate()
     kept = given.encoded()
     asked.found([Finding("spill", "warning", "t", "a")])
-    for line in (metered(0), executor(1)):
-        event = events.event(json.dumps(line, separators=(",", ":")).encode())
-        assert event is not None
+    for event in events_of([metered(0), executor(1)]):
         asked.take(event)
     assert asked.aggregate() != given
     assert given.encoded() == kept
@@ -364,9 +353,7 @@ def test_nothing_ever_decreases() -> None:
     lines = program(*(metered(number, told={"JVM GC Time": number % 3 - 1}) for number in range(WAITING + 50)))
     app, last = Application("app-1"), dict[tuple[str, ...], list[int]]()
     asked = Meter(app)
-    for line in lines:
-        event = events.event(json.dumps(line, separators=(",", ":")).encode())
-        assert event is not None
+    for event in events_of(lines):
         app.take(event)
         asked.take(event)
         now = flat(asked.aggregate())

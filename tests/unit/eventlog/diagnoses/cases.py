@@ -1,11 +1,8 @@
 """Small event logs with a stage in them, and what is found in it."""
 
-import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from app.eventlog import events
-from app.eventlog.application import Application
 from app.eventlog.diagnoses import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
@@ -17,22 +14,9 @@ BEGAN: Final = 10_000
 """When each stage begins, in milliseconds."""
 
 
-def executor(number: str = "0", *, cores: int = 4, time: int = 1000, host: str = "h") -> Line:
-    """An executor comes."""
-    info = {"Host": host, "Total Cores": cores}
-    return {"Event": "SparkListenerExecutorAdded", "Timestamp": time, "Executor ID": number, "Executor Info": info}
-
-
-def removed(number: str = "0", *, time: int, reason: str) -> Line:
-    """An executor goes."""
-    fields = {"Timestamp": time, "Executor ID": number, "Removed Reason": reason}
-    return {"Event": "SparkListenerExecutorRemoved", **fields}
-
-
 def settings(**properties: str) -> Line:
     """What the application was started with; `_` stands for a dot."""
-    named = {f"spark.{key.replace('_', '.')}": value for key, value in properties.items()}
-    return {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": named}
+    return log.environment({f"spark.{key.replace('_', '.')}": value for key, value in properties.items()})
 
 
 def peaks(number: str, heap: int) -> Line:
@@ -79,23 +63,13 @@ def stage(tasks: Iterable[list[Line]], *, seconds: float, cores: int = 4, **info
         "Event": "SparkListenerStageCompleted",
         "Stage Info": told | {"Completion Time": BEGAN + int(seconds * 1000)},
     }
-    before = [log.started(), executor(cores=cores), log.job(0, [0], time=BEGAN)]
+    before = [log.started(), log.executor(cores=cores), log.job(0, [0], time=BEGAN)]
     return [*before, begins, *lines, ends, log.job_ended(0, time=BEGAN + int(seconds * 1000))]
-
-
-def read(lines: Iterable[Line]) -> Application:
-    """What is known of an application."""
-    app = Application("app-1")
-    for line in lines:
-        event = events.event(json.dumps(line, separators=(",", ":")).encode())
-        if event is not None:
-            app.take(event)
-    return app
 
 
 def found(lines: Iterable[Line], thresholds: Thresholds = DEFAULTS) -> dict[str, Finding]:
     """Everything that is found, by rule."""
-    return {finding.rule: finding for finding in diagnose.diagnose(read(lines), thresholds)}
+    return {finding.rule: finding for finding in diagnose.diagnose(log.application(lines), thresholds)}
 
 
 def _time(line: Line) -> int:

@@ -1,17 +1,14 @@
 """Small event logs with queries in them, whose plans have numbers, and what is found in them."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
-from app.eventlog import events
 from app.eventlog.application import Application
 from app.eventlog.diagnoses import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
 from tests.unit.eventlog import log
-from tests.unit.eventlog.diagnoses.cases import executor
 from tests.unit.eventlog.log import Line
 
 MIB: Final = 1024**2
@@ -73,12 +70,7 @@ def cached(number: int, name: str = "sales", partitions: int = 2) -> Line:
 
 def application(*lines: Iterable[Line]) -> Application:
     """What lines say of an application with four cores."""
-    app = Application("app-1")
-    for line in (log.started(), executor(cores=4), *(line for some in lines for line in some)):
-        event = events.event(json.dumps(line, separators=(",", ":")).encode())
-        if event is not None:
-            app.take(event)
-    return app
+    return log.application([log.started(), log.executor(), *(line for some in lines for line in some)])
 
 
 def found(app: Application, *rules: str, **limits: Any) -> list[Finding]:

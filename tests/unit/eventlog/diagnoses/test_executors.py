@@ -2,7 +2,7 @@ import pytest
 
 from app.eventlog.diagnoses.executors import executor_memory
 from tests.unit.eventlog import log
-from tests.unit.eventlog.diagnoses.cases import BEGAN, executor, found, peaks, read, removed, settings, stage, task
+from tests.unit.eventlog.diagnoses.cases import BEGAN, found, peaks, settings, stage, task
 
 GIB = 1024**3
 
@@ -10,7 +10,7 @@ GIB = 1024**3
 def test_a_lost_executor_costs_the_tasks_that_were_lost() -> None:
     """A task of 40 s was lost, where four could run at once."""
     lines = stage([task(0, 40, loss="gone")], seconds=40)
-    gone = removed(time=BEGAN + 40_000, reason="Command exited with code 137")
+    gone = log.removed(time=BEGAN + 40_000, reason="Command exited with code 137")
     finding = found([*lines, gone, log.ended(BEGAN + 40_000 + 1)])["lost_executors"]
     assert finding.cost_ms == pytest.approx(10_000, rel=0.01)
     assert finding.severity == "warning"
@@ -20,7 +20,7 @@ def test_a_lost_executor_costs_the_tasks_that_were_lost() -> None:
 
 def test_an_executor_that_is_lost_while_idle_is_an_info() -> None:
     """It cost nothing."""
-    finding = found([log.started(), executor(), removed(time=2000, reason="worker lost")])["lost_executors"]
+    finding = found([log.started(), log.executor(), log.removed(time=2000, reason="worker lost")])["lost_executors"]
     assert (finding.severity, finding.cost_ms) == ("info", 0)
 
 
@@ -34,7 +34,7 @@ def test_an_executor_that_is_lost_while_idle_is_an_info() -> None:
 )
 def test_the_advice_goes_by_the_reason(reason: str, word: str) -> None:
     """Memory is only named where it was the memory."""
-    finding = found([log.started(), executor(), removed(time=2000, reason=reason)])["lost_executors"]
+    finding = found([log.started(), log.executor(), log.removed(time=2000, reason=reason)])["lost_executors"]
     assert word in finding.advice
     assert reason in finding.text
 
@@ -52,12 +52,12 @@ def test_the_advice_goes_by_the_reason(reason: str, word: str) -> None:
 )
 def test_an_executor_that_was_sent_away_is_not_lost(reason: str) -> None:
     """Dynamic allocation, decommissioning, and an end in order."""
-    assert not found([log.started(), executor(), removed(time=2000, reason=reason)])
+    assert not found([log.started(), log.executor(), log.removed(time=2000, reason=reason)])
 
 
 def test_an_executor_that_goes_after_the_application_is_not_lost() -> None:
     """The cluster takes down what is left of it."""
-    assert not found([log.started(), executor(), log.ended(3000), removed(time=3000, reason="worker lost")])
+    assert not found([log.started(), log.executor(), log.ended(3000), log.removed(time=3000, reason="worker lost")])
 
 
 @pytest.mark.parametrize(
@@ -74,28 +74,28 @@ def test_an_executor_that_goes_after_the_application_is_not_lost() -> None:
 )
 def test_memory_is_judged_by_what_executors_told(heap: float, memory: str, rules: set[str]) -> None:
     """Below 70 % and above 95 % of a heap that is worth it."""
-    lines = [log.started(), settings(executor_memory=memory), executor()]
+    lines = [log.started(), settings(executor_memory=memory), log.executor()]
     assert set(found([*lines, *([peaks("0", int(heap))] * 10)])) == rules
 
 
 def test_memory_is_not_judged_by_a_few_reports() -> None:
     """They may have missed the peak."""
-    lines = [log.started(), settings(executor_memory="8g"), executor(), *([peaks("0", GIB)] * 9)]
+    lines = [log.started(), settings(executor_memory="8g"), log.executor(), *([peaks("0", GIB)] * 9)]
     assert not found(lines)
 
 
 def test_the_most_that_any_executor_used_counts() -> None:
     """One of two needs its memory."""
-    lines = [log.started(), settings(executor_memory="8g"), executor("0"), executor("1")]
+    lines = [log.started(), settings(executor_memory="8g"), log.executor("0"), log.executor("1")]
     assert not found([*lines, *([peaks("0", GIB)] * 10), peaks("1", 6 * GIB), *([peaks("1", GIB)] * 9)])
 
 
 def test_tasks_tell_the_heap_too() -> None:
     """With each task of ten seconds or more; zeros mean that nobody looked."""
     begin, end = task(0, 12)
-    lines = [log.started(), settings(executor_memory="8g"), executor()]
+    lines = [log.started(), settings(executor_memory="8g"), log.executor()]
     ends = [end | {"Task Executor Metrics": {"JVMHeapMemory": heap}} for heap in (0, GIB, 2 * GIB)]
-    app = read([*lines, begin, *ends])
+    app = log.application([*lines, begin, *ends])
     assert (app.executors["0"].peak_heap, app.executors["0"].heap_samples) == (2 * GIB, 2)
 
 
@@ -111,10 +111,10 @@ def test_tasks_tell_the_heap_too() -> None:
 )
 def test_the_memory_of_executors_is_read_as_spark_reads_it(properties: dict[str, str], size: int | None) -> None:
     """A number alone is MiB; Spark's default is 1 GiB."""
-    assert executor_memory(read([log.started(), settings(**properties), executor()])) == size
+    assert executor_memory(log.application([log.started(), settings(**properties), log.executor()])) == size
 
 
 def test_the_driver_is_the_executor_of_one_machine() -> None:
     """Its memory is another property, which the advice names."""
-    lines = [log.started(), settings(driver_memory="8g", executor_memory="64g"), executor("driver")]
+    lines = [log.started(), settings(driver_memory="8g", executor_memory="64g"), log.executor("driver")]
     assert "spark.driver.memory" in found([*lines, *([peaks("driver", GIB)] * 10)])["memory_over"].advice

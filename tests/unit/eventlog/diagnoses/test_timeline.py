@@ -5,7 +5,7 @@ import pytest
 from app.eventlog.findings import Severity
 from app.eventlog.usage import Usage
 from tests.unit.eventlog import log
-from tests.unit.eventlog.diagnoses.cases import executor, found, read, settings
+from tests.unit.eventlog.diagnoses.cases import found, settings
 from tests.unit.eventlog.log import Line
 
 HOUR = 3_600_000
@@ -39,34 +39,34 @@ def test_every_time_is_of_one_kind() -> None:
     lines = [
         log.started(1000),
         log.query(0, time=2000),
-        executor(time=2500, cores=2),
+        log.executor(time=2500, cores=2),
         *job(0, 4000, 7000),
         log.query_ended(0, time=7500),
         log.ended(9000),
     ]
     expected = Usage(wall_ms=8000, core_ms=13_000, task_ms=3000, planning_ms=2000, waiting_ms=500, outside_ms=2500)
-    usage = read(lines).usage
+    usage = log.application(lines).usage
     assert usage.since(Usage()) == expected
 
 
 def test_concurrent_tasks_count_each() -> None:
     """Two tasks at once for a second are two seconds of tasks."""
     first, second = task(0, 0, 3000, 5000), task(1, 0, 4000, 6000)
-    lines = [log.started(1000), executor(cores=2), log.stage(0), first[0], second[0], first[1], second[1]]
-    assert read(lines).usage.task_ms == 4000
+    lines = [log.started(1000), log.executor(cores=2), log.stage(0), first[0], second[0], first[1], second[1]]
+    assert log.application(lines).usage.task_ms == 4000
 
 
 def test_a_stage_knows_what_went_on_beside_it() -> None:
     """Cores and tasks of the whole application, while it ran and not before."""
-    app = read([log.started(1000), executor(cores=2), *job(0, 2000, 5000), *job(1, 6000, 8000)])
+    app = log.application([log.started(1000), log.executor(cores=2), *job(0, 2000, 5000), *job(1, 6000, 8000)])
     usage = app.stages[1, 0].usage
     assert usage == Usage(wall_ms=2000, core_ms=4000, task_ms=2000)
 
 
 def test_cores_go_with_their_executor() -> None:
     """An executor that is told to be gone twice goes once."""
-    gone = {"Event": "SparkListenerExecutorRemoved", "Timestamp": 3000, "Executor ID": "0", "Removed Reason": "x"}
-    app = read([log.started(1000), executor(time=1000), gone, {**gone, "Timestamp": 4000}, log.ended(5000)])
+    gone = [log.removed(time=time, reason="x") for time in (3000, 4000)]
+    app = log.application([log.started(1000), log.executor(), *gone, log.ended(5000)])
     assert app.usage.core_ms == 8000
 
 
@@ -75,7 +75,7 @@ def gaps(outside: int, planning: int, work: int) -> list[Line]:
     at = 1000 + outside
     lines = [
         log.started(1000),
-        executor(time=1000),
+        log.executor(time=1000),
         log.query(0, time=at),
         *job(0, at + planning, at + planning + work),
     ]
@@ -101,7 +101,7 @@ def test_some_time_of_the_driver_alone_is_normal(gap: int, work: int) -> None:
 
 def test_the_longest_gap_is_told_with_the_stage_that_ended_it() -> None:
     """Of two gaps between tasks, the longer one."""
-    lines = [log.started(1000), executor(), *job(0, 2000, 3000), *job(1, 4000, 5000), *job(2, 95_000, 96_000)]
+    lines = [log.started(1000), log.executor(), *job(0, 2000, 3000), *job(1, 4000, 5000), *job(2, 95_000, 96_000)]
     finding = found([*lines, log.ended(97_000)])["driver_gap"]
     assert finding.numbers["longest_gap_ms"] == 90_000
     assert "before stage 2 (save at job.py:7)" in finding.text
@@ -109,7 +109,7 @@ def test_the_longest_gap_is_told_with_the_stage_that_ended_it() -> None:
 
 def test_the_time_before_the_first_task_is_no_gap_between_tasks() -> None:
     """It has its place in the sum only."""
-    gap = read(gaps(70_000, 0, 30_000)).usage.longest_gap
+    gap = log.application(gaps(70_000, 0, 30_000)).usage.longest_gap
     assert gap is not None
     assert gap.length_ms == 0
 
@@ -127,16 +127,16 @@ def test_a_streaming_application_has_no_gaps() -> None:
 def test_a_log_that_is_not_whole_tells_no_gaps(lost: str) -> None:
     """Compacted or filtered: what is not in it is not idle time."""
     lines = [*gaps(70_000, 0, 30_000), log.job(1, [9], time=130_000)]
-    assert read(lines).is_whole
+    assert log.application(lines).is_whole
     at = next(place for place, line in enumerate(lines) if line["Event"] == lost)
     filtered = lines[:at] + lines[at + 1 :]
-    assert not read(filtered).is_whole
+    assert not log.application(filtered).is_whole
     assert "driver_gap" not in found(filtered)
 
 
 def test_idle_cores_are_told_from_some_idle_time_on() -> None:
     """Four cores for an hour and a half, one of which works."""
-    lines = [log.started(1000), executor(time=1000), *job(0, 1000, 1000 + HOUR * 3 // 2)]
+    lines = [log.started(1000), log.executor(time=1000), *job(0, 1000, 1000 + HOUR * 3 // 2)]
     finding = found(lines)["idle_cores"]
     assert finding.numbers["idle_ratio"] == 0.75
     assert finding.cost_ms is None
@@ -150,6 +150,6 @@ def test_idle_cores_are_told_from_some_idle_time_on() -> None:
 )
 def test_some_idle_cores_are_normal(cores: int, hours: float, properties: dict[str, str]) -> None:
     """Too little of them, cores that are busy, or cores that cost nothing."""
-    lines = [log.started(1000), settings(**properties), executor(cores=cores, time=1000)]
+    lines = [log.started(1000), settings(**properties), log.executor(cores=cores, time=1000)]
     lines += job(0, 1000, 1000 + int(hours * HOUR))
     assert "idle_cores" not in found(lines)

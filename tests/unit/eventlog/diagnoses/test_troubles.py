@@ -5,7 +5,7 @@ import pytest
 from app.eventlog.diagnoses import diagnose
 from app.eventlog.findings import Severity
 from tests.unit.eventlog import log
-from tests.unit.eventlog.diagnoses.cases import DEFAULTS, executor, found, read, stage, task
+from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, stage, task
 
 MIB = 1024**2
 GIB = 1024**3
@@ -26,7 +26,7 @@ def test_spill_costs_writing_and_reading_it() -> None:
 def test_spill_costs_less_on_more_hosts() -> None:
     """Each host has a disk of its own; executors of one host share it."""
     lines = stage([task(0, 60, **spilled(2 * GIB))], seconds=60)
-    more = [executor("1", host="h"), executor("2", host="other")]
+    more = [log.executor("1", host="h"), log.executor("2", host="other")]
     assert found([*lines[:2], *more, *lines[2:]])["spill"].cost_ms == pytest.approx(2048 / 125 * 1000)
 
 
@@ -93,7 +93,7 @@ def test_failures_on_one_of_several_hosts_are_told() -> None:
     tasks = [task(number, 1, error="x", host="worker-9") for number in range(2)]
     lines = stage(tasks, seconds=3)
     assert "all on worker-9" not in found(lines)["failed_tasks"].text
-    assert "all on worker-9" in found([*lines[:2], executor("9", host="worker-9"), *lines[2:]])["failed_tasks"].text
+    assert "all on worker-9" in found([*lines[:2], log.executor("9", host="worker-9"), *lines[2:]])["failed_tasks"].text
 
 
 def test_tasks_that_were_lost_with_their_executor_have_not_failed() -> None:
@@ -146,6 +146,6 @@ def test_warnings_come_first_then_what_costs_most() -> None:
     tasks = [task(number, 40, begin=number // 2 * 40, **{"JVM GC Time": 5000}) for number in range(11)]
     failed = task(11, 80, begin=200, error="x", **spilled(GIB), **{"JVM GC Time": 6000})
     lines = stage([*tasks, failed], seconds=280, cores=2)
-    findings = diagnose.diagnose(read(lines), DEFAULTS)
+    findings = diagnose.diagnose(log.application(lines), DEFAULTS)
     assert [finding.rule for finding in findings] == ["gc_pressure", "spill", "failed_tasks"]
     assert [finding.severity for finding in findings] == ["warning", "warning", "info"]

@@ -81,7 +81,7 @@ def run_on(invocation: Invocation, dates: Sequence[datetime.date]) -> list[RunRe
     for date in dates:
         _make_if_missing(invocation, date)
         for pipeline in ETL:
-            _run(invocation, pipeline, date, results)
+            _run(invocation, pipeline, date)
     return results
 
 
@@ -91,7 +91,7 @@ def spark(settings: Settings, *, watcher: Watcher) -> Iterator[SparkSession]:
     require_java()
     jars.ensure_jars(note=watcher.note)
     quiet = {"spark.eventLog.enabled": "false"}
-    started = session.start(settings, name="spark-app", events=None, log_file=_log_file(settings, "look"), extra=quiet)
+    started = session.start(settings, name="spark-app", log_file=_log_file(settings, "look"), extra=quiet)
     try:
         with explained():
             yield started
@@ -107,7 +107,7 @@ def _invocation(
     require_java()
     jars.ensure_jars(note=watcher.note)
     log_file = _log_file(settings, identity)
-    started = session.start(settings, name=APPLICATION, events=None, log_file=log_file, extra=extra)
+    started = session.start(settings, name=APPLICATION, log_file=log_file, extra=extra)
     telemetry = setup.start(
         service_version=importlib.metadata.version("spark-app"),
         environment=settings.environment,
@@ -133,10 +133,10 @@ def _log_file(settings: Settings, name: str) -> Path:
 def _make_if_missing(invocation: Invocation, date: datetime.date) -> None:
     """In the demo shop, makes a day that is not there, and says so."""
     settings = invocation.settings
-    folders = [sources.day_folder(settings.raw_path, source, date) for source in ("customers", "transactions")]
     if invocation.is_replay or not settings.is_demo:
         return
-    if all(sources.has_files(invocation.spark, folder) for folder in folders):
+    days = [sources.day_folder(settings.raw_path, source, date) for source in ("customers", "transactions")]
+    if all(sources.has_files(invocation.spark, day) for day in days):
         return
     shop.write_day(
         Path(settings.raw_path),
@@ -152,7 +152,7 @@ def _make_if_missing(invocation: Invocation, date: datetime.date) -> None:
     )
 
 
-def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: list[RunRecord]) -> None:
+def _run(invocation: Invocation, pipeline: str, date: datetime.date) -> None:
     started_at = datetime.datetime.now(datetime.UTC)
     run_id = f"{started_at:%Y%m%dT%H%M%SZ}-{pipeline}-{date}-{secrets.token_hex(3)}"
     folder = invocation.settings.runs_path / run_id
@@ -164,9 +164,7 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
     try:
         alone = folders.alone(invocation.settings, f"{pipeline}-{date}", note=note)
         with alone, records.at_work(folder), run, _logged(), explained():
-            records.write(
-                _result(invocation, context, run, (started_at, began), "running"), note=invocation.watcher.note
-            )
+            records.write(_result(invocation, context, run, (started_at, began), "running"), note=note)
             module: Any = importlib.import_module(f"app.{pipeline}")
             config: Any = load_pipeline_config(pipeline, module.Config, invocation.settings.config)
             module.run(context, config)
@@ -178,10 +176,10 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date, results: li
         result = _result(invocation, context, run, (started_at, began), outcome_of(error))
         if error is not None:
             result = replace(result, error=f"{type(error).__name__}: {message_of(error)}")
-        results.append(result)
+        invocation.results.append(result)
         records.write(result, note=note)
         if error is not None:
-            error.results = results  # type: ignore[attr-defined]
+            error.results = invocation.results  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -21,8 +21,8 @@ MONEY: Final = DecimalType(12, 2)
 TOTAL: Final = DecimalType(22, 2)
 
 
-def _column(name: str, kind: DataType, comment: str, *, nullable: bool = True) -> StructField:
-    return StructField(name, kind, nullable, {"comment": comment})
+def _column(name: str, kind: DataType, comment: str) -> StructField:
+    return StructField(name, kind, metadata={"comment": comment})
 
 
 RAW_TRANSACTIONS: Final = StructType(

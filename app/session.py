@@ -47,15 +47,12 @@ REHEARSAL: Final = """
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def start(
-    settings: Settings, *, name: str, events: Path | None, log_file: Path, extra: Mapping[str, str] = NOTHING
-) -> SparkSession:
+def start(settings: Settings, *, name: str, log_file: Path, extra: Mapping[str, str] = NOTHING) -> SparkSession:
     """A session that is ready to work; what the JVM says is in `log_file`, never on the terminal.
 
     Args:
         settings: Where things are.
         name: The `spark.app.name`.
-        events: The folder of event logs; None takes that of the Spark properties, or else of the settings.
         log_file: The file that Spark's own noise is added to.
         extra: Spark properties that win over all others.
 
@@ -68,7 +65,7 @@ def start(
     gateway = _joined(log_file) if _has_jvm() else None
     if gateway is not None:
         properties |= dict(SparkConf(_jvm=gateway.jvm).getAll())
-    properties |= {"spark.app.name": name} | ({EVENTS: str(events)} if events else {}) | dict(extra)
+    properties |= {"spark.app.name": name} | dict(extra)
     properties[EVENTS] = _event_folder(properties.get(EVENTS, str(settings.events_path)))
     properties.setdefault("spark.sql.warehouse.dir", settings.warehouse_path)  # or else Spark makes one where we stand
     if gateway is None:
@@ -159,7 +156,7 @@ def _event_folder(folder: str) -> str:
 def rehearse(folder: Path) -> None:
     """A day in miniature, for the classes it loads: JSON to Delta, merged, joined, grouped, observed, read again."""
     settings = load_settings().model_copy(update={"home": folder})
-    spark = start(settings, name="rehearsal", events=None, log_file=folder / "spark.log")
+    spark = start(settings, name="rehearsal", log_file=folder / "spark.log")
     for statement in REHEARSAL.format(folder=folder).split(";"):
         spark.sql(statement).collect()
     seen = Observation()

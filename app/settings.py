@@ -134,8 +134,8 @@ class Settings(BaseSettings):
     @property
     def spark_properties(self) -> dict[str, str]:
         """The Spark properties of `spark-defaults.conf`, with those of the cluster on top if there is one."""
-        own = self.config / "spark" / "spark-defaults.conf"
-        everywhere = read_spark_properties(own if own.is_file() else None)
+        own, ours = (folder / "spark" / "spark-defaults.conf" for folder in (self.config, config_folder()))
+        everywhere = read_spark_properties(own if own.is_file() else ours)
         return everywhere | (read_spark_properties(PROJECT / self.cluster) if self.cluster else {})
 
     @property
@@ -164,13 +164,13 @@ def load_settings(folder: Path | None = None) -> Settings:
     return settings.model_copy(update={"config": path.parent})
 
 
-def load_pipeline_config(name: str, model: type[ConfigModel], folder: Path | None = None) -> ConfigModel:
+def load_pipeline_config(name: str, model: type[ConfigModel], folder: Path) -> ConfigModel:
     """The configuration of one pipeline, or of `diagnoses`: `etl.daily_sales` is read from `etl/daily_sales.yml`.
 
     Raises:
         ConfigError: A key is missing, unknown or wrong, or the file cannot be read.
     """
-    path = (folder or config_folder()) / (name.replace(".", "/") + ".yml")
+    path = folder / (name.replace(".", "/") + ".yml")
     return _validated(model, read_yaml(path), where=path)
 
 
@@ -191,9 +191,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_spark_properties(path: Path | None = None) -> dict[str, str]:
+def read_spark_properties(path: Path) -> dict[str, str]:
     """Spark properties of a file in the format of `spark-defaults.conf`: a key, white space or `=`, a value."""
-    path = path or config_folder() / "spark" / "spark-defaults.conf"
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:

@@ -27,6 +27,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
     }
     settings = load_settings().model_copy(update={"home": folder})
-    started = session.start(settings, name="tests", events=None, log_file=folder / "spark.jsonl", extra=small)
+    started = session.start(settings, name="tests", log_file=folder / "spark.jsonl", extra=small)
     yield started
     session.stop(started)

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from app import markings, session
 from app.settings import load_settings
+from tests.polling import poll_until
 
 TRACE: Final = "c" * 32
 CASES: Final = (
@@ -48,11 +49,15 @@ def span_id(case: str) -> int:
 
 def started(folder: Path, **properties: str) -> SparkSession:
     """A session that logs to a folder."""
-    own = {"spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
+    own = {
+        "spark.eventLog.dir": str(folder / "logs"),
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
     settings = load_settings().model_copy(update={"home": folder})
     (folder / "logs").mkdir(parents=True)
     log_file, extra = folder / "spark.jsonl", PROPERTIES | own | properties
-    return session.start(settings, name="hard", events=folder / "logs", log_file=log_file, extra=extra)
+    return session.start(settings, name="hard", log_file=log_file, extra=extra)
 
 
 def main(folder: Path) -> None:
@@ -221,23 +226,24 @@ def counted(rows: DataFrame, _: int) -> None:
 
 def until_batches(query: Any, number: int) -> None:
     """Waits until a streaming query has done some batches."""
-    while len({progress["batchId"] for progress in query.recentProgress}) < number:
-        time.sleep(0.05)
+    poll_until(lambda: len({told["batchId"] for told in query.recentProgress}) >= number, f"{number} batches")
 
 
 def until_at_work(spark: SparkSession, stages: int) -> None:
     """Waits until some stages have running tasks."""
     tracker = spark.sparkContext.statusTracker()
-    active = tracker.getActiveStageIds
-    while sum(bool((info := tracker.getStageInfo(stage)) and info.numActiveTasks) for stage in active()) < stages:
-        time.sleep(0.05)
+
+    def at_work() -> int:
+        infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return sum(bool(info and info.numActiveTasks) for info in infos)
+
+    poll_until(lambda: at_work() >= stages, f"{stages} stages at work")
 
 
 def until_idle(spark: SparkSession) -> None:
     """Waits until no executor has a running task, one that is no longer wanted included."""
     tracker: Any = spark.sparkContext._jsc.sc().statusTracker()
-    while sum(executor.numRunningTasks() for executor in tracker.getExecutorInfos()):
-        time.sleep(0.05)
+    poll_until(lambda: not sum(each.numRunningTasks() for each in tracker.getExecutorInfos()), "the end of all tasks")
 
 
 def endless(spark: SparkSession) -> None:

@@ -23,7 +23,7 @@ from app.settings import load_settings
 
 home = Path(sys.argv[1])
 settings = load_settings().model_copy(update={"home": home})
-spark = start(settings, name="look around", events=None, log_file=home / "logs" / "spark.log")
+spark = start(settings, name="look around", log_file=home / "logs" / "spark.log")
 context = spark.sparkContext
 spark.range(3).write.format("delta").save(f"{home}/table")
 spark.sql(f"CREATE TABLE delta.`{home}/another` (id long) USING delta")
@@ -47,7 +47,8 @@ process = SparkContext._gateway.proc
 stop(spark)
 if process:
     told["java ended with"] = process.poll()
-    spark = start(settings, name="again", events=home / "other events", log_file=home / "logs" / "again.log")
+    other = {"spark.eventLog.dir": str(home / "other events")}
+    spark = start(settings, name="again", log_file=home / "logs" / "again.log", extra=other)
     told["second"] = spark.range(5).count()
     stop(spark)
 (home / "told.json").write_text(json.dumps(told))
@@ -61,7 +62,7 @@ from app.settings import load_settings
 
 home = Path(sys.argv[1])
 settings = load_settings().model_copy(update={"home": home})
-spark = start(settings, name="forever", events=None, log_file=home / "spark.log")
+spark = start(settings, name="forever", log_file=home / "spark.log")
 try:
     print(SparkContext._gateway.proc.pid, flush=True)
     spark.range(10**15).selectExpr("rand() r").selectExpr("sum(r)").collect()
@@ -82,7 +83,7 @@ settings = load_settings().model_copy(update={"home": home})
 refused = {"spark.driver.memory": "9999999999g", "spark.master": "nonsense", "spark.scheduler.mode": "NONSENSE"}
 for extra in [*({key: value} for key, value in refused.items()), {}]:
     try:
-        spark = start(settings, name="fail", events=None, log_file=home / "spark.log", extra=extra)
+        spark = start(settings, name="fail", log_file=home / "spark.log", extra=extra)
     except MachineError as error:
         print(error)
 print(spark.range(4).count())
@@ -245,5 +246,6 @@ def test_what_hinders_java_or_spark_is_told_in_one_line(tmp_path: Path) -> None:
 def test_a_folder_of_event_logs_that_cannot_be_made_is_named(settings: Settings) -> None:
     """It is found out before Java is started."""
     (settings.home / "file").write_text("")
+    extra = {"spark.eventLog.dir": str(settings.home / "file" / "events")}
     with pytest.raises(MachineError, match=rf"^cannot make folder {settings.home}/file/events: Not a directory$"):
-        start(settings, name="x", events=settings.home / "file" / "events", log_file=settings.home / "spark.log")
+        start(settings, name="x", log_file=settings.home / "spark.log", extra=extra)

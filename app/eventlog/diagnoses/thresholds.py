@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.settings import load_pipeline_config
+from app.settings import config_folder, load_pipeline_config
 
 MIB: Final = 1024**2
 GIB: Final = 1024**3
@@ -91,4 +91,4 @@ def load_thresholds(folder: Path | None = None) -> Thresholds:
     Raises:
         ConfigError: A key is unknown or wrong, or the file cannot be read.
     """
-    return load_pipeline_config("diagnoses", Thresholds, folder)
+    return load_pipeline_config("diagnoses", Thresholds, folder or config_folder())

@@ -40,7 +40,6 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         other_currency: Rows in another currency than the configured one.
         hot_key: The customer that has far more rows than any other; skew, no fault.
         hot_key_rows: Rows that parse and belong to the hot customer.
-        new_columns: Columns beyond the schema.
     """
 
     source: str
@@ -65,7 +64,6 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     other_currency: int = 0
     hot_key: str | None = None
     hot_key_rows: int = 0
-    new_columns: tuple[str, ...] = ()
 
 
 def write_ledger(folder: Path, ledger: Ledger) -> None:
@@ -73,16 +71,13 @@ def write_ledger(folder: Path, ledger: Ledger) -> None:
     (folder / LEDGER_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(ledger), indent=2) + b"\n")
 
 
-def read_ledger(path: Path) -> Ledger:
-    """The ledger of a made day.
-
-    Args:
-        path: The folder of a source's day, or the ledger file itself.
+def read_ledger(folder: Path) -> Ledger:
+    """The ledger in the folder of a made day.
 
     Raises:
-        InputError: There is no such ledger, or it cannot be read.
+        InputError: There is none, or it cannot be read.
     """
-    path = path / LEDGER_NAME if path.is_dir() else path
+    path = folder / LEDGER_NAME
     try:
         return msgspec.json.decode(path.read_bytes(), type=Ledger)
     except OSError as error:

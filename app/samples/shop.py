@@ -4,16 +4,14 @@ import datetime
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from app.errors import UsageError
 from app.samples.customers import Customers
 from app.samples.formats import FORMATS, write_files
-from app.samples.ledger import Ledger, read_ledger, write_ledger
+from app.samples.ledger import Ledger, write_ledger
 from app.samples.publishing import draft, publish, writing
 from app.samples.transactions import Transactions
-
-__all__ = ["FIRST_DATE", "MOST_ROWS", "Ledger", "day_folder", "read_ledger", "write_day", "write_history"]
 
 # Before it the shop's customers have not all signed up; beyond this many rows the customers' numbers run out.
 FIRST_DATE: Final = datetime.date(2012, 1, 1)
@@ -75,26 +73,6 @@ def write_day(
         for source in SOURCES:
             publish(folders[source], targets[source])
     return {source: rows_of.ledger() for source, rows_of in made.items()}
-
-
-def write_history(
-    folder: Path, *, first: datetime.date, last: datetime.date, **options: Any
-) -> dict[datetime.date, dict[str, Ledger]]:
-    """Makes each day from the first to the last.
-
-    Args:
-        folder: The raw folder.
-        first: The first day.
-        last: The last day, included.
-        **options: As `write_day` takes them; `rows` are per day.
-
-    Returns:
-        The ledgers of each day.
-    """
-    if last < first:
-        raise UsageError(f"the last day {last} is before the first day {first}")
-    days = [first + datetime.timedelta(days) for days in range((last - first).days + 1)]
-    return {day: write_day(folder, date=day, **options) for day in days}
 
 
 def _require_possible(date: datetime.date, rows: int, formats: Mapping[str, str]) -> None:

@@ -171,7 +171,6 @@ def ledger_figures(ledger: Ledger) -> dict[str, int]:
         "customer_id.known": ledger.unknown_customer,
         "created_at.day": ledger.other_day,
         "currency.allowed": ledger.other_currency,
-        "columns.unexpected": len(ledger.new_columns),
     }
     figures |= {f"{column}.not_null": count for column, count in ledger.nulls.items()}
     figures |= {f"{column}.type": count for column, count in ledger.wrong_type.items()}

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from app.samples.customers import customer_count
-from app.samples.shop import day_folder, write_history
+from app.samples.shop import day_folder, write_day
 from tests.unit.samples.recount import Row, faults_of, read_rows, recounted
 
 FIRST: Final = datetime.date(2023, 12, 1)
@@ -24,7 +24,8 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ten weeks of the shop."""
     folder = tmp_path_factory.mktemp("raw")
     formats = {"transactions": "parquet", "customers": "json"}
-    write_history(folder, first=FIRST, last=FIRST + datetime.timedelta(DAYS - 1), rows=ROWS, seed=3, formats=formats)
+    for number in range(DAYS):
+        write_day(folder, date=FIRST + datetime.timedelta(number), rows=ROWS, seed=3, formats=formats)
     return folder
 
 

@@ -14,8 +14,9 @@ from typing import Final
 import pytest
 
 from app.errors import MachineError
+from app.samples.ledger import Ledger, read_ledger
 from app.samples.publishing import draft, publish
-from app.samples.shop import Ledger, day_folder, read_ledger, write_day
+from app.samples.shop import day_folder, write_day
 
 DATE: Final = datetime.date(2024, 1, 1)
 ROOT: Final = Path(__file__).resolve().parents[3]

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 from pyspark.sql import Column, DataFrame
@@ -15,13 +15,13 @@ from app.commits import Written
 from app.context import Context
 from app.figures import Figure
 from app.quality import Promise
-from app.settings import Schedule
+from app.settings import Schedule, Source
 
 PARSED = ("text", "is_malformed", "raw", "extra", "source_file")
 
 
-class Limits(BaseModel):
-    """What an operator tunes of a pipeline's promises: see the files of `config/etl/`."""
+class Config(BaseModel):
+    """What an operator tunes of a pipeline: see the files of `config/etl/`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,13 +32,72 @@ class Limits(BaseModel):
 
 
 @dataclass(frozen=True)
+class Feed:
+    """What a source delivers, and what is promised of it.
+
+    Attributes:
+        source: Where the raw rows are.
+        table: Its bronze table.
+        schema: The columns of a raw row.
+        promises: What every row keeps; none where nothing is to be checked.
+        limits: The largest value of each figure that may be published, by the name of its promise.
+        is_checked: Whether anything is judged.
+    """
+
+    source: Source
+    table: str
+    schema: StructType
+    promises: Sequence[Promise]
+    limits: Mapping[str, float]
+    is_checked: bool
+
+    @classmethod
+    def declared(
+        cls,
+        context: Context,
+        config: Config,
+        *,
+        source: Source,
+        table: str,
+        schema: StructType,
+        promises: Sequence[Promise],
+        further: Sequence[str] = (),
+    ) -> Self:
+        """A feed whose promises are said to be judged, before anything is counted.
+
+        Args:
+            context: The run.
+            config: The limits, and whether there are checks at all.
+            source: Where the raw rows are.
+            table: Its bronze table.
+            schema: The columns of a raw row.
+            promises: What every row keeps.
+            further: Names of promises that the pipeline judges itself.
+
+        Raises:
+            ConfigError: A limit is configured for a promise that does not exist.
+        """
+        names = [
+            quality.MALFORMED,
+            *(promise.name for promise in promises),
+            quality.MISSING_COLUMNS,
+            quality.UNEXPECTED_COLUMNS,
+            *further,
+        ]
+        where = context.run.facts.pipeline
+        limits = quality.limits_of(names, config.limits, default=config.default_limit, where=where)
+        context.declare(table, names)
+        return cls(source, table, schema, promises if config.checks else (), limits, config.checks)
+
+
+@dataclass(frozen=True)
 class Seen:
     """What the write of bronze saw.
 
     Attributes:
         rows: All rows.
         quarantined: Rows that break a promise.
-        observed: Further aggregates, by the names they were asked for with.
+        observed: Further aggregates, by the names they were asked for with; none of a feed that is not checked.
     """
 
     rows: int
@@ -71,50 +130,29 @@ def judged(rows: DataFrame, *, columns: Sequence[str], promises: Sequence[Promis
     )
 
 
-def write(
-    context: Context,
-    rows: DataFrame,
-    table: str,
-    *,
-    schema: StructType,
-    promises: Sequence[Promise],
-    config: Limits,
-    limits: Mapping[str, float],
-    observe: Sequence[Column] = (),
-) -> Seen:
-    """Replaces the date in a bronze table and judges what was written.
+def write(context: Context, rows: DataFrame, feed: Feed, *, observe: Sequence[Column] = ()) -> Seen:
+    """Replaces the date in the bronze table of a feed and judges what was written.
 
     Raises:
         QualityGateError: A promise about single rows or columns is broken by more than its limit.
     """
-    checks = [*quality.reason_counts(promises), *quality.unexpected_columns(), *observe] if config.checks else []
-    written = context.overwrite(rows, table, where=day(context), observe=[*quality.row_counts(), *checks])
+    checks = [*quality.reason_counts(feed.promises), *quality.unexpected_columns(), *observe] if feed.is_checked else []
+    written = context.overwrite(rows, feed.table, observe=[*quality.row_counts(), *checks])
     seen = written.observed
-    if not config.checks:
+    if not checks:
         return Seen(seen["rows"], seen["quarantined"], {})
-    context.report_nulls(table, nulls(written, schema))
+    context.report_nulls(feed.table, _nulls(written, feed.schema))
     context.report_rows(read=seen["rows"], quarantined=seen["quarantined"])
-    context.judge(_figures(context, written, schema, promises, limits), table=table)
+    context.judge(_figures(context, written, feed), table=feed.table)
     return Seen(seen["rows"], seen["quarantined"], seen)
 
 
-def valid(context: Context, table: str) -> DataFrame:
+def valid(context: Context, feed: Feed) -> DataFrame:
     """The rows of the date that break no promise."""
-    return context.table(table).where(day(context)).where(~quality.is_invalid())
+    return context.of_day(feed.table).where(~quality.is_invalid())
 
 
-def day(context: Context) -> str:
-    """The condition that names the partition of the date."""
-    return f"date = '{context.date}'"
-
-
-def figure_names(promises: Sequence[Promise]) -> list[str]:
-    """The names of all figures that the write of bronze judges."""
-    columns = [quality.MISSING_COLUMNS, quality.UNEXPECTED_COLUMNS]
-    return [quality.MALFORMED, *(promise.name for promise in promises), *columns]
-
-
-def nulls(written: Written, schema: StructType) -> dict[str, int]:
+def _nulls(written: Written, schema: StructType) -> dict[str, int]:
     """Rows without a value per column, of the rows that parse.
 
     Taken from the commit's own statistics: a typed column is also null where the row does not parse and where the
@@ -125,17 +163,11 @@ def nulls(written: Written, schema: StructType) -> dict[str, int]:
     return {name: written.commit.nulls[name] - unread[name] for name in schema.names if name in written.commit.nulls}
 
 
-def _figures(
-    context: Context,
-    written: Written,
-    schema: StructType,
-    promises: Sequence[Promise],
-    limits: Mapping[str, float],
-) -> list[Figure]:
-    rows = written.observed["rows"]
+def _figures(context: Context, written: Written, feed: Feed) -> list[Figure]:
+    rows, columns, limits = written.observed["rows"], len(feed.schema.names), feed.limits
     figures = [
         quality.share(name, written.observed[name], rows, limits, where=f"array_contains(problems, '{name}')")
-        for name in [quality.MALFORMED, *(promise.name for promise in promises)]
+        for name in [quality.MALFORMED, *(promise.name for promise in feed.promises)]
     ]
     parsed = rows - written.observed[quality.MALFORMED]
     missing = [name for name, count in context.nulls.items() if parsed and count == parsed]
@@ -144,7 +176,6 @@ def _figures(
         context.note(f"no row has a value for {', '.join(missing)}")
     if unexpected:
         context.note(f"new columns upstream, kept in bronze only: {', '.join(unexpected)}")
-    columns = len(schema.names)
     return [
         *figures,
         quality.share(quality.MISSING_COLUMNS, len(missing), columns, limits),

@@ -11,18 +11,17 @@ from typing import Any, Final
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from app import commits, markings, savepoint, sources, tables
 from app.commits import Written
 from app.errors import InputError, QualityGateError, ReconciliationError
 from app.figures import Figure
-from app.progress import Counts, Doing, Watcher
+from app.progress import Counts, Watcher
 from app.settings import Settings, Source
 from app.telemetry import quality as quality_telemetry
 from app.telemetry.names import StepKind
-from app.telemetry.runs import Run
+from app.telemetry.runs import Run, Step
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -58,18 +57,17 @@ class Context:
     written: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
-    def step(self, name: str, *, kind: StepKind, table: str | None = None) -> Iterator[Doing]:
+    def step(self, name: str, *, kind: StepKind, table: str | None = None) -> Iterator[Step]:
         """A named part of the run; Spark's jobs in it carry its trace."""
         pipeline, started = self.run.facts.pipeline, time.monotonic()
         self.watcher.step_started(pipeline, self.date, name)
         what = f"{pipeline} {self.date}: {name}"
         with self.run.step(name, kind=kind, table=table) as step:
-            doing = Doing(step)
             with markings.of_a_step(self.spark, what, traceparent=step.traceparent, trace_id=step.trace_id):
-                yield doing
-            rows = "" if doing.rows is None else f", {doing.rows:,} rows"
+                yield step
+            rows = "" if step.rows_written is None else f", {step.rows_written:,} rows"
             LOG.info("%s: done in %.1f s%s", name, time.monotonic() - started, rows)
-        self.watcher.step_ended(pipeline, self.date, name, time.monotonic() - started, doing.rows)
+        self.watcher.step_ended(pipeline, self.date, name, time.monotonic() - started, step.rows_written)
 
     def note(self, text: str) -> None:
         """Tells something worth knowing to whoever watches, and to the run's log."""
@@ -85,7 +83,7 @@ class Context:
         folder = sources.day_folder(self.settings.raw_path, source, self.date)
         with self.step(f"read {source}", kind="read") as step:
             if self.is_replay:
-                kept = self.table(bronze).where(F.col("date") == F.lit(self.date))
+                kept = self.of_day(bronze)
                 if kept.isEmpty():
                     raise InputError(
                         f"{bronze} has no rows of {self.date} to replay: run the date from its raw files first"
@@ -101,32 +99,34 @@ class Context:
         """A table of the warehouse as it is now; empty if it was never written."""
         return self.spark.read.format("delta").load(tables.ensure(self.spark, self.settings, name))
 
+    def of_day(self, name: str) -> DataFrame:
+        """The rows of the date in a table."""
+        return self.table(name).where(tables.day(name, self.date))
+
     def overwrite(
         self,
         rows: DataFrame,
         table: str,
         *,
-        where: str,
         kind: StepKind = "write",
         observe: Sequence[Column] = (),
         also: Observation | None = None,
     ) -> Written:
-        """Replaces the part of a table that a condition names, in one commit.
+        """Replaces the date in a table, in one commit.
 
         Args:
-            rows: The new content of that part.
+            rows: All rows of the date.
             table: Name of the table.
-            where: Condition on partition columns.
             kind: Whether the table is read by others (`publish`) or only by later steps.
             observe: Aggregates to compute over `rows` on their way.
             also: An observation that `rows` carries already; it must have been made for this write alone.
         """
-        path = tables.ensure(self.spark, self.settings, table)
+        path, day = tables.ensure(self.spark, self.settings, table), tables.day(table, self.date)
 
         def write(tag: str) -> Mapping[str, Any]:
             observation = Observation()
             observed = rows.observe(observation, *observe) if observe else rows
-            writer = observed.write.format("delta").mode("overwrite").option("replaceWhere", where)
+            writer = observed.write.format("delta").mode("overwrite").option("replaceWhere", day)
             writer.option("userMetadata", tag).save(path)
             return (dict(observation.get) if observe else {}) | (dict(also.get) if also else {})
 
@@ -176,12 +176,13 @@ class Context:
 
         So a run that fails later has told them.
         """
-        new = {name for name in known if getattr(self.counts, name) is None}
+        new = {name: rows for name, rows in known.items() if getattr(self.counts, name) is None}
         self.counts = dataclasses.replace(self.counts, **known)
         self.run.record(
-            rows_read=known["read"] if "read" in new else None,
-            rows_quarantined=known["quarantined"] if "quarantined" in new else None,
-            rows_duplicate=known["duplicate"] if "duplicate" in new else None,
+            rows_read=new.get("read"),
+            rows_published=new.get("written"),
+            rows_quarantined=new.get("quarantined"),
+            rows_duplicate=new.get("duplicate"),
         )
 
     def account(self, *, read: int, written: int, quarantined: int, duplicate: int) -> None:
@@ -212,12 +213,12 @@ class Context:
         )
 
     def _put_back(self, name: str, version: int) -> None:
-        path, where = tables.path_of(self.settings, name), f"processed_date = '{self.date}'"
+        path = tables.path_of(self.settings, name)
         if commits.last_version(self.spark, path) != version:
-            good = self.spark.read.format("delta").option("versionAsOf", version).load(path).where(where)
-            self.overwrite(good, name, where=where)
+            good = self.spark.read.format("delta").option("versionAsOf", version).load(path)
+            self.overwrite(good.where(tables.day(name, self.date)), name)
 
-    def _count(self, step: Doing, table: str, path: str, written: Written) -> None:
+    def _count(self, step: Step, table: str, path: str, written: Written) -> None:
         commit = written.commit
         step.count(rows_written=commit.rows, bytes_written=commit.bytes, files=commit.files)
         self.run.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)

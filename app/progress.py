@@ -4,8 +4,6 @@ import datetime
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.telemetry.runs import Step
-
 
 class Watcher(Protocol):
     """Somebody who is told how a run gets on."""
@@ -17,7 +15,7 @@ class Watcher(Protocol):
         """A step begins."""
 
     def step_ended(self, pipeline: str, date: datetime.date, step: str, seconds: float, rows: int | None) -> None:
-        """A step has ended well; `rows` is what it wrote, or read if it writes nothing."""
+        """A step has ended well; `rows` is what it wrote, None if it wrote to no table."""
 
 
 @dataclass
@@ -28,17 +26,3 @@ class Counts:
     written: int | None = None
     quarantined: int | None = None
     duplicate: int | None = None
-
-
-class Doing:
-    """A step in the making: states what it does, and remembers the rows for whoever watches."""
-
-    def __init__(self, step: Step) -> None:
-        """Nothing is known yet."""
-        self._step = step
-        self.rows: int | None = None
-
-    def count(self, **counts: int) -> None:
-        """States numbers of the step, by the names that `Step.count` knows."""
-        self.rows = counts.get("rows_written", counts.get("rows_read", self.rows))
-        self._step.count(**counts)

@@ -20,7 +20,7 @@ MIN_RETAIN_DAYS: Final = 7
 
 @dataclass(frozen=True)
 class Table:
-    """A table by its schema and the columns that its files are parted by."""
+    """A table by its schema and the columns that its files are parted by, the day first where there are days."""
 
     schema: StructType
     partitions: tuple[str, ...] = ()
@@ -69,6 +69,11 @@ def path_of(settings: Settings, name: str) -> str:
     if name not in TABLES:
         raise UsageError(f"no table {name!r}; there are {', '.join([*TABLES, QUARANTINE])}")
     return f"{settings.warehouse_path.rstrip('/')}/{name}"
+
+
+def day(name: str, date: datetime.date) -> str:
+    """The condition that names the rows of one date in a table that is parted by days."""
+    return f"{TABLES[name].partitions[0]} = '{date}'"
 
 
 def exists(spark: SparkSession, path: str) -> bool:

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
 
 from app import bronze, quality
-from app.bronze import Limits
+from app.bronze import Config, Feed
 from app.context import Context
 from app.quality import Promise
 from app.schemas import CUSTOMERS, RAW_CUSTOMERS
@@ -19,9 +19,6 @@ from app.schemas import CUSTOMERS, RAW_CUSTOMERS
 SEGMENTS: Final = ("consumer", "business", "vip")
 KEY: Final = ["customer_id", "updated_at"]
 ATTRIBUTES: Final = ["segment", "country", "signed_up_at"]
-
-
-Config = Limits
 
 
 def promises() -> list[Promise]:
@@ -71,19 +68,15 @@ def changed_versions(old: DataFrame, new: DataFrame) -> DataFrame:
 
 def run(context: Context, config: Config) -> None:
     """Brings the customers of one date into the table with their history."""
-    kept = promises()
-    names = bronze.figure_names(kept)
-    limits = quality.limits_of(names, config.limits, default=config.default_limit, where="etl.customers")
-    context.declare("bronze_customers", names)
-    kept = kept if config.checks else []
-    raw = context.read_raw("customers", schema=RAW_CUSTOMERS, bronze="bronze_customers")
-    with context.step("transform customers", kind="transform"):
-        typed = bronze.typed(raw, schema=RAW_CUSTOMERS)
-        judged = bronze.judged(typed, columns=RAW_CUSTOMERS.names, promises=kept, date=context.date)
-    seen = bronze.write(
-        context, judged, "bronze_customers", schema=RAW_CUSTOMERS, promises=kept, config=config, limits=limits
+    feed = Feed.declared(
+        context, config, source="customers", table="bronze_customers", schema=RAW_CUSTOMERS, promises=promises()
     )
-    published = _publish(context, bronze.valid(context, "bronze_customers").select(*RAW_CUSTOMERS.names))
+    raw = context.read_raw(feed.source, schema=feed.schema, bronze=feed.table)
+    with context.step("transform customers", kind="transform"):
+        typed = bronze.typed(raw, schema=feed.schema)
+        judged = bronze.judged(typed, columns=feed.schema.names, promises=feed.promises, date=context.date)
+    seen = bronze.write(context, judged, feed)
+    published = _publish(context, bronze.valid(context, feed).select(*RAW_CUSTOMERS.names))
     duplicates = seen.rows - seen.quarantined - published
     context.account(read=seen.rows, written=published, quarantined=seen.quarantined, duplicate=duplicates)
 

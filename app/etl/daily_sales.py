@@ -5,13 +5,14 @@ Writes: bronze, transactions, daily_sales.
 """
 
 import datetime
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
 
 from app import bronze, quality
-from app.bronze import Limits, Seen
+from app.bronze import Config, Feed, Seen
+from app.commits import Written
 from app.context import Context
 from app.etl.customers import as_of
 from app.figures import FRESHNESS, Figure
@@ -31,8 +32,6 @@ REQUIRED: Final = (
     "updated_at",
 )
 SIGMAS: Final = 3
-
-Config = Limits
 
 
 def promises(date: datetime.date, *, currency: str) -> list[Promise]:
@@ -107,71 +106,67 @@ def daily_sales(published: DataFrame) -> DataFrame:
 
 def run(context: Context, config: Config) -> None:
     """Publishes the sales of one date, or leaves what was published and raises."""
-    kept = promises(context.date, currency=context.settings.currency)
-    names = [*bronze.figure_names(kept), quality.DUPLICATES, quality.OUTLIERS, FRESHNESS]
-    limits = quality.limits_of(names, config.limits, default=config.default_limit, where="etl.daily_sales")
-    context.declare("bronze", names)
-    seen = _write_bronze(context, kept if config.checks else [], config, limits)
+    feed = Feed.declared(
+        context,
+        config,
+        source="transactions",
+        table="bronze",
+        schema=RAW_TRANSACTIONS,
+        promises=promises(context.date, currency=context.settings.currency),
+        further=[quality.DUPLICATES, quality.OUTLIERS, FRESHNESS],
+    )
+    seen = _write_bronze(context, feed)
     with context.savepoint("transactions", "daily_sales"):
-        _publish(context, seen, config, limits)
+        _publish(context, feed, seen)
 
 
-def _write_bronze(context: Context, kept: list[Promise], config: Config, limits: dict[str, float]) -> Seen:
-    raw = context.read_raw("transactions", schema=RAW_TRANSACTIONS, bronze="bronze")
+def _write_bronze(context: Context, feed: Feed) -> Seen:
+    raw = context.read_raw(feed.source, schema=feed.schema, bronze=feed.table)
     with context.step("transform transactions", kind="transform"):
-        found = with_customers(bronze.typed(raw, schema=RAW_TRANSACTIONS), context.table("customers"))
-        columns = [*RAW_TRANSACTIONS.names, "customer_segment", "customer_country"]
-        rows = bronze.judged(found, columns=columns, promises=kept, date=context.date).select(*BRONZE.names)
+        found = with_customers(bronze.typed(raw, schema=feed.schema), context.table("customers"))
+        columns = [*feed.schema.names, "customer_segment", "customer_country"]
+        rows = bronze.judged(found, columns=columns, promises=feed.promises, date=context.date).select(*BRONZE.names)
     amount = F.when(~quality.is_invalid(), F.col("amount").cast("double"))
     newest = F.max(F.when(~quality.is_invalid(), F.col("created_at"))).cast("double")
-    seen = bronze.write(
-        context,
-        rows,
-        "bronze",
-        schema=RAW_TRANSACTIONS,
-        promises=kept,
-        config=config,
-        limits=limits,
-        observe=[F.avg(amount).alias("mean"), F.stddev_samp(amount).alias("sigma"), newest.alias("newest")],
-    )
+    spread = [F.avg(amount).alias("mean"), F.stddev_samp(amount).alias("sigma")]
+    seen = bronze.write(context, rows, feed, observe=[*spread, newest.alias("newest")])
     if seen.observed.get("newest") is not None:
-        context.judge([_freshness(context, seen, limits)], table="bronze")
+        context.judge([_freshness(context, feed, seen)], table=feed.table)
     return seen
 
 
-def _freshness(context: Context, seen: Seen, limits: dict[str, float]) -> Figure:
+def _freshness(context: Context, feed: Feed, seen: Seen) -> Figure:
     end = datetime.datetime.combine(context.date, datetime.time(), datetime.UTC) + datetime.timedelta(days=1)
     age = end.timestamp() - seen.observed["newest"]
     context.run.record_freshness("transactions", seconds=age)
-    return Figure(FRESHNESS, age, limits[FRESHNESS])
+    return Figure(FRESHNESS, age, feed.limits[FRESHNESS])
 
 
-def _publish(context: Context, seen: Seen, config: Config, limits: dict[str, float]) -> None:
-    day = f"processed_date = '{context.date}'"
+def _publish(context: Context, feed: Feed, seen: Seen) -> None:
     counted = Observation()
-    valid = bronze.valid(context, "bronze").observe(counted, F.count(F.lit(1)).alias("valid"))
+    valid = bronze.valid(context, feed).observe(counted, F.count(F.lit(1)).alias("valid"))
+    outliers = [F.count_if(_is_outlier(seen)).alias("outliers")] if feed.is_checked else []
     rows = transactions(valid, date=context.date)
-    outliers = [F.count_if(_is_outlier(seen)).alias("outliers")] if config.checks and seen.observed else []
-    written = context.overwrite(rows, "transactions", where=day, observe=outliers, also=counted)
+    written = context.overwrite(rows, "transactions", observe=outliers, also=counted)
     duplicates = written.observed["valid"] - written.commit.rows
-    if config.checks:
-        _judge_published(context, seen, duplicates, written.commit.rows, written.observed, limits)
-    context.overwrite(daily_sales(context.table("transactions").where(day)), "daily_sales", where=day, kind="publish")
+    if feed.is_checked:
+        _judge_published(context, feed, seen, written)
+    context.overwrite(daily_sales(context.of_day("transactions")), "daily_sales", kind="publish")
     context.account(read=seen.rows, written=written.commit.rows, quarantined=seen.quarantined, duplicate=duplicates)
 
 
-def _judge_published(
-    context: Context, seen: Seen, duplicates: int, published: int, observed: Any, limits: dict[str, float]
-) -> None:
+def _judge_published(context: Context, feed: Feed, seen: Seen, written: Written) -> None:
     context.facts |= {name: seen.observed[name] for name in ("mean", "sigma") if seen.observed[name] is not None}
     bound = SIGMAS * context.facts.get("sigma", 0)
     where = f"abs(amount - {context.facts.get('mean', 0):.2f}) > {bound:.2f} and size(problems) = 0"
+    published, outliers = written.commit.rows, written.observed["outliers"]
+    duplicates = written.observed["valid"] - published
     figures = [
-        quality.share(quality.DUPLICATES, duplicates, seen.rows, limits),
-        quality.share(quality.OUTLIERS, observed["outliers"], published, limits, where=where),
+        quality.share(quality.DUPLICATES, duplicates, seen.rows, feed.limits),
+        quality.share(quality.OUTLIERS, outliers, published, feed.limits, where=where),
     ]
     context.report_rows(duplicate=duplicates)
-    context.judge(figures, table="bronze")
+    context.judge(figures, table=feed.table)
 
 
 def _is_outlier(seen: Seen) -> Column:

@@ -69,7 +69,7 @@ PIPELINE: Final = Attribute("pipeline.name", str, "the pipeline, which is its mo
 OUTCOME: Final = Attribute("pipeline.run.outcome", str, "how a run ended: " + ", ".join(OUTCOMES), is_label=True)
 STEP: Final = Attribute("pipeline.step.name", str, "the step of a run: write bronze", is_label=True)
 STEP_KIND: Final = Attribute("pipeline.step.kind", str, "what a step does: " + ", ".join(STEP_KINDS), is_label=True)
-TABLE: Final = Attribute("pipeline.table", str, "the table or source that is read or written", is_label=True)
+TABLE: Final = Attribute("pipeline.table", str, "the table that is written or judged", is_label=True)
 COLUMN: Final = Attribute("pipeline.column", str, "a column of the table", is_label=True)
 PROMISE: Final = Attribute("pipeline.promise", str, "a promise about a column, by its name", is_label=True)
 
@@ -78,7 +78,7 @@ RUN_ID: Final = Attribute("pipeline.run.id", str, "one pipeline and one date, on
 INVOCATION_ID: Final = Attribute("pipeline.invocation.id", str, "one process; it joins the runs of one command")
 RUN_DATE: Final = Attribute("pipeline.run.date", str, "the day that the run is about, YYYY-MM-DD")
 ROWS_READ: Final = Attribute("pipeline.rows.read", int, "rows read")
-ROWS_WRITTEN: Final = Attribute("pipeline.rows.written", int, "rows written")
+ROWS_WRITTEN: Final = Attribute("pipeline.rows.written", int, "rows that a step wrote, or a run published")
 ROWS_QUARANTINED: Final = Attribute("pipeline.rows.quarantined", int, "rows kept apart, with their reasons")
 ROWS_DUPLICATE: Final = Attribute(
     "pipeline.rows.duplicate", int, "rows removed because a later version of their key exists"
@@ -93,21 +93,18 @@ EXCEPTION_MESSAGE: Final = Attribute("exception.message", str, "its message, cut
 EXCEPTION_STACKTRACE: Final = Attribute("exception.stacktrace", str, "where it came from, cut to a bounded length")
 EXCEPTION_CUT: Final = Attribute("exception.message.truncated", bool, "true where the message was cut")
 
-_COUNTS: Final = (
-    ROWS_READ,
-    ROWS_WRITTEN,
-    ROWS_QUARANTINED,
-    ROWS_DUPLICATE,
-    ROWS_UNACCOUNTED,
-    BYTES_READ,
-    BYTES_WRITTEN,
-)
-
 _OF_A_RUN: Final = (PIPELINE, RUN_ID, INVOCATION_ID, RUN_DATE)
+_ROWS: Final = (ROWS_READ, ROWS_WRITTEN, ROWS_QUARANTINED, ROWS_DUPLICATE, ROWS_UNACCOUNTED)
+_BYTES: Final = (BYTES_READ, BYTES_WRITTEN)
 
-RUN_SPAN: Final = SpanName("run", "one run of one pipeline for one date", (*_OF_A_RUN, APPLICATION, OUTCOME, *_COUNTS))
+RUN_SPAN: Final = SpanName(
+    "run", "one run of one pipeline for one date", (*_OF_A_RUN, APPLICATION, OUTCOME, *_ROWS, *_BYTES)
+)
 PROBE_SPAN: Final = SpanName("probe", "one look at the way of telemetry", ())
-STEP_SPAN: Final = SpanName("step", "one step of a run", (*_OF_A_RUN, STEP, STEP_KIND, TABLE, FILES, *_COUNTS))
+# Spark reads while it writes: rows read are known of a run, of a step only the files and bytes that lie there.
+STEP_SPAN: Final = SpanName(
+    "step", "one step of a run", (*_OF_A_RUN, STEP, STEP_KIND, TABLE, FILES, ROWS_WRITTEN, *_BYTES)
+)
 
 _SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0)
 

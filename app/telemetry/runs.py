@@ -35,6 +35,7 @@ class Step(Spanned):
         self._name = name
         self._kind: StepKind = kind
         self._table = table
+        self.rows_written: int | None = None
 
     def __enter__(self) -> Self:
         self.engine.problems.guard("a step is not traced", self._begin)
@@ -49,22 +50,18 @@ class Step(Spanned):
     def count(
         self,
         *,
-        rows_read: int | None = None,
         rows_written: int | None = None,
-        rows_quarantined: int | None = None,
-        rows_duplicate: int | None = None,
-        rows_unaccounted: int | None = None,
         bytes_read: int | None = None,
         bytes_written: int | None = None,
         files: int | None = None,
     ) -> None:
-        """States what the step did; what is not known is left out."""
+        """States what the step did; what is not known is left out.
+
+        Rows read are the run's to tell: Spark reads while it writes, so a step that reads has no number of its own.
+        """
+        self.rows_written = rows_written
         counts: dict[Attribute, int | str | None] = {
-            names.ROWS_READ: rows_read,
             names.ROWS_WRITTEN: rows_written,
-            names.ROWS_QUARANTINED: rows_quarantined,
-            names.ROWS_DUPLICATE: rows_duplicate,
-            names.ROWS_UNACCOUNTED: rows_unaccounted,
             names.BYTES_READ: bytes_read,
             names.BYTES_WRITTEN: bytes_written,
             names.FILES: files,
@@ -92,7 +89,6 @@ class Run(Spanned):
         """A run that has not started."""
         super().__init__(engine)
         self.facts: Final = facts
-        self._outcome: Outcome | None = None
         self._measurements = Measurements(engine.resource)
         self._ages: dict[str, float] = {}
 
@@ -105,7 +101,7 @@ class Run(Spanned):
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
         guard = self.engine.problems.guard
-        outcome = self._outcome or outcome_of(error)
+        outcome = outcome_of(error)
         guard("a run is not measured", self._conclude, outcome)
         guard("a run is not traced", self._end, outcome, error)
         guard("a run is not traced", self.leave_span)
@@ -115,22 +111,22 @@ class Run(Spanned):
         """A step of this run: a child of the step that it is in, or else of the run."""
         return Step(self, name, kind=kind, table=table)
 
-    def finish(self, outcome: Outcome) -> None:
-        """States how the run ends where that is not to be seen from an exception."""
-        self._outcome = outcome
-
     def record(
         self,
         *,
         rows_read: int | None = None,
         rows_written: Mapping[str, int] | None = None,
+        rows_published: int | None = None,
         rows_quarantined: int | None = None,
         rows_duplicate: int | None = None,
         rows_unaccounted: int | None = None,
         bytes_read: int | None = None,
         bytes_written: int | None = None,
     ) -> None:
-        """Adds to the totals of the pipeline and states them on the span of the run; rows written are per table."""
+        """Adds to the totals of the pipeline and states them on the span of the run.
+
+        Rows written are counted per table; those that were published are on the span.
+        """
         totals = (
             (names.READ, names.ROWS_READ, rows_read),
             (names.QUARANTINED, names.ROWS_QUARANTINED, rows_quarantined),
@@ -143,6 +139,7 @@ class Run(Spanned):
             if value is not None:
                 self.measure(metric, value)
                 self.engine.problems.guard("counts of a run are lost", self.set_counts, {attribute: value})
+        self.engine.problems.guard("counts of a run are lost", self.set_counts, {names.ROWS_WRITTEN: rows_published})
         for table, rows in (rows_written or {}).items():
             self.measure(names.WRITTEN, rows, {names.TABLE: table})
 
@@ -209,6 +206,4 @@ class Run(Spanned):
 
     def _end(self, outcome: Outcome, error: BaseException | None) -> None:
         self.set_counts({names.OUTCOME: outcome})
-        if error is None and outcome != "succeeded":
-            self.mark_failed(outcome)
         self.stop_span(error)

@@ -76,10 +76,6 @@ class Spanned:
             self._span.set_status(Status(StatusCode.ERROR, type_of(error)))
         self._span.end()
 
-    def mark_failed(self, why: str) -> None:
-        """Sets the status of the span to an error that no exception tells."""
-        self._span.set_status(Status(StatusCode.ERROR, why))
-
     def leave_span(self) -> None:
         """Makes the span that was current before the current one again."""
         if self._token is not None:

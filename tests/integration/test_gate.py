@@ -115,3 +115,14 @@ def test_customers_that_break_a_promise_do_not_reach_the_history(home: Home) -> 
     assert shown_rows(home, str(raised.value)) == 1
     assert home.content("customers") == []
     assert len(raised.value.results) == 1  # type: ignore[attr-defined]
+
+
+def test_without_checks_nothing_is_judged(shop: Home) -> None:
+    """`checks: false` measures what checks cost: what does not parse is held back all the same, and the run adds up."""
+    for pipeline in ("etl.customers", "etl.daily_sales"):
+        shop.configure(pipeline, checks=False)
+    shop.deliver("transactions", [*good(), sale(99, amount="-5.00", **LATE)])
+    shop.deliver_text("transactions", "{no row\n", name="b.json")
+    sales = shop.run()[1]
+    assert (sales.figures, sales.nulls, sales.facts) == ([], {}, {})
+    assert (sales.rows_read, sales.rows_written, sales.rows_quarantined, sales.rows_duplicate) == (42, 41, 1, 0)

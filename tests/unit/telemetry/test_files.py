@@ -165,7 +165,7 @@ def test_nothing_is_written_when_opentelemetry_is_switched_off(
     monkeypatch.setenv("OTEL_SDK_DISABLED", value)
     memory = InMemory(tmp_path, variables={"OTEL_SDK_DISABLED": value})
     with memory.run() as run, run.step("write bronze", kind="write") as step:
-        step.count(rows_read=1)
+        step.count(rows_written=1)
         assert (step.traceparent, step.trace_id, step.span_id) == (None, None, None)
     assert list((tmp_path / "run-1").iterdir()) == []
     assert (memory.spans, memory.metrics, memory.logs, memory.telemetry.problems) == ({}, [], [], [])

@@ -8,11 +8,12 @@ import pytest
 
 from app import records
 from app.eventlog.reading import Reading, read
+from tests.unit.eventlog.log import Line
 from tests.unit.report import made
 from tests.unit.run_records import run_record
 
 TRACE = "a" * 32
-Read = Callable[[Iterable[made.Line]], Reading]
+Read = Callable[[Iterable[Line]], Reading]
 
 
 @pytest.fixture
@@ -42,19 +43,19 @@ def record_of(folder: Path, **told: Any) -> None:
     records.write(run_record(folder, **(usual | told)), note=pytest.fail)
 
 
-def span(number: str, parent: str, name: str, start: int, end: int | None) -> made.Line:
+def span(number: str, parent: str, name: str, start: int, end: int | None) -> Line:
     """A span as OTLP has it; times in milliseconds."""
     told = {"traceId": TRACE, "spanId": number.zfill(16), "name": name, "startTimeUnixNano": str(start * 1_000_000)}
     told |= {"parentSpanId": parent.zfill(16)} if parent else {}
     return told | ({} if end is None else {"endTimeUnixNano": str(end * 1_000_000)})
 
 
-def record(severity: int, text: str) -> made.Line:
+def record(severity: int, text: str) -> Line:
     """A log record as OTLP has it, of the step."""
     told = {"timeUnixNano": "2500000000", "severityNumber": severity, "severityText": "WARN"}
     return told | {"body": {"stringValue": text}, "spanId": "2".zfill(16)}
 
 
-def line(resource: str, scope: str, kind: str, content: made.Line) -> str:
+def line(resource: str, scope: str, kind: str, content: Line) -> str:
     """A line of OTLP JSON."""
     return json.dumps({resource: [{scope: [{kind: [content]}]}]}) + "\n"

@@ -1,12 +1,11 @@
 """Runs whose process was killed: what they began is completed from the notes of its starts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
-from opentelemetry.proto_json.common.v1.common import AnyValue, KeyValue
-from opentelemetry.proto_json.trace.v1.trace import Status as ToldStatus
 from opentelemetry.sdk.metrics.export import MetricsData
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
@@ -24,6 +23,7 @@ Send = Callable[[Sequence[ReadableSpan], MetricsData], bool]
 
 UNSENT_SECONDS: Final = 10
 """What ended so long before a kill may not have been sent: twice the default of `OTEL_BSP_SCHEDULE_DELAY`."""
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _IDENTITY: Final = tuple(each.name for each in (names.PIPELINE, names.RUN_ID, names.INVOCATION_ID, names.RUN_DATE))
 
@@ -86,41 +86,44 @@ def left_open(folder: Path) -> Killed | None:
     if not notes:
         return None
     last = max(file.stat().st_mtime for file in folder.glob("*.jsonl"))
-    spans = tuple(_readable(_killed(told, at=int(last * 1e9))) for told in notes)
+    spans = tuple(_killed(told, at=int(last * 1e9)) for told in notes)
     unsent = (told for told in ended.values() if last - (told.span.end_time_unix_nano or 0) / 1e9 < UNSENT_SECONDS)
     attributes = dict(spans[0].attributes or {})
     identity = {key: str(attributes[key]) for key in _IDENTITY if key in attributes}
     pipeline = identity.get(names.PIPELINE.name, "unknown")
-    return Killed(pipeline, identity, last, spans, tuple(map(_readable, unsent)), lines.skipped)
+    return Killed(pipeline, identity, last, spans, tuple(map(_ended, unsent)), lines.skipped)
 
 
-def _killed(told: Told, *, at: int) -> Told:
+def _killed(told: Told, *, at: int) -> ReadableSpan:
     """What was noted as started, ended by the kill."""
-    span, end = told.span, max(told.span.start_time_unix_nano or 0, at)
-    is_run = (span.name or "").startswith(f"{names.RUN_SPAN.prefix} ")
-    outcome = [KeyValue(names.OUTCOME.name, AnyValue("killed"))] if is_run else []
-    status = ToldStatus("killed", ToldStatus.StatusCode.STATUS_CODE_ERROR)
-    ended = replace(span, end_time_unix_nano=end, attributes=[*span.attributes, *outcome], status=status)
-    return replace(told, span=ended)
+    is_run = (told.span.name or "").startswith(f"{names.RUN_SPAN.prefix} ")
+    outcome = {names.OUTCOME.name: "killed"} if is_run else {}
+    end = max(told.span.start_time_unix_nano or 0, at)
+    return _readable(told, end=end, status=Status(StatusCode.ERROR, "killed"), also=outcome)
 
 
-def _readable(told: Told) -> ReadableSpan:
-    """A span of a file as exporters take it."""
+def _ended(told: Told) -> ReadableSpan:
+    """What ended by itself, as it stands in the file."""
+    code, message = (told.span.status.code, told.span.status.message) if told.span.status else (0, None)
+    return _readable(told, end=told.span.end_time_unix_nano or 0, status=Status(StatusCode(code), message or None))
+
+
+def _readable(told: Told, *, end: int, status: Status, also: Mapping[str, str] = NOTHING) -> ReadableSpan:
+    """A span as exporters take it."""
     span, trace_id = told.span, int.from_bytes(told.span.trace_id or b"")
-    above, status = span.parent_span_id, span.status or ToldStatus()
     return ReadableSpan(
         name=span.name or "",
         context=_context(trace_id, span.span_id or b"", is_remote=False),
-        parent=_context(trace_id, above, is_remote=True) if above else None,
+        parent=_context(trace_id, span.parent_span_id, is_remote=True) if span.parent_span_id else None,
         resource=Resource(told.resource),
-        attributes=attributes_of(span.attributes),
+        attributes={**attributes_of(span.attributes), **also},
         events=[
             Event(event.name or "", attributes_of(event.attributes), event.time_unix_nano) for event in span.events
         ],
         kind=SpanKind.INTERNAL,
-        status=Status(StatusCode(status.code), status.message or None),
+        status=status,
         start_time=span.start_time_unix_nano,
-        end_time=span.end_time_unix_nano,
+        end_time=end,
         instrumentation_scope=InstrumentationScope(names.SCOPE),
     )
 

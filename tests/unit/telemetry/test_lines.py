@@ -1,7 +1,7 @@
 import logging
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
@@ -70,7 +70,7 @@ def test_a_killed_run_is_ended_whatever_its_files_end_with(harmed: Path) -> None
 
 def test_attributes_are_read_as_they_were_written(tmp_path: Path) -> None:
     """Integers are strings in the file, and false, 0 and "" are values as others are."""
-    written = {"text": "", "count": 0, "share": 1.5, "is": False, "several": ("a", "b")}
+    written: dict[str, Any] = {"text": "", "count": 0, "share": 1.5, "is": False, "several": ("a", "b")}
     files = RunFiles(tmp_path, problems=Problems())
     files.note_end(ReadableSpan("run x", SpanContext(1, 2, is_remote=False), attributes=written, start_time=1))
     files.close()

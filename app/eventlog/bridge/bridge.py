@@ -11,7 +11,7 @@ from app.eventlog.bridge.followed import Counts, Followed
 from app.eventlog.bridge.journal import State
 from app.eventlog.bridge.metrics import Aggregate, merged
 from app.eventlog.bridge.selfmetrics import Standing
-from app.eventlog.bridge.sending import LatestSender, SpanSender, Told
+from app.eventlog.bridge.sending import LatestSender, OwnedSpan, SpanSender
 from app.eventlog.bridge.shelf import LOOK_AGAIN_SECONDS, Shelf
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.logs import Log
@@ -43,7 +43,7 @@ class Options:
 class Export(Protocol):
     """Where a bridge sends things; each call gives back whether it was accepted."""
 
-    def spans(self, batch: Sequence[Told]) -> bool:
+    def spans(self, batch: Sequence[OwnedSpan]) -> bool:
         """Sends spans."""
 
     def numbers(self, numbers: Aggregate, *, started_ns: int, ended_ns: int) -> bool:
@@ -125,7 +125,7 @@ class Bridge:
     def _follow(self, log: Log) -> Followed:
         return Followed(
             log,
-            tell=lambda name, span: self._spans.put(Told(name, span)),
+            tell=lambda name, span: self._spans.put(OwnedSpan(name, span)),
             is_crowded=lambda: self._spans.is_crowded,
             thresholds=self._options.thresholds,
             was_counted=self._journal.has_numbers(log),

@@ -97,23 +97,23 @@ def _measure(metric: Metric, *, per_unit: int = 1, least: int) -> Measure:
     return Measure(metric, per_unit, least, tuple(round(bound * per_unit) for bound in metric.buckets))
 
 
-Told = Sequence[tuple[TaskInfo, TaskMetrics]]
-
+Metered = Sequence[tuple[TaskInfo, TaskMetrics]]
 
 DURATION: Final = _measure(names.TASK_DURATION, per_unit=1000, least=0)
 """Of each task; the others are of tasks that reported metrics."""
 
-TOLD: Final[tuple[tuple[Measure, Callable[[Told], list[int]]], ...]] = (
-    (_measure(names.TASK_RUN_TIME, per_unit=1000, least=0), lambda told: [m.run_ms for _, m in told]),
-    (_measure(names.TASK_CPU_TIME, per_unit=10**9, least=1), lambda told: [m.cpu_ns for _, m in told]),
-    (_measure(names.TASK_GC_TIME, per_unit=1000, least=0), lambda told: [m.gc_ms for _, m in told]),
-    (_measure(names.TASK_DELAY, per_unit=1000, least=0), lambda told: [scheduler_delay_ms(i, m) for i, m in told]),
-    (_measure(names.TASK_SHUFFLE_READ, least=1), lambda told: [m.shuffle_read.bytes for _, m in told]),
-    (_measure(names.TASK_SHUFFLE_WRITE, least=1), lambda told: [m.shuffle_write.bytes for _, m in told]),
-    (_measure(names.TASK_SPILL, least=1), lambda told: [m.disk_spilled for _, m in told]),
-    (_measure(names.TASK_INPUT, least=1), lambda told: [m.input.bytes for _, m in told]),
-    (_measure(names.TASK_OUTPUT, least=1), lambda told: [m.output.bytes for _, m in told]),
+OF_METERED: Final[tuple[tuple[Measure, Callable[[Metered], list[int]]], ...]] = (
+    (_measure(names.TASK_RUN_TIME, per_unit=1000, least=0), lambda tasks: [m.run_ms for _, m in tasks]),
+    (_measure(names.TASK_CPU_TIME, per_unit=10**9, least=1), lambda tasks: [m.cpu_ns for _, m in tasks]),
+    (_measure(names.TASK_GC_TIME, per_unit=1000, least=0), lambda tasks: [m.gc_ms for _, m in tasks]),
+    (_measure(names.TASK_DELAY, per_unit=1000, least=0), lambda tasks: [scheduler_delay_ms(i, m) for i, m in tasks]),
+    (_measure(names.TASK_SHUFFLE_READ, least=1), lambda tasks: [m.shuffle_read.bytes for _, m in tasks]),
+    (_measure(names.TASK_SHUFFLE_WRITE, least=1), lambda tasks: [m.shuffle_write.bytes for _, m in tasks]),
+    (_measure(names.TASK_SPILL, least=1), lambda tasks: [m.disk_spilled for _, m in tasks]),
+    (_measure(names.TASK_INPUT, least=1), lambda tasks: [m.input.bytes for _, m in tasks]),
+    (_measure(names.TASK_OUTPUT, least=1), lambda tasks: [m.output.bytes for _, m in tasks]),
 )
 PYTHON: Final = _measure(names.STAGE_PYTHON_TIME, per_unit=1000, least=1)
 """Of each stage attempt in which SQL called Python; Spark writes it from 4.0 on."""
-MEASURES: Final = {measure.metric.name: measure for measure in (DURATION, PYTHON, *(measure for measure, _ in TOLD))}
+_ALL: Final = (DURATION, PYTHON, *(measure for measure, _ in OF_METERED))
+MEASURES: Final = {measure.metric.name: measure for measure in _ALL}

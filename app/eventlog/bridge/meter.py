@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from app.eventlog import events, identity
 from app.eventlog.application import Application
-from app.eventlog.bridge.histograms import DURATION, EXEMPLAR_MS, PYTHON, TOLD, Exemplar, Measure
+from app.eventlog.bridge.histograms import DURATION, EXEMPLAR_MS, OF_METERED, PYTHON, Exemplar, Measure
 from app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, merged
 from app.eventlog.events import Event, TaskEnd
 from app.eventlog.findings import Finding
@@ -139,7 +139,7 @@ class Meter:
         self._fill(stage, DURATION, [task.info.finished - task.info.launched for task in tasks], tasks)
         metered = [task for task in tasks if task.metrics is not None]
         told = [(task.info, task.metrics) for task in metered if task.metrics is not None]
-        for measure, values in TOLD:
+        for measure, values in OF_METERED:
             self._fill(stage, measure, values(told), metered)
         failed = sum(task.info.has_failed for task in tasks)
         self._numbers.group(stage.group).count(names.TASKS_FAILED_COUNT, failed)

@@ -8,7 +8,7 @@ from typing import Final
 
 from app.eventlog.bridge.followed import Followed
 from app.eventlog.bridge.metrics import Aggregate
-from app.eventlog.bridge.sending import MAX_BATCH, MAX_BATCH_WEIGHT, Told
+from app.eventlog.bridge.sending import MAX_BATCH, MAX_BATCH_WEIGHT, OwnedSpan
 from app.eventlog.bridge.service import Otlp
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.logs import Log
@@ -46,7 +46,7 @@ def tell(log: Path, *, environment: str, thresholds: Thresholds, patience: float
 class _Sending:
     """Sends batch after batch, until one is not accepted."""
 
-    def __init__(self, otlp: Otlp, spans: Sequence[Told], numbers: Aggregate) -> None:
+    def __init__(self, otlp: Otlp, spans: Sequence[OwnedSpan], numbers: Aggregate) -> None:
         self._otlp, self._spans, self._numbers = otlp, spans, numbers
         self.accepted_at = 0.0
         self.is_done = False
@@ -59,8 +59,8 @@ class _Sending:
         self.is_done = self._otlp.new_numbers(self._numbers)
 
 
-def _batches(spans: Sequence[Told]) -> Iterator[list[Told]]:
-    batch: list[Told] = []
+def _batches(spans: Sequence[OwnedSpan]) -> Iterator[list[OwnedSpan]]:
+    batch: list[OwnedSpan] = []
     weight = 0
     for told in spans:
         batch.append(told)
@@ -72,11 +72,11 @@ def _batches(spans: Sequence[Told]) -> Iterator[list[Told]]:
         yield batch
 
 
-def _read(log: Path, thresholds: Thresholds) -> tuple[list[Told], Aggregate]:
-    told: list[Told] = []
+def _read(log: Path, thresholds: Thresholds) -> tuple[list[OwnedSpan], Aggregate]:
+    told: list[OwnedSpan] = []
     followed = Followed(
         Log(log.name, log, 0),
-        tell=lambda name, span: told.append(Told(name, span)),
+        tell=lambda name, span: told.append(OwnedSpan(name, span)),
         is_crowded=lambda: False,
         thresholds=thresholds,
         was_counted=False,

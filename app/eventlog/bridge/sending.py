@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class OwnedSpan:
     """A span, and the name of its application."""
 
     application: str
@@ -40,7 +40,7 @@ class Told:
 @dataclass(slots=True)
 class _Batch:
     first: int
-    spans: list[Told]
+    spans: list[OwnedSpan]
     weight: int = 0
     strikes: int = 0
     taken_before: int = 0
@@ -55,12 +55,12 @@ class SpanSender:
         is_reachable: Whether the last request was accepted.
     """
 
-    def __init__(self, export: Callable[[Sequence[Told]], bool]) -> None:
+    def __init__(self, export: Callable[[Sequence[OwnedSpan]], bool]) -> None:
         """Starts the thread; `export` gives back whether a batch was accepted."""
         self.sent = self.dropped = self.failures = 0
         self.is_reachable = True
         self._export = export
-        self._waiting: deque[tuple[Told, int]] = deque()
+        self._waiting: deque[tuple[OwnedSpan, int]] = deque()
         self._added = self._removed = 0
         self._put = self._taken = self._settled = self._accepted = 0
         self._refused: deque[_Batch] = deque()
@@ -69,7 +69,7 @@ class SpanSender:
         self._thread = threading.Thread(target=self._work, name="span-sender", daemon=True)
         self._thread.start()
 
-    def put(self, told: Told) -> None:
+    def put(self, told: OwnedSpan) -> None:
         """Queues a span, or drops it."""
         weight = told.weight
         if self.weight + weight > MAX_WEIGHT:

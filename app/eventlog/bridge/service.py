@@ -15,7 +15,7 @@ from app.eventlog.bridge.export import Window, metrics_data, resource_of, sdk_sp
 from app.eventlog.bridge.journal import State
 from app.eventlog.bridge.metrics import Aggregate
 from app.eventlog.bridge.selfmetrics import SelfMetrics, Standing
-from app.eventlog.bridge.sending import Told
+from app.eventlog.bridge.sending import OwnedSpan
 from app.settings import process_environment
 from app.telemetry.outlet import Outlet, outlet
 from app.telemetry.problems import Problems
@@ -96,7 +96,7 @@ class Otlp:
         """Spans and metrics are each sent by one thread."""
         self._out, self._environment = out, environment
 
-    def spans(self, batch: Sequence[Told]) -> bool:
+    def spans(self, batch: Sequence[OwnedSpan]) -> bool:
         """Sends spans; gives back whether they were accepted."""
         if not self._out.takes_spans:
             return True

@@ -8,7 +8,7 @@ from app.eventlog.bridge.bridge import Bridge, Options
 from app.eventlog.bridge.journal import State
 from app.eventlog.bridge.metrics import Aggregate
 from app.eventlog.bridge.selfmetrics import Standing
-from app.eventlog.bridge.sending import Told
+from app.eventlog.bridge.sending import OwnedSpan
 from app.eventlog.diagnoses.thresholds import load_thresholds
 from tests.polling import poll_until
 from tests.unit.eventlog.log import Line, ended, job, job_ended, stage, started, task
@@ -34,10 +34,10 @@ class Collector:
     def __init__(self) -> None:
         """Nothing has come."""
         self.is_willing = True
-        self.told: list[Told] = []
+        self.told: list[OwnedSpan] = []
         self.numbers_told: list[Aggregate] = []
 
-    def spans(self, batch: Sequence[Told]) -> bool:
+    def spans(self, batch: Sequence[OwnedSpan]) -> bool:
         """Takes spans."""
         self.told += batch if self.is_willing else []
         return self.is_willing

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from app.eventlog.bridge import sending
-from app.eventlog.bridge.sending import MAX_BATCH, LatestSender, SpanSender, Told
+from app.eventlog.bridge.sending import MAX_BATCH, LatestSender, OwnedSpan, SpanSender
 from app.eventlog.spans import SparkSpan
 from tests.polling import poll_until
 from tests.unit.eventlog.log import read
@@ -21,10 +21,10 @@ class Endpoint:
         """Willing."""
         self.is_willing = True
         self.poison: set[str] = set()
-        self.batches: list[Sequence[Told]] = []
+        self.batches: list[Sequence[OwnedSpan]] = []
         self.tried = 0
 
-    def take(self, batch: Sequence[Told]) -> bool:
+    def take(self, batch: Sequence[OwnedSpan]) -> bool:
         """Whether a batch is taken."""
         self.tried += 1
         if not self.is_willing or self.poison & {told.application for told in batch}:
@@ -68,7 +68,7 @@ def span() -> SparkSpan:
 def put(sender: SpanSender, span: SparkSpan, *names: str) -> None:
     """Puts spans, and lets them be sent."""
     for name in names:
-        sender.put(Told(name, span))
+        sender.put(OwnedSpan(name, span))
     sender.flush()
 
 
@@ -99,7 +99,7 @@ def test_when_too_much_waits_the_rest_is_dropped_and_counted(
     sender: SpanSender, endpoint: Endpoint, span: SparkSpan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory is bounded; putting never waits."""
-    monkeypatch.setattr(sending, "MAX_WEIGHT", 3 * Told("a", span).weight)
+    monkeypatch.setattr(sending, "MAX_WEIGHT", 3 * OwnedSpan("a", span).weight)
     endpoint.is_willing = False
     put(sender, span, *"abcde")
     assert sender.dropped == 2

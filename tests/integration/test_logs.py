@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from app.errors import QualityGateError
 from app.records import RunRecord
 from tests.integration.home import Home, customer
-from tests.unit.telemetry.memory import file_logs, file_spans
+from tests.unit.telemetry.memory import file_logs, file_spans, plain
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,22 @@ def test_every_step_is_told_within_its_span(sales: RunRecord) -> None:
     assert {line["traceId"] for line in lines} == {sales.trace_id}
     assert sorted(text.split(":")[0] for _, text in told) == sorted(steps.values())
     assert all(text.startswith(f"{step}: done in") for step, text in told)
+
+
+def test_spans_have_the_rows_and_bytes_that_are_known(runs: list[RunRecord]) -> None:
+    """A run's span has the rows of its record. Spark reads while it writes: a step that reads knows its bytes only."""
+    written = {"pipeline.rows.written", "pipeline.bytes.written"}
+    for run in runs:
+        spans = {name: plain(span["attributes"]) for name, span in file_spans(run.folder / "traces.jsonl").items()}
+        told = spans.pop(f"run {run.pipeline}")
+        rows = {"read": run.rows_read, "written": run.rows_written, "quarantined": run.rows_quarantined}
+        rows |= {"duplicate": run.rows_duplicate, "unaccounted": 0}
+        assert {name: told[f"pipeline.rows.{name}"] for name in rows} == rows
+        known = {
+            step["pipeline.step.kind"]: {each for each in step if ".rows." in each or ".bytes." in each}
+            for step in spans.values()
+        }
+        assert known == {"read": {"pipeline.bytes.read"}, "transform": set(), "write": written, "publish": written}
 
 
 def test_what_is_worth_telling_is_a_warning_and_the_end_is_told(sales: RunRecord) -> None:

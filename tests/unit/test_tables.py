@@ -69,7 +69,14 @@ def test_an_unsafe_retention_is_refused(spark: SparkSession, settings: Settings)
 
 
 def test_upkeep_keeps_the_content(spark: SparkSession, settings: Settings) -> None:
-    """Joined files hold the same rows."""
+    """Joined files hold the same rows, and a small table does not take thousands of tasks."""
+    context = spark.sparkContext
+    context.setJobGroup("upkeep", "upkeep")
     assert tables.optimize(spark, settings, "daily_sales").startswith("daily_sales: ")
     tables.vacuum(spark, settings, "daily_sales", retain_days=7)
+    context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
     assert tables.open_table(spark, settings, "daily_sales").count() == 2
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup("upkeep")]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    assert 0 < sum(stage.numTasks for stage in stages if stage) < 500

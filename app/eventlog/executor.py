@@ -61,7 +61,7 @@ class Executors:
         self.known[event.id] = Executor(event.id, event.info.host, event.info.cores, event.time)
 
     def removed(self, event: ExecutorRemoved) -> Executor | None:
-        """An executor is gone; None if nobody told that it came."""
+        """An executor is gone; None if the log does not say that it came."""
         executor = self.known.get(event.id)
         if executor is not None:
             self.cores -= executor.cores if executor.removed is None else 0

@@ -18,7 +18,7 @@ UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, Arithme
 
 
 class Reader:
-    """A log, and what its lines have told so far.
+    """A log, and what is known from its lines so far.
 
     Attributes:
         follower: Gives the lines; whoever reads them closes it.

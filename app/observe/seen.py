@@ -20,7 +20,7 @@ PAUSE_SECONDS: Final = 0.1
 ENABLED: Final = "spark.eventLog.enabled"
 DIR: Final = "spark.eventLog.dir"
 USUAL_DIR: Final = str(Path("/", "tmp", "spark-events"))
-"""Where Spark puts event logs unless it is told: `spark.eventLog.dir`."""
+"""Where Spark puts event logs by default: `spark.eventLog.dir`."""
 REMOTE: Final = "SPARK_REMOTE"
 CONNECT: Final = "sc://"
 """How the address of a Spark Connect server begins; `local` is one in the program's own JVM, which is seen."""

@@ -5,7 +5,7 @@ Started as `spark-app`, as `python -m app`, or by `spark-submit app/__main__.py`
 
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
@@ -98,7 +98,7 @@ def root(
     """A daily Spark job that is checked, traced and safe to repeat; and what any Spark application did, and why."""
 
 
-VERBS: Final = {
+VERBS: Final[Mapping[str, Sequence[Callable[..., None]]]] = {
     "The daily job": (etl, data, tables, show),
     "Any Spark application": (observe, report, compare, bridge),
     "The stack": (doctor,),

@@ -193,9 +193,9 @@ def _remember(terminal: "Terminal", conclusion: "Conclusion", *, is_good: bool) 
 
 def worst(found: Sequence["Finding"]) -> list[tuple[str, str]]:
     """The severity and the text of the first findings, and how many more there are."""
-    lines = [(finding.severity, cells.literal(finding.text)) for finding in found[:WORST]]
     more = len(found) - WORST
-    return [*lines, ("", f"{amounts.count(more)} more in the report")] if more > 0 else lines
+    rest = [("", f"{amounts.count(more)} more in the report")] if more > 0 else []
+    return [*((finding.severity, cells.literal(finding.text)) for finding in found[:WORST]), *rest]
 
 
 def _output(reading: "Reading", *, settings: "Settings", report: Path | None, is_only: bool) -> Path:

@@ -23,7 +23,6 @@ class Outlet:
 
     def __init__(self, exporters: Exporters, *, problems: Problems) -> None:
         """What goes wrong is told to `problems`, never raised."""
-        quiet_sdk(problems)
         self._exporters = exporters
         self._problems = problems
         self.takes_spans = exporters.spans is not None
@@ -62,6 +61,7 @@ class Outlet:
 
 def outlet(*, problems: Problems) -> Outlet:
     """The outlet of this process; one that takes nothing where no variable names an endpoint."""
+    quiet_sdk(problems)  # first: it tells of wrong headers while exporters are made
     variables = process_environment()
     exporters = Exporters() if is_off(variables) else network_exporters(variables, problems=problems)
     return Outlet(exporters, problems=problems)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Final, ParamSpec
 
 from app.redaction import redacted
+from app.settings import process_environment
+from app.telemetry.credentials import Credentials
 
 P = ParamSpec("P")
 
@@ -19,6 +21,7 @@ class Problems(logging.Handler):
         """An empty list."""
         super().__init__(level=logging.WARNING)
         self._told: dict[object, str] = {}
+        self._credentials = Credentials(process_environment())
         self.reported = 0
         self.is_listening = True
 
@@ -28,7 +31,7 @@ class Problems(logging.Handler):
 
     def tell(self, text: str, *, key: object = None) -> None:
         """Keeps one line, unless one of the same key (or text) was told before or there are too many."""
-        line = redacted(" ".join(text.split()))[:_LENGTH]
+        line = redacted(self._credentials.hidden(" ".join(text.split())))[:_LENGTH]
         if len(self._told) < _KEPT:
             self._told.setdefault(key or line, line)
 

@@ -48,7 +48,7 @@ class Verb(TyperCommand):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Parses, and notes for failures what was asked for indeed, in place of what the bare words let suppose."""
-        asked: failures.Asked = ctx.obj
+        asked = ctx.ensure_object(failures.Asked)
         if not ctx.allow_interspersed_args:  # the words may be those of another command
             asked.json = asked.debug = False
         rest = super().parse_args(ctx, args)

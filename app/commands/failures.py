@@ -30,8 +30,8 @@ class Asked:
         debug: The traceback on standard error.
     """
 
-    json: bool
-    debug: bool
+    json: bool = False
+    debug: bool = False
 
 
 class Failure(NamedTuple):

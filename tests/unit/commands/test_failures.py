@@ -68,14 +68,14 @@ def test_a_bug_says_where_the_log_is_and_how_to_see_more() -> None:
 
 def test_a_failure_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     """Without --debug there is no traceback, and nothing on standard output."""
-    assert failures.report(InputError("no data"), Asked(json=False, debug=False)) == 3
+    assert failures.report(InputError("no data"), Asked()) == 3
     assert capsys.readouterr() == ("", "error: no data\n")
 
 
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     """With --debug the traceback comes first, the line last."""
     error = InputError("no data")
-    failures.report(error, Asked(json=False, debug=True))
+    failures.report(error, Asked(debug=True))
     assert capsys.readouterr().err == "".join(traceback.format_exception(error)) + "error: no data\n"
 
 
@@ -83,7 +83,7 @@ def test_json_tells_a_failure_as_one_document(capsys: pytest.CaptureFixture[str]
     """Standard output is the document: exit code, kind, message, and the runs until then."""
     error = QualityGateError("too many nulls")
     error.results = [run_record(outcome="rejected")]  # type: ignore[attr-defined]
-    failures.report(error, Asked(json=True, debug=False))
+    failures.report(error, Asked(json=True))
     told = json.loads(capsys.readouterr().out)
     assert (told["exit_code"], told["error"]) == (4, {"type": "QualityGateError", "message": "too many nulls"})
     assert [run["outcome"] for run in told["runs"]] == ["rejected"]
@@ -93,7 +93,7 @@ def test_json_has_what_an_error_tells_itself(capsys: pytest.CaptureFixture[str])
     """An error's own part of the document stands beside its kind and message."""
     error = MachineError("the stack is not well")
     error.document = {"checks": ["down"]}
-    failures.report(error, Asked(json=True, debug=False))
+    failures.report(error, Asked(json=True))
     told = json.loads(capsys.readouterr().out)
     assert (told["exit_code"], told["error"]["type"], told["checks"]) == (2, "MachineError", ["down"])
 

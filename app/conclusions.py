@@ -90,7 +90,7 @@ def send(log: Path, settings: Settings, thresholds: Thresholds, *, patience: flo
         log: Of an application that has ended.
         settings: Who sends, and where this is.
         thresholds: Of the diagnoses.
-        patience: Seconds that a collector may take to accept anything.
+        patience: Seconds that a collector may take for the first that it is sent.
     """
     if settings.event_log_exporter != "runner":
         return True
@@ -110,7 +110,7 @@ def conclude(settings: Settings, results: list[RunRecord], *, watcher: Watcher, 
         settings: Where things are.
         results: The runs of one command, replaced by what is known of them then.
         watcher: Who is told.
-        patience: Seconds that a collector may take to accept anything.
+        patience: Seconds that a collector may take for the first that it is sent; none are left: nothing is sent.
     """
     place = results[-1].event_log if results else None
     if place is None:
@@ -119,7 +119,8 @@ def conclude(settings: Settings, results: list[RunRecord], *, watcher: Watcher, 
         log, thresholds = local(place), load_thresholds(settings.config)
         if log is None:
             raise InputError(f"the event log is not on this machine but at {place}")
-        send(log, settings, thresholds, patience=patience)
+        if patience > 0:
+            send(log, settings, thresholds, patience=patience)
         conclusion = concluded(reading.read(log), settings, thresholds)
         conclusion.remember(is_good=all(result.outcome == "succeeded" for result in results))
         results[:] = _reported(conclusion, results, watcher)

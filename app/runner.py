@@ -121,8 +121,8 @@ def _invocation(
     finally:
         session.stop(started)
         closing = time.monotonic()
-        telemetry.close()
-        patience = SENDING_SECONDS - (time.monotonic() - closing)
+        is_taken = telemetry.close()
+        patience = SENDING_SECONDS - (time.monotonic() - closing) if is_taken else 0
         conclude(settings, invocation.results, watcher=watcher, patience=patience)
 
 

@@ -122,24 +122,29 @@ class Telemetry:
             self._sender.send(metrics)
         return True
 
-    def close(self) -> None:
+    def close(self) -> bool:
         """Sends what waits and ends, within 2.5 seconds whatever the endpoint does; what was not sent by then is lost.
 
         Nothing is left that could hold up the end of the process: threads are daemons, and there is no exit handler.
+
+        Returns:
+            False where the endpoint was still busy with it: it is of no use to send it more.
         """
         if self.is_closed:
-            return
+            return True
         self.is_closed = True
         deadline = Deadline(CLOSE_SECONDS)
         flushes = [self._tracers.shutdown, self._loggers.shutdown]
         if self._sender is not None:
             flushes.append(self._sender.finish)
-        if not all_done(flushes, deadline=Deadline(_FLUSH_SECONDS), problems=self._problems):
+        is_flushed = all_done(flushes, deadline=Deadline(_FLUSH_SECONDS), problems=self._problems)
+        if not is_flushed:
             self._problems.tell("the endpoint did not take all telemetry in time; the files of the run have it")
         self._problems.is_listening = False  # what the SDK says from here on is only that it was cut off
         all_done([each.shutdown for each in self._exporters.present()], deadline=deadline, problems=self._problems)
         self._problems.guard("the log lacks what went wrong at the end", self._current.report_late)
         self._problems.guard("logging is not as before", self._redirected.close)
+        return is_flushed
 
     def _connect(self) -> None:
         if self._exporters.spans is not None:

@@ -29,9 +29,10 @@ with telemetry.run(facts) as run:
         step.count(rows_written=5)
     run.record(rows_read=5)
 began = time.monotonic()
-telemetry.close()
+is_taken = telemetry.close()
 print(json.dumps({
     "close_seconds": time.monotonic() - began,
+    "is_taken": is_taken,
     "problems": telemetry.problems,
     "holding_up": [thread.name for thread in threading.enumerate() if not thread.daemon][1:],
 }))
@@ -59,6 +60,7 @@ class Ended:
         assert (self.process.returncode, self.process.stderr) == (7, "")
         told = json.loads(self.process.stdout)
         self.close_seconds: float = told["close_seconds"]
+        self.is_taken: bool = told["is_taken"]
         self.problems: list[str] = told["problems"]
         self.holding_up: list[str] = told["holding_up"]
 
@@ -88,7 +90,7 @@ def normal() -> Iterator[Receiver]:
 def test_traces_metrics_and_logs_arrive(normal: Receiver, protocol: Protocol, tmp_path: Path) -> None:
     """All three signals, with the resource, the header that authorizes them, and nothing that went wrong."""
     ended = Ended(tmp_path / "run", normal.endpoint(protocol), protocol=protocol)
-    assert ended.problems == []
+    assert (ended.problems, ended.is_taken) == ([], True)
     run, step = sorted(normal.spans, key=lambda span: span.name)
     assert (run.name, step.name) == ("run etl.daily_sales", "step write bronze")
     assert (step.trace_id, step.parent_span_id) == (run.trace_id, run.span_id)
@@ -158,7 +160,7 @@ def test_a_bad_endpoint_changes_nothing(kind: str, protocol: Protocol, tmp_path:
     with bad(kind, protocol) as endpoint:
         ended = Ended(tmp_path / "run", endpoint, protocol=protocol)
     assert ended.close_seconds < CLOSE_SECONDS
-    assert ended.holding_up == []
+    assert (ended.holding_up, ended.is_taken) == ([], False)
     assert "the endpoint did not take all telemetry in time; the files of the run have it" in ended.problems
     assert_secret_is_kept(ended)
     log = (ended.folder / "logs.jsonl").read_text()

@@ -14,7 +14,7 @@ from app.eventlog.bridge import once
 from app.eventlog.comparison import history, summary
 from app.eventlog.comparison.record import Summary
 from app.eventlog.diagnoses.diagnose import diagnose
-from app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
+from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
 from app.eventlog.reading import Reading
 from app.folders import local
@@ -103,12 +103,15 @@ def send(log: Path, settings: Settings, thresholds: Thresholds, *, patience: flo
     return problems.guard("Spark's spans are not sent", tell) and all(accepted)
 
 
-def conclude(settings: Settings, results: list[RunRecord], *, watcher: Watcher, patience: float) -> None:
+def conclude(
+    settings: Settings, results: list[RunRecord], thresholds: Thresholds, *, watcher: Watcher, patience: float
+) -> None:
     """Sends, remembers and reports; what cannot be done is said in one line.
 
     Args:
         settings: Where things are.
         results: The runs of one command, replaced by what is known of them then.
+        thresholds: Of the diagnoses.
         watcher: Who is told.
         patience: Seconds that a collector may take for the first that it is sent; none are left: nothing is sent.
     """
@@ -116,7 +119,7 @@ def conclude(settings: Settings, results: list[RunRecord], *, watcher: Watcher, 
     if place is None:
         return
     try:
-        log, thresholds = local(place), load_thresholds(settings.config)
+        log = local(place)
         if log is None:
             raise InputError(f"the event log is not on this machine but at {place}")
         if patience > 0:

@@ -3,37 +3,58 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from app.errors import InputError, MachineError, SparkAppError
+from app.errors import ConfigError, InputError, MachineError, SparkAppError
+from app.java.jvm import has_ended
+from app.telemetry.exceptions import message_of
+
+LONGEST: Final = 500
+# What is said, what kind of failure that is, and what it means, which is told before the line that says it.
+SAYINGS: Final[tuple[tuple[str, type[SparkAppError], str], ...]] = (
+    (r"No space left on device|Disk quota exceeded", MachineError, "the disk is full, free some space and run again"),
+    (r"Permission denied", MachineError, "no permission"),
+    (r"Read-only file system|Mkdirs failed to create|DELTA_CANNOT_CREATE_LOG_PATH", MachineError, "cannot write"),
+    (r"No FileSystem for scheme|Class \S*FileSystem not found", ConfigError, "this Spark has no jar for such a path"),
+)
+UNREAD: Final = re.compile(r"\[FAILED_READ_FILE\S*\] Encountered error while reading file (.+?)\.(?:\s+[A-Z]|\s*\n|$)")
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Turns what Spark and the machine say into one line that names the thing."""
+def explained(log: Path) -> Iterator[None]:
+    """Turns what Spark and the machine say into one line that names the thing.
+
+    Args:
+        log: What the JVM says is in this file.
+    """
     try:
         yield
     except (PySparkException, Py4JError, OSError) as error:
-        explained = _explanation(error)
+        explained = _explanation(error, log)
         if explained is None:
             raise
         raise explained from error
 
 
-def _explanation(error: Exception) -> SparkAppError | None:
-    text = str(error)
-    if "No space left on device" in text:
-        return MachineError("the disk is full: free some space and run again; nothing was half published")
-    if "Permission denied" in text:
-        return MachineError(f"no permission: {_line(text, 'Permission denied')}")
-    unread = re.search(r"\[FAILED_READ_FILE\S*\] Encountered error while reading file (\S+?)\.?\s", text)
+def _explanation(error: Exception, log: Path) -> SparkAppError | None:
+    if (isinstance(error, ConnectionError) or not isinstance(error, OSError)) and has_ended():
+        return MachineError(f"Java ended in the middle of the work, killed or crashed: see the end of {log}")
+    text = message_of(error)
+    unread = UNREAD.search(text)
     if unread:
         causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
         return InputError(f"cannot read {unread[1]}" + (f": {causes[-1]}" if causes else ""))
+    for said, kind, meaning in SAYINGS:
+        if re.search(said, text):
+            return kind(f"{meaning}: {_line(text, said)}")
     return None
 
 
-def _line(text: str, word: str) -> str:
-    return next((line.strip() for line in text.splitlines() if word in line), word)[:500]
+def _line(text: str, said: str) -> str:
+    """The line that says it; one with a path, if there is one."""
+    lines = [line.strip() for line in text.splitlines() if re.search(said, line)]
+    return max(lines, key=lambda line: "/" in line)[:LONGEST]

@@ -12,21 +12,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from app import folders, jars, records, session, sources
+from app import folders, jars, records, session
 from app.conclusions import SENDING_SECONDS, conclude
 from app.context import Context
+from app.eventlog.diagnoses.thresholds import load_thresholds
 from app.eventlog.follow import FOLDER
 from app.explanations import explained
 from app.java.runtime import require_java
 from app.progress import Watcher
 from app.records import RunRecord
-from app.samples import DEMO_ROWS, DEMO_SEED, shop
+from app.samples import demo
 from app.settings import Settings, load_pipeline_config
 from app.telemetry import setup
-from app.telemetry.exceptions import message_of
+from app.telemetry.exceptions import summary_of
 from app.telemetry.facts import RunFacts, outcome_of
 from app.telemetry.names import Outcome
 from app.telemetry.runs import Run
@@ -36,10 +36,16 @@ LOG: Final = logging.getLogger(__name__)
 ETL: Final = ("etl.customers", "etl.daily_sales")
 APPLICATION: Final = "spark-app etl"
 
+Pipelines = Mapping[str, tuple[Any, Any]]
+"""The modules of the pipelines by their names, each with its configuration."""
+
 
 @dataclass(frozen=True)
 class Invocation:
-    """What the runs of one command share; `results` are those of its runs."""
+    """What the runs of one command share; `results` are those of its runs.
+
+    What the JVM is asked for is asked once: it may die, and that is to be told, too.
+    """
 
     id: str
     settings: Settings
@@ -48,6 +54,9 @@ class Invocation:
     watcher: Watcher
     log_file: Path
     is_replay: bool
+    application_id: str
+    event_log: str | None
+    pipelines: Pipelines
     results: list[RunRecord] = field(default_factory=list)
 
 
@@ -79,7 +88,9 @@ def run_on(invocation: Invocation, dates: Sequence[datetime.date]) -> list[RunRe
     results = invocation.results
     results.clear()
     for date in dates:
-        _make_if_missing(invocation, date)
+        with explained(invocation.log_file):
+            if invocation.settings.is_demo and not invocation.is_replay:
+                demo.make_if_missing(invocation.spark, invocation.settings, date, note=invocation.watcher.note)
         for pipeline in ETL:
             _run(invocation, pipeline, date)
     return results
@@ -91,9 +102,10 @@ def spark(settings: Settings, *, watcher: Watcher) -> Iterator[SparkSession]:
     require_java()
     jars.ensure_jars(note=watcher.note)
     quiet = {"spark.eventLog.enabled": "false"}
-    started = session.start(settings, name="spark-app", log_file=_log_file(settings, "look"), extra=quiet)
+    log_file = _log_file(settings, "look")
+    started = session.start(settings, name="spark-app", log_file=log_file, extra=quiet)
     try:
-        with explained():
+        with explained(log_file):
             yield started
     finally:
         session.stop(started)
@@ -104,6 +116,7 @@ def _invocation(
     settings: Settings, watcher: Watcher, *, replay: bool, extra: Mapping[str, str] = session.NOTHING
 ) -> Iterator[Invocation]:
     identity = secrets.token_hex(6)
+    pipelines, thresholds = load_pipelines(settings), load_thresholds(settings.config)
     require_java()
     jars.ensure_jars(note=watcher.note)
     log_file = _log_file(settings, identity)
@@ -115,7 +128,9 @@ def _invocation(
     )
     with suppress(OSError):  # a folder that cannot be looked at is no reason not to run
         records.complete(settings.runs_path, telemetry.end_killed, note=watcher.note)
-    invocation = Invocation(identity, settings, started, telemetry, watcher, log_file, replay)
+    invocation = Invocation(
+        identity, settings, started, telemetry, watcher, log_file, replay, *application(started), pipelines
+    )
     try:
         yield invocation
     finally:
@@ -123,33 +138,31 @@ def _invocation(
         closing = time.monotonic()
         is_taken = telemetry.close()
         patience = SENDING_SECONDS - (time.monotonic() - closing) if is_taken else 0
-        conclude(settings, invocation.results, watcher=watcher, patience=patience)
+        conclude(settings, invocation.results, thresholds, watcher=watcher, patience=patience)
+
+
+def load_pipelines(settings: Settings) -> Pipelines:
+    """The pipelines of the daily job with their configurations, read before anything is begun.
+
+    Raises:
+        ConfigError: A key is missing, unknown or wrong, or a file cannot be read.
+    """
+    modules: dict[str, Any] = {name: importlib.import_module(f"app.{name}") for name in ETL}
+    return {
+        name: (module, load_pipeline_config(name, module.Config, settings.config)) for name, module in modules.items()
+    }
+
+
+def application(spark: SparkSession) -> tuple[str, str | None]:
+    """The id of the application of a session, and the folder of its event log; None where it writes none."""
+    identity, conf = str(spark.sparkContext.applicationId), spark.sparkContext.getConf()
+    if conf.get("spark.eventLog.enabled") != "true":
+        return identity, None
+    return identity, f"{conf.get('spark.eventLog.dir')}/{FOLDER}{identity}"
 
 
 def _log_file(settings: Settings, name: str) -> Path:
     return settings.home / "logs" / f"spark-{name}.jsonl"
-
-
-def _make_if_missing(invocation: Invocation, date: datetime.date) -> None:
-    """In the demo shop, makes a day that is not there, and says so."""
-    settings = invocation.settings
-    if invocation.is_replay or not settings.is_demo:
-        return
-    days = [sources.day_folder(settings.raw_path, source, date) for source in ("customers", "transactions")]
-    if all(sources.has_files(invocation.spark, day) for day in days):
-        return
-    shop.write_day(
-        Path(settings.raw_path),
-        date=date,
-        rows=DEMO_ROWS,
-        seed=DEMO_SEED,
-        formats=settings.raw.formats,
-        currency=settings.currency,
-    )
-    invocation.watcher.note(
-        f"no raw data for {date}: made {DEMO_ROWS:,} demo transactions in {settings.raw_path} "
-        "(set raw.path in config/app.yml to read your own)"
-    )
 
 
 def _run(invocation: Invocation, pipeline: str, date: datetime.date) -> None:
@@ -162,12 +175,11 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date) -> None:
     context = Context(invocation.spark, invocation.settings, date, run, invocation.watcher, invocation.is_replay)
     began, error, note = time.monotonic(), None, invocation.watcher.note
     try:
-        alone = folders.alone(invocation.settings, f"{pipeline}-{date}", note=note)
-        with alone, records.at_work(folder), run, _logged(), explained():
+        with records.at_work(folder, note=note), run, _logged(), explained(invocation.log_file):
             records.write(_result(invocation, context, run, (started_at, began), "running"), note=note)
-            module: Any = importlib.import_module(f"app.{pipeline}")
-            config: Any = load_pipeline_config(pipeline, module.Config, invocation.settings.config)
-            module.run(context, config)
+            module, config = invocation.pipelines[pipeline]
+            with folders.alone(invocation.settings, f"{pipeline}-{date}", note=context.note):
+                module.run(context, config)
             run.record_schedule(config.schedule)
     except BaseException as raised:
         error = raised
@@ -175,7 +187,7 @@ def _run(invocation: Invocation, pipeline: str, date: datetime.date) -> None:
     finally:
         result = _result(invocation, context, run, (started_at, began), outcome_of(error))
         if error is not None:
-            result = replace(result, error=f"{type(error).__name__}: {message_of(error)}")
+            result = replace(result, error=summary_of(error))
         invocation.results.append(result)
         records.write(result, note=note)
         if error is not None:
@@ -188,7 +200,7 @@ def _logged() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        LOG.exception("run ended by %s: %s", type(error).__name__, error)
+        LOG.exception("run ended by %s", summary_of(error))
         raise
     LOG.info("run succeeded")
 
@@ -200,7 +212,7 @@ def _result(
     started: tuple[datetime.datetime, float],
     outcome: Outcome | Literal["running"],
 ) -> RunRecord:
-    application, facts = invocation.spark.sparkContext, run.facts
+    facts = run.facts
     return RunRecord(
         run_id=facts.run_id,
         invocation_id=facts.invocation_id,
@@ -217,18 +229,10 @@ def _result(
         folder=facts.folder,
         error=None,
         trace_id=run.trace_id,
-        application_id=str(application.applicationId),
-        event_log=_event_log(application),
+        application_id=invocation.application_id,
+        event_log=invocation.event_log,
         spark_log=str(invocation.log_file),
         figures=context.figures,
         nulls=context.nulls,
         facts=context.facts,
     )
-
-
-def _event_log(application: SparkContext) -> str | None:
-    """The folder of the event log of an application; None where it writes none."""
-    conf = application.getConf()
-    if conf.get("spark.eventLog.enabled") != "true":
-        return None
-    return f"{conf.get('spark.eventLog.dir')}/{FOLDER}{application.applicationId}"

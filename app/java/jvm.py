@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
@@ -63,6 +63,15 @@ def _variables(variables: Mapping[str, str]) -> Iterator[None]:
 def is_local(properties: Mapping[str, str]) -> bool:
     """Whether driver and executors are one JVM."""
     return properties["spark.master"].startswith("local")
+
+
+def has_ended() -> bool:
+    """Whether the JVM that was there does not answer any more."""
+    gateway: Any = SparkContext._gateway
+    try:
+        return gateway is not None and not gateway.jvm.System.nanoTime()
+    except (Py4JError, OSError):
+        return True
 
 
 def release(gateway: JavaGateway, *, patience: float) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from app import tables
 from app.records import RunRecord
-from app.runner import Invocation, run_on
+from app.runner import Invocation, application, load_pipelines, run_on
 from app.samples import shop
 from app.samples.ledger import Ledger
 from app.settings import Source, config_folder, load_settings
@@ -80,9 +80,11 @@ class Home:
 
     def run(self, *dates: datetime.date, replay: bool = False) -> list[RunRecord]:
         """Runs both pipelines, as `spark-app etl` does."""
+        pipelines, spark = load_pipelines(self.settings), self.spark
         telemetry = setup.start(service_version="0", environment="test", application="spark-app etl")
         log_file = self.folder / "logs" / "spark.jsonl"
-        invocation = Invocation(secrets.token_hex(6), self.settings, self.spark, telemetry, self, log_file, replay)
+        known = (log_file, replay, *application(spark), pipelines)
+        invocation = Invocation(secrets.token_hex(6), self.settings, spark, telemetry, self, *known)
         try:
             return run_on(invocation, dates or (DAY,))
         finally:

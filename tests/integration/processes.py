@@ -77,6 +77,17 @@ def kill_when(home: Home, appears: str, *, stderr: Path) -> None:
     )
 
 
+def without_java(home: Home, appears: str, *, stderr: Path) -> tuple[int, str]:
+    """How `spark-app etl` ends whose JVM is killed as soon as a new file of a name is in the warehouse."""
+    before = _files(home, appears)
+    with started(home, stderr=stderr) as process:
+        _wait_for(home, appears, process, before)
+        for child in _children(process.pid):
+            os.kill(child, signal.SIGKILL)
+        code = process.wait(PATIENCE_SECONDS)
+    return code, stderr.read_text(encoding="utf-8")
+
+
 def left_behind(home: Home, moments: Sequence[str], folder: Path) -> dict[str, Path]:
     """What a `spark-app etl` leaves on disk if it is killed at each of some moments: a copy of the home for each.
 

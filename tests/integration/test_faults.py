@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from app import records
 from app.commands.failures import Failure, failure
 from app.errors import SparkAppError
 from app.settings import load_settings
 from tests.integration.home import Home, customer, sale
-from tests.integration.processes import ended, make_quick
+from tests.integration.processes import ended, make_quick, without_java
 
 PUBLISHED = ("customers", "transactions", "daily_sales")
 
@@ -48,6 +49,20 @@ def test_a_missing_day_at_the_command_line(home: Home, tmp_path: Path) -> None:
     assert said.splitlines()[-1].startswith(f"error: no raw data at {home.day_folder('customers')}")
     assert said.count("error:") == 1
     assert "Traceback" not in said
+
+
+def test_a_java_that_dies_in_mid_run_is_told(home: Home, tmp_path: Path) -> None:
+    """Killed by the system, as for want of memory: exit code 2, one line with the log, a record of a failed run."""
+    make_quick(home)
+    home.deliver("customers", [customer(1)])
+    code, said = without_java(home, "bronze_customers/_delta_log/*0.json", stderr=tmp_path / "stderr")
+    assert code == 2, said
+    [line] = [line for line in said.splitlines() if "error:" in line]
+    assert line.startswith("error: Java ended in the middle of the work, killed or crashed: see the end of ")
+    assert Path(line.rpartition(" ")[2]).is_file()
+    assert "Traceback" not in said
+    [record] = [records.read(folder) for folder in home.settings.runs_path.iterdir()]
+    assert (record.outcome, record.error) == ("failed", line.replace("error:", "MachineError:"))
 
 
 @pytest.mark.parametrize("source", ["customers", "transactions"])

@@ -10,6 +10,7 @@ import pytest
 
 from app import conclusions, records
 from app.eventlog.comparison import history
+from app.eventlog.diagnoses.thresholds import Thresholds
 from app.records import RunRecord
 from app.settings import Settings, load_settings
 from app.telemetry.names import Outcome
@@ -55,7 +56,7 @@ def run(tmp_path: Path, log: Path = LOG) -> RunRecord:
 def concluded(tmp_path: Path, result: RunRecord, **changes: Any) -> tuple[RunRecord, list[str]]:
     """What is known of a run after the conclusion, and what was told."""
     results, told = [result], Told()
-    conclusions.conclude(settings(tmp_path, **changes), results, watcher=told, patience=PATIENCE_SECONDS)
+    conclusions.conclude(settings(tmp_path, **changes), results, Thresholds(), watcher=told, patience=PATIENCE_SECONDS)
     return results[0], told.notes
 
 

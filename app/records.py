@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -79,16 +79,21 @@ def read(folder: Path) -> RunRecord:
 
 
 @contextmanager
-def at_work(folder: Path) -> Iterator[None]:
+def at_work(folder: Path, *, note: Callable[[str], None]) -> Iterator[None]:
     """Holds a file in the folder of a run for as long as this process lives or the run lasts.
 
     It is held before it has its name: who sees it, and can hold it, knows that the process is gone. All processes of a
-    host know, in other containers too; those of other hosts where the file system shares its locks, as NFS does.
+    host know, in other containers too; those of other hosts where the file system shares its locks, as NFS does. Where
+    it cannot be held, the run goes on without; that is noted.
     """
     marker, part = folder / AT_WORK, folder / f"{AT_WORK}.part"
-    with part.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        part.rename(marker)
+    with ExitStack() as held:
+        try:
+            file = held.enter_context(part.open("w"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+            part.rename(marker)
+        except OSError as error:
+            note(f"nobody would know if this run were killed: cannot hold {marker}: {error.strerror}")
         try:
             yield
         finally:

@@ -35,6 +35,13 @@ def message_of(error: BaseException) -> str:
         return f"(no message: asking for it raised {type(failure).__name__})"
 
 
+def summary_of(error: BaseException) -> str:
+    """The class and the text of an exception; Spark's hold plans and stacks of Java, so a long one is cut."""
+    message = message_of(error)
+    cut = f"{message[:MESSAGE_LENGTH]} ... ({len(message):,} characters)"
+    return f"{type(error).__name__}: {cut if len(message) > MESSAGE_LENGTH else message}"
+
+
 def type_of(error: BaseException) -> str:
     """The class of an exception with its module, except for built-in ones."""
     kind = type(error)

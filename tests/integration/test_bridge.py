@@ -221,7 +221,7 @@ def test_an_end_does_not_wait_for_a_collector_that_hangs(folder: Path) -> None:
 
 KILLED: Final = """
 from app import records
-with records.at_work(facts.folder), telemetry.run(facts) as run:
+with records.at_work(facts.folder, note=print), telemetry.run(facts) as run:
     with run.step("read", kind="read") as step:
         print(step.traceparent)
     with run.step("publish", kind="publish") as step:
@@ -245,7 +245,11 @@ def test_a_killed_run_is_told_without_a_next_one(folder: Path) -> None:
     living.mkdir()
     told = [job(number, [number], traceparent=place) for number, place in enumerate(places)]
     write(folder / "app-1", [started(), *told, *(job_ended(number) for number, _ in enumerate(places)), ended()])
-    with records.at_work(living), receiver("refusing") as late, bridge(folder, late.http_endpoint) as running:
+    with (
+        records.at_work(living, note=pytest.fail),
+        receiver("refusing") as late,
+        bridge(folder, late.http_endpoint) as running,
+    ):
         running.wait()
         poll_until(lambda: "killed cannot be completed: " in running.told, lambda: running.told)
         late.mode = "normal"

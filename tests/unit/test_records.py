@@ -32,7 +32,7 @@ def killed(runs: Path) -> Path:
     died = process(
         """
 from app import records
-with records.at_work(facts.folder), telemetry.run(facts) as run:
+with records.at_work(facts.folder, note=print), telemetry.run(facts) as run:
     with run.step("read", kind="read"):
         pass
     with run.step("publish", kind="publish"):
@@ -85,7 +85,7 @@ def test_a_run_at_work_is_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "r-1"
     folder.mkdir()
     records.write(begun(folder), note=pytest.fail)
-    with records.at_work(folder):
+    with records.at_work(folder, note=pytest.fail):
         script = "import sys; from pathlib import Path; from app import records\n"
         script += "print(records.complete(Path(sys.argv[1]), lambda folder: 1 / 0, note=print))"
         asked = [sys.executable, "-c", script, str(tmp_path)]
@@ -179,9 +179,21 @@ def test_a_run_is_never_taken_for_killed_while_it_begins_or_ends(tmp_path: Path)
     looking.start()
     for number in range(200):
         (tmp_path / str(number)).mkdir()
-        with records.at_work(tmp_path / str(number)):
+        with records.at_work(tmp_path / str(number), note=pytest.fail):
             pass
         (tmp_path / str(number)).rmdir()
     is_over.set()
     looking.join()
     assert not looked.is_set()
+
+
+def test_a_run_that_cannot_be_held_goes_on(tmp_path: Path) -> None:
+    """Where the file system keeps no locks, say: only what would be told of a kill is lost, and that is noted."""
+    told = list[str]()
+    (tmp_path / f"{records.AT_WORK}.part").mkdir()
+    with records.at_work(tmp_path, note=told.append):
+        told.append("at work")
+    assert told == [
+        f"nobody would know if this run were killed: cannot hold {tmp_path}/running: Is a directory",
+        "at work",
+    ]

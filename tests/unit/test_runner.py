@@ -1,6 +1,51 @@
-"""What a command says that it was asked to do."""
+"""What a command says that it was asked to do, and what is told of a run that cannot begin its work."""
 
-from app.runner import workload
+import datetime
+import fcntl
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app import records, runner
+from app.errors import MachineError
+from app.runner import Invocation, workload
+from app.settings import load_settings
+from app.telemetry.exceptions import MESSAGE_LENGTH
+from tests.polling import poll_until
+from tests.unit.telemetry.memory import InMemory, file_logs, file_spans
+
+PIPELINE = "etl.daily_sales"
+DATE = datetime.date(2024, 1, 1)
+
+
+class Watching:
+    """Who is told, and what."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Keeps it."""
+        self.notes.append(text)
+
+    def step_started(self, *_: object) -> None:
+        """Nothing to keep."""
+
+    def step_ended(self, *_: object) -> None:
+        """Nothing to keep."""
+
+
+def invocation(home: Path, telemetry: InMemory, run: Any, *, watching: Watching | None = None) -> Invocation:
+    """One without Spark, of a pipeline that does what is given."""
+    settings = load_settings().model_copy(update={"home": home, "warehouse": str(home / "warehouse")})
+    unused: Any = None
+    return Invocation(
+        "0a1b2c3d4e5f", settings, unused, telemetry.telemetry, watching or Watching(), home / "log", False,
+        "app-1", None, {PIPELINE: (SimpleNamespace(run=run), SimpleNamespace(schedule=None))},
+    )  # fmt: skip
 
 
 def test_what_takes_another_time_is_another_workload() -> None:
@@ -12,3 +57,56 @@ def test_what_takes_another_time_is_another_workload() -> None:
         "etl.customers + etl.daily_sales, 2 days",
         "etl.customers + etl.daily_sales, 2 days, replay",
     ]
+
+
+def test_a_run_that_fails_before_its_work_is_told(tmp_path: Path) -> None:
+    """Where the warehouse cannot be made, say: it counts as failed, has a trace and a log, and is in the results."""
+    telemetry = InMemory(tmp_path)
+    (tmp_path / "warehouse").write_text("a file where a folder should be", encoding="utf-8")
+    made = invocation(tmp_path, telemetry, pytest.fail)
+    with pytest.raises(MachineError, match="warehouse"):
+        runner._run(made, PIPELINE, DATE)
+    (result,) = made.results
+    assert (result.outcome, result.trace_id is None) == ("failed", False)
+    assert telemetry.values("pipeline.runs")[PIPELINE, "failed"] == 1
+    assert (telemetry.spans[f"run {PIPELINE}"].attributes or {})["pipeline.run.outcome"] == "failed"
+    (line,) = file_logs(result.folder / "logs.jsonl")
+    assert "run ended by MachineError: cannot make folder" in line["body"]["stringValue"]
+
+
+def test_waiting_for_another_run_is_a_part_of_the_run(tmp_path: Path) -> None:
+    """Its span has begun, its record is there, and its log says what it waits for; so does whoever is told."""
+    telemetry, worked = InMemory(tmp_path), threading.Event()
+    watching = Watching()
+    made = invocation(tmp_path, telemetry, lambda *_: worked.set(), watching=watching)
+    locks = tmp_path / "warehouse" / "_locks"
+    locks.mkdir(parents=True)
+    with (locks / f"{PIPELINE}-{DATE}.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=runner._run, args=(made, PIPELINE, DATE))
+        waiting.start()
+        poll_until(lambda: bool(watching.notes), "a note that it waits")
+        (folder,) = made.settings.runs_path.iterdir()
+        assert records.read(folder).outcome == "running"
+        assert list(file_spans(folder / "started.jsonl")) == [f"run {PIPELINE}"]
+        assert not worked.is_set()
+    waiting.join()
+    assert [result.outcome for result in made.results] == ["succeeded"]
+    said = f"another run of {PIPELINE}-{DATE} is at work: waiting for it to end"
+    assert watching.notes == [said]
+    assert [line["body"]["stringValue"] for line in file_logs(folder / "logs.jsonl")] == [said, "run succeeded"]
+
+
+def test_a_long_message_is_cut_in_log_and_record(tmp_path: Path) -> None:
+    """Spark's hold whole plans and stacks of Java; how long it was is said."""
+
+    def fail(*_: object) -> None:
+        raise ValueError("x" * 100_000)
+
+    made = invocation(tmp_path, InMemory(tmp_path), fail)
+    with pytest.raises(ValueError, match="xxx"):
+        runner._run(made, PIPELINE, DATE)
+    told = f"ValueError: {'x' * MESSAGE_LENGTH} ... (100,000 characters)"
+    assert made.results[0].error == told
+    (line,) = file_logs(made.results[0].folder / "logs.jsonl")
+    assert line["body"]["stringValue"] == f"run ended by {told}"

@@ -3,9 +3,9 @@
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -13,9 +13,9 @@ from pyspark.sql.types import StructType
 from app import quality
 from app.commits import Written
 from app.context import Context
-from app.figures import Figure
+from app.figures import FRESHNESS, Figure
 from app.quality import Promise
-from app.settings import Schedule, Source
+from app.settings import Schedule, Share, Source
 
 PARSED = ("text", "is_malformed", "raw", "extra", "source_file")
 
@@ -25,10 +25,18 @@ class Config(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    default_limit: float
-    limits: dict[str, float]
+    default_limit: Share
+    limits: dict[str, Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]]
     checks: bool
     schedule: Schedule | None
+
+    @field_validator("limits")
+    @classmethod
+    def _are_shares(cls, limits: dict[str, float]) -> dict[str, float]:
+        for promise, limit in limits.items():
+            if promise != FRESHNESS and limit > 1:
+                raise ValueError(f"{promise} is limited by a share from 0 to 1, not by {limit}")
+        return limits
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Reads configuration and the environment into typed settings; nothing else in the program reads either."""
+"""Puts configuration and the environment into typed settings; nothing else in the program reads the environment."""
 
 import os
 import re
@@ -6,19 +6,35 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
+from app.config_files import read_spark_properties, read_yaml
 from app.errors import ConfigError
 
 PROJECT: Final = Path(__file__).resolve().parent.parent
 DEMO_RAW: Final = "data/raw"
+PREFIX: Final = "SPARK_APP_"
+LEVELS: Final = "__"
+OF_COMPOSE: Final = frozenset({"SPARK_APP_IMAGE"})
+"""Variables with the prefix that are not the program's."""
+ELSEWHERE: Final = {"home": "set SPARK_APP_HOME", "config": "use the option --config"}
+"""Keys that the file cannot set, and what does."""
 
 RawFormat = Literal["json", "csv", "parquet"]
 Source = Literal["transactions", "customers"]
 Url = Annotated[str, Field(pattern=r"^https?://[^/]")] | None
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 ConfigModel = TypeVar("ConfigModel", bound=BaseModel)
+
+
+def _local(path: str) -> str:
+    if ":/" in path:
+        raise ValueError("must be a folder of this machine, not an address")
+    return path
+
+
+LocalFolder = Annotated[str, AfterValidator(_local)]
 
 
 class Raw(BaseModel):
@@ -70,8 +86,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         extra="forbid",
         frozen=True,
-        env_prefix="SPARK_APP_",
-        env_nested_delimiter="__",
+        env_prefix=PREFIX,
+        env_nested_delimiter=LEVELS,
         env_ignore_empty=True,
         env_parse_none_str="null",
     )
@@ -81,8 +97,8 @@ class Settings(BaseSettings):
     environment: str
     currency: str = Field(pattern=r"^[A-Z]{3}$")
     warehouse: str
-    runs: str
-    reports: str
+    runs: LocalFolder
+    reports: LocalFolder
     reports_url: Url
     event_log_exporter: Literal["runner", "bridge"]
     cluster: str | None
@@ -157,10 +173,14 @@ def load_settings(folder: Path | None = None) -> Settings:
     """The settings of `app.yml` in a configuration folder, with the environment on top.
 
     Raises:
-        ConfigError: A key is missing, unknown or wrong, or the file cannot be read.
+        ConfigError: A key or variable is missing, unknown or wrong, or the file cannot be read.
     """
     path = (folder or config_folder()) / "app.yml"
-    settings = _validated(Settings, read_yaml(path), where=path)
+    content = read_yaml(path)
+    for key in ELSEWHERE.keys() & content:
+        raise ConfigError(f"{path}: {key!r} cannot be set here: {ELSEWHERE[key]}")
+    _refuse_unknown_variables()
+    settings = _validated(Settings, content, where=path)
     return settings.model_copy(update={"config": path.parent})
 
 
@@ -174,46 +194,34 @@ def load_pipeline_config(name: str, model: type[ConfigModel], folder: Path) -> C
     return _validated(model, read_yaml(path), where=path)
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping that a YAML file holds.
-
-    Raises:
-        ConfigError: The file is missing, unreadable, not YAML or not a mapping.
-    """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read configuration file {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path} must hold keys and values, not {type(content).__name__}")
-    return content
-
-
-def read_spark_properties(path: Path) -> dict[str, str]:
-    """Spark properties of a file in the format of `spark-defaults.conf`: a key, white space or `=`, a value."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise ConfigError(f"cannot read Spark properties {path}: {error.strerror}") from error
-    return dict(_property(line) for line in lines if line.strip() and not line.lstrip().startswith("#"))
-
-
-def _property(line: str) -> tuple[str, str]:
-    key, _, value = re.sub(r"[\s=]+", " ", line.strip(), count=1).partition(" ")
-    return key, value.strip()
-
-
 def _validated(model: type[ConfigModel], content: Mapping[str, Any], *, where: Path) -> ConfigModel:
     try:
         return model(**content)
     except ValidationError as error:
         raise ConfigError("; ".join(_explained(model, problem, where) for problem in error.errors())) from error
+    except SettingsError as error:  # tells only the key, which holds others
+        key = re.sub(r'.*field "(\w+)".*', r"\1", str(error))
+        raise ConfigError(f"{PREFIX}{key.upper()} cannot be read: set {PREFIX}{key.upper()}{LEVELS}<KEY>") from error
 
 
-def _explained(model: type[BaseModel], problem: Any, where: Path) -> str:
+def _refuse_unknown_variables() -> None:
+    allowed = {f"{PREFIX}{key}".upper() for key in Settings.model_fields if key != "config"}
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name.partition(LEVELS)[0] not in allowed | OF_COMPOSE:
+            raise ConfigError(f"unknown variable {name}; allowed are {', '.join(sorted(allowed))}")
+
+
+def _variable(location: tuple[Any, ...]) -> str | None:
+    """The variable that sets a key, or what holds it, if there is one."""
+    given = {name.upper() for name, value in os.environ.items() if value}
+    parts = [str(part).upper() for part in location]
+    names = [PREFIX + LEVELS.join(parts[:count]) for count in range(len(parts), 0, -1)]
+    return next((name for name in names if name in given), None)
+
+
+def _explained(model: type[BaseModel], problem: Any, file: Path) -> str:
     key = ".".join(str(part) for part in problem["loc"])
+    where = (_variable(problem["loc"]) if issubclass(model, BaseSettings) else None) or file
     if problem["type"] == "extra_forbidden":
         allowed = ", ".join(sorted(_owner(model, problem["loc"]).model_fields))
         return f"{where}: unknown key {key!r}; allowed are {allowed}"

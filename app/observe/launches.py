@@ -16,8 +16,8 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
+from app.config_files import read_spark_properties
 from app.errors import ConfigError
-from app.settings import read_spark_properties
 
 CONF_DIR: Final = "SPARK_CONF_DIR"
 LOADED: Final = "SPARK_ENV_LOADED"

@@ -2,6 +2,7 @@
 
 import datetime
 import fcntl
+import shutil
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,9 +11,9 @@ from typing import Any
 import pytest
 
 from app import records, runner
-from app.errors import MachineError
+from app.errors import ConfigError, MachineError
 from app.runner import Invocation, workload
-from app.settings import load_settings
+from app.settings import config_folder, load_settings
 from app.telemetry.exceptions import MESSAGE_LENGTH
 from tests.polling import poll_until
 from tests.unit.telemetry.memory import InMemory, file_logs, file_spans
@@ -57,6 +58,21 @@ def test_what_takes_another_time_is_another_workload() -> None:
         "etl.customers + etl.daily_sales, 2 days",
         "etl.customers + etl.daily_sales, 2 days, replay",
     ]
+
+
+@pytest.mark.parametrize("file", ["etl/customers.yml", "etl/daily_sales.yml", "diagnoses.yml"])
+def test_all_configuration_is_read_before_anything_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    """A wrong key is told even where there is no Java to start, and nothing is made."""
+    config = Path(shutil.copytree(config_folder(), tmp_path / "config"))
+    with (config / file).open("a", encoding="utf-8") as appended:
+        appended.write("colour: red\n")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
+    monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path / "home"))
+    with pytest.raises(ConfigError, match="unknown key 'colour'"):
+        runner.run_etl(load_settings(config), [DATE], watcher=Watching())
+    assert not (tmp_path / "home").exists()
 
 
 def test_a_run_that_fails_before_its_work_is_told(tmp_path: Path) -> None:

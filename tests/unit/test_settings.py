@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from app.errors import ConfigError
-from app.settings import config_folder, load_pipeline_config, load_settings, read_spark_properties, read_yaml
+from app.settings import config_folder, load_pipeline_config, load_settings
 
 
 class Config(BaseModel):
@@ -77,6 +77,13 @@ def test_a_uri_is_left_as_it_is() -> None:
         ("jaeger: http://", "jaeger: ", r"app\.yml: backends\.jaeger: .*found 'localhost:16686'"),
         ("kafka: localhost:9092", "kafka: localhost", r"app\.yml: backends\.kafka: .*found 'localhost'"),
         ("backends:", "backends:\n  jager: null", r"unknown key 'backends\.jager'; allowed are .*jaeger"),
+        ("currency: EUR", "currency: EUR\nhome: /x", r"app\.yml: 'home' cannot be set here: set SPARK_APP_HOME"),
+        (
+            "currency: EUR",
+            "currency: EUR\nconfig: /x",
+            r"app\.yml: 'config' cannot be set here: use the option --config",
+        ),
+        ("runs: runs", "runs: s3a://b/runs", r"app\.yml: runs: .*must be a folder of this machine, not an address"),
     ],
 )
 def test_what_is_wrong_in_the_settings_is_named(tmp_path: Path, old: str, new: str, told: str) -> None:
@@ -84,6 +91,33 @@ def test_what_is_wrong_in_the_settings_is_named(tmp_path: Path, old: str, new: s
     with pytest.raises(ConfigError, match=told) as raised:
         load_settings(app_yml(tmp_path, old, new))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("SPARK_APP_CURRENCY", "euro", r"^SPARK_APP_CURRENCY: .*found 'euro'"),
+        ("SPARK_APP_RAW", "x", r"^SPARK_APP_RAW cannot be read: set SPARK_APP_RAW__<KEY>"),
+        ("SPARK_APP_RAW", '{"path": 1}', r"^SPARK_APP_RAW: raw\.path: .*found 1"),
+        ("SPARK_APP_RAW__FORMAT", "csv", r"^SPARK_APP_RAW__FORMAT: unknown key 'raw\.format'; allowed are customers, "),
+        ("SPARK_APP_WAREHOSE", "x", r"^unknown variable SPARK_APP_WAREHOSE; allowed are .*SPARK_APP_WAREHOUSE"),
+        ("SPARK_APP_CONFIG", "x", "^unknown variable SPARK_APP_CONFIG; allowed are "),
+    ],
+)
+def test_what_is_wrong_in_a_variable_is_told_of_the_variable(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
+) -> None:
+    """The file, which says something else, is not blamed."""
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match=told) as raised:
+        load_settings()
+    assert "app.yml" not in str(raised.value)
+
+
+def test_a_variable_of_compose_is_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `.env` sets for the stack may be exported."""
+    monkeypatch.setenv("SPARK_APP_IMAGE", "spark-app:0.1.0")
+    load_settings()
 
 
 @pytest.mark.parametrize(
@@ -95,22 +129,3 @@ def test_what_is_wrong_in_a_pipeline_config_is_named(tmp_path: Path, text: str, 
     written(tmp_path / "etl" / "x.yml", text)
     with pytest.raises(ConfigError, match=told):
         load_pipeline_config("etl.x", Config, tmp_path)
-
-
-def test_a_config_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """Missing, a folder, or no text."""
-    with pytest.raises(ConfigError, match=r"cannot read configuration file .*gone\.yml: No such file"):
-        read_yaml(tmp_path / "gone.yml")
-    with pytest.raises(ConfigError, match="cannot read configuration file"):
-        read_yaml(tmp_path)
-    (tmp_path / "binary.yml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ConfigError, match="is not valid YAML"):
-        read_yaml(tmp_path / "binary.yml")
-
-
-def test_spark_properties_are_read_as_spark_reads_them(tmp_path: Path) -> None:
-    """White space or `=` between key and value; comments and blank lines are none."""
-    file = written(tmp_path / "d.conf", "# spark.a 1\n\nspark.a   x y\nspark.b=2\n spark.c = 3 \n")
-    assert read_spark_properties(file) == {"spark.a": "x y", "spark.b": "2", "spark.c": "3"}
-    with pytest.raises(ConfigError, match="cannot read Spark properties"):
-        read_spark_properties(tmp_path / "gone.conf")

@@ -6,14 +6,17 @@ written line by line as things happen, so a killed run keeps what it had.
 
 import contextlib
 import io
+import json
 import logging
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Final, cast
 
 from opentelemetry.context import Context
-from opentelemetry.exporter.otlp.json.file import FileMetricExporter, FileSpanExporter
+from opentelemetry.exporter.otlp.json.common.trace_encoder import encode_spans
+from opentelemetry.exporter.otlp.json.file import FileMetricExporter
 from opentelemetry.exporter.otlp.json.file._log_exporter import FileLogExporter
 from opentelemetry.sdk._logs import LogRecordProcessor, ReadableLogRecord, ReadWriteLogRecord
 from opentelemetry.sdk.metrics.export import MetricsData
@@ -40,6 +43,7 @@ class LineFile(io.TextIOBase):
         self._path = path
         self._problems = problems
         self._file: int | None = None
+        self._lock = threading.Lock()
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
             size = os.fstat(self._file).st_size
@@ -50,11 +54,12 @@ class LineFile(io.TextIOBase):
 
     def write(self, line: str) -> int:
         """Appends one line that ends with a line feed; after a first failure, nothing."""
-        if self._file is not None:
-            try:
-                self._append(self._file, line.encode())
-            except OSError as error:
-                self._give_up(error)
+        with self._lock:
+            if self._file is not None:
+                try:
+                    self._append(self._file, line.encode())
+                except OSError as error:
+                    self._give_up(error)
         return len(line)
 
     def close(self) -> None:
@@ -92,18 +97,17 @@ class RunFiles:
             name: cast("IO[str]", LineFile(folder / name, problems=problems))
             for name in (STARTED, TRACES, METRICS, LOGS)
         }
-        self._started = FileSpanExporter(stream=self._streams[STARTED])
-        self._traces = FileSpanExporter(stream=self._streams[TRACES])
+        self._problems = problems
         self._metrics = FileMetricExporter(stream=self._streams[METRICS])
         self._logs = FileLogExporter(stream=self._streams[LOGS])
 
     def note_start(self, span: ReadableSpan) -> None:
         """Writes a span that has not ended."""
-        self._started.export([span])
+        self._note(STARTED, span)
 
     def note_end(self, span: ReadableSpan) -> None:
         """Writes a span that has ended."""
-        self._traces.export([span])
+        self._note(TRACES, span)
 
     def note_metrics(self, metrics: MetricsData) -> None:
         """Writes what was measured since the last time."""
@@ -117,6 +121,16 @@ class RunFiles:
         """Closes all of them."""
         for stream in self._streams.values():
             stream.close()
+
+    def _note(self, name: str, span: ReadableSpan) -> None:
+        self._problems.guard("a span is not kept in the folder of its run", self._write, name, span)
+
+    def _write(self, name: str, span: ReadableSpan) -> None:
+        """Writes a span with its trace flags, which the SDK's encoder leaves out: whether it is to be sent."""
+        data = encode_spans([span])
+        (encoded,) = data.resource_spans[0].scope_spans[0].spans
+        encoded.flags = (encoded.flags or 0) | (span.context.trace_flags if span.context else 0)
+        self._streams[name].write(json.dumps(data.to_dict(), separators=(",", ":")) + "\n")
 
 
 class Current:

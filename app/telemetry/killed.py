@@ -24,7 +24,6 @@ Send = Callable[[Sequence[ReadableSpan], MetricsData], bool]
 UNSENT_SECONDS: Final = 10
 """What ended so long before a kill may not have been sent: twice the default of `OTEL_BSP_SCHEDULE_DELAY`."""
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-_SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _IDENTITY: Final = tuple(each.name for each in (names.PIPELINE, names.RUN_ID, names.INVOCATION_ID, names.RUN_DATE))
 
 
@@ -52,6 +51,8 @@ class Killed:
 def end(folder: Path, send: Send, *, problems: Problems) -> Killed | None:
     """Ends and sends what a killed process has left open in the folder of a run; None where nothing was.
 
+    Spans that were not to be sent are not sent; the run is counted all the same.
+
     Raises:
         ConnectionError: It was not accepted; all is as before.
     """
@@ -59,7 +60,7 @@ def end(folder: Path, send: Send, *, problems: Problems) -> Killed | None:
     if killed is None:
         return None
     metrics = _metrics(killed)
-    if not send([*killed.spans, *killed.last], metrics):
+    if not send([span for span in (*killed.spans, *killed.last) if _is_sampled(span)], metrics):
         raise ConnectionError("the endpoint does not take its end")
     files = RunFiles(folder, problems=problems)
     for span in killed.spans:
@@ -67,6 +68,10 @@ def end(folder: Path, send: Send, *, problems: Problems) -> Killed | None:
     files.note_metrics(metrics)
     files.close()
     return killed
+
+
+def _is_sampled(span: ReadableSpan) -> bool:
+    return span.context is not None and span.context.trace_flags.sampled
 
 
 def _metrics(killed: Killed) -> MetricsData:
@@ -111,10 +116,11 @@ def _ended(told: Told) -> ReadableSpan:
 def _readable(told: Told, *, end: int, status: Status, also: Mapping[str, str] = NOTHING) -> ReadableSpan:
     """A span as exporters take it."""
     span, trace_id = told.span, int.from_bytes(told.span.trace_id or b"")
+    flags = TraceFlags((span.flags or 0) & TraceFlags.SAMPLED)
     return ReadableSpan(
         name=span.name or "",
-        context=_context(trace_id, span.span_id or b"", is_remote=False),
-        parent=_context(trace_id, span.parent_span_id, is_remote=True) if span.parent_span_id else None,
+        context=_context(trace_id, span.span_id or b"", flags, is_remote=False),
+        parent=_context(trace_id, span.parent_span_id, flags, is_remote=True) if span.parent_span_id else None,
         resource=Resource(told.resource),
         attributes={**attributes_of(span.attributes), **also},
         events=[
@@ -128,5 +134,5 @@ def _readable(told: Told, *, end: int, status: Status, also: Mapping[str, str] =
     )
 
 
-def _context(trace_id: int, span_id: bytes, *, is_remote: bool) -> SpanContext:
-    return SpanContext(trace_id, int.from_bytes(span_id), is_remote=is_remote, trace_flags=_SAMPLED)
+def _context(trace_id: int, span_id: bytes, flags: TraceFlags, *, is_remote: bool) -> SpanContext:
+    return SpanContext(trace_id, int.from_bytes(span_id), is_remote=is_remote, trace_flags=flags)

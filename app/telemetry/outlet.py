@@ -41,8 +41,8 @@ class Outlet:
         )
 
     def send(self, spans: Sequence[ReadableSpan], data: MetricsData) -> bool:
-        """Whether both were accepted, each if there is anywhere for it to go."""
-        are_told = not self.takes_spans or self.send_spans(spans)
+        """Whether both were accepted, each if there is any, and anywhere for it to go."""
+        are_told = not self.takes_spans or not spans or self.send_spans(spans)
         return are_told and (not self.takes_metrics or self.send_metrics(narrowed(data)))
 
     def close(self) -> None:

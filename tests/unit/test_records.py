@@ -14,7 +14,9 @@ from app.errors import InputError
 from app.figures import FRESHNESS, Figure
 from app.records import RECORD, RunRecord
 from app.telemetry import killed as kills
+from app.telemetry.outlet import outlet
 from app.telemetry.problems import Problems
+from tests.receivers import receiver
 from tests.unit.run_records import run_record
 from tests.unit.telemetry.memory import InMemory, file_spans, lines, process
 
@@ -133,6 +135,33 @@ def test_a_run_that_told_nothing_is_completed_too(tmp_path: Path) -> None:
     assert [(each.run_id, each.outcome) for each in completed] == [("r-0", "killed")]
     assert [records.read(tmp_path / name).outcome for name in ("r-0", "r-1")] == ["killed", "failed"]
     assert list(tmp_path.glob("*/running")) == []
+
+
+def test_a_killed_run_that_was_not_to_be_sent_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sampling is decided when a run starts; that it was killed is counted all the same, and its files have its end."""
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+    folder = killed(tmp_path)
+    monkeypatch.delenv("OTEL_TRACES_SAMPLER")
+    telemetry = InMemory(tmp_path)
+    records.complete(tmp_path, telemetry.telemetry.end_killed, note=lambda _: None)
+    assert telemetry.spans == {}
+    assert telemetry.values("pipeline.runs") == {("etl.daily_sales", "killed"): 1}
+    assert len(lines(folder / "traces.jsonl")) == 3
+
+
+def test_a_bridge_sends_no_spans_of_such_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even a request without any."""
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+    killed(tmp_path)
+    with receiver() as receiving:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiving.http_endpoint)
+        way = outlet(problems=Problems())
+        tell = partial(kills.end, send=way.send, problems=Problems())
+        assert [each.run_id for each in records.complete(tmp_path, tell, note=lambda _: None)] == ["r-1"]
+        way.close()
+    assert receiving.spans == []
+    assert {metric.name for metric in receiving.metrics} == {"pipeline.runs", "pipeline.run.last_failure.timestamp"}
+    assert len(receiving.headers) == 1
 
 
 def test_an_end_that_is_not_accepted_is_told_later(tmp_path: Path) -> None:

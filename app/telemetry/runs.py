@@ -23,6 +23,7 @@ _COUNTED: Final = (
     names.READ_BYTES,
     names.WRITTEN_BYTES,
 )
+_DAY_SECONDS: Final = 86_400
 
 
 class Step(Spanned):
@@ -73,6 +74,8 @@ class Step(Spanned):
         if self._table is not None:
             attributes[names.TABLE.name] = self._table
         self.start_span(names.STEP_SPAN.of(self._name), self._run.context(), attributes)
+        if self._table is not None:
+            self._run.announce_table(self._table)
 
     def _measure(self) -> None:
         labels = {names.STEP: self._name, names.STEP_KIND: self._kind}
@@ -150,19 +153,17 @@ class Run(Spanned):
 
     def record_schedule(self, schedule: Schedule | None) -> None:
         """States, at a good end, by when the next run is expected, and when what was published will be too old."""
-        due = time.time() + schedule.every + schedule.grace if schedule else 0
-        self.measure(names.SCHEDULE_DUE, due)
-        self.measure(names.SCHEDULE_MISSED, due + schedule.every if schedule else 0)
-        if schedule is None:
-            return
-        end = datetime.datetime.combine(self.facts.date, datetime.time(), datetime.UTC) + datetime.timedelta(days=1)
-        for table, age in self._ages.items():
-            self.measure(names.DATA_STALE, end.timestamp() - age + schedule.max_age, {names.TABLE: table})
+        self.engine.problems.guard("the schedule is not told", self._state_schedule, schedule)
 
     def measure(self, metric: Metric, value: float, labels: Mapping[Attribute, str] | None = None) -> None:
         """Records one value of a metric of the catalogue; the pipeline is added to the labels."""
         labels = {names.PIPELINE: self.facts.pipeline, **(labels or {})}
         self.engine.problems.guard("a measurement is lost", self._measurements.record, metric, value, labels)
+
+    def announce_table(self, table: str) -> None:
+        """Starts the count of the rows that a table is written at 0, in an export of its own."""
+        self.measure(names.WRITTEN, 0, {names.TABLE: table})
+        self.export_metrics()
 
     def context(self) -> context.Context:
         """The context whose span is the innermost open one of this run, whichever thread asks."""
@@ -178,6 +179,16 @@ class Run(Spanned):
                 self.engine.current.files.note_metrics(metrics)
             if self.engine.sender is not None:
                 self.engine.sender.send(metrics)
+
+    def _state_schedule(self, schedule: Schedule | None) -> None:
+        due = time.time() + schedule.every + schedule.grace if schedule else 0
+        self.measure(names.SCHEDULE_DUE, due)
+        self.measure(names.SCHEDULE_MISSED, due + schedule.every if schedule else 0)
+        if schedule is None:
+            return
+        end = datetime.datetime.combine(self.facts.date, datetime.time(), datetime.UTC).timestamp() + _DAY_SECONDS
+        for table, age in self._ages.items():
+            self.measure(names.DATA_STALE, end - age + schedule.max_age, {names.TABLE: table})
 
     def _enter(self) -> None:
         if self.engine.writes_files:

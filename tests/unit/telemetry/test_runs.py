@@ -1,3 +1,4 @@
+import dataclasses
 import datetime
 import threading
 import time
@@ -159,6 +160,27 @@ def test_what_adds_up_starts_at_0_in_an_export_of_its_own(telemetry: InMemory) -
     rows = {f"pipeline.rows.{what}": [0] for what in ("read", "quarantined", "duplicate", "unaccounted")}
     size = {f"pipeline.bytes.{what}": [0] for what in ("read", "written")}
     assert values == {"pipeline.runs": [0] * len(OUTCOMES), **rows, **size}
+
+
+def test_the_rows_of_a_table_start_at_0_when_it_is_about_to_be_written(telemetry: InMemory) -> None:
+    """Which tables a run writes is known then; the rows are counted in a later export."""
+    with telemetry.run() as run, run.step("write bronze", kind="write", table="bronze"):
+        run.record(rows_written={"bronze": 7})
+    points = [metric.data.data_points for metric in telemetry.metrics if metric.name == "pipeline.rows.written"]
+    assert [[getattr(point, "value", None) for point in each] for each in points] == [[0], [7]]
+
+
+def test_the_last_day_of_the_calendar_has_an_end(telemetry: InMemory) -> None:
+    """Whatever a schedule leads to, the run has published by then and does not fail."""
+    facts = dataclasses.replace(telemetry.run().facts, date=datetime.date.max)
+    with telemetry.telemetry.run(facts) as run:
+        run.record_freshness("transactions", seconds=600)
+        run.record_schedule(Schedule(every=3600, grace=60, max_age=7200))
+        run.record_schedule(Schedule.model_construct(every="no number"))
+    end = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC).timestamp() + 86_400
+    assert list(telemetry.values("pipeline.data.stale.timestamp").values()) == [end - 600 + 7200]
+    (told,) = telemetry.telemetry.problems
+    assert told.startswith("the schedule is not told: ")
 
 
 def test_a_run_that_does_not_succeed_tells_when(telemetry: InMemory) -> None:

@@ -114,7 +114,7 @@ class Telemetry:
         return killed.end(folder, self._hand_over, problems=self._problems)
 
     def _hand_over(self, spans: Sequence[ReadableSpan], metrics: MetricsData) -> bool:
-        """Queues what is sent later."""
+        """Queues it; what becomes of it is what becomes of the telemetry of this process, and nothing waits for it."""
         if self._batches is not None:
             for span in spans:
                 self._batches.on_end(span)

@@ -93,6 +93,16 @@ def test_the_runner_sends_what_the_log_tells(tmp_path: Path, monkeypatch: pytest
     assert {metric.histogram.aggregation_temporality for metric in durations} == {1}
 
 
+def test_an_endpoint_that_was_given_up_is_sent_nothing_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No patience is left after it did not take the telemetry of the runs; the report is made all the same."""
+    with receiver() as receiving:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiving.http_endpoint)
+        results = [run(tmp_path)]
+        conclusions.conclude(settings(tmp_path), results, Thresholds(), watcher=Told(), patience=0)
+    assert receiving.headers == []
+    assert results[0].report
+
+
 def test_where_a_bridge_sends_the_runner_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Never both; the report is made all the same."""
     with receiver() as receiving:

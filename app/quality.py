@@ -6,7 +6,7 @@ from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, StringType, StructType
+from pyspark.sql.types import DataType, DecimalType, StringType, StructType, TimestampType
 
 from app.errors import ConfigError
 from app.figures import Figure
@@ -16,6 +16,10 @@ DUPLICATES: Final = "duplicates"
 OUTLIERS: Final = "outliers"
 MISSING_COLUMNS: Final = "columns.missing"
 UNEXPECTED_COLUMNS: Final = "columns.unexpected"
+_DIGITS: Final = 38
+"""As many as a decimal of Spark can have: money is compared with 28 decimals before it is taken as one with 2."""
+_STARTS_WITH_DAY: Final = r"\A\s*\d{4}-\d{1,2}-\d{1,2}"
+"""Spark reads a time without a day as one of today, by the clock, and a year alone as its first day."""
 OTHER_COLUMN_NAMES: Final = 20
 """How many names of unexpected columns are reported; a feed with random keys must not grow a figure."""
 
@@ -38,12 +42,9 @@ def not_null(column: str) -> Promise:
     return Promise(f"{column}.not_null", text(column).isNull())
 
 
-def readable(column: str, *, money: bool = False) -> Promise:
-    """A value that is there can be read as the column's type, without a digit lost if it is money."""
-    unreadable = F.col(column).isNull()
-    if money:
-        unreadable = unreadable | (text(column).try_cast(DecimalType(38, 10)) != F.col(column))
-    return Promise(f"{column}.type", text(column).isNotNull() & unreadable)
+def readable(column: str) -> Promise:
+    """A value that is there can be read as the column's type (see `typed`)."""
+    return Promise(f"{column}.type", text(column).isNotNull() & F.col(column).isNull())
 
 
 def allowed(column: str, values: Sequence[str]) -> Promise:
@@ -57,8 +58,8 @@ def at_least(column: str, low: float | str) -> Promise:
 
 
 def matches(column: str, pattern: str) -> Promise:
-    """The value matches a regular expression."""
-    return Promise(f"{column}.pattern", ~F.col(column).rlike(pattern))
+    """The whole value matches a regular expression, also what follows a line end."""
+    return Promise(f"{column}.pattern", ~F.col(column).rlike(rf"\A(?:{pattern})\z"))
 
 
 def on_date(column: str, day: Column) -> Promise:
@@ -78,21 +79,24 @@ def text(column: str) -> Column:
 
 def typed(schema: StructType) -> list[Column]:
     """The columns of a schema made from their text; what cannot be read is null."""
-    return [
-        (
-            text(field.name) if isinstance(field.dataType, StringType) else text(field.name).try_cast(field.dataType)
-        ).alias(field.name)
-        for field in schema.fields
-    ]
+    return [_typed(text(field.name), field.dataType).alias(field.name) for field in schema.fields]
 
 
 def readable_columns(schema: StructType) -> list[Promise]:
     """One promise for each column that is not text: its value can be read."""
-    return [
-        readable(field.name, money=isinstance(field.dataType, DecimalType))
-        for field in schema.fields
-        if not isinstance(field.dataType, StringType)
-    ]
+    return [readable(field.name) for field in schema.fields if not isinstance(field.dataType, StringType)]
+
+
+def _typed(value: Column, kind: DataType) -> Column:
+    """Text as a type, where nothing is lost and nothing made up; null otherwise."""
+    if isinstance(kind, StringType):
+        return value
+    if isinstance(kind, DecimalType):
+        exact = value.try_cast(DecimalType(_DIGITS, _DIGITS - kind.precision + kind.scale))
+        return F.when(exact.try_cast(kind) == exact, exact.try_cast(kind))
+    if isinstance(kind, TimestampType):
+        return F.when(value.rlike(_STARTS_WITH_DAY), value.try_cast(kind))
+    return value.try_cast(kind)
 
 
 def problems(promises: Sequence[Promise]) -> Column:

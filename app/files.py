@@ -2,7 +2,10 @@
 
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from app.errors import InputError
 
 _HEADER_BYTES: Final = 64 * 1024
 
@@ -48,16 +51,37 @@ def sizes(spark: SparkSession, folder: str) -> dict[str, int]:
 
 
 def first_line(spark: SparkSession, file: str) -> str:
-    """The first line of a text file, which may be compressed; empty if there is none."""
+    """The first line of a text file, which may be compressed, that is not blank; empty if there is none."""
     path = jvm(spark).org.apache.hadoop.fs.Path(file)
     stream = path.getFileSystem(hadoop(spark)).open(path)
     codec = jvm(spark).org.apache.hadoop.io.compress.CompressionCodecFactory(hadoop(spark)).getCodec(path)
     reader = jvm(spark).java.io.InputStreamReader(codec.createInputStream(stream) if codec else stream, "UTF-8")
     buffered = jvm(spark).java.io.BufferedReader(reader, _HEADER_BYTES)
     try:
-        return str(buffered.readLine() or "")
+        while (line := buffered.readLine()) is not None:
+            if line.strip():
+                return str(line)
+        return ""
     finally:
         buffered.close()
+
+
+def parquet_schema(spark: SparkSession, file: str) -> str:
+    """The schema of a Parquet file, as its footer states it; no Spark job.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    parquet = jvm(spark).org.apache.parquet.hadoop
+    path = jvm(spark).org.apache.hadoop.fs.Path(file)
+    try:
+        reader = parquet.ParquetFileReader.open(parquet.util.HadoopInputFile.fromPath(path, hadoop(spark)))
+    except Py4JJavaError as error:
+        raise InputError(f"cannot read {file}: {error.java_exception.toString()}") from error
+    try:
+        return str(reader.getFileMetaData().getSchema().toString())
+    finally:
+        reader.close()
 
 
 def jvm(spark: SparkSession) -> Any:

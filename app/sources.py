@@ -5,7 +5,10 @@ schema does not know, as a map of strings, or null), `is_malformed`, `raw` (the 
 """
 
 import datetime
+import re
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,6 +20,7 @@ from app.errors import InputError
 from app.settings import RawFormat
 
 _CORRUPT: Final = "__corrupt"
+_END: Final = "end of line"
 
 
 def day_folder(root: str, source: str, date: datetime.date) -> str:
@@ -30,32 +34,41 @@ def has_files(spark: SparkSession, folder: str) -> bool:
 
 
 def read_day(spark: SparkSession, folder: str, *, schema: StructType, kind: RawFormat) -> DataFrame:
-    """The raw rows of one day as text; blank lines are no rows.
+    """The raw rows of one day as text; blank lines are no rows, files of 0 bytes have none.
 
     Raises:
-        InputError: The folder is missing or holds no files.
+        InputError: The folder is missing or holds no files, or one is not what the format says.
     """
     found = files.sizes(spark, folder)
     if not found:
         raise InputError(f"no raw data at {folder}: deliver the day's files there, or name another raw.path")
     if kind == "json":
-        return json_rows(spark.read.text(folder).withColumn("source_file", _file_name()), schema=schema)
-    if kind == "csv":
-        return _csv_rows(spark, list(found), schema=schema)
-    table = spark.read.option("mergeSchema", "true").option("recursiveFileLookup", "false").parquet(*found)
-    return _column_rows(table, schema=schema, corrupt=F.lit(None).cast("string"))
+        lines = spark.read.text(_literal([folder]))
+        return json_rows(lines.select("value", _file_name(lines)), schema=schema)
+    read, alike = (_csv_rows, files.first_line) if kind == "csv" else (_parquet_rows, files.parquet_schema)
+    groups = _groups([path for path, size in found.items() if size], lambda path: alike(spark, path))
+    if not groups:
+        return json_rows(spark.createDataFrame([], "value string, source_file string"), schema=schema)
+    return reduce(DataFrame.unionByName, [read(spark, _literal(paths), schema=schema) for paths in groups])
 
 
 def json_rows(lines: DataFrame, *, schema: StructType) -> DataFrame:
     """JSON objects, one per line in column `value`, as rows of text.
 
+    A line that is anything but one object, or has a key twice, is malformed. Spark stops at the end of the first object
+    and would drop what follows, so a line is read as the first element of an array whose second one must come next.
+
     Columns in: value (string), source_file (string).
     """
+    array = F.concat(F.lit("["), "value", F.lit(f',{{"{_END}":""}}]'))
+    parsed = lines.where(F.trim("value") != "").withColumn("parsed", F.from_json(array, "array<map<string,string>>"))
+    first, second, fields = F.get("parsed", F.lit(0)), F.get("parsed", F.lit(1)), F.col("fields")
     known = F.array(*[F.lit(name) for name in schema.names])
-    fields = F.col("fields")
-    unknown = F.size(F.array_except(F.map_keys(fields), known)) > 0
-    parsed = lines.where(F.trim("value") != "").withColumn("fields", F.from_json("value", "map<string,string>"))
-    return parsed.select(
+    # Most rows have the columns of the schema in its order: only the others are searched for repeated and new ones.
+    is_usual, keys = F.map_keys(first) == known, F.map_keys(fields)
+    is_one = second[_END].isNotNull() & (is_usual | (F.size(F.array_distinct(F.map_keys(first))) == F.size(first)))
+    unknown = (keys != known) & (F.size(F.array_except(keys, known)) > 0)
+    return parsed.withColumn("fields", F.when(is_one, first)).select(
         F.struct(*[fields[name].alias(name) for name in schema.names]).alias("text"),
         F.when(unknown, F.map_filter(fields, lambda key, _: ~key.isin(*schema.names))).alias("extra"),
         fields.isNull().alias("is_malformed"),
@@ -74,29 +87,34 @@ def again(rows: DataFrame, *, schema: StructType) -> DataFrame:
     return json_rows(rows.select(F.coalesce("raw", whole).alias("value"), "source_file"), schema=schema)
 
 
-def _csv_rows(spark: SparkSession, paths: list[str], *, schema: StructType) -> DataFrame:
-    """CSV files, read by their own header each, so that a column may appear in the middle of a day."""
-    by_header: dict[str, list[str]] = defaultdict(list)
+def _groups(paths: Sequence[str], kind: Callable[[str], str]) -> list[list[str]]:
+    """Files of one kind together, so that a column may come, go or change its type in the middle of a day.
+
+    A file without a kind has no rows.
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
     for path in paths:
-        by_header[files.first_line(spark, path)].append(path)
-    parts = [_csv_part(spark, names, schema=schema) for names in by_header.values()]
-    rows = parts[0]
-    for part in parts[1:]:
-        rows = rows.unionByName(part)
-    return rows
+        groups[kind(path)].append(path)
+    return [alike for name, alike in groups.items() if name]
 
 
-def _csv_part(spark: SparkSession, paths: list[str], *, schema: StructType) -> DataFrame:
-    header = spark.read.option("header", "true").csv(paths).columns
-    strings = StructType([StructField(name, StringType()) for name in [*header, _CORRUPT]])
-    reader = spark.read.schema(strings).option("header", "true").option("columnNameOfCorruptRecord", _CORRUPT)
-    return _column_rows(reader.option("mode", "PERMISSIVE").csv(paths), schema=schema, corrupt=F.col(_CORRUPT))
+def _csv_rows(spark: SparkSession, paths: list[str], *, schema: StructType) -> DataFrame:
+    """CSV files of one header; a quote within quotes is doubled (RFC 4180), and a line is a row."""
+    reader = spark.read.option("header", "true").option("escape", '"')
+    strings = StructType([StructField(name, StringType()) for name in [*reader.csv(paths).columns, _CORRUPT]])
+    table = reader.schema(strings).option("columnNameOfCorruptRecord", _CORRUPT).csv(paths)
+    return _column_rows(table, schema=schema, corrupt=F.col(_CORRUPT))
+
+
+def _parquet_rows(spark: SparkSession, paths: list[str], *, schema: StructType) -> DataFrame:
+    """Parquet files of one schema."""
+    return _column_rows(spark.read.parquet(*paths), schema=schema, corrupt=F.lit(None).cast("string"))
 
 
 def _column_rows(table: DataFrame, *, schema: StructType, corrupt: Column) -> DataFrame:
     """Rows that come with columns, as rows of text; one that does not parse has none in any column."""
     present = [name for name in table.columns if name != _CORRUPT]
-    texts = {name: F.when(corrupt.isNull(), F.col(f"`{name}`").cast("string")) for name in present}
+    texts = {name: F.when(corrupt.isNull(), F.col(_quoted(name)).cast("string")) for name in present}
     others = [item for name in present if name not in schema.names for item in (F.lit(name), texts[name])]
     whole = F.to_json(F.struct(*[texts[name].alias(name) for name in present]))
     return table.select(
@@ -104,12 +122,22 @@ def _column_rows(table: DataFrame, *, schema: StructType, corrupt: Column) -> Da
         (F.create_map(*others) if others else F.lit(None).cast("map<string,string>")).alias("extra"),
         corrupt.isNotNull().alias("is_malformed"),
         F.coalesce(corrupt, whole).alias("raw"),
-        _file_name().alias("source_file"),
+        _file_name(table),
     )
 
 
-def _file_name() -> Column:
-    return F.col("_metadata.file_name")
+def _file_name(table: DataFrame) -> Column:
+    """The name of each row's file, also where the table has a column `_metadata` of its own."""
+    return table.metadataColumn("_metadata")["file_name"].alias("source_file")
+
+
+def _literal(paths: Sequence[str]) -> list[str]:
+    """Paths that Spark takes by the letter, not as patterns."""
+    return [re.sub(r"[{}\[\]*?\\]", r"\\\g<0>", path) for path in paths]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def bytes_of(spark: SparkSession, folder: str) -> tuple[int, int]:

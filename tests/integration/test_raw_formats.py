@@ -1,5 +1,8 @@
 """A day is the same day in whatever format it comes."""
 
+import json
+from decimal import Decimal
+
 import pytest
 
 from app.errors import QualityGateError
@@ -58,6 +61,24 @@ def test_files_of_one_day_may_have_different_csv_headers(home: Home) -> None:
         ("b.csv", "v-9", 0),
     ]
     assert len(home.rows("transactions", "transaction_id", where="customer_id = 'c-0000001' AND amount = 10")) == 2
+
+
+def test_what_cannot_be_read_is_no_missing_value(home: Home) -> None:
+    """Nulls are counted where nothing was said, once more in a replay; what would be rounded is in no column."""
+    home.forgive()
+    home.deliver("customers", [customer(1)])
+    lines = [sale(1), sale(2, amount="12.505"), sale(3, created_at="12:00"), sale(4, amount=None)]
+    twice = '{"x": 1, "x": 2}'
+    home.deliver_text("transactions", "\n".join([*map(json.dumps, lines), twice]), name="a.json")
+    for replay in (False, True):
+        sales = home.run(replay=replay)[1]
+        assert {column: count for column, count in sales.nulls.items() if count} == {"amount": 1}
+        assert home.rows("bronze", "problems[0]", "amount", "raw", where="size(problems) > 0") == [
+            ("amount.not_null", None, json.dumps(lines[3])),
+            ("amount.type", None, json.dumps(lines[1])),
+            ("created_at.type", Decimal("10.00"), json.dumps(lines[2])),
+            ("malformed", None, twice),
+        ]
 
 
 @pytest.mark.parametrize("column", ["payment_method", "amount"])

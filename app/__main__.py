@@ -3,6 +3,7 @@
 Started as `spark-app`, as `python -m app`, or by `spark-submit app/__main__.py`.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ from app.commands.observe import observe
 from app.commands.report import report
 from app.commands.show import show
 from app.commands.tables import tables
-from app.errors import UsageError
+from app.errors import MachineError, UsageError
 
 MODES: Final = ("etl",)
 LATER_MODES: Final = ("streaming", "ml")
@@ -113,6 +114,9 @@ for panel, verbs in VERBS.items():
 def main() -> NoReturn:
     """Does what the command line asks, and ends the process with the exit code that says how it went."""
     signal.signal(signal.SIGTERM, _interrupt)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed: what is said goes nowhere, and no file of ours takes its number
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     sys.exit(run(sys.argv[1:]))
 
 
@@ -120,14 +124,17 @@ def run(arguments: Sequence[str]) -> int:
     """Does what the arguments ask; gives the exit code and never raises."""
     asked = failures.asked(arguments)
     try:
+        _require_folder()
         given = spelled_out(arguments) or ["--help"]
         command = typer.main.get_command(program)
         with command.make_context("spark-app", given, obj=asked) as context:
             command.invoke(context)
     except typer.Exit as done:
         return done.exit_code
-    except SystemExit:  # rich ends the program when the reader of --help went away; that is no failure
-        return 0
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # so rich says that the reader of --help went away: no failure
+            return 0
+        return end.code if isinstance(end.code, int) else failures.report(end, asked)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place where a failure can be explained
         return failures.report(error, asked)
     return 0
@@ -148,6 +155,13 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
         if name == "--mode" and (has_value or rest):
             return [_verb(mode if has_value else rest.pop(0)), *given[:position], *rest]
     return given
+
+
+def _require_folder() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise MachineError("the folder that this was started in is not there any more: change to another") from error
 
 
 def _verb(mode: str) -> str:

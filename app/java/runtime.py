@@ -41,14 +41,17 @@ def spark_home() -> Path:
     """The folder of the installed PySpark, found without loading it.
 
     Raises:
-        MachineError: This Python has no PySpark.
+        MachineError: This Python has no PySpark of its own. Another is not taken, since its jars would be changed.
     """
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         raise MachineError(f"{sys.executable} has no PySpark: run scripts/setup-dev.sh, and use the Python in .venv")
     zipped = next((place for place in Path(found.origin).parents if place.suffix == ".zip"), None)
     # spark-submit puts <home>/python/lib/pyspark.zip before the installed package.
-    return zipped.parents[2] if zipped else Path(found.origin).parent
+    home = (zipped.parents[2] if zipped else Path(found.origin).parent).resolve()
+    if not home.is_relative_to(Path(sys.prefix).resolve()):
+        raise MachineError(f"the PySpark at {home} is not that of {sys.prefix}: unset PYTHONPATH and SPARK_HOME")
+    return home
 
 
 def java_version(java: Path) -> str:

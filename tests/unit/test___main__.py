@@ -1,5 +1,6 @@
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -208,6 +209,38 @@ def test_an_answer_that_cannot_be_written_is_an_error(arguments: list[str], tmp_
         )
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == "error: No space left on device"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_change_no_exit_code(closed: str) -> None:
+    """Who starts it so does not listen; there is no traceback where it would."""
+    for arguments, code in ("--help", 0), ("show nosuch --json", 2), ("doctor x --json", 2):
+        command = f"{shlex.quote(sys.executable)} -m app {arguments} {closed}"
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), command
+
+
+def test_a_working_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    """It is no bug, and no command can do without."""
+    command = (
+        f"rmdir {shlex.quote(str(tmp_path))} && {shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'app'))} report x"
+    )
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "error: the folder that this was started in is not there any more: change to another\n"
+
+
+@pytest.mark.parametrize(("raised", "code"), [(SystemExit(3), 3), (SystemExit(0), 0), (SystemExit("why"), 1)])
+def test_a_command_that_ends_the_program_has_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch, raised: SystemExit, code: int
+) -> None:
+    """Nobody takes a failure for success."""
+
+    def doctor() -> None:
+        raise raised
+
+    monkeypatch.setattr(program.program.registered_commands[-1], "callback", doctor)
+    assert program.run(["doctor"]) == code
 
 
 @pytest.mark.parametrize(("arguments", "code"), [(["--help"], 0), (["etl"], 2), (["etl", "--json", "--debug"], 2)])

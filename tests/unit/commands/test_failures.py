@@ -66,6 +66,12 @@ def test_a_bug_says_where_the_log_is_and_how_to_see_more() -> None:
     )
 
 
+def test_a_bug_is_told_where_the_settings_are_wrong_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They say where Spark's logs are; what fails is told without."""
+    monkeypatch.setenv("SPARK_APP_RAW", "x")
+    assert failures.failure(ValueError("x")).message == "a bug: ValueError: x (--debug shows the traceback)"
+
+
 def test_a_failure_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     """Without --debug there is no traceback, and nothing on standard output."""
     assert failures.report(InputError("no data"), Asked()) == 3

@@ -1,9 +1,12 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from app.errors import MachineError
-from app.java.runtime import require_java
+from app.java.runtime import require_java, spark_home
 
 
 def java_home(folder: Path, *, release: str | None = None, says: str = "") -> Path:
@@ -66,3 +69,22 @@ def test_no_java_at_all_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MachineError, match=r"^no Java found: install a Java 17 or 21 .*$"):
         require_java()
+
+
+def test_the_spark_of_this_environment_is_found() -> None:
+    """It is the one whose jars are ours to change."""
+    assert spark_home().is_relative_to(Path(sys.prefix).resolve())
+    assert (spark_home() / "jars").is_dir()
+
+
+def test_the_spark_of_another_environment_is_refused(tmp_path: Path) -> None:
+    """As old guides tell to name it in PYTHONPATH; nothing of it is touched."""
+    other = tmp_path / "pyspark" / "__init__.py"
+    other.parent.mkdir()
+    other.touch()
+    start = [sys.executable, "-m", "app.jars"]
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{Path(__file__).resolve().parents[3]}"}
+    done = subprocess.run(start, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"the PySpark at {other.parent} is not that of {sys.prefix}: unset PYTHONPATH")
+    assert [path.name for path in other.parent.iterdir() if path.name != "__pycache__"] == ["__init__.py"]

@@ -10,7 +10,7 @@ import typer
 
 from app import amounts
 from app.commands import cells, options
-from app.errors import ConfigError, UsageError
+from app.errors import ConfigError
 from app.samples import DEMO_ROWS, DEMO_SEED
 
 if TYPE_CHECKING:
@@ -89,13 +89,10 @@ def made(
     """Makes one day of both sources; gives a ledger for each.
 
     Raises:
-        UsageError: The day is there, and was not made by this program.
+        UsageError: The day is there, and not all of it was made by this program.
     """
-    from app.samples.ledger import LEDGER_NAME
-    from app.samples.shop import day_folder, write_day
+    from app.samples.shop import write_day
 
-    for source in SOURCES:
-        require_ours(day_folder(folder, source, date), ledger=LEDGER_NAME)
     with terminal.counting(f"making {date}", rows) as written:
         ledgers = write_day(
             folder,
@@ -108,16 +105,6 @@ def made(
         )
     terminal.note(f"{date}: made {amounts.count(rows)} transactions")
     return [ledgers[source] for source in SOURCES]
-
-
-def require_ours(folder: Path, *, ledger: str) -> None:
-    """Makes sure that no real data is replaced.
-
-    Raises:
-        UsageError: The folder holds files, and no ledger beside them.
-    """
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / ledger).is_file():
-        raise UsageError(f"{folder} holds files that were not made by this program; it is left as it is")
 
 
 def listing(terminal: "Terminal", ledgers: Sequence["Ledger"], *, folder: Path) -> None:

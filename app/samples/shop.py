@@ -1,6 +1,7 @@
 """Made days of an online shop: raw files of both sources, and a ledger of the faults planted in them."""
 
 import datetime
+import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Final
 from app.errors import UsageError
 from app.samples.customers import Customers
 from app.samples.formats import FORMATS, write_files
-from app.samples.ledger import Ledger, write_ledger
+from app.samples.ledger import LEDGER_NAME, Ledger, read_ledger, write_ledger
 from app.samples.publishing import draft, publish, writing
 from app.samples.transactions import Transactions
 
@@ -19,6 +20,9 @@ MOST_ROWS: Final = 190_000_000
 
 # In the order of publication: where there are transactions, their customers are there already.
 SOURCES: Final = ("customers", "transactions")
+
+# What is made, and the checksums that Hadoop keeps beside what it copies.
+_OURS: Final = re.compile(rf"part-\d{{5,}}\.({'|'.join(FORMATS)})|{LEDGER_NAME}|\..+\.crc")
 
 
 def day_folder(folder: Path, source: str, date: datetime.date) -> Path:
@@ -34,11 +38,13 @@ def write_day(
     seed: int,
     formats: Mapping[str, str],
     currency: str = "EUR",
+    replace: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Ledger]:
     """Makes the transactions and the customers of one day; each appears at once or not at all.
 
-    The same arguments give the same bytes. What was there before is replaced, unless it is the same already.
+    The same arguments give the same bytes. A day that was made before is replaced, unless it is the same already;
+    one that holds anything else is left as it is.
 
     Args:
         folder: The raw folder, of which `transactions/` and `customers/` are parts.
@@ -47,13 +53,14 @@ def write_day(
         seed: What all rows are drawn from. Customers of two days fit together if seed and rows are the same.
         formats: For each source `json`, `json.gz`, `csv` or `parquet`.
         currency: The shop's own currency.
+        replace: Whether another making of the day may be replaced.
         progress: Called with how many more transactions are written.
 
     Returns:
         The ledger of each source.
 
     Raises:
-        UsageError: There can be no such day.
+        UsageError: There can be no such day, or what is there may not be replaced.
         MachineError: The folder cannot be written to.
     """
     _require_possible(date, rows, formats)
@@ -63,16 +70,40 @@ def write_day(
             date=date, rows=rows, seed=seed, file_format=formats["transactions"], currency=currency
         ),
     }
+    targets = {source: day_folder(folder, source, date) for source in SOURCES}
+    for source, target in targets.items():
+        _require_ours(target)
+        if not replace:
+            _require_same(target, made[source].ledger())
     notified = {"customers": _ignored, "transactions": progress or _ignored}
     with ExitStack() as drafts, writing(folder):
-        targets = {source: day_folder(folder, source, date) for source in SOURCES}
         folders = {source: drafts.enter_context(draft(target)) for source, target in targets.items()}
         for source, rows_of in made.items():
             write_files(folders[source], rows_of.chunks(), file_format=formats[source], written=notified[source])
             write_ledger(folders[source], rows_of.ledger())
+        for target in targets.values():
+            _require_ours(target)  # making may have taken long
         for source in SOURCES:
             publish(folders[source], targets[source])
     return {source: rows_of.ledger() for source, rows_of in made.items()}
+
+
+def _require_ours(target: Path) -> None:
+    """Makes sure that nobody's files are deleted: a folder with a ledger and with files of ours only may be replaced.
+
+    Raises:
+        UsageError: There is another file, hidden or not.
+    """
+    names = sorted(path.name for path in target.iterdir()) if target.is_dir() else []
+    is_made = LEDGER_NAME in names
+    for name in names:
+        if not (is_made and _OURS.fullmatch(name)):
+            raise UsageError(f"{target / name} was not made by this program and would be deleted: move it away first")
+
+
+def _require_same(target: Path, ledger: Ledger) -> None:
+    if (target / LEDGER_NAME).exists() and read_ledger(target) != ledger:
+        raise UsageError(f"{target} is of another making and would be replaced: delete it, or make the day anew")
 
 
 def _require_possible(date: datetime.date, rows: int, formats: Mapping[str, str]) -> None:

@@ -53,18 +53,36 @@ def test_a_day_is_made_with_its_ledger(printed: Printed, settings: Settings, tmp
     assert printed.err.getvalue() == "2024-01-01: made 100 transactions\n"
 
 
+@pytest.mark.parametrize(
+    ("lost", "added"),
+    [("_ledger.json", None), (None, "late.json"), (None, "part-1.json"), (None, ".keep"), (None, "more/a.json")],
+)
 def test_a_day_that_was_made_is_made_again_and_a_real_one_is_left_alone(
-    printed: Printed, settings: Settings, tmp_path: Path
+    printed: Printed, settings: Settings, tmp_path: Path, lost: str | None, added: str | None
 ) -> None:
-    """Files without a ledger beside them are somebody's data: nothing is changed."""
+    """Files without a ledger beside them, and any that is not of a making, are somebody's data: nothing is changed."""
     data.made(settings, tmp_path, date=DAY, rows=100, seed=7, terminal=printed.terminal)
     data.made(settings, tmp_path, date=DAY, rows=100, seed=8, terminal=printed.terminal)
     folder = tmp_path / "customers" / "date=2024-01-01"
-    (folder / "_ledger.json").unlink()
+    if lost:
+        (folder / lost).unlink()
+    if added:
+        (folder / added).parent.mkdir(exist_ok=True)
+        (folder / added).write_text("{}")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(UsageError, match=str(folder)):
+    named = added.partition("/")[0] if added else "part-00000.json"
+    with pytest.raises(UsageError, match=f"{folder / named} was not made by this program and would be deleted: move"):
         data.made(settings, tmp_path, date=DAY, rows=100, seed=9, terminal=printed.terminal)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_checksums_of_hadoop_are_in_nobodys_way(printed: Printed, settings: Settings, tmp_path: Path) -> None:
+    """They are kept beside files that were copied; a new making leaves none of them."""
+    data.made(settings, tmp_path, date=DAY, rows=100, seed=7, terminal=printed.terminal)
+    checksum = tmp_path / "customers" / "date=2024-01-01" / ".part-00000.json.crc"
+    checksum.touch()
+    data.made(settings, tmp_path, date=DAY, rows=100, seed=8, terminal=printed.terminal)
+    assert not checksum.exists()
 
 
 def test_the_ledger_is_a_table_of_what_was_planted(printed: Printed) -> None:

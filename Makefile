@@ -90,6 +90,6 @@ requirements: install ## Write requirements.txt anew from the pins in pyproject.
 	@$(VENV)/uv export --quiet --frozen --no-emit-project --no-annotate --no-header --no-dev --group image \
 		--output-file requirements-image.txt
 
-clean: ## Remove the environment and all caches; data and runs stay
+clean: ## Remove the environment and the caches here; data, runs and ~/.cache/spark-app (Java's class data) stay
 	rm -rf .venv .setup.log .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build *.egg-info
 	find app tests scripts -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -9,6 +9,7 @@ cd "${BASH_SOURCE[0]%/*}/.."
 readonly STAMP=.venv/set-up      # what the environment was made from; written last
 readonly UNFINISHED=.venv/unfinished
 readonly LOG=.setup.log
+unset PYTHONPATH PYTHONHOME      # they would put packages of others before ours
 export PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
@@ -60,13 +61,14 @@ require_python() {
     stop "No Python 3.11, 3.12 or 3.13 found: install one (on Debian and Ubuntu: apt-get install python3 python3-venv)."
 }
 
-# Everything that the environment is made from, and where it is: environments cannot be moved.
+# Everything that the environment is made from, its Python, and where it is: environments cannot be moved.
 wanted() {
     cksum requirements.txt pyproject.toml scripts/setup-dev.sh config/spark/jars.ivy.xml config/spark/jars.sha256
     printf '%s\n' "$PWD"
+    .venv/bin/python -c 'import sys; print(sys.version)' 2>/dev/null || echo "no Python that runs"
 }
 
-is_done() { [ -x .venv/bin/spark-app ] && [ -e "$STAMP" ] && [ "$(wanted)" = "$(<"$STAMP")" ]; }
+is_done() { is_python .venv/bin/python && [ -x .venv/bin/spark-app ] && [ -e "$STAMP" ] && [ "$(wanted)" = "$(<"$STAMP")" ]; }
 
 # Runs a command with its output in the log; shows its large downloads, and the end of the log if it fails.
 logged() {

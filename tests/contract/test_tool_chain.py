@@ -199,6 +199,50 @@ def test_set_up_with_a_python_without_venv_says_so(machine: Path) -> None:
     assert refused(machine).startswith(f"{python} cannot make environments: install its venv module")
 
 
+def test_set_up_does_again_what_another_python_has_undone(machine: Path) -> None:
+    """When the machine's Python is replaced or gone, the environment is not what was set up, though its files are."""
+    program(machine, "java", """echo 'openjdk version "17.0.15" 2025-04-15' >&2""")
+    program(machine, "spark-app")
+    program(machine, "python", '[[ "$2" != *print* ]] || echo 3.12.1', '[[ "$2" != *ensurepip* ]]')
+    project, script = machine / "project", machine / "project" / "scripts" / "setup-dev.sh"
+    (project / ".venv").mkdir()
+    (machine / "bin" / "python").rename(machine / "python")
+    for name in ("requirements.txt", "pyproject.toml", "config/spark/jars.ivy.xml", "config/spark/jars.sha256"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).touch()
+    ours = project / ".venv" / "bin"
+    ours.mkdir()
+    (machine / "bin" / "spark-app").rename(ours / "spark-app")
+    (ours / "python").symlink_to(machine / "python")
+    wanted = script.with_name("wanted.sh")
+    wanted.write_text(script.read_text(encoding="utf-8").removesuffix("main\n") + "wanted\n", encoding="utf-8")
+    environment = {"PATH": str(machine / "bin")}
+    stamp = subprocess.run(["bash", wanted], env=environment, capture_output=True, text=True, check=True).stdout
+    (project / ".venv" / "set-up").write_text(stamp, encoding="utf-8")
+
+    done = subprocess.run([script], env=environment, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    replaced = (machine / "python").read_text(encoding="utf-8").replace("3.12.1", "3.13.0")
+    (machine / "python").write_text(replaced, encoding="utf-8")
+    assert "cannot make environments" in refused(machine)
+    (machine / "python").unlink()
+    assert refused(machine).startswith("No Python 3.11, 3.12 or 3.13 found")
+
+
+def test_each_target_sets_up_what_it_needs() -> None:
+    """A fresh clone needs no other command first: what uses the environment calls the set-up before."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    rules = re.findall(r"^([a-z0-9-]+):[^=\n]*##.*\n((?:\t.*\n)*)", makefile, re.MULTILINE)
+    using = [target for target, recipe in rules if "$(VENV)" in recipe or "$(PYTHON)" in recipe]
+    assert {"test", "check", "run-etl", "lint"} <= set(using)
+    for target in using:
+        command = ["make", "--dry-run", "--always-make", "--no-print-directory", target, "DATE=2024-01-01"]
+        done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+        before, uses, _ = done.stdout.partition(".venv/bin/")
+        assert uses, target
+        assert "scripts/setup-dev.sh" in before, target
+
+
 def test_scripts_can_be_run() -> None:
     """What the documents tell a reader to run is executable."""
     scripts = [ROOT / ".ci" / "run", *(ROOT / "scripts").glob("*.sh")]

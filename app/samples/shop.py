@@ -94,7 +94,10 @@ def _require_ours(target: Path) -> None:
     Raises:
         UsageError: There is another file, hidden or not.
     """
-    names = sorted(path.name for path in target.iterdir()) if target.is_dir() else []
+    try:
+        names = sorted(path.name for path in target.iterdir())
+    except (FileNotFoundError, NotADirectoryError):  # nothing is there, or another maker has just put it away
+        return
     is_made = LEDGER_NAME in names
     for name in names:
         if not (is_made and _OURS.fullmatch(name)):

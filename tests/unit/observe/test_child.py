@@ -88,16 +88,17 @@ def test_every_byte_passes_through(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == (content, content)
 
 
-def test_signals_have_their_usual_effect_on_the_command() -> None:
-    """Nothing that Python or we block or ignore is blocked or ignored there."""
-    shown = subprocess.run(
-        [sys.executable, "-c", RUN, "grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+@pytest.mark.parametrize("before", [[], ["nohup"]])
+def test_signals_have_the_effect_that_they_would_have_without_us(before: list[str]) -> None:
+    """Nothing that Python or we block or ignore is blocked or ignored there; what our caller ignores still is."""
+    command = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
+    shown, usual = [
+        subprocess.run([*before, *start, *command], capture_output=True, text=True, check=True).stdout
+        for start in ([sys.executable, "-c", RUN], [])
+    ]
     # Those from 32 on are glibc's own.
-    assert [int(line.split()[1], 16) & 0x7FFFFFFF for line in shown.stdout.splitlines()] == [0, 0]
+    own = [[int(line.split()[1], 16) & 0x7FFFFFFF for line in each.splitlines()] for each in (shown, usual)]
+    assert own[0] == own[1]
 
 
 def test_a_signal_to_us_reaches_the_command(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from app import quality
+from app import quality, tables
 from app.commits import Written
 from app.context import Context
 from app.figures import FRESHNESS, Figure
@@ -158,6 +158,14 @@ def write(context: Context, rows: DataFrame, feed: Feed, *, observe: Sequence[Co
 def valid(context: Context, feed: Feed) -> DataFrame:
     """The rows of the date that break no promise."""
     return context.of_day(feed.table).where(~quality.is_invalid())
+
+
+def repeated(context: Context, feed: Feed, *, key: Sequence[str]) -> str:
+    """The condition that shows the valid rows of the date of which another has the same key."""
+    names, is_valid = ", ".join(key), "size(problems) = 0"
+    of_day = f"{tables.day(feed.table, context.date)} and {is_valid}"
+    keys = f"select {names} from {feed.table} where {of_day} group by all having count(*) > 1"
+    return f"{is_valid} and ({names}) in ({keys})"
 
 
 def _nulls(written: Written, schema: StructType) -> dict[str, int]:

@@ -74,25 +74,25 @@ class Context:
         LOG.warning(text)
         self.watcher.note(text)
 
-    def read_raw(self, source: Source, *, schema: StructType, bronze: str) -> DataFrame:
+    def read_raw(self, source: Source, *, schema: StructType, bronze: str, may_be_empty: bool = False) -> DataFrame:
         """The raw rows of the date, from the landing folder or, in a replay, from bronze.
 
         Raises:
-            InputError: There are none.
+            InputError: The landing folder has no files; or there are no rows, and there must be some.
         """
         folder = sources.day_folder(self.settings.raw_path, source, self.date)
         with self.step(f"read {source}", kind="read") as step:
             if self.is_replay:
-                kept = self.of_day(bronze)
-                if kept.isEmpty():
-                    raise InputError(
-                        f"{bronze} has no rows of {self.date} to replay: run the date from its raw files first"
-                    )
-                return sources.again(kept, schema=schema)
-            rows = sources.read_day(self.spark, folder, schema=schema, kind=self.settings.raw.formats[source])
-            files, size = sources.bytes_of(self.spark, folder)
-            step.count(files=files, bytes_read=size)
-            self.run.record(bytes_read=size)
+                rows = sources.again(self.of_day(bronze), schema=schema)
+                none = f"{bronze} has no rows of {self.date} to replay: run the date from its raw files first"
+            else:
+                rows = sources.read_day(self.spark, folder, schema=schema, kind=self.settings.raw.formats[source])
+                none = f"no rows at {folder}: its files are empty; deliver the day's rows there"
+                files, size = sources.bytes_of(self.spark, folder)
+                step.count(files=files, bytes_read=size)
+                self.run.record(bytes_read=size)
+            if not may_be_empty and rows.isEmpty():
+                raise InputError(none)
             return rows
 
     def table(self, name: str) -> DataFrame:
@@ -186,12 +186,12 @@ class Context:
         )
 
     def account(self, *, read: int, written: int, quarantined: int, duplicate: int) -> None:
-        """Takes the final numbers of rows, which must add up.
+        """Takes the final numbers of rows, which must add up, before they are published.
 
         Raises:
             ReconciliationError: Rows read are not the rows published, quarantined and removed.
         """
-        self.report_rows(read=read, written=written, quarantined=quarantined, duplicate=duplicate)
+        self.report_rows(read=read, quarantined=quarantined, duplicate=duplicate)
         parts = written + quarantined + duplicate
         self.run.record(rows_unaccounted=abs(read - parts))
         if read != parts:
@@ -201,7 +201,7 @@ class Context:
             )
 
     def savepoint(self, *names: str) -> AbstractContextManager[None]:
-        """Puts this date of some tables back to its last good content if a quality gate stops the block."""
+        """Puts this date of some tables back to its last good content if anything stops the block."""
         return savepoint.savepoint(
             self.spark,
             self.settings,
@@ -210,6 +210,7 @@ class Context:
                 name: commits.last_version(self.spark, tables.ensure(self.spark, self.settings, name)) for name in names
             },
             put_back=self._put_back,
+            tell=self.note,
         )
 
     def _put_back(self, name: str, version: int) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 FRESHNESS: Final = "freshness"
-"""The promise about the age of the newest row."""
+"""The promise about the age of the newest valid row at the end of the day; without one it is the whole day."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Figure:
         limit: The largest value that may be published; None where any may (`.inf`, which JSON has no number for).
         broken: Rows (or columns) that break it; None where rows are not what is counted.
         total: Rows (or columns) that were looked at.
-        where: An SQL condition over `bronze` that shows the rows; None where there are none to show.
+        where: An SQL condition over bronze that shows the rows; None where there are none to show.
     """
 
     promise: str
@@ -39,7 +39,7 @@ class Figure:
     def __str__(self) -> str:
         value, limit = self.shown()
         if self.promise == FRESHNESS:
-            return f"{FRESHNESS}: the newest row is {value} older than the end of the day, allowed {limit}"
+            return f"{FRESHNESS}: no valid row in the last {value} of the day, allowed {limit}"
         return f"{self.promise}: {self.broken:,} of {self.total:,} ({value}), allowed {limit}"
 
     def _shown(self, number: float) -> str:

@@ -119,6 +119,7 @@ def first_rows(
     Raises:
         UsageError: The condition is none that this table can answer, or the table has no days.
     """
+    frame.createOrReplaceTempView(table)  # a condition may ask for other rows of the table
     with blamed_on(f"--where {where!r}" if where else None):
         chosen = _chosen(frame, table=table, date=date, where=where)
         collected = chosen.select(*_readable(chosen)).limit(limit + 1).collect()

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
 
 from app import bronze, quality
-from app.bronze import Config, Feed
+from app.bronze import Config, Feed, Seen
 from app.context import Context
 from app.quality import Promise
 from app.schemas import CUSTOMERS, RAW_CUSTOMERS
@@ -69,27 +69,41 @@ def changed_versions(old: DataFrame, new: DataFrame) -> DataFrame:
 def run(context: Context, config: Config) -> None:
     """Brings the customers of one date into the table with their history."""
     feed = Feed.declared(
-        context, config, source="customers", table="bronze_customers", schema=RAW_CUSTOMERS, promises=promises()
+        context,
+        config,
+        source="customers",
+        table="bronze_customers",
+        schema=RAW_CUSTOMERS,
+        promises=promises(),
+        further=[quality.DUPLICATES],
     )
-    raw = context.read_raw(feed.source, schema=feed.schema, bronze=feed.table)
+    # A day on which no customer changed may have no rows; it changes nothing.
+    raw = context.read_raw(feed.source, schema=feed.schema, bronze=feed.table, may_be_empty=True)
     with context.step("transform customers", kind="transform"):
         typed = bronze.typed(raw, schema=feed.schema)
         judged = bronze.judged(typed, columns=feed.schema.names, promises=feed.promises, date=context.date)
     seen = bronze.write(context, judged, feed)
-    published = _publish(context, bronze.valid(context, feed).select(*RAW_CUSTOMERS.names))
-    duplicates = seen.rows - seen.quarantined - published
-    context.account(read=seen.rows, written=published, quarantined=seen.quarantined, duplicate=duplicates)
+    _publish(context, feed, seen)
 
 
-def _publish(context: Context, valid: DataFrame) -> int:
-    """Merges the versions of the date; returns how many different ones there are."""
-    counted = Observation()
+def _publish(context: Context, feed: Feed, seen: Seen) -> None:
+    """Merges the versions of the date if not too many rows repeat others."""
+    taken, kept = Observation(), Observation()
     with context.step("transform versions", kind="transform"):
-        versions = customer_versions(valid).select(*RAW_CUSTOMERS.names)
-        unique = versions.observe(counted, F.count(F.lit(1)).alias("versions")).localCheckpoint()
+        valid = bronze.valid(context, feed).select(*RAW_CUSTOMERS.names)
+        versions = customer_versions(valid.observe(taken, F.count(F.lit(1)).alias("rows")))
+        unique = versions.select(*RAW_CUSTOMERS.names).observe(kept, F.count(F.lit(1)).alias("rows")).localCheckpoint()
         changes = changed_versions(context.table("customers"), unique)
+    published = kept.get["rows"]
+    duplicates = taken.get["rows"] - published
+    if feed.is_checked:
+        context.report_rows(duplicate=duplicates)
+        where = bronze.repeated(context, feed, key=KEY)
+        figure = quality.share(quality.DUPLICATES, duplicates, seen.rows, feed.limits, where=where)
+        context.judge([figure], table=feed.table)
+    context.account(read=seen.rows, written=published, quarantined=seen.quarantined, duplicate=duplicates)
     context.merge(changes, "customers", condition=" AND ".join(f"old.{name} = new.{name}" for name in KEY))
-    return int(counted.get["versions"])
+    context.report_rows(written=published)
 
 
 def as_of(versions: DataFrame, *, customer: Column, instant: Column) -> Column:

@@ -32,6 +32,7 @@ REQUIRED: Final = (
     "updated_at",
 )
 SIGMAS: Final = 3
+DAY_SECONDS: Final = 86_400
 
 
 def promises(date: datetime.date, *, currency: str) -> list[Promise]:
@@ -99,7 +100,8 @@ def daily_sales(published: DataFrame) -> DataFrame:
     return groups.agg(
         F.count(F.lit(1)).alias("transaction_count"),
         F.sum("amount").cast(TOTAL).alias("total_amount"),
-        F.avg("amount").cast(MONEY).alias("avg_amount"),
+        # `avg` of a decimal is rounded to 6 places first, and would be rounded twice.
+        (F.sum("amount") / F.count(F.lit(1))).cast(MONEY).alias("avg_amount"),
         F.count_distinct("customer_id").alias("unique_customers"),
     ).select(*DAILY_SALES.names)
 
@@ -115,9 +117,9 @@ def run(context: Context, config: Config) -> None:
         promises=promises(context.date, currency=context.settings.currency),
         further=[quality.DUPLICATES, quality.OUTLIERS, FRESHNESS],
     )
-    seen = _write_bronze(context, feed)
+    # From before anything is read: a run that was killed may have left what this one cannot get to.
     with context.savepoint("transactions", "daily_sales"):
-        _publish(context, feed, seen)
+        _publish(context, feed, _write_bronze(context, feed))
 
 
 def _write_bronze(context: Context, feed: Feed) -> Seen:
@@ -130,16 +132,20 @@ def _write_bronze(context: Context, feed: Feed) -> Seen:
     newest = F.max(F.when(~quality.is_invalid(), F.col("created_at"))).cast("double")
     spread = [F.avg(amount).alias("mean"), F.stddev_samp(amount).alias("sigma")]
     seen = bronze.write(context, rows, feed, observe=[*spread, newest.alias("newest")])
-    if seen.observed.get("newest") is not None:
+    if feed.is_checked:
         context.judge([_freshness(context, feed, seen)], table=feed.table)
     return seen
 
 
 def _freshness(context: Context, feed: Feed, seen: Seen) -> Figure:
-    end = datetime.datetime.combine(context.date, datetime.time(), datetime.UTC) + datetime.timedelta(days=1)
-    age = end.timestamp() - seen.observed["newest"]
+    """How long the day ends without a valid row: all of it where there is none."""
+    start = datetime.datetime.combine(context.date, datetime.time(), datetime.UTC).timestamp()
+    newest, where = seen.observed["newest"], "size(problems) > 0"
+    if newest is not None:
+        where = f"size(problems) = 0 and unix_micros(created_at) = {round(newest * 1_000_000)}"
+    age = DAY_SECONDS - (0 if newest is None else newest - start)
     context.run.record_freshness("transactions", seconds=age)
-    return Figure(FRESHNESS, age, feed.limits[FRESHNESS])
+    return Figure(FRESHNESS, age, feed.limits[FRESHNESS], where=where)
 
 
 def _publish(context: Context, feed: Feed, seen: Seen) -> None:
@@ -151,18 +157,22 @@ def _publish(context: Context, feed: Feed, seen: Seen) -> None:
     duplicates = written.observed["valid"] - written.commit.rows
     if feed.is_checked:
         _judge_published(context, feed, seen, written)
-    context.overwrite(daily_sales(context.of_day("transactions")), "daily_sales", kind="publish")
     context.account(read=seen.rows, written=written.commit.rows, quarantined=seen.quarantined, duplicate=duplicates)
+    context.overwrite(daily_sales(context.of_day("transactions")), "daily_sales", kind="publish")
+    context.report_rows(written=written.commit.rows)
 
 
 def _judge_published(context: Context, feed: Feed, seen: Seen, written: Written) -> None:
     context.facts |= {name: seen.observed[name] for name in ("mean", "sigma") if seen.observed[name] is not None}
     bound = SIGMAS * context.facts.get("sigma", 0)
-    where = f"abs(amount - {context.facts.get('mean', 0):.2f}) > {bound:.2f} and size(problems) = 0"
+    where = f"abs(double(amount) - {context.facts.get('mean', 0.0)!r}D) > {bound!r}D and size(problems) = 0"
     published, outliers = written.commit.rows, written.observed["outliers"]
     duplicates = written.observed["valid"] - published
     figures = [
-        quality.share(quality.DUPLICATES, duplicates, seen.rows, feed.limits),
+        quality.share(
+            *(quality.DUPLICATES, duplicates, seen.rows, feed.limits),
+            where=bronze.repeated(context, feed, key=["transaction_id"]),
+        ),
         quality.share(quality.OUTLIERS, outliers, published, feed.limits, where=where),
     ]
     context.report_rows(duplicate=duplicates)

@@ -23,11 +23,12 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         seed: What the rows were drawn from.
         format: `json`, `json.gz`, `csv` or `parquet`.
         rows: All lines, malformed ones too (the header of a CSV file is none).
-        valid: Rows to be published: one per key, outliers among them.
+        valid: Rows to be published, outliers among them: one per key; of customers one per key and `updated_at`.
         quarantined: Rows with a fault that keeps them out.
-        duplicates: `exact_duplicates` and `older_versions` together.
+        duplicates: Valid rows to be left out: `exact_duplicates` and, but for customers, `older_versions`.
         exact_duplicates: Lines that repeat another line byte by byte.
-        older_versions: Valid rows of which another valid row has the same key and a later `updated_at`.
+        older_versions: Valid rows of which another valid row has the same key and a later `updated_at`; the history of
+            customers keeps them, so there they are `valid`.
         malformed: Lines that are no row.
         nulls: Planted nulls by column, among rows that parse.
         wrong_type: Values that are not of their column's type, by column.

@@ -10,7 +10,7 @@ import pytest
 
 from app.commands.failures import failure
 from app.commands.show import first_rows
-from app.errors import QualityGateError
+from app.errors import InputError, QualityGateError
 from tests.integration.home import DAY, Home, customer, sale
 
 OTHER_DAY = datetime.date(2024, 1, 2)
@@ -22,6 +22,16 @@ LATE = {"created_at": "2024-01-01T23:00:00Z", "updated_at": "2024-01-01T23:00:00
 def good(count: int = 40) -> list[dict[str, object]]:
     """Sales that keep every promise."""
     return [sale(number, amount=f"{10 + number}.00", **LATE) for number in range(1, count + 1)]
+
+
+def good_in_the_morning() -> list[dict[str, object]]:
+    """The same at eight o'clock."""
+    return [row | {"created_at": "2024-01-01T08:00:00Z"} for row in good()]
+
+
+def invalid() -> list[dict[str, object]]:
+    """The same, none of them valid."""
+    return [row | {"status": "lost"} for row in good()]
 
 
 def versions(home: Home) -> list[tuple[int, str]]:
@@ -85,6 +95,8 @@ def test_too_many_outliers_put_the_day_back(shop: Home) -> None:
     assert told.exit_code == 4
     assert "outliers: 1 of 61 (1.6393%), allowed 0.5000%" in told.message
     assert shown_rows(shop, told.message) == 1
+    facts = raised.value.results[1].facts  # type: ignore[attr-defined]
+    assert f"abs(double(amount) - {facts['mean']!r}D) > {3 * facts['sigma']!r}D" in told.message
     assert shop.content(*PUBLISHED) == before
     assert [version for version in versions(shop) if version[1] == "daily_sales"] == totals
     assert shop.savepoints() == []
@@ -93,6 +105,70 @@ def test_too_many_outliers_put_the_day_back(shop: Home) -> None:
     shop.run()
     assert len(shop.rows("transactions", "amount", where=f"processed_date = '{DAY}'")) == 60
     assert len(shop.rows("transactions", "amount", where=f"processed_date = '{OTHER_DAY}'")) == 40
+
+
+def test_what_fails_between_two_tables_changes_neither(shop: Home) -> None:
+    """Where the totals cannot be written, the sales of the day go back: both tables tell of the same sales."""
+    totals = shop.folder / "data/warehouse/daily_sales"
+    shop.spark.sql(f"ALTER TABLE delta.`{totals}` ADD CONSTRAINT few CHECK (transaction_count <= 50)")
+    before = shop.content(*PUBLISHED)
+    shop.deliver("transactions", good(60))
+    with pytest.raises(Exception, match="transaction_count <= 50") as raised:
+        shop.run()
+    assert shop.content(*PUBLISHED) == before
+    assert shop.savepoints() == []
+    failed = raised.value.results[1]  # type: ignore[attr-defined]
+    assert (failed.rows_read, failed.rows_written) == (60, None)
+
+
+def test_a_day_without_rows_changes_nothing(shop: Home) -> None:
+    """Files without sales are missing input, not a day without any; of customers they tell that nobody changed."""
+    kept = ("bronze", "customers", *PUBLISHED)
+    before = versions(shop), shop.content(*kept)
+    for text in ("", "\n\n"):
+        shop.deliver_text("customers", text, name="a.json")
+        shop.deliver_text("transactions", text, name="a.json")
+        with pytest.raises(InputError) as raised:
+            shop.run()
+        told = failure(raised.value)
+        assert told.exit_code == 3
+        assert told.message.startswith(f"no rows at {shop.day_folder('transactions')}")
+        customers = raised.value.results[0]  # type: ignore[attr-defined]
+        assert (customers.outcome, customers.rows_read, customers.rows_written) == ("succeeded", 0, 0)
+        assert (versions(shop), shop.content(*kept)) == before
+        assert shop.savepoints() == []
+    assert [run.outcome for run in shop.run(replay=True)] == ["succeeded", "succeeded"]
+    assert shop.content(*kept) == before[1]
+
+
+def test_a_day_that_ends_too_early_is_stopped(shop: Home) -> None:
+    """The age of the newest valid row is judged, and that of a day without one is the whole day."""
+    before = shop.content(*PUBLISHED)
+    shop.configure("etl.daily_sales", default_limit=1.0)
+    last = sale(99, created_at="2024-01-01T09:00:00.623456Z")
+    for rows, age, shown in (([*good_in_the_morning(), last], "53,999", 1), (invalid(), "86,400", 40)):
+        shop.deliver("transactions", rows)
+        expected = rf"freshness: no valid row in the last {age} s of the day, allowed 21,600 s \("
+        with pytest.raises(QualityGateError, match=expected) as raised:
+            shop.run()
+        told = failure(raised.value)
+        assert shown_rows(shop, told.message) == shown
+        assert shop.content(*PUBLISHED) == before
+
+
+def test_too_many_repeated_rows_are_shown(shop: Home) -> None:
+    """Rows that repeat others stop the day, of sales and of customers; the command shows them and what they repeat."""
+    kept = ("customers", *PUBLISHED)
+    before = shop.content(*kept)
+    shop.deliver("transactions", [*good(), *good(5)])
+    with pytest.raises(QualityGateError, match=r"^duplicates: 5 of 45 \(") as raised:
+        shop.run()
+    assert shown_rows(shop, str(raised.value)) == 10
+    shop.deliver("customers", [*[customer(2)] * 9, customer(3)])
+    with pytest.raises(QualityGateError, match=r"^duplicates: 8 of 10 \(") as raised:
+        shop.run()
+    assert shown_rows(shop, str(raised.value)) == 9
+    assert shop.content(*kept) == before
 
 
 def test_a_first_run_that_is_stopped_leaves_nothing(home: Home) -> None:

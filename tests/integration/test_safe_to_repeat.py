@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from app.errors import QualityGateError
+from app.errors import InputError, QualityGateError
 from tests.integration.home import DAY, Home, customer, sale
 from tests.integration.processes import PATIENCE_SECONDS, kill_when, left_behind, make_quick, started
 
@@ -17,8 +17,8 @@ FIRST: Final = "_delta_log/00000000000000000001.json"
 SECOND: Final = "_delta_log/00000000000000000002.json"
 # In the order in which they appear. At `transactions/` + commit the totals are not written yet.
 IN_FIRST_RUN: Final = (
-    f"bronze/{FIRST}",
     "_savepoints/*.json",
+    f"bronze/{FIRST}",
     f"transactions/{FIRST}",
 )
 IN_SECOND_RUN: Final = (
@@ -113,14 +113,23 @@ def test_killed_in_its_second_run_and_run_again(days: Days, killed_in_second_run
 
 
 def test_killed_before_it_put_a_bad_day_back(days: Days, tmp_path: Path) -> None:
-    """The rerun of a killed run that is stopped at the gate goes back to the last good content, not to the bad one."""
+    """The rerun of a killed run goes back to the last good content, not to the bad one, whatever stops it."""
     home = days.once.copied(tmp_path / "home")
     home.deliver("transactions", [sale(950_001, amount="99999.00")], name="outlier.json")
     home.configure("etl.daily_sales", limits={"outliers": 0.0})
     good = home.content(*PUBLISHED)
     kill_when(home, f"transactions/{SECOND}", stderr=tmp_path / "stderr")
     assert home.content("transactions") != [row for row in good if row[0] == "transactions"]
+
+    earlier, missing = home.copied(tmp_path / "earlier"), home.copied(tmp_path / "missing")
     with pytest.raises(QualityGateError, match="outliers"):
         home.run(DAY)
-    assert home.content(*PUBLISHED) == good
-    assert home.savepoints() == []
+    earlier.configure("etl.daily_sales", limits={"amount.range": 0.0})
+    with pytest.raises(QualityGateError, match=r"amount\.range"):
+        earlier.run(DAY)
+    shutil.rmtree(missing.day_folder("transactions"))
+    with pytest.raises(InputError, match="no raw data"):
+        missing.run(DAY)
+    for rerun in (home, earlier, missing):
+        assert rerun.content(*PUBLISHED) == good
+        assert rerun.savepoints() == []

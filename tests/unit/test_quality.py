@@ -127,8 +127,8 @@ def test_a_share_at_its_limit_is_kept(broken_rows: int, *, is_breached: bool) ->
     assert quality.share("a", broken_rows, 100, {"a": 0.01}).is_breached is is_breached
 
 
-def test_a_day_without_rows_breaks_nothing() -> None:
-    """A share of nothing is none."""
+def test_a_share_of_no_rows_is_none() -> None:
+    """A feed of changes may be empty; where there must be rows, the run ends before it judges."""
     assert quality.share("a", 0, 0, {"a": 0.0}) == Figure("a", 0.0, 0.0, 0, 0)
 
 
@@ -138,5 +138,5 @@ def test_a_figure_tells_how_far_off_it_is() -> None:
         "a.range: 1,234 of 100,000 (1.2340%), allowed 1.0000%"
     )
     assert str(Figure(FRESHNESS, 7_200, 3_600)) == (
-        "freshness: the newest row is 7,200 s older than the end of the day, allowed 3,600 s"
+        "freshness: no valid row in the last 7,200 s of the day, allowed 3,600 s"
     )

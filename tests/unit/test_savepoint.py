@@ -22,8 +22,9 @@ def ends(spark: SparkSession, settings: Settings, versions: dict[str, int], erro
     def put_back(name: str, version: int) -> None:
         back.append(f"{name}@{version}")
 
-    expected = nullcontext() if error is None else pytest.raises(type(error))
-    with expected, savepoint(spark, settings, "etl.x-2024-01-01", versions=versions, put_back=put_back):
+    expected, told = nullcontext() if error is None else pytest.raises(type(error)), back.append
+    key = "etl.x-2024-01-01"
+    with expected, savepoint(spark, settings, key, versions=versions, put_back=put_back, tell=told):
         if error is not None:
             raise error
     return back
@@ -34,9 +35,12 @@ def notes(settings: Settings) -> list[str]:
     return [path.name for path in Path(settings.warehouse_path, "_savepoints").glob("*.json")]
 
 
-def test_a_gate_puts_back_and_forgets(spark: SparkSession, settings: Settings) -> None:
-    """Every table goes back to its version at the start."""
-    assert ends(spark, settings, {"a": 1, "b": 2}, QualityGateError("no")) == ["a@1", "b@2"]
+@pytest.mark.parametrize("error", [QualityGateError("no"), OSError("disk"), ValueError("bug")])
+def test_whatever_stops_the_block_puts_back_and_forgets(
+    spark: SparkSession, settings: Settings, error: Exception
+) -> None:
+    """Every table goes back to its version at the start, be it a gate, the machine or a bug."""
+    assert ends(spark, settings, {"a": 1, "b": 2}, error) == ["a@1", "b@2"]
     assert notes(settings) == []
 
 
@@ -46,24 +50,25 @@ def test_a_good_end_forgets(spark: SparkSession, settings: Settings) -> None:
     assert notes(settings) == []
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("disk"), ValueError("bug")])
-def test_any_other_end_is_remembered_by_the_next_try(
-    spark: SparkSession, settings: Settings, error: BaseException
-) -> None:
-    """The rerun knows the last good versions, not those that the broken run left."""
-    assert ends(spark, settings, {"a": 1}, error) == []
+def test_an_interruption_puts_back_and_is_remembered_by_the_next_try(spark: SparkSession, settings: Settings) -> None:
+    """What Java was committing may still appear: the rerun knows the last good versions."""
+    assert ends(spark, settings, {"a": 1}, KeyboardInterrupt()) == ["a@1"]
     assert notes(settings) == ["etl.x-2024-01-01.json"]
-    assert ends(spark, settings, {"a": 7}, error) == []
+    assert ends(spark, settings, {"a": 7}, KeyboardInterrupt()) == ["a@1"]
     assert ends(spark, settings, {"a": 9}, QualityGateError("no")) == ["a@1"]
     assert notes(settings) == []
 
 
 def test_a_savepoint_that_cannot_be_put_back_waits(spark: SparkSession, settings: Settings) -> None:
-    """Where the putting back fails, the note stays for the next try."""
+    """Where the putting back fails, that is told, what stopped the block is raised, and the next try does it."""
+    told: list[str] = []
 
     def fail(_name: str, _version: int) -> None:
         raise OSError("disk")
 
-    with pytest.raises(OSError, match="disk"), savepoint(spark, settings, "k", versions={"a": 1}, put_back=fail):
+    failing = savepoint(spark, settings, "etl.x-2024-01-01", versions={"a": 1}, put_back=fail, tell=told.append)
+    with pytest.raises(QualityGateError), failing:
         raise QualityGateError("no")
-    assert notes(settings) == ["k.json"]
+    assert told == ["could not put back a of etl.x-2024-01-01: run the date again, which does so"]
+    assert ends(spark, settings, {"a": 7}, ValueError("bug")) == ["a@1"]
+    assert notes(settings) == []

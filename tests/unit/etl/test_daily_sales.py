@@ -161,3 +161,12 @@ def test_a_mean_is_rounded_half_up(spark: SparkSession) -> None:
     """0.01 and 0.02 have the mean 0.015, which is 0.02."""
     rows = published(spark, ("0.01", "completed", "c-1"), ("0.02", "completed", "c-2"))
     assert daily_sales(rows).select(F.col("avg_amount")).collect()[0][0] == Decimal("0.02")
+
+
+def test_a_mean_is_rounded_once(spark: SparkSession) -> None:
+    """20,001 sales for 300.01 have the mean 0.01499975, which is 0.01; by way of six places it would be 0.02."""
+    one = published(spark, ("0.01", "completed", "c-1")).drop("amount")
+    amount = F.when(F.col("id") < 10_000, "0.02").otherwise("0.01").cast("decimal(12,2)").alias("amount")
+    rows = one.crossJoin(spark.range(20_001).select(amount))
+    found = daily_sales(rows).select("transaction_count", "total_amount", "avg_amount").collect()
+    assert [tuple(row) for row in found] == [(20_001, Decimal("300.01"), Decimal("0.01"))]

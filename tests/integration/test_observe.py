@@ -244,10 +244,12 @@ def test_only_the_programs_speak_on_standard_output(strange: Strange) -> None:
 
 
 def test_both_applications_are_told_of(strange: Strange) -> None:
-    """A row and a report for each; nothing is said to be unseen."""
-    rows = [line for line in strange.stderr.splitlines() if line.startswith(tuple(NAMES))]
+    """A row and a report for each, and its name above what is found in it; nothing is said to be unseen."""
+    lines = strange.stderr.splitlines()
+    rows = [line for line in lines if line.startswith(tuple(NAMES)) and line not in NAMES]
     assert [line.split("  ")[0] for line in rows] == NAMES
     assert all(" ended " in line for line in rows)
+    assert [line for line in lines if line in NAMES] == NAMES
     assert len(list((strange.home.folder / "home" / "reports").glob("local-*.html"))) == 2
     assert "not seen" not in strange.stderr
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Final
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -107,8 +108,16 @@ def _csv_rows(spark: SparkSession, paths: list[str], *, schema: StructType) -> D
 
 
 def _parquet_rows(spark: SparkSession, paths: list[str], *, schema: StructType) -> DataFrame:
-    """Parquet files of one schema."""
-    return _column_rows(spark.read.parquet(*paths), schema=schema, corrupt=F.lit(None).cast("string"))
+    """Parquet files of one schema.
+
+    Raises:
+        InputError: Two of their columns have names that differ in capitals only, which Spark takes for one.
+    """
+    try:
+        table = spark.read.parquet(*paths)
+    except AnalysisException as error:
+        raise InputError(f"cannot read {paths[0]}: {error}") from error
+    return _column_rows(table, schema=schema, corrupt=F.lit(None).cast("string"))
 
 
 def _column_rows(table: DataFrame, *, schema: StructType, corrupt: Column) -> DataFrame:

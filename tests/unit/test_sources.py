@@ -122,8 +122,11 @@ def test_parquet_files_of_a_day_may_have_different_types(spark: SparkSession, tm
     ]
 
 
-def test_a_file_that_is_no_parquet_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    """What cannot be read is an error of the input, not a bug."""
+def test_a_parquet_file_that_cannot_be_read_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """An error of the input, not a bug."""
+    parquet(tmp_path, "twice", amount=[1], Amount=[2])
+    with pytest.raises(InputError, match=r"cannot read \S+/twice\.parquet: .*`amount` already exists"):
+        read(spark, tmp_path, "parquet")
     with pytest.raises(InputError, match=r"cannot read \S+/a\.parquet: .* is not a Parquet file"):
         read(spark, tmp_path, "parquet", a="key,amount\n")
 

@@ -56,5 +56,5 @@ def _explanation(error: Exception, log: Path) -> SparkAppError | None:
 
 def _line(text: str, said: str) -> str:
     """The line that says it; one with a path, if there is one."""
-    lines = [line.strip() for line in text.splitlines() if re.search(said, line)]
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if re.search(said, line)]
     return max(lines, key=lambda line: "/" in line)[:LONGEST]

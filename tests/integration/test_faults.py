@@ -1,6 +1,7 @@
 """What goes wrong outside ends in an exit code and one line that names the thing; nothing is invented."""
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,23 @@ def test_a_file_that_cannot_be_read_is_named(home: Home, source: str) -> None:
     assert found.exit_code == 3
     assert "cut.json.gz" in found.message
     assert home.content("transactions", "daily_sales") == []
+
+
+def test_a_compressed_file_that_is_none_is_named(home: Home) -> None:
+    """A CSV that is only called compressed ends in exit code 3 with its name."""
+    home.reads("csv")
+    home.deliver_text("customers", "customer_id,segment", name="junk.csv.gz")
+    found = told(home)
+    assert found.exit_code == 3
+    assert re.search(r"^cannot read \S*/junk\.csv\.gz: java\.io\.IOException: ", found.message)
+
+
+def test_a_path_that_this_spark_cannot_read_is_told(home: Home) -> None:
+    """A scheme without its jar is an error of configuration."""
+    home.settings = home.settings.model_copy(update={"raw": home.settings.raw.model_copy(update={"path": "s4://b/r"})})
+    found = told(home)
+    assert found.exit_code == 2
+    assert re.search('^this Spark has no jar for such a path: \\S+: No FileSystem for scheme "s4"$', found.message)
 
 
 @pytest.mark.parametrize("place", ["warehouse", "runs"])

@@ -35,6 +35,11 @@ READ = (
         ),
         (PySparkException("x\n/w/t (Read-only file system)\n"), MachineError, "cannot write: /w/t "),
         (PySparkException('No FileSystem for scheme "s3"'), ConfigError, 'this Spark has no jar .* scheme "s3"$'),
+        (
+            PySparkException("An error\n: a.B: No FileSystem for scheme"),
+            ConfigError,
+            "this .*a path: a.B: No FileSystem",
+        ),
         (PySparkException("Class org.x.S3AFileSystem not found"), ConfigError, "this Spark has no jar .*S3AFileSystem"),
         (
             PySparkException("x\n/data (Permission denied)\ny"),

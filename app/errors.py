@@ -6,7 +6,7 @@
     ├── ReconciliationError       1  rows read are not the rows published, quarantined and removed
     ├── UsageError                2  a wrong argument
     ├── ConfigError               2  a missing, unknown or wrong configuration value
-    ├── MachineError              2  no Java, no space, no permission, a port or folder in the way
+    ├── MachineError              2  no Java or one that died, no space, no permission, a port or folder in the way
     ├── InputError                3  raw data that is missing or cannot be read
     └── QualityGateError          4  a promise was broken by more rows than its threshold allows
 

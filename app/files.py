@@ -51,7 +51,11 @@ def sizes(spark: SparkSession, folder: str) -> dict[str, int]:
 
 
 def first_line(spark: SparkSession, file: str) -> str:
-    """The first line of a text file, which may be compressed, that is not blank; empty if there is none."""
+    """The first line of a text file, which may be compressed, that is not blank; empty if there is none.
+
+    Raises:
+        InputError: It cannot be read.
+    """
     path = jvm(spark).org.apache.hadoop.fs.Path(file)
     stream = path.getFileSystem(hadoop(spark)).open(path)
     codec = jvm(spark).org.apache.hadoop.io.compress.CompressionCodecFactory(hadoop(spark)).getCodec(path)
@@ -62,6 +66,8 @@ def first_line(spark: SparkSession, file: str) -> str:
             if line.strip():
                 return str(line)
         return ""
+    except Py4JJavaError as error:
+        raise InputError(f"cannot read {file}: {error.java_exception.toString()}") from error
     finally:
         buffered.close()
 

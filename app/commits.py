@@ -6,13 +6,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from delta.exceptions import DeltaConcurrentModificationException
+from delta import exceptions
 from pyspark.sql import SparkSession
 
 from app import files
 
 ATTEMPTS: Final = 10
 """How often a commit is tried against writers of the same table; each try starts from the newest version."""
+CONFLICTS: Final = (
+    exceptions.DeltaConcurrentModificationException,
+    exceptions.ConcurrentWriteException,
+    exceptions.MetadataChangedException,
+    exceptions.ProtocolChangedException,
+    exceptions.ConcurrentAppendException,
+    exceptions.ConcurrentDeleteReadException,
+    exceptions.ConcurrentDeleteDeleteException,
+    exceptions.ConcurrentTransactionException,
+)
+"""What Delta raises when another writer was faster; in Python none of them is a kind of the first."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,7 @@ def committed(
         before, tag = last_version(spark, path), f"{author}#{attempt}"
         try:
             observed = write(tag)
-        except DeltaConcurrentModificationException:
+        except CONFLICTS:
             if attempt == ATTEMPTS:
                 raise
             note(f"another writer was faster at {path}: trying again")

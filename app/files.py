@@ -24,14 +24,19 @@ def read_text(spark: SparkSession, path: str) -> str | None:
 
 
 def write_text(spark: SparkSession, path: str, content: str) -> None:
-    """Puts a small file in place, whole or not at all."""
-    part = jvm(spark).org.apache.hadoop.fs.Path(path + ".part")
+    """Puts a small file in place, whole or not at all; one that is there is replaced."""
+    hadoop_fs = jvm(spark).org.apache.hadoop.fs
+    file, part = hadoop_fs.Path(path), hadoop_fs.Path(path + ".part")
     system = part.getFileSystem(hadoop(spark))
     stream = system.create(part, True)
     stream.write(bytearray(content, "utf-8"))
     stream.close()
-    if not system.rename(part, jvm(spark).org.apache.hadoop.fs.Path(path)):
-        raise OSError(f"cannot rename {path}.part")
+    # FileSystem.rename may refuse to replace a file (on HDFS it does); that of FileContext replaces if told to.
+    rename = getattr(hadoop_fs, "Options$Rename")
+    options = spark.sparkContext._gateway.new_array(rename, 1)
+    options[0] = rename.OVERWRITE
+    context = hadoop_fs.FileContext.getFileContext(system.getUri(), hadoop(spark))
+    context.rename(system.makeQualified(part), system.makeQualified(file), options)
 
 
 def delete_file(spark: SparkSession, path: str) -> None:

@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Final
 
 from delta.tables import DeltaTable
@@ -10,11 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from app import commits, schemas
+from app import commits, files, folders, schemas
 from app.errors import UsageError
 from app.settings import Settings
 
 QUARANTINE: Final = "quarantine"
+BRONZE_OF: Final = {"transactions": "bronze", "customers": "bronze_customers"}
 MIN_RETAIN_DAYS: Final = 7
 
 
@@ -77,17 +79,50 @@ def day(name: str, date: datetime.date) -> str:
 
 
 def exists(spark: SparkSession, path: str) -> bool:
-    """Whether a Delta table lies at a path."""
-    return DeltaTable.isDeltaTable(spark, path)
+    """Whether a Delta table lies at a path; a log without a commit is none."""
+    return commits.last_version(spark, path) >= 0
 
 
 def ensure(spark: SparkSession, settings: Settings, name: str) -> str:
     """The path of a table that is there, made empty if it was not."""
-    path, table = path_of(settings, name), TABLES[name]
+    path = path_of(settings, name)
     if not exists(spark, path):
-        builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(table.schema)
-        builder.partitionedBy(*table.partitions).execute()
+        with folders.alone(settings, f"making-{name}", note=_untold):
+            _make(spark, path, TABLES[name])
     return path
+
+
+def _make(spark: SparkSession, path: str, table: Table) -> None:
+    """Makes an empty table, unless somebody else has been faster."""
+    if exists(spark, path):
+        return
+    _sweep(spark, path)
+    # As Hadoop writes it: Delta takes file:///warehouse and file:/warehouse for two places.
+    location = files.jvm(spark).org.apache.hadoop.fs.Path(path).toString()
+    builder = DeltaTable.createIfNotExists(spark).location(location).addColumns(table.schema)
+    try:
+        builder.partitionedBy(*table.partitions).execute()
+    except commits.CONFLICTS:
+        if not exists(spark, path):
+            raise
+
+
+def _sweep(spark: SparkSession, path: str) -> None:
+    """Takes away a log without a commit: its maker was killed, and Delta makes no table where there is a log."""
+    log = files.jvm(spark).org.apache.hadoop.fs.Path(f"{path}/_delta_log")
+    system = log.getFileSystem(files.hadoop(spark))
+    found = list(system.listStatus(log)) if system.exists(log) else None
+    names = [status.getPath().getName() for status in found or ()]
+    if found is None or any(name[0] not in "._" or "checkpoint" in name for name in names):
+        return
+    for status in found:
+        system.delete(status.getPath(), True)
+    # Checksums of a local disk are not listed; elsewhere another maker, who is not kept waiting, may have come in.
+    system.delete(log, folders.local(path) is not None)
+
+
+def _untold(text: str) -> None:
+    """Takes the note that somebody else makes the same table: it takes a second."""
 
 
 def open_table(
@@ -109,7 +144,7 @@ def open_table(
         return quarantine(spark, settings)
     path = path_of(settings, name)
     if not exists(spark, path):
-        raise UsageError(f"table {name} does not exist yet: run `spark-app etl --date YYYY-MM-DD` first")
+        raise _not_yet(name)
     if as_of is not None:
         version = _version_at(spark, path, as_of)
     reader = spark.read.format("delta")
@@ -128,16 +163,35 @@ def _version_at(spark: SparkSession, path: str, instant: datetime.datetime) -> i
 
 
 def quarantine(spark: SparkSession, settings: Settings) -> DataFrame:
-    """Every raw row that breaks a promise, with its reasons, of all sources.
+    """Every raw row that breaks a promise, with its reasons, of all sources that have been read.
 
     Columns out: source, problems, raw, source_file, date.
+
+    Raises:
+        UsageError: No source has been read yet.
     """
+    paths = {source: path_of(settings, name) for source, name in BRONZE_OF.items()}
     parts = [
-        spark.read.format("delta").load(ensure(spark, settings, name)).withColumn("source", F.lit(source))
-        for source, name in (("transactions", "bronze"), ("customers", "bronze_customers"))
+        spark.read.format("delta").load(path).withColumn("source", F.lit(source))
+        for source, path in paths.items()
+        if exists(spark, path)
     ]
-    columns = [part.where(F.size("problems") > 0).select(*schemas.QUARANTINE.names) for part in parts]
-    return columns[0].unionByName(columns[1])
+    if not parts:
+        raise _not_yet(QUARANTINE)
+    return reduce(DataFrame.unionByName, [_bad(part) for part in parts])
+
+
+def _bad(rows: DataFrame) -> DataFrame:
+    return rows.where(F.size("problems") > 0).select(*schemas.QUARANTINE.names)
+
+
+def _not_yet(name: str) -> UsageError:
+    return UsageError(f"table {name} does not exist yet: run `spark-app etl --date YYYY-MM-DD` first")
+
+
+def made(spark: SparkSession, settings: Settings) -> list[str]:
+    """The names of the tables that there are."""
+    return [name for name in TABLES if exists(spark, path_of(settings, name))]
 
 
 def list_tables(spark: SparkSession, settings: Settings) -> list[TableFacts]:

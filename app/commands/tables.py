@@ -53,7 +53,7 @@ def tables(
         steps: list[Callable[[str], str]] = [partial(delta.optimize, spark, settings)] if optimize else []
         if vacuum:
             steps.append(partial(delta.vacuum, spark, settings, retain_days=retain_days or SAFE_DAYS))
-        done = upkeep(delta.list_tables(spark, settings), steps, note=terminal.note) if steps else []
+        done = upkeep(delta.made(spark, settings), steps, note=terminal.note) if steps else []
         found = delta.list_tables(spark, settings)
     if json:
         terminal.answer(tables=found, upkeep=done)
@@ -61,16 +61,12 @@ def tables(
         listing(terminal, found)
 
 
-def upkeep(
-    found: Sequence["TableFacts"], steps: Sequence[Callable[[str], str]], *, note: Callable[[str], None]
-) -> list[str]:
-    """Does each step on each table that exists, and tells what came of it; a view has no files to care for."""
+def upkeep(names: Sequence[str], steps: Sequence[Callable[[str], str]], *, note: Callable[[str], None]) -> list[str]:
+    """Does each step on each table, and tells what came of it."""
     done = []
-    for table in found:
-        if not table.exists or table.version is None:
-            continue
+    for name in names:
         for step in steps:
-            text = step(table.name)
+            text = step(name)
             note(text)
             done.append(text)
     return done

@@ -22,7 +22,11 @@ INSTANT_FORM: Final = re.compile(rf"\d{{4}}-\d{{2}}-\d{{2}}({CLOCK})?", re.ASCII
 EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 # What Spark says, without its name for the error and what follows: a state, the query, the stack.
 REFUSAL: Final = re.compile(r"\s*(?:\[[A-Z_.]+\] )?(.*?)\s*(?:SQLSTATE: |\n\n|\n==|\Z)", re.DOTALL)
+# What Spark says of a file that a version of a table still names, and that is no longer there.
+GONE: Final = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND")
 DAY_COLUMNS: Final = ("processed_date", "date")
+# One more is read than is shown, and Spark counts rows up to 2**31 - 1.
+MOST_ROWS: Final = 2**31 - 2
 TABLES: Final = ("bronze", "bronze_customers", "customers", "transactions", "daily_sales", "quarantine")
 
 
@@ -46,7 +50,7 @@ def known(table: str) -> str:
 
 
 def instant(text: str) -> datetime.datetime:
-    """The instant that a text names: a day (its first moment) or a time of ISO 8601; UTC where it names no zone.
+    """The instant in UTC that a text names: a day (its first moment) or a time of ISO 8601, with or without a zone.
 
     Raises:
         typer.BadParameter: It names none.
@@ -54,8 +58,8 @@ def instant(text: str) -> datetime.datetime:
     try:
         if INSTANT_FORM.fullmatch(text):
             named = datetime.datetime.fromisoformat(text)
-            return named if named.tzinfo else named.replace(tzinfo=datetime.UTC)
-    except ValueError as error:
+            return named.astimezone(datetime.UTC) if named.tzinfo else named.replace(tzinfo=datetime.UTC)
+    except (ValueError, OverflowError) as error:
         raise typer.BadParameter(f"there is no instant {text}") from error
     raise typer.BadParameter(f"{text!r} is neither {options.DAY} nor {options.DAY}Thh:mm:ss")
 
@@ -84,7 +88,9 @@ def show(
     where: Annotated[
         str | None, typer.Option("--where", metavar="SQL", help="Only rows that meet this condition.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most this many rows.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, max=MOST_ROWS, help="At most this many rows.")
+    ] = 20,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
@@ -101,9 +107,10 @@ def show(
     terminal = Terminal()
     terminal.wait("asking Spark")
     with terminal, runner.spark(settings, watcher=terminal) as spark:
-        with blamed_on(_moment(version, as_of)):
+        moment = _moment(version, as_of)
+        with blamed_on(moment):
             frame = delta.open_table(spark, settings, table, version=version, as_of=as_of)
-        found = first_rows(frame, table=table, date=date, where=where, limit=limit)
+        found = first_rows(frame, table=table, moment=moment, date=date, where=where, limit=limit)
     if json:
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
         terminal.answer(table=table, rows=rows, has_more=found.has_more)
@@ -112,15 +119,22 @@ def show(
 
 
 def first_rows(
-    frame: "DataFrame", *, table: str, date: datetime.date | None = None, where: str | None = None, limit: int = 20
+    frame: "DataFrame",
+    *,
+    table: str,
+    moment: str | None = None,
+    date: datetime.date | None = None,
+    where: str | None = None,
+    limit: int = 20,
 ) -> Rows:
     """The first rows for which a condition holds.
 
     Raises:
-        UsageError: The condition is none that this table can answer, or the table has no days.
+        UsageError: The condition is none that this table can answer, the table has no days, or what it held at that
+            moment is deleted.
     """
     frame.createOrReplaceTempView(table)  # a condition may ask for other rows of the table
-    with blamed_on(f"--where {where!r}" if where else None):
+    with blamed_on(f"--where {where!r}" if where else None), kept(table, moment):
         chosen = _chosen(frame, table=table, date=date, where=where)
         collected = chosen.select(*_readable(chosen)).limit(limit + 1).collect()
     fields = list(frame.schema.fields)
@@ -144,6 +158,29 @@ def blamed_on(option: str | None) -> Iterator[None]:
             raise
         told = REFUSAL.match(str(error))
         raise UsageError(f"{option}: {' '.join(told[1].split() if told else [])}") from error
+
+
+@contextmanager
+def kept(table: str, moment: str | None) -> Iterator[None]:
+    """Says of an old version whose files are gone that they are, and what is still there.
+
+    Raises:
+        UsageError: A file of the version is gone.
+    """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    from app.tables import MIN_RETAIN_DAYS
+
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        if moment is None or not GONE.search(str(error)):
+            raise
+        raise UsageError(
+            f"{moment}: files of {table} as it was then are deleted, by --vacuum; what was the newest version within "
+            f"{MIN_RETAIN_DAYS} days before that, or has been since, can be read"
+        ) from error
 
 
 def listing(terminal: "Terminal", found: Rows) -> None:

@@ -2,10 +2,12 @@ import datetime
 import json
 import re
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -82,6 +84,27 @@ def test_a_condition_that_makes_no_sense_is_one_line(
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("where", [None, "id = 0"])
+def test_a_version_that_was_vacuumed_is_said_to_be(spark: SparkSession, tmp_path: Path, where: str | None) -> None:
+    """And what can still be read; nothing that was asked for is blamed for it."""
+    for rows in (2, 3):
+        spark.range(rows).write.format("delta").mode("overwrite").save(str(tmp_path))
+        if rows == 2:
+            old = list(tmp_path.glob("*.parquet"))
+    for file in old:
+        file.unlink()
+    first = spark.read.format("delta").option("versionAsOf", 0).load(str(tmp_path))
+    with pytest.raises(UsageError, match=r"^--version 0: files of customers .* are deleted, by --vacuum; [^\n]*$"):
+        show.first_rows(first, table="customers", moment="--version 0", where=where)
+    with pytest.raises((PySparkException, Py4JJavaError)):
+        show.first_rows(first, table="customers")
+
+
+def test_all_rows_may_be_asked_for(rows: DataFrame) -> None:
+    """The largest limit that is taken is one that Spark can count to."""
+    assert len(show.first_rows(rows, table="bronze", limit=show.MOST_ROWS).rows) == 3
+
+
 def test_what_spark_refuses_without_a_condition_is_no_wrong_usage(rows: DataFrame) -> None:
     """Nobody is blamed for what they did not ask."""
     with pytest.raises(PySparkException), show.blamed_on(None):
@@ -101,7 +124,7 @@ def test_rows_are_shown_literally(printed: Printed) -> None:
         ("2024-01-31", "2024-01-31T00:00:00+00:00"),
         ("2024-01-31T08:00", "2024-01-31T08:00:00+00:00"),
         ("2024-01-31 08:00:00.5Z", "2024-01-31T08:00:00.500000+00:00"),
-        ("2024-01-31T08:00:00+02:00", "2024-01-31T08:00:00+02:00"),
+        ("2024-01-31T08:00:00+02:00", "2024-01-31T06:00:00+00:00"),
     ],
 )
 def test_an_instant_is_a_day_or_a_time_in_utc_unless_it_says_otherwise(text: str, instant: str) -> None:
@@ -109,7 +132,13 @@ def test_an_instant_is_a_day_or_a_time_in_utc_unless_it_says_otherwise(text: str
     assert show.instant(text).isoformat() == instant
 
 
-@pytest.mark.parametrize("text", ["yesterday", "2024-1-1", "2024-13-01", "2024-01-31T25:00", "20240131", "2024-01-31T"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("yesterday", "2024-1-1", "2024-13-01", "2024-01-31T25:00", "20240131", "2024-01-31T"),
+        *("9999-12-31T23:59:59-23:59", "0001-01-01T00:00+01:00"),
+    ],
+)
 def test_what_is_no_instant_is_refused(text: str) -> None:
     """Nothing is guessed at."""
     with pytest.raises(typer.BadParameter):

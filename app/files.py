@@ -33,7 +33,8 @@ def write_text(spark: SparkSession, path: str, content: str) -> None:
     stream.close()
     # FileSystem.rename may refuse to replace a file (on HDFS it does); that of FileContext replaces if told to.
     rename = getattr(hadoop_fs, "Options$Rename")
-    options = spark.sparkContext._gateway.new_array(rename, 1)
+    gateway: Any = spark.sparkContext._gateway
+    options = gateway.new_array(rename, 1)
     options[0] = rename.OVERWRITE
     context = hadoop_fs.FileContext.getFileContext(system.getUri(), hadoop(spark))
     context.rename(system.makeQualified(part), system.makeQualified(file), options)

@@ -108,8 +108,8 @@ class Home:
         return sorted(tuple(row) for row in reduce(DataFrame.union, parts).collect()) if parts else []
 
     def savepoints(self) -> list[str]:
-        """Notes of runs that wait for a rerun."""
-        return sorted(path.name for path in Path(self.settings.warehouse_path, "_savepoints").glob("*.json*"))
+        """Notes of runs that wait for a rerun; a kill may leave a checksum of Hadoop's, which is hidden."""
+        return sorted(path.name for path in Path(self.settings.warehouse_path, "_savepoints").glob("[!.]*.json*"))
 
     def copied(self, folder: Path) -> "Home":
         """A home folder with the same content, that goes its own way."""

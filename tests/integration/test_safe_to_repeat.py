@@ -124,6 +124,7 @@ def test_killed_before_it_put_a_bad_day_back(days: Days, tmp_path: Path) -> None
     earlier, missing = home.copied(tmp_path / "earlier"), home.copied(tmp_path / "missing")
     with pytest.raises(QualityGateError, match="outliers"):
         home.run(DAY)
+    earlier.deliver("transactions", [sale(950_002, amount="-1.00")], name="negative.json")
     earlier.configure("etl.daily_sales", limits={"amount.range": 0.0})
     with pytest.raises(QualityGateError, match=r"amount\.range"):
         earlier.run(DAY)

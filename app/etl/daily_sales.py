@@ -167,12 +167,9 @@ def _judge_published(context: Context, feed: Feed, seen: Seen, written: Written)
     bound = SIGMAS * context.facts.get("sigma", 0)
     where = f"abs(double(amount) - {context.facts.get('mean', 0.0)!r}D) > {bound!r}D and size(problems) = 0"
     published, outliers = written.commit.rows, written.observed["outliers"]
-    duplicates = written.observed["valid"] - published
+    duplicates, repeated = written.observed["valid"] - published, bronze.repeated(context, feed, key=["transaction_id"])
     figures = [
-        quality.share(
-            *(quality.DUPLICATES, duplicates, seen.rows, feed.limits),
-            where=bronze.repeated(context, feed, key=["transaction_id"]),
-        ),
+        quality.share(quality.DUPLICATES, duplicates, seen.rows, feed.limits, where=repeated),
         quality.share(quality.OUTLIERS, outliers, published, feed.limits, where=where),
     ]
     context.report_rows(duplicate=duplicates)

@@ -25,12 +25,20 @@ class Queries:
         self._streams = streams
 
     def started(self, event: SqlStart) -> None:
-        """A query has begun. Its first job says where it belongs; until then the tag of a step does, if it has one."""
+        """A query has begun.
+
+        One that a streaming query runs says its batch: it may end before the event of its first job. Of others the
+        first job says where they belong; until then the tag of a step does, if there is one.
+        """
         self.open.add(event.id)
         root = None if event.root in (None, event.id) else event.root
         told = (event.description, event.details, event.plan.copy())
         query = self.known[event.id] = Query(event.id, root, event.time, *told, settings=event.settings)
-        if not self._streams.has_run(event.group):  # its thread has the tags of whoever began the streaming query
+        stream = self._streams.run_of(event.group)
+        if stream is not None:  # its thread has the tags of whoever began the streaming query
+            query.batch = self._streams.batch_told(event.time, stream, event.description)
+            query.is_placed = query.batch is not None
+        else:
             tags = (tag.removeprefix(STEP_TAG) for tag in event.tags if tag.startswith(STEP_TAG))
             query.traceparent = next(tags, None)
 

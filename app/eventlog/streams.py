@@ -1,10 +1,14 @@
-"""Streaming queries of an application: their runs, and their batches, of which only those with jobs are known."""
+"""Streaming queries of an application: their runs, and their batches, of which only those at work are known."""
 
+import re
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from app.eventlog.events import QueryProgress, QueryStarted, QueryTerminated
 from app.eventlog.parts import JobProperties, Progress
+
+_BATCH: Final = re.compile(r"\bbatch = (\d+)$")
+"""How Spark describes what runs for a batch (`StreamExecution.getBatchDescriptionString`)."""
 
 
 class BatchKey(NamedTuple):
@@ -17,7 +21,7 @@ class BatchKey(NamedTuple):
 
 @dataclass(slots=True)
 class Batch:
-    """A batch of a streaming query that has run jobs.
+    """A batch of a streaming query that has run queries or jobs.
 
     Attributes:
         first_seen, last_seen: When its jobs and queries are known to have begun and ended.
@@ -66,9 +70,14 @@ class Streams:
         """A run begins; a query has one at a time."""
         self._runs[event.query] = event
 
-    def has_run(self, group: str | None) -> bool:
-        """Whether a group of jobs is a run of a streaming query that is at work."""
-        return any(begun.run == group for begun in self._runs.values())
+    def run_of(self, group: str | None) -> QueryStarted | None:
+        """The run of a streaming query, at work, that a group of jobs stands for."""
+        return next((begun for begun in self._runs.values() if begun.run == group), None)
+
+    def batch_told(self, time: int, begun: QueryStarted, description: str) -> BatchKey | None:
+        """The batch that a description is of; None where it is of none, as before the first."""
+        found = _BATCH.search(description)
+        return None if found is None else self._known(BatchKey(begun.query, begun.run, int(found[1])), time, begun.name)
 
     def batch_of(self, time: int, properties: JobProperties) -> BatchKey | None:
         """The batch that a job is a part of; None for other jobs.
@@ -80,8 +89,11 @@ class Streams:
             return None
         begun = self._runs.get(properties.query)
         run = begun.run if begun else properties.group or ""
-        key = self._latest[run] = BatchKey(properties.query, run, int(properties.batch))
-        self.batches.setdefault(key, Batch(key, time, time, begun.name if begun else None))
+        return self._known(BatchKey(properties.query, run, int(properties.batch)), time, begun.name if begun else None)
+
+    def _known(self, key: BatchKey, time: int, name: str | None) -> BatchKey:
+        self._latest[key.run] = key
+        self.batches.setdefault(key, Batch(key, time, time, name))
         return key
 
     def saw(self, key: BatchKey | None, time: int) -> None:
@@ -90,7 +102,7 @@ class Streams:
             self.batches[key].saw(time)
 
     def progressed(self, event: QueryProgress) -> Batch | None:
-        """Ends a batch; None where it has run no jobs, as when a trigger found nothing new, or has ended before."""
+        """Ends a batch; None where nothing has run for it, as when a trigger found nothing new, or has ended before."""
         progress = event.progress
         batch = self.batches.get(BatchKey(progress.query, progress.run, progress.batch))
         if batch is None or batch.ended is not None:

@@ -1,4 +1,4 @@
-"""Jobs of streaming queries belong to a batch, of one run; what runs no jobs is no batch."""
+"""Queries and jobs of streaming queries belong to a batch, of one run; what runs none is no batch."""
 
 from typing import Any, Final
 
@@ -71,6 +71,18 @@ def test_jobs_and_queries_are_below_their_batch_and_not_below_the_step() -> None
     (batch,) = [span for span in spans if span.kind.prefix == "batch"]
     below = [span.kind.prefix for span in spans if span.place.parent_id == batch.place.span_id]
     assert sorted(below) == ["job", "sql"]
+
+
+def test_a_query_that_ended_before_its_job_was_told_is_below_its_batch() -> None:
+    """As where a stream is stopped in the midst of a batch: the query's own description says which one it ran for."""
+    told = {"jobGroupId": "run-1", "description": "copied\nid = query-1\nrunId = run-1\nbatch = 7"}
+    lines = [query(0, time=2000) | told, query_ended(0), batch_job(0, 7, **{"spark.sql.execution.id": "0"}), over()]
+    _, spans = walked([started(), begun(), *lines, job_ended(0), ended()])
+    (batch,) = [span for span in spans if span.kind.prefix == "batch"]
+    below = {span.place.parent_id: span for span in spans}
+    assert batch.attributes["spark.streaming.batch.id"] == 7
+    assert below[batch.place.span_id].kind.prefix == "sql"
+    assert below[below[batch.place.span_id].place.span_id].kind.prefix == "job"
 
 
 def test_rows_that_are_not_told_are_absent() -> None:

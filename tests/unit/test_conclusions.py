@@ -17,26 +17,10 @@ from app.telemetry.names import Outcome
 from tests.receivers import Receiver, dead_port, receiver
 from tests.unit.eventlog.made import Run
 from tests.unit.run_records import run_record
+from tests.unit.watching import Watching
 
 LOG = next((Path(__file__).resolve().parents[1] / "eventlogs" / "4.2.0" / "rolled-zstd").glob("eventlog_v2_*"))
 PATIENCE_SECONDS = 2.0
-
-
-class Told:
-    """Who is told, and what."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        """Keeps it."""
-        self.notes.append(text)
-
-    def step_started(self, *_: object) -> None:
-        """Nothing to keep."""
-
-    def step_ended(self, *_: object) -> None:
-        """Nothing to keep."""
 
 
 def settings(tmp_path: Path, **changes: Any) -> Settings:
@@ -55,7 +39,7 @@ def run(tmp_path: Path, log: Path = LOG) -> RunRecord:
 
 def concluded(tmp_path: Path, result: RunRecord, **changes: Any) -> tuple[RunRecord, list[str]]:
     """What is known of a run after the conclusion, and what was told."""
-    results, told = [result], Told()
+    results, told = [result], Watching()
     conclusions.conclude(settings(tmp_path, **changes), results, Thresholds(), watcher=told, patience=PATIENCE_SECONDS)
     return results[0], told.notes
 
@@ -98,7 +82,7 @@ def test_an_endpoint_that_was_given_up_is_sent_nothing_more(tmp_path: Path, monk
     with receiver() as receiving:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiving.http_endpoint)
         results = [run(tmp_path)]
-        conclusions.conclude(settings(tmp_path), results, Thresholds(), watcher=Told(), patience=0)
+        conclusions.conclude(settings(tmp_path), results, Thresholds(), watcher=Watching(), patience=0)
     assert receiving.headers == []
     assert results[0].report
 

@@ -17,26 +17,10 @@ from app.settings import config_folder, load_settings
 from app.telemetry.exceptions import MESSAGE_LENGTH
 from tests.polling import poll_until
 from tests.unit.telemetry.memory import InMemory, file_logs, file_spans
+from tests.unit.watching import Watching
 
 PIPELINE = "etl.daily_sales"
 DATE = datetime.date(2024, 1, 1)
-
-
-class Watching:
-    """Who is told, and what."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        """Keeps it."""
-        self.notes.append(text)
-
-    def step_started(self, *_: object) -> None:
-        """Nothing to keep."""
-
-    def step_ended(self, *_: object) -> None:
-        """Nothing to keep."""
 
 
 def invocation(home: Path, telemetry: InMemory, run: Any, *, watching: Watching | None = None) -> Invocation:

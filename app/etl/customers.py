@@ -26,7 +26,7 @@ def promises() -> list[Promise]:
     return [
         *(quality.not_null(name) for name in RAW_CUSTOMERS.names),
         *quality.readable_columns(RAW_CUSTOMERS),
-        quality.matches("customer_id", r"^c-\d{7,}$"),
+        quality.matches("customer_id", r"c-\d{7,}"),
         quality.allowed("segment", SEGMENTS),
     ]
 

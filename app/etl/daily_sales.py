@@ -41,7 +41,7 @@ def promises(date: datetime.date, *, currency: str) -> list[Promise]:
     return [
         *(quality.not_null(name) for name in REQUIRED),
         *quality.readable_columns(RAW_TRANSACTIONS),
-        quality.matches("transaction_id", r"^t-\d+-\d+$"),
+        quality.matches("transaction_id", r"t-\d+-\d+"),
         quality.at_least("amount", "0.01"),
         quality.allowed("currency", [currency]),
         quality.allowed("status", STATUSES),

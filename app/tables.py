@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from app import commits, files, folders, schemas
+from app import commits, folders, making, schemas
 from app.errors import UsageError
 from app.settings import Settings
 
@@ -85,40 +85,11 @@ def exists(spark: SparkSession, path: str) -> bool:
 
 def ensure(spark: SparkSession, settings: Settings, name: str) -> str:
     """The path of a table that is there, made empty if it was not."""
-    path = path_of(settings, name)
+    path, table = path_of(settings, name), TABLES[name]
     if not exists(spark, path):
         with folders.alone(settings, f"making-{name}", note=_untold):
-            _make(spark, path, TABLES[name])
+            making.make(spark, path, table.schema, table.partitions)
     return path
-
-
-def _make(spark: SparkSession, path: str, table: Table) -> None:
-    """Makes an empty table, unless somebody else has been faster."""
-    if exists(spark, path):
-        return
-    _sweep(spark, path)
-    # As Hadoop writes it: Delta takes file:///warehouse and file:/warehouse for two places.
-    location = files.jvm(spark).org.apache.hadoop.fs.Path(path).toString()
-    builder = DeltaTable.createIfNotExists(spark).location(location).addColumns(table.schema)
-    try:
-        builder.partitionedBy(*table.partitions).execute()
-    except commits.CONFLICTS:
-        if not exists(spark, path):
-            raise
-
-
-def _sweep(spark: SparkSession, path: str) -> None:
-    """Takes away a log without a commit: its maker was killed, and Delta makes no table where there is a log."""
-    log = files.jvm(spark).org.apache.hadoop.fs.Path(f"{path}/_delta_log")
-    system = log.getFileSystem(files.hadoop(spark))
-    found = list(system.listStatus(log)) if system.exists(log) else None
-    names = [status.getPath().getName() for status in found or ()]
-    if found is None or any(name[0] not in "._" or "checkpoint" in name for name in names):
-        return
-    for status in found:
-        system.delete(status.getPath(), True)
-    # Checksums of a local disk are not listed; elsewhere another maker, who is not kept waiting, may have come in.
-    system.delete(log, folders.local(path) is not None)
 
 
 def _untold(text: str) -> None:

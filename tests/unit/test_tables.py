@@ -1,9 +1,7 @@
 import datetime
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from app import commits, files, tables
@@ -88,39 +86,6 @@ def test_upkeep_keeps_the_content(spark: SparkSession, settings: Settings) -> No
 def empty(settings: Settings, tmp_path: Path) -> Settings:
     """A warehouse without any table."""
     return settings.model_copy(update={"home": tmp_path})
-
-
-@pytest.mark.parametrize("strays", [(), (".00000000000000000000.json.1.tmp", "..00000000000000000000.json.1.tmp.crc")])
-def test_a_table_whose_maker_was_killed_is_made(spark: SparkSession, empty: Settings, strays: tuple[str, ...]) -> None:
-    """A log without a commit is no table, whatever temporary files it holds."""
-    log = Path(tables.path_of(empty, "daily_sales"), "_delta_log")
-    (log / "_staged_commits").mkdir(parents=True)
-    for name in strays:
-        (log / name).write_text("{")
-    with pytest.raises(UsageError, match="does not exist yet"):
-        tables.open_table(spark, empty, "daily_sales")
-    assert spark.read.format("delta").load(tables.ensure(spark, empty, "daily_sales")).count() == 0
-
-
-def test_a_log_with_a_checkpoint_is_left_alone(spark: SparkSession, empty: Settings) -> None:
-    """Nothing of a table that has ever been one is deleted."""
-    log = Path(tables.path_of(empty, "daily_sales"), "_delta_log")
-    log.mkdir(parents=True)
-    (log / "00000000000000000010.checkpoint.parquet").touch()
-    with pytest.raises(AnalysisException):
-        tables.ensure(spark, empty, "daily_sales")
-    assert [path.name for path in log.glob("0*")] == ["00000000000000000010.checkpoint.parquet"]
-
-
-@pytest.mark.parametrize("place", ["{}", "file://{}", "viewfs:///warehouse"])
-def test_a_table_may_be_made_by_several_at_once(spark: SparkSession, tmp_path: Path, place: str) -> None:
-    """All find it afterwards, and it was made once; also where no lock keeps anybody waiting, as on a cluster."""
-    hadoop = files.hadoop(spark)
-    hadoop.set("fs.viewfs.mounttable.default.link./warehouse", tmp_path.as_uri())
-    several = load_settings().model_copy(update={"warehouse": place.format(tmp_path)})
-    with ThreadPoolExecutor(3) as threads:
-        paths = set(threads.map(lambda _: tables.ensure(spark, several, "customers"), range(3)))
-    assert [commit.version for path in paths for commit in commits.newest_first(spark, path)] == [0]
 
 
 def test_looking_at_the_quarantine_makes_no_table(spark: SparkSession, empty: Settings) -> None:

@@ -1,0 +1,70 @@
+"""Empty Delta tables, made by several at once or after a maker that was killed."""
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from delta.tables import DeltaTable
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from app import commits, files, folders
+
+PATIENCE_SECONDS: Final = 5.0
+"""How long a log without a commit may be that of a maker who is still at it: far above the time of one commit."""
+PAUSE_SECONDS: Final = 0.1
+
+
+def make(spark: SparkSession, path: str, schema: StructType, partitions: Sequence[str]) -> None:
+    """Makes an empty table, unless somebody else is faster; what a killed maker left is taken away.
+
+    Where no lock keeps others waiting, a log without a commit may be of one who is still at it, and is given time.
+    """
+    seconds = 0.0 if folders.local(path) else PATIENCE_SECONDS
+    if _made(spark, path, schema, partitions, seconds) is None:
+        return
+    _sweep(spark, path)
+    error = _made(spark, path, schema, partitions, seconds)
+    if error is not None:
+        raise error
+
+
+def _made(
+    spark: SparkSession, path: str, schema: StructType, partitions: Sequence[str], seconds: float
+) -> Exception | None:
+    """None if there is a table within so many seconds, else what was in the way."""
+    until = time.monotonic() + seconds
+    while commits.last_version(spark, path) < 0:
+        try:
+            _create(spark, path, schema, partitions)
+        except (PySparkException, Py4JError) as error:
+            if time.monotonic() >= until:
+                return error
+            time.sleep(PAUSE_SECONDS)
+    return None
+
+
+def _create(spark: SparkSession, path: str, schema: StructType, partitions: Sequence[str]) -> None:
+    # As Hadoop writes it: Delta takes file:///warehouse and file:/warehouse for two places.
+    location = files.jvm(spark).org.apache.hadoop.fs.Path(path).toString()
+    builder = DeltaTable.createIfNotExists(spark).location(location).addColumns(schema)
+    builder.partitionedBy(*partitions).execute()
+
+
+def _sweep(spark: SparkSession, path: str) -> None:
+    """Takes away a log without a commit: its maker was killed, and Delta makes no table where there is a log."""
+    log = files.jvm(spark).org.apache.hadoop.fs.Path(f"{path}/_delta_log")
+    system = log.getFileSystem(files.hadoop(spark))
+    found = list(system.listStatus(log)) if system.exists(log) else None
+    names = [status.getPath().getName() for status in found or ()]
+    if found is None or any(name[0] not in "._" or "checkpoint" in name for name in names):
+        return
+    for status in found:
+        system.delete(status.getPath(), True)
+    # Checksums of a local disk are not listed; elsewhere another maker, who is not kept waiting, may have come in.
+    try:
+        system.delete(log, folders.local(path) is not None)
+    except Py4JError:
+        return

@@ -49,22 +49,28 @@ def compare(
 
 
 def tell(terminal: "Terminal", compared: "Comparison") -> None:
-    """Prints how long both took, and each cause with its numbers and what to do."""
-    from app.eventlog.comparison.compare import seconds
+    """Prints how long both took, and each cause with its numbers; what to do, where it made the run slower."""
+    from app.eventlog.comparison.compare import MAX_ID, UNEXPLAINED, seconds
+    from app.eventlog.diagnoses.words import cut
 
+    names = (compared.application, compared.now, compared.before)
+    name, now_id, before_id = (cells.literal(cut(name, MAX_ID)) for name in names)
     now, before, noise = (amounts.duration(ms) for ms in (compared.now_ms, compared.before_ms, compared.noise_ms))
-    name = cells.literal(compared.application)
     terminal.line(f"{name}: now {now}, before {before}: {seconds(compared.difference_ms)}", style="bold")
     median = f", the median of {compared.runs} runs" if compared.runs > 1 else ""
-    terminal.line(f"{cells.literal(compared.now)} compared with {cells.literal(compared.before)}{median}")
-    if not compared.causes:
+    terminal.line(f"{now_id} compared with {before_id}{median}")
+    for remark in compared.remarks:
+        terminal.line(cells.literal(remark))
+    if compared.is_noise:
         terminal.line(f"no difference to speak of: less than {noise} is noise")
         return
+    rows: list[tuple[str, str]] = []
+    for cause in compared.causes:
+        rows.append((seconds(cause.ms), cells.literal(cause.text)))
+        rows += [("", f"-> {cause.advice}")] if cause.advice else []
+    rows.append((seconds(compared.unexplained_ms), UNEXPLAINED))
     terminal.line()
-    lines = [line for cause in compared.causes for line in (
-        (seconds(cause.ms), cells.literal(cause.text)), ("", f"-> {cells.literal(cause.advice)}"),
-    )]  # fmt: skip
-    terminal.facts([*lines, (seconds(compared.unexplained_ms), "unexplained, or in causes too small to name")])
+    terminal.table(("time", "went to"), rows, right=("time",), is_prose=True)
 
 
 def _found(text: str, settings: "Settings") -> tuple["Summary", Path | None]:
@@ -91,6 +97,6 @@ def _earlier(now: "Summary", log: Path | None, settings: "Settings") -> list["Su
     if not found and log is not None:
         found = history.good_beside(log, now)
     if not found:
-        name = cells.literal(now.application)
+        name = now.application
         raise InputError(f"no earlier good run of {name!r} is known: name one, as in `spark-app compare RUN OTHER`")
     return found

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from app.eventlog.comparison import evidence
 from app.eventlog.comparison.attribution import Amount, Kind
 from app.eventlog.comparison.record import Summary
-from app.eventlog.diagnoses import words
+from app.eventlog.diagnoses import sizing, words
 
 Changed = dict[str, tuple[str | None, str | None]]
 SETTINGS_SAID: Final = 3
@@ -21,9 +21,10 @@ class Wording(NamedTuple):
     """How a kind of cause is told.
 
     Attributes:
-        more, less: What it is called where it made the run slower, and where it made it faster.
+        more, less: What it is called where it made the run slower, and where it made it faster; empty where it never
+            does.
         evidence: The numbers, of the group where most of it happened.
-        advice: What to do about it.
+        advice: What to do about it, with a place for `sizing.memory`; empty where it only makes runs faster.
         settings: Which properties have a say in it.
     """
 
@@ -41,9 +42,15 @@ def sentence(kind: Kind, found: Sequence[Amount], before: Summary, now: Summary,
     told = [f"{wording.more if ms > 0 else wording.less}: {wording.evidence(before, now, found[0])}"]
     others = len({evidence.place(amount) for amount in found} - {evidence.place(found[0]), ""})
     if others and kind not in OF_ALL:
-        told.append(f"and {others} other place{'s' if others > 1 else ''}")
+        told.append(f"and {words.number(others, 'other place')}")
     told += [_of_setting(name, *values) for name, values in list(changed.items())[:SETTINGS_SAID]]
-    return "; ".join(told)
+    more = len(changed) - SETTINGS_SAID
+    return "; ".join([*told, *([f"and {words.number(more, 'other setting')} changed"] if more > 0 else [])])
+
+
+def advice(kind: Kind, now: Summary) -> str:
+    """What to do about a kind of cause that made a run slower."""
+    return WORDING[kind].advice.format(memory=sizing.memory(now.settings))
 
 
 def related(kind: Kind, changed: Changed) -> Changed:
@@ -53,7 +60,7 @@ def related(kind: Kind, changed: Changed) -> Changed:
 
 
 def _of_setting(name: str, before: str | None, now: str | None) -> str:
-    return f"{name} is {words.cut(now or 'not set', 60)}, before {words.cut(before or 'not set', 60)}"
+    return f"{words.cut(name, 100)} is {words.cut(now or 'not set', 60)}, before {words.cut(before or 'not set', 60)}"
 
 
 _CORES: Final = r"^spark\.(master|cores\.max|task\.cpus|executor\.(cores|instances)|dynamicAllocation\.)"
@@ -66,26 +73,30 @@ WORDING: Final[dict[Kind, Wording]] = {
         "a hot key or uneven partitions", "more even partitions", evidence.skew,
         "leave spark.sql.adaptive.skewJoin.enabled on; salt the key, or treat its rows apart", r"skewJoin|\.adaptive\.",
     ),
-    "cores": Wording("fewer cores", "more cores", evidence.cores, "look for who has them, and at the limits", _CORES),
+    "cores": Wording("fewer cores", "more cores", evidence.cores,
+        "look for who has them, and at the limits: spark.master, spark.cores.max, spark.executor.instances, quotas",
+        _CORES,
+    ),
     "executors": Wording(
-        "lost executors", "fewer lost executors", evidence.executors,
-        "read why they went: memory limits, preemption, full disks", r"memory|dynamicAllocation|decommission",
+        "lost executors", "", evidence.executors,
+        "read in its log and in that of its host why each went: memory, preemption, a full disk",
+        r"memory|dynamicAllocation|decommission",
     ),
     "retries": Wording(
         "work done again", "less work done again", evidence.retries,
         "read the errors of the failed tasks", r"speculation|maxFailures",
     ),
     "spill": Wording(
-        "spill", "less spill", evidence.spill,
-        "raise spark.executor.memory, or spark.sql.shuffle.partitions", _MEMORY,
+        "spill", "", evidence.spill,
+        "raise {memory}, or spark.sql.shuffle.partitions: smaller parts fit", _MEMORY,
     ),
     "gc": Wording(
         "garbage collection", "less garbage collection", evidence.spent("gc", " in the collector"),
-        "give the executors more memory, or cache less", _MEMORY,
+        "raise {memory}, or cache less", _MEMORY,
     ),
     "plan": Wording(
         "another plan", "another plan", evidence.plan,
-        "compare the two plans; ask for the join that is meant: F.broadcast(small)",
+        "compare both plans in the reports (SQL); ask for the join that is meant: large.join(F.broadcast(small), ...)",
         r"oin|roadcast|cbo|\.adaptive\.|statistics|optimizer",
     ),
     "storage": Wording(
@@ -95,7 +106,8 @@ WORDING: Final[dict[Kind, Wording]] = {
     ),
     "python": Wording(
         "slower Python", "faster Python", evidence.spent("other", " outside of the JVM"),
-        "look at what its functions call; spark.sql.pyspark.udf.profiler=perf tells the rest", r"ython|arrow",
+        "look at what its functions call; spark.sql.pyspark.udf.profiler=perf and spark.profile.show() tell the lines",
+        r"ython|arrow",
     ),
     "machine": Wording(
         "a busier machine", "a calmer machine", evidence.spent("other", " beside processor, collector and shuffle"),
@@ -103,11 +115,13 @@ WORDING: Final[dict[Kind, Wording]] = {
     ),
     "queueing": Wording(
         "queueing", "less queueing", evidence.waiting,
-        "look at who held the cores: spark.scheduler.mode=FAIR, or another time of day", _CORES + r"|scheduler",
+        "look at who held the cores: other jobs of the application (spark.scheduler.mode=FAIR shares them out), or "
+        "other applications (another time of day)", _CORES + r"|scheduler",
     ),
     "tasks": Wording(
         "other partitions", "other partitions", evidence.tasks,
-        "aim at tasks of some 100 MB and some seconds: spark.sql.shuffle.partitions", _PARTITIONS,
+        "aim at tasks of some 100 MiB and some seconds: spark.sql.shuffle.partitions behind a shuffle, "
+        "spark.sql.files.maxPartitionBytes at files", _PARTITIONS,
     ),
     "processor": Wording(
         "more processor time", "less processor time", evidence.spent("cpu", " on processors"),
@@ -122,13 +136,17 @@ WORDING: Final[dict[Kind, Wording]] = {
         "look at the load of the driver, and at the size of closures and results", r"locality|scheduler|serializer",
     ),
     "balance": Wording(
-        "idle cores", "fewer idle cores", evidence.idle, "see whether the work can be cut more evenly", _PARTITIONS
+        "idle cores", "fewer idle cores", evidence.idle,
+        "cut the work into more and more even tasks: repartition, or spark.sql.shuffle.partitions", _PARTITIONS,
     ),
     "driver": Wording(
         "the driver alone", "less of the driver alone", evidence.driver,
         "look at what the program does between its jobs: collect, files, other services",
     ),
-    "startup": Wording("a later start", "an earlier start", evidence.startup, "look at images, jars, and resources"),
-    "new": Wording("new work", "new work", evidence.work, "it was not there before: is it meant to be?"),
-    "gone": Wording("work that is gone", "work that is gone", evidence.work, "is it meant to be gone?"),
+    "startup": Wording(
+        "a later start", "an earlier start", evidence.startup,
+        "look at what the program does ahead of its first job: jars to load, files to list, other services",
+    ),
+    "new": Wording("new work", "", evidence.work, "see whether it is meant to be there: it was not before"),
+    "gone": Wording("", "work that is gone", evidence.work, ""),
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """Why an application took another time than before: ranked sentences with numbers, whose shares add up."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
@@ -12,6 +12,7 @@ from app.eventlog.comparison.alignment import aligned
 from app.eventlog.comparison.attribution import Amount, Kind, amounts
 from app.eventlog.comparison.causes import Changed
 from app.eventlog.comparison.record import Summary
+from app.eventlog.diagnoses.words import cut
 
 RUNS_FOR_SPREAD: Final = 3
 """Earlier runs from which their spread tells what is noise."""
@@ -33,6 +34,14 @@ CALM_MS: Final = 1000
 """What is noise even if the earlier runs were nearly equal. Ours."""
 WORTH_NAMING: Final = 0.05
 """A cause with less than this share of the difference goes to what is unexplained. Ours."""
+UNEXPLAINED: Final = "unexplained, or in causes too small to name"
+UNFINISHED: Final = {
+    "failed": "failed: what it did not get to is missing in its time",
+    "incomplete": "has no end in its log: it is still at work, or it was killed",
+}
+"""What is said of runs that are no fair comparison, by their outcome."""
+MAX_ID: Final = 100
+"""Characters of a name or an id that are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +52,14 @@ class Cause:
         kind: Of the kinds of `attribution`.
         ms: Wall-clock milliseconds, negative where it made the run faster.
         text: One sentence with the numbers.
-        advice: What to do.
+        advice: What to do; None where it made the run faster.
         settings: Changed properties that have a say in it: before and now, None where not set.
     """
 
     kind: Kind
     ms: float
     text: str
-    advice: str
+    advice: str | None
     settings: Changed
 
 
@@ -64,8 +73,9 @@ class Comparison:
         runs: How many earlier runs there were.
         now_ms, before_ms: How long they took.
         noise_ms: A smaller difference is none.
-        causes: The largest first; none where there is no difference.
-        unexplained_ms: What of the difference the causes do not explain.
+        remarks: What else is not the same, so that the times say less.
+        causes: The largest first; none where the difference is noise, or nothing is large enough to name.
+        unexplained_ms: What of the difference the causes do not explain; 0 where it is noise.
         settings: All that changed: before and now, None where not set.
     """
 
@@ -76,6 +86,7 @@ class Comparison:
     now_ms: float
     before_ms: float
     noise_ms: float
+    remarks: list[str] = field(default_factory=list)
     causes: list[Cause] = field(default_factory=list)
     unexplained_ms: float = 0
     settings: Changed = field(default_factory=dict)
@@ -86,15 +97,20 @@ class Comparison:
         return self.now_ms - self.before_ms
 
     @property
+    def is_noise(self) -> bool:
+        """Whether the difference is none to speak of."""
+        return abs(self.difference_ms) < self.noise_ms
+
+    @property
     def sentences(self) -> list[str]:
         """How long both took, then each cause and what to do, as a report shows them."""
-        now, before, noise = map(duration, (self.now_ms, self.before_ms, self.noise_ms))
-        runs = f"the median of {self.runs} earlier runs, {self.before}" if self.runs > 1 else self.before
-        took = f"{self.now} took {now}, before {before} ({runs}): {seconds(self.difference_ms)}"
-        if not self.causes:
-            return [f"{took}, which is noise: less than {noise}"]
-        told = [f"{seconds(cause.ms)} {cause.text}. To do: {cause.advice}" for cause in self.causes]
-        return [took, *told, f"{seconds(self.unexplained_ms)} unexplained, or in causes too small to name"]
+        now, before = cut(self.now, MAX_ID), cut(self.before, MAX_ID)
+        runs = f"the median of {self.runs} earlier runs, {before}" if self.runs > 1 else before
+        took = f"{now} took {duration(self.now_ms)}, before {duration(self.before_ms)} ({runs})"
+        noise = f", which is noise: less than {duration(self.noise_ms)}" if self.is_noise else ""
+        first = "; ".join([f"{took}: {seconds(self.difference_ms)}{noise}", *self.remarks])
+        told = [f"{seconds(cause.ms)} {cause.text}{_to_do(cause)}" for cause in self.causes]
+        return [first] if self.is_noise else [first, *told, f"{seconds(self.unexplained_ms)} {UNEXPLAINED}"]
 
 
 def compare(before: Summary | Sequence[Summary], now: Summary) -> Comparison:
@@ -111,6 +127,7 @@ def compare(before: Summary | Sequence[Summary], now: Summary) -> Comparison:
     changed = changed_settings(one, now)
     difference = now.duration_ms - one.duration_ms
     found = _causes(one, now, changed) if abs(difference) >= noise else []
+    explained = sum(cause.ms for cause in found)
     return Comparison(
         application=now.application,
         now=now.id,
@@ -119,8 +136,9 @@ def compare(before: Summary | Sequence[Summary], now: Summary) -> Comparison:
         now_ms=now.duration_ms,
         before_ms=one.duration_ms,
         noise_ms=noise,
+        remarks=list(_remarks(one, now)),
         causes=found,
-        unexplained_ms=difference - sum(cause.ms for cause in found) if found else 0,
+        unexplained_ms=difference - explained if abs(difference) >= noise else 0,
         settings=changed,
     )
 
@@ -144,7 +162,25 @@ def changed_settings(before: Summary, now: Summary) -> Changed:
 
 def seconds(ms: float) -> str:
     """A difference for a person: `+12.3 s`, `-1 min 05 s`."""
-    return f"{'-' if ms < 0 else '+'}{duration(abs(ms))}"
+    whole = round(ms)
+    return f"{'-' if whole < 0 else '+'}{duration(abs(whole))}"
+
+
+def _to_do(cause: Cause) -> str:
+    return f". To do: {cause.advice}" if cause.advice else ""
+
+
+def _remarks(before: Summary, now: Summary) -> Iterator[str]:
+    for run in (now, before):
+        if run.outcome in UNFINISHED:
+            yield f"{cut(run.id, MAX_ID)} {UNFINISHED[run.outcome]}"
+    if before.application != now.application:
+        yield f"the earlier one is of another application: {cut(before.application, MAX_ID) or 'without a name'}"
+    elif before.workload != now.workload:
+        yield f"it was asked for {now.workload or 'other work'}, before for {before.workload or 'other work'}"
+    versions = now.spark_version, before.spark_version
+    if None not in versions and versions[0] != versions[1]:
+        yield f"it ran on Spark {versions[0]}, before on {versions[1]}"
 
 
 def _causes(before: Summary, now: Summary, changed: Changed) -> list[Cause]:
@@ -161,4 +197,4 @@ def _cause(kind: Kind, parts: Sequence[Amount], before: Summary, now: Summary, c
     largest_first = sorted(parts, key=lambda part: -part.ms if ms > 0 else part.ms)
     settings = causes.related(kind, changed)
     text = causes.sentence(kind, largest_first, before, now, settings)
-    return Cause(kind, round(ms, 1), text, causes.WORDING[kind].advice, settings)
+    return Cause(kind, round(ms, 1), text, causes.advice(kind, now) if ms > 0 else None, settings)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import astuple
+
 from app.amounts import count, duration, share, size
 from app.eventlog.comparison.attribution import Amount
 from app.eventlog.comparison.record import Group, Plan, Summary
@@ -24,7 +26,7 @@ def volume(_: Summary, __: Summary, amount: Amount) -> str:
     """Rows and bytes that were read; how many stages there were where neither is known."""
     if _read(amount.now) and _read(amount.before):
         return f"{_where(amount)} read {_read(amount.now)}, before {_read(amount.before)}"
-    return f"{_where(amount)} ran {count(amount.now.stages)} stages, before {count(amount.before.stages)}"
+    return f"{_where(amount)} ran {words.number(amount.now.stages, 'stage')}, before {count(amount.before.stages)}"
 
 
 def _read(group: Group) -> str:
@@ -44,21 +46,28 @@ def _longest(group: Group) -> str:
     return f"the longest task took {duration(group.longest_ms)}{read} (median {duration(group.median_ms)})"
 
 
-def cores(before: Summary, now: Summary, _: Amount) -> str:
-    """Cores over time."""
-    one, other = (summary.core_ms / max(1, summary.duration_ms) for summary in (now, before))
-    return f"there were {count(one)} on average, before {count(other)}"
+def cores(before: Summary, now: Summary, amount: Amount) -> str:
+    """Cores over time; where a log tells of no executor, tasks at once."""
+    if now.core_ms and before.core_ms:
+        one, other = (summary.core_ms / max(1, summary.duration_ms) for summary in (now, before))
+        return f"there were {count(one)} on average, before {count(other)}"
+    one, other = (
+        sum(astuple(group.spent)) / group.wall.work if group.wall.work else None
+        for group in (amount.now, amount.before)
+    )
+    return f"{_where(amount)} had {count(one)} tasks at work at once, before {count(other)}"
 
 
 def executors(before: Summary, now: Summary, amount: Amount) -> str:
     """Executors that went."""
-    return f"{now.executors_lost} were lost, before {before.executors_lost}; most was lost in {_where(amount)}"
+    lost = words.number(now.executors_lost, "executor")
+    return f"{lost} went, before {count(before.executors_lost)}; it cost most in {_where(amount)}"
 
 
 def retries(_: Summary, __: Summary, amount: Amount) -> str:
     """Failed tasks, and what they had done."""
     one, other = (
-        f"{count(group.failed)} failed tasks, {duration(group.spent.wasted)} of tasks' work lost"
+        f"{words.number(group.failed, 'failed task')}, {duration(group.spent.wasted)} of tasks' work lost"
         for group in (amount.now, amount.before)
     )
     return f"{_where(amount)} had {one}, before {other}"
@@ -78,7 +87,8 @@ def plan(before: Summary, now: Summary, amount: Amount) -> str:
     one, other = (_plans(summary.plans.get(place(amount), [])) for summary in (now, before))
     sizes = [group.volume.shuffle_read_bytes for group in (amount.now, amount.before)]
     shuffled = f"; it shuffled {size(sizes[0])}, before {size(sizes[1])}" if any(sizes) else ""
-    return f"{words.cut(place(amount))} ran {one}, before {other}{shuffled}"
+    ran = f"ran {one}, before {other}" if one != other else "has the same joins and scans, and other steps around them"
+    return f"{words.cut(place(amount))} {ran}{shuffled}"
 
 
 def _plans(plans: Sequence[Plan]) -> str:
@@ -103,8 +113,10 @@ def spent(field: str, what: str) -> Evidence:
 
 def tasks(_: Summary, __: Summary, amount: Amount) -> str:
     """How many tasks, and how long."""
-    one, other = (f"{count(group.tasks)} tasks of {duration(group.median_ms)}" for group in (amount.now, amount.before))
-    return f"{_where(amount)} ran in {one} each, before {other}"
+    one, other = (
+        f"{words.number(group.tasks, 'task')} of {duration(group.median_ms)}" for group in (amount.now, amount.before)
+    )
+    return f"{_where(amount)} ran in {one} (median), before {other}"
 
 
 def waiting(_: Summary, __: Summary, amount: Amount) -> str:
@@ -121,10 +133,10 @@ def idle(_: Summary, __: Summary, amount: Amount) -> str:
     return f"{one} of cores without a task beside {_where(amount)}, before {other}"
 
 
-def driver(_: Summary, __: Summary, amount: Amount) -> str:
+def driver(before: Summary, now: Summary, amount: Amount) -> str:
     """Time without a stage."""
     if not place(amount):
-        return "after the last stage"
+        return f"{duration(now.end_ms)} after the last stage, before {duration(before.end_ms)}"
     one, other = (duration(group.wall.gap) for group in (amount.now, amount.before))
     return f"{one} without a task ahead of {_where(amount)}, before {other}"
 
@@ -137,4 +149,4 @@ def startup(before: Summary, now: Summary, _: Amount) -> str:
 def work(_: Summary, __: Summary, amount: Amount) -> str:
     """What is there on one side only."""
     group = amount.now if amount.now.place else amount.before
-    return f"{_where(amount)}, {count(group.tasks)} tasks"
+    return f"{_where(amount)}, {words.number(group.tasks, 'task')}"

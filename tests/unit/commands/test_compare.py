@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,16 @@ import pytest
 from app import __main__ as program
 from app import records
 from app.commands.compare import tell
+from app.commands.terminal import Terminal
 from app.eventlog.comparison import history
 from app.eventlog.comparison.compare import compare
-from tests.unit.commands.conftest import Printed
+from tests.unit.commands.conftest import Printed, Screen
 from tests.unit.eventlog.made import Run, Stage, Task
 from tests.unit.run_records import run_record
 
 BEFORE = Run(5000, [Stage("sum up", 0, 5000, [Task(0, 5000, cpu=4000, rows=100)] * 2)], id="app-1")
 NOW = Run(10_000, [Stage("sum up", 0, 10_000, [Task(0, 10_000, cpu=8000, rows=200)] * 2)], id="app-2", at=2_000_000)
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
 SENTENCE = "more input: sum up [result] read 400 rows (3.9 KiB), before 200 rows (2.0 KiB)"
 
 
@@ -49,9 +52,35 @@ def test_causes_are_told_with_numbers_and_what_to_do(printed: Printed) -> None:
         "shop: now 10.0 s, before 5.0 s: +5.0 s",
         "app-2 compared with app-1",
         "",
+        "  time  went to",
         f"+5.0 s  {SENTENCE}",
         "        -> see whether the data is meant to have grown",
-        "+0 ms   unexplained, or in causes too small to name",
+        " +0 ms  unexplained, or in causes too small to name",
+    ]
+
+
+def test_what_a_run_gained_is_told_without_advice(printed: Printed) -> None:
+    """Nothing has to be changed where it became faster; that it failed is said before all."""
+    tell(printed.terminal, compare(NOW.summary, replace(BEFORE, has_failed=True).summary))
+    assert printed.out.getvalue().splitlines() == [
+        "shop: now 5.0 s, before 10.0 s: -5.0 s",
+        "app-1 compared with app-2",
+        "app-1 failed: what it did not get to is missing in its time",
+        "",
+        "  time  went to",
+        "-5.0 s  less input: sum up [result] read 200 rows (2.0 KiB), before 400 rows (3.9 KiB)",
+        " +0 ms  unexplained, or in causes too small to name",
+    ]
+
+
+@pytest.mark.parametrize("screen", [60], indirect=True)
+def test_sentences_are_folded_between_words(screen: Screen) -> None:
+    """On a terminal; what goes on stays below its sentence."""
+    tell(Terminal(out=screen.stream), compare(BEFORE.summary, NOW.summary))
+    shown = ANSI.sub("", screen.text()).splitlines()
+    assert shown[4:6] == [
+        "+5.0 s  more input: sum up [result] read 400 rows (3.9 KiB),",
+        "        before 200 rows (2.0 KiB)",
     ]
 
 
@@ -74,6 +103,15 @@ def test_hostile_names_stay_text(printed: Printed) -> None:
     assert "\x1b" not in printed.out.getvalue()
     assert r"\x1b[31m[bold]<script>: now" in printed.out.getvalue()
     assert r"more input: \x1b[#[bold]<script> [result] read" in printed.out.getvalue()
+
+
+def test_endless_names_are_cut(printed: Printed) -> None:
+    """What a log calls itself cannot push the times off the screen."""
+    before, now = (replace(run, name="n" * 9999, id=run.id * 999) for run in (BEFORE, NOW))
+    told = compare(before.summary, now.summary)
+    tell(printed.terminal, told)
+    assert max(map(len, printed.out.getvalue().splitlines())) < 300
+    assert max(map(len, told.sentences)) < 400
 
 
 def test_logs_records_and_runs_of_ours_can_be_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -141,17 +141,17 @@ class SpanSender:
     def _deliver(self, batch: _Batch) -> None:
         self.is_reachable = self._export(batch.spans)
         if self.is_reachable:
-            self.sent += len(batch.spans)
+            self._removed += batch.weight
             self._accepted += 1
             self._pause = FIRST_PAUSE_SECONDS
-            self._removed += batch.weight
+            self.sent += len(batch.spans)
             return
         self.failures += 1
         batch.strikes += bool(batch.strikes == 0 or batch.taken_before < self._accepted)
         batch.taken_before = self._accepted
         if batch.strikes > STRIKES:
-            self.dropped += len(batch.spans)
             self._removed += batch.weight
+            self.dropped += len(batch.spans)
             return
         self._refused.append(batch)
         self._ending.wait(self._pause)
@@ -165,14 +165,14 @@ class LatestSender(Generic[T]):
         """Starts the thread; `export` gives back whether it was accepted."""
         self.failures = 0
         self._export = export
-        self._latest: T | None = None
+        self._latest: deque[T] = deque(maxlen=1)  # to put and to take is one step each: no value is lost in between
         self._wake, self._ending = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="metric-sender", daemon=True)
         self._thread.start()
 
     def put(self, latest: T) -> None:
         """Sends a value as soon as the one before is sent or has failed."""
-        self._latest = latest
+        self._latest.append(latest)
         self._wake.set()
 
     def close(self, seconds: float) -> None:
@@ -182,9 +182,8 @@ class LatestSender(Generic[T]):
         self._thread.join(seconds)
 
     def _work(self) -> None:
-        while not self._ending.is_set() or self._latest is not None:
+        while not self._ending.is_set() or self._latest:
             self._wake.wait()
             self._wake.clear()
-            latest, self._latest = self._latest, None
-            if latest is not None:
-                self.failures += not self._export(latest)
+            if self._latest:
+                self.failures += not self._export(self._latest.pop())

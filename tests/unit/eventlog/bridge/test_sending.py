@@ -55,7 +55,7 @@ def sender(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Span
     monkeypatch.setattr(sending, "LONGEST_PAUSE_SECONDS", 0.01)
     found = SpanSender(endpoint.take)
     yield found
-    found.close(10)
+    found.close(60)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_what_nobody_takes_gives_way_to_what_is_taken(sender: SpanSender, endpoi
 def test_what_waits_is_sent_at_the_end(sender: SpanSender, endpoint: Endpoint, span: SparkSpan) -> None:
     """As long as it is taken."""
     put(sender, span, "a")
-    sender.close(10)
+    sender.close(60)
     assert endpoint.taken == ["a"]
     assert sender.is_settled(sender.mark())
 
@@ -136,7 +136,7 @@ def test_what_is_not_taken_at_the_end_is_not_settled(endpoint: Endpoint, span: S
     sender = SpanSender(endpoint.take)
     endpoint.is_willing = False
     put(sender, span, "a")
-    sender.close(10)
+    sender.close(60)
     assert set(threading.enumerate()) <= before
     assert endpoint.tried >= 1
     assert not sender.is_settled(sender.mark())
@@ -149,16 +149,16 @@ def test_of_what_is_only_worth_sending_as_it_is_the_newest_is_sent() -> None:
 
     def take(number: int) -> bool:
         busy.set()
-        gate.wait(10)
+        gate.wait(60)
         taken.append(number)
         return True
 
     sender = LatestSender(take)
     sender.put(1)
-    busy.wait(10)
+    busy.wait(60)
     for number in range(2, 10):
         sender.put(number)
     gate.set()
-    sender.close(10)
+    sender.close(60)
     assert taken == [1, 9]
     assert set(threading.enumerate()) <= before

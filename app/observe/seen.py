@@ -21,6 +21,8 @@ ENABLED: Final = "spark.eventLog.enabled"
 DIR: Final = "spark.eventLog.dir"
 USUAL_DIR: Final = str(Path("/", "tmp", "spark-events"))
 """Where Spark puts event logs by default: `spark.eventLog.dir`."""
+TICK_SECONDS: Final = 1.0
+"""How far the clock of a file system may be behind ours: Linux sets it some hundred times a second, others rarely."""
 REMOTE: Final = "SPARK_REMOTE"
 CONNECT: Final = "sc://"
 """How the address of a Spark Connect server begins; `local` is one in the program's own JVM, which is seen."""
@@ -52,7 +54,7 @@ class Watch:
         """Nothing has happened yet."""
         self._switch = switch
         self._before = {log.key: log.inode for log in logs_in(switch.events).values()}
-        self._began = time.time()
+        self._began = time.time() - TICK_SECONDS
         self._with_context: set[str] = set()
 
     def look(self) -> None:

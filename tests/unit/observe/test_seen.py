@@ -37,7 +37,8 @@ class Command:
         words = [mode, str(self.folder), SUBMIT, *arguments]
         note = self.folder / "scratch" / "launches" / str(number)
         note.write_text("".join(f"{word}\0" for word in words), encoding="utf-8")
-        return self.switch.launches()[-1]
+        (launch,) = (launch for launch in self.switch.launches() if launch.id.endswith(f"-{number}"))
+        return launch
 
     def log(self, launch: str, *, folder: str = "events", name: str = "local-1") -> None:
         """Writes the event log of an application that belongs to a launch."""

@@ -13,7 +13,7 @@ def poll_until(
     holds: Callable[[], bool],
     missing: str | Callable[[], object],
     *,
-    seconds: float = 60,
+    seconds: float = 120,
     pause: float | None = None,
 ) -> None:
     """Waits until something holds.

@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import random
 import socket
 import threading
 from collections.abc import Iterator
@@ -95,9 +96,13 @@ def silent_port() -> Iterator[int]:
 
 
 def dead_port() -> int:
-    """A port that nobody listens on."""
-    with socket.create_server((_LOOPBACK, 0)) as server:
-        return int(server.getsockname()[1])
+    """A port that nobody listens on, nor will: no system gives one of these to whoever asks for any."""
+    while True:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_server((_LOOPBACK, random.randrange(15_000, 30_000))) as server,
+        ):
+            return int(server.getsockname()[1])
 
 
 @contextlib.contextmanager

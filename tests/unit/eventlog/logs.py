@@ -88,7 +88,7 @@ class Bridged:
             self.bridge.turn()
             return holds()
 
-        poll_until(turned, lambda: (self.said, self.bridge.standing), seconds=20)
+        poll_until(turned, lambda: (self.said, self.bridge.standing))
 
     def until_done(self, logs: int = 1) -> None:
         """Turns until so many logs are done, and what they count is told."""

@@ -81,7 +81,7 @@ def test_who_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> 
     began = time.monotonic()
     with silent_port() as port, pytest.raises(MachineError, match=r"does not answer: nothing came within"):
         Prometheus(f"http://127.0.0.1:{port}").health()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 def test_a_proxy_for_the_world_outside_is_passed_by(program: Answering) -> None:

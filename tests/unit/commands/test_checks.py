@@ -101,6 +101,7 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     """A stack that is well."""
     for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_SDK_DISABLED"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("app.backends.TIMEOUT_SECONDS", 60.0)
     with receiver() as collector, answering(SIGNS | knowing(collector)) as found, silent_port() as kafka:
         settings = load_settings()
         urls = {name: f"{found.url}/{name}" for name in type(settings.backends).model_fields}

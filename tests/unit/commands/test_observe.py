@@ -20,6 +20,7 @@ from app.eventlog.reading import Reading
 from app.observe.launches import LAUNCH
 from app.observe.seen import Seen
 from app.settings import Settings, load_settings
+from tests.polling import poll_until
 from tests.receivers import Receiver, receiver
 from tests.unit.commands.conftest import Printed
 from tests.unit.eventlog.made import Run, Stage, Task
@@ -178,11 +179,15 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     """A receiver that the environment names."""
     with receiver() as found:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", found.http_endpoint)
+        monkeypatch.setattr("app.eventlog.bridge.once.STALLED_SECONDS", 60.0)
         yield found
 
 
-def test_what_an_application_did_is_sent_once(tmp_path: Path, collector: Receiver) -> None:
+def test_what_an_application_did_is_sent_once(
+    tmp_path: Path, collector: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By us, as there is no bridge: its spans, and what it counts."""
+    monkeypatch.setattr("app.conclusions.SENDING_SECONDS", 60.0)
     send_ended(seen(tmp_path, BEFORE, "app-1"), settings(tmp_path), Thresholds())
     ids = [span.span_id for span in collector.spans]
     assert {span.name.split()[0] for span in collector.spans} >= {"application", "job", "stage"}
@@ -207,7 +212,8 @@ def test_an_endpoint_that_takes_nothing_is_waited_for_once(
     collector.mode = "refusing"
     (one,) = seen(tmp_path, BEFORE, "app-1").readings
     send_ended(Seen([one] * 20, frozenset(), []), settings(tmp_path), Thresholds())
-    assert 0 < len(collector.headers) < 20
+    poll_until(lambda: bool(collector.headers), "the first request")
+    assert len(collector.headers) < 20
     assert capfd.readouterr() == ("", "")
 
 

@@ -247,8 +247,9 @@ def test_the_state_that_cannot_be_written_is_no_reason_to_stop(start: Start, fol
     assert "the state is not kept, and what is read now will be read again: No such file or directory" in bridged.said
 
 
-def test_what_waits_is_sent_at_the_end(folder: Path) -> None:
+def test_what_waits_is_sent_at_the_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spans of what has ended, and the totals; what is open is for the next bridge."""
+    monkeypatch.setattr("app.eventlog.bridge.bridge.CLOSE_SECONDS", 300.0)
     write(folder / "app-1.inprogress", [started(), job(0, [0]), stage(0), task(0, 0), stage(0, end=2900)])
     bridged = Bridged(folder, options=dataclasses.replace(OPTIONS, metrics_every=3600))
     bridged.until(lambda: bridged.bridge.standing.read.events == 5)

@@ -50,7 +50,8 @@ def compare(
 
 def tell(terminal: "Terminal", compared: "Comparison") -> None:
     """Prints how long both took, and each cause with its numbers; what to do, where it made the run slower."""
-    from app.eventlog.comparison.compare import MAX_ID, UNEXPLAINED, seconds
+    from app.eventlog.comparison.compare import MAX_ID, UNEXPLAINED
+    from app.eventlog.comparison.evidence import seconds
     from app.eventlog.diagnoses.words import cut
 
     names = (compared.application, compared.now, compared.before)

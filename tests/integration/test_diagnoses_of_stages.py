@@ -46,12 +46,12 @@ STAGE_CASES: Final = [
     ("hot key", "no hot key", "partition_skew", "records, the others"),
     ("slow task", "no slow task", "partition_skew", "it had no more data than the others"),
     ("tiny tasks", "no tiny tasks", "tiny_tasks", "600 tasks of"),
-    ("few tasks", "enough tasks", "too_few_tasks", "1 task for 2 cores"),
+    ("few tasks", "enough tasks", "too_few_tasks", "where 2 could run at once"),
     ("huge partitions", "no huge partitions", "huge_partitions", "one of its 2 tasks had"),
     ("spill", "no spill", "spill", "2 of 2 tasks spilled"),
     ("garbage", "no garbage", "gc_pressure", "garbage collection"),
     ("failure", "no failure", "failed_tasks", "1 of 3 task attempts failed"),
-    ("lost shuffle", "no lost shuffle", "retried_stage", "2 tasks were run again"),
+    ("lost shuffle", "no lost shuffle", "retried_stage", "it ran 2 tasks again"),
 ]
 """Two job groups of one application, the rule that speaks for the first, and words of what it says."""
 APPLICATION_CASES: Final[list[tuple[str, set[str], str]]] = [
@@ -61,7 +61,7 @@ APPLICATION_CASES: Final[list[tuple[str, set[str], str]]] = [
     ("healthy", set(), ""),
     ("busy cluster", set(), ""),
     ("idle cluster", {"idle_cores"}, "of core time"),
-    ("lost executor", {"lost_executors"}, "1 of 2 executors were lost, and 2 tasks with them"),
+    ("lost executor", {"lost_executors"}, "Lost 1 of 2 executors and 2 tasks that ran there"),
 ]
 """An application, the rules that speak for it, and words of what they say."""
 

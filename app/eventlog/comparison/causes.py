@@ -39,10 +39,12 @@ def sentence(kind: Kind, found: Sequence[Amount], before: Summary, now: Summary,
     """One sentence about all amounts of a kind, the largest first."""
     ms = sum(amount.ms for amount in found)
     wording = WORDING[kind]
-    told = [f"{wording.more if ms > 0 else wording.less}: {wording.evidence(before, now, found[0])}"]
+    name, numbers = wording.more if ms > 0 else wording.less, wording.evidence(before, now, found[0])
     others = len({evidence.place(amount) for amount in found} - {evidence.place(found[0]), ""})
+    told = [f"{name}: {numbers}"]
     if others and kind not in OF_ALL:
-        told.append(f"and {words.number(others, 'other place')}")
+        rest = f"the rest in {words.number(others, 'other place')}"
+        told = [f"{name}, most ({evidence.seconds(found[0].ms)}): {numbers}", rest]
     told += [_of_setting(name, *values) for name, values in list(changed.items())[:SETTINGS_SAID]]
     more = len(changed) - SETTINGS_SAID
     return "; ".join([*told, *([f"and {words.number(more, 'other setting')} changed"] if more > 0 else [])])
@@ -91,7 +93,7 @@ WORDING: Final[dict[Kind, Wording]] = {
         "raise {memory}, or spark.sql.shuffle.partitions: smaller parts fit", _MEMORY,
     ),
     "gc": Wording(
-        "garbage collection", "less garbage collection", evidence.spent("gc", " in the collector"),
+        "garbage collection", "less garbage collection", evidence.spent("gc", "in the collector"),
         "raise {memory}, or cache less", _MEMORY,
     ),
     "plan": Wording(
@@ -100,17 +102,17 @@ WORDING: Final[dict[Kind, Wording]] = {
         r"oin|roadcast|cbo|\.adaptive\.|statistics|optimizer",
     ),
     "storage": Wording(
-        "slower storage", "faster storage", evidence.spent("other", " beside processor, collector and shuffle"),
+        "slower storage", "faster storage", evidence.spent("other", "waiting, and not for a shuffle"),
         "look at what it reads from, its latency and its limits; at its Python functions, if it has any",
         r"^spark\.(hadoop|sql\.files)\.",
     ),
     "python": Wording(
-        "slower Python", "faster Python", evidence.spent("other", " outside of the JVM"),
+        "slower Python", "faster Python", evidence.spent("other", "outside of the JVM"),
         "look at what its functions call; spark.sql.pyspark.udf.profiler=perf and spark.profile.show() tell the lines",
         r"ython|arrow",
     ),
     "machine": Wording(
-        "a busier machine", "a calmer machine", evidence.spent("other", " beside processor, collector and shuffle"),
+        "a busier machine", "a calmer machine", evidence.spent("other", "waiting, and not for a shuffle"),
         "look at what else the hosts do: tasks waited for a processor or a disk",
     ),
     "queueing": Wording(
@@ -124,15 +126,15 @@ WORDING: Final[dict[Kind, Wording]] = {
         "spark.sql.files.maxPartitionBytes at files", _PARTITIONS,
     ),
     "processor": Wording(
-        "more processor time", "less processor time", evidence.spent("cpu", " on processors"),
+        "more processor time", "less processor time", evidence.spent("cpu", "on processors"),
         "look for changed code, and for a slower kind of host", r"codegen|ansi|compress",
     ),
     "shuffle": Wording(
-        "a slower shuffle", "a faster shuffle", evidence.spent("shuffle_wait", " waiting for blocks"),
+        "a slower shuffle", "a faster shuffle", evidence.spent("shuffle_wait", "waiting for blocks of a shuffle"),
         "look at the network, and for executors that are overloaded", r"shuffle|network",
     ),
     "scheduling": Wording(
-        "slower scheduling", "faster scheduling", evidence.spent("overhead", " on the way to and from executors"),
+        "slower scheduling", "faster scheduling", evidence.spent("overhead", "on the way to and from executors"),
         "look at the load of the driver, and at the size of closures and results", r"locality|scheduler|serializer",
     ),
     "balance": Wording(
@@ -141,7 +143,7 @@ WORDING: Final[dict[Kind, Wording]] = {
     ),
     "driver": Wording(
         "the driver alone", "less of the driver alone", evidence.driver,
-        "look at what the program does between its jobs: collect, files, other services",
+        "look at what the driver does between jobs: plan, list and commit files, collect, ask other services",
     ),
     "startup": Wording(
         "a later start", "an earlier start", evidence.startup,

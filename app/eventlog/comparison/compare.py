@@ -11,6 +11,7 @@ from app.eventlog.comparison import causes
 from app.eventlog.comparison.alignment import aligned
 from app.eventlog.comparison.attribution import Amount, Kind, amounts
 from app.eventlog.comparison.causes import Changed
+from app.eventlog.comparison.evidence import seconds
 from app.eventlog.comparison.record import Summary
 from app.eventlog.diagnoses.words import cut
 
@@ -158,12 +159,6 @@ def changed_settings(before: Summary, now: Summary) -> Changed:
     names = sorted(before.settings.keys() | now.settings.keys())
     pairs = {name: (before.settings.get(name), now.settings.get(name)) for name in names}
     return {name: values for name, values in pairs.items() if values[0] != values[1]}
-
-
-def seconds(ms: float) -> str:
-    """A difference for a person: `+12.3 s`, `-1 min 05 s`."""
-    whole = round(ms)
-    return f"{'-' if whole < 0 else '+'}{duration(abs(whole))}"
 
 
 def _to_do(cause: Cause) -> str:

@@ -17,6 +17,12 @@ def place(amount: Amount) -> str:
     return amount.now.place or amount.before.place
 
 
+def seconds(ms: float) -> str:
+    """A difference for a person: `+12.3 s`, `-1 min 05 s`."""
+    whole = round(ms)
+    return f"{'-' if whole < 0 else '+'}{duration(abs(whole))}"
+
+
 def _where(amount: Amount) -> str:
     group = amount.now if amount.now.place else amount.before
     return words.cut(f"{group.place} [{group.flow}]" if group.flow else group.place)
@@ -102,11 +108,9 @@ def spent(field: str, what: str) -> Evidence:
     """What tasks did with their time, by one field of `record.Spent`."""
 
     def evidence(_: Summary, __: Summary, amount: Amount) -> str:
-        one, other = (
-            f"{duration(getattr(group.spent, field))} of tasks' time" for group in (amount.now, amount.before)
-        )
-        read = f", for {_read(amount.now)}" if _read(amount.now) else ""
-        return f"{_where(amount)} took {one}{what}, before {other}{read}"
+        one, other = (duration(getattr(group.spent, field)) for group in (amount.now, amount.before))
+        read = f", on {_read(amount.now)}" if _read(amount.now) else ""
+        return f"tasks of {_where(amount)} spent {one} {what}, before {other}{read}"
 
     return evidence
 

@@ -6,8 +6,9 @@ from typing import Final
 
 from app.amounts import count, duration, share, size
 from app.eventlog.application import Application
+from app.eventlog.diagnoses import sizing
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.diagnoses.words import cut
+from app.eventlog.diagnoses.words import cut, number
 from app.eventlog.executor import Executor
 from app.eventlog.findings import Finding
 from app.eventlog.losses import is_lost
@@ -47,8 +48,8 @@ def lost_executors(app: Application, limits: Thresholds) -> list[Finding]:
         Finding(
             "lost_executors",
             "warning" if cost >= limits.cost_ms else "info",
-            f"{count(len(lost))} of {count(len(app.executors))} executors were lost, and {count(tasks)} tasks with "
-            f"them ({duration(task_ms)} of work); most often: {reason}",
+            f"Lost {count(len(lost))} of {number(len(app.executors), 'executor')} and {number(tasks, 'task')} that ran "
+            f"there ({duration(task_ms)} of work); most often: {reason}",
             _advice(reason),
             {"lost_executors": len(lost), "executors": len(app.executors)}
             | {"lost_tasks": tasks, "lost_task_ms": task_ms},
@@ -82,8 +83,8 @@ def memory_over(app: Application, limits: Thresholds) -> list[Finding]:
             "memory_over",
             "info",
             f"No executor used more than {size(peak)} of {size(memory)} of heap ({share(peak / memory)}), as far as "
-            f"{count(len(told))} executors told.",
-            f"Lower {_memory_key(app)}, or run more tasks at once in it (spark.executor.cores).",
+            f"{number(len(told), 'executor')} told.",
+            f"Lower {sizing.memory(app.properties)}, or run more tasks at once in it ({sizing.cores(app.properties)}).",
             {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(told)},
         )
     ]
@@ -97,6 +98,7 @@ def memory_under(app: Application, limits: Thresholds) -> list[Finding]:
     told, memory = _told(app, limits), executor_memory(app)
     if memory is None:
         return []
+    raised, fewer = sizing.memory(app.properties), sizing.cores(app.properties)
     full = [executor for executor in told if (executor.peak_heap or 0) > limits.memory_under_ratio * memory]
     if not full:
         return []
@@ -105,9 +107,9 @@ def memory_under(app: Application, limits: Thresholds) -> list[Finding]:
         Finding(
             "memory_under",
             "warning",
-            f"{count(len(full))} of {count(len(told))} executors used up to {size(peak)} of {size(memory)} of heap "
+            f"{count(len(full))} of {number(len(told), 'executor')} used up to {size(peak)} of {size(memory)} of heap "
             f"({share(peak / memory)}).",
-            f"Raise {_memory_key(app)}, or run fewer tasks at once (spark.executor.cores), before it runs out.",
+            f"Raise {raised}, or run fewer tasks at once ({fewer}), before it runs out.",
             {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(full)},
         )
     ]
@@ -118,11 +120,9 @@ def _told(app: Application, limits: Thresholds) -> list[Executor]:
 
 
 def executor_memory(app: Application) -> int | None:
-    """The heap of an executor in bytes, as configured; None where it cannot be read."""
-    text = app.properties.get(_memory_key(app), DEFAULT_MEMORY).strip().lower()
+    """The heap of an executor in bytes, as configured; None where it cannot be read, or the log has no settings."""
+    if not app.properties:
+        return None
+    text = app.properties.get(sizing.memory(app.properties), DEFAULT_MEMORY).strip().lower()
     found = re.fullmatch(r"(\d+)\s*([kmgtp]?)b?", text)
     return int(found[1]) * _UNITS[found[2]] if found else None
-
-
-def _memory_key(app: Application) -> str:
-    return "spark.driver.memory" if list(app.executors) == ["driver"] else "spark.executor.memory"

@@ -3,13 +3,20 @@
 from typing import Final
 
 from app.amounts import count, duration, size
-from app.eventlog.diagnoses.stage import StageView, duration_ms
+from app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
+from app.eventlog.diagnoses.words import cut, number
 from app.eventlog.events import TaskEnd
 from app.eventlog.findings import Finding
 from app.eventlog.model import Totals, task_totals
 
-SPLIT_INPUT: Final = "spark.sql.files.maxPartitionBytes (files), or numSlices and repartition (RDDs)"
-SPLIT_SHUFFLE: Final = "spark.sql.shuffle.partitions, or spark.sql.adaptive.advisoryPartitionSizeInBytes"
+MORE_OF_INPUT: Final = "a lower spark.sql.files.maxPartitionBytes (files), more numSlices or repartition (RDDs)"
+MORE_OF_SHUFFLE: Final = (
+    "a higher spark.sql.shuffle.partitions, or a lower spark.sql.adaptive.advisoryPartitionSizeInBytes"
+)
+FEWER_OF_INPUT: Final = "a higher spark.sql.files.maxPartitionBytes (files), fewer numSlices (RDDs)"
+FEWER_OF_SHUFFLE: Final = (
+    "a lower spark.sql.shuffle.partitions, or a higher spark.sql.adaptive.advisoryPartitionSizeInBytes"
+)
 
 
 def partition_skew(view: StageView) -> Finding | None:
@@ -37,14 +44,14 @@ def partition_skew(view: StageView) -> Finding | None:
 
 def _cause(view: StageView, longest: TaskEnd) -> tuple[str, str, dict[str, float]]:
     """Whether the task had more to do than the others, what to do about it, and the evidence."""
-    own, others = task_totals(longest), max(1, len(view.stage.shuffle_read_bytes) - 1)
+    own, others = task_totals(longest), len(view.stage.shuffle_read_bytes) - 1
+    where = cut(f"executor {longest.info.executor} on {longest.info.host}", MAX_PLACE)
+    if others < 1 or not (_bytes(own) or _rows(own)):
+        return "how much data the tasks had is not told", _UNKNOWN.format(where=where), {}
     mean = (_bytes(view.stage.totals) - _bytes(own)) / others
     mean_rows = (_rows(view.stage.totals) - _rows(own)) / others
     numbers = {"longest_task_bytes": _bytes(own), "mean_other_bytes": mean}
     numbers |= {"longest_task_records": _rows(own), "mean_other_records": mean_rows}
-    where = f"executor {longest.info.executor} on {longest.info.host}"
-    if not _bytes(own) and not _rows(own):
-        return "how much data it had is not told", _UNKNOWN.format(where=where), {}
     is_more = max(_bytes(own) / max(mean, 1), _rows(own) / max(mean_rows, 1)) >= view.limits.skew_data_ratio
     if not is_more:
         return (
@@ -67,8 +74,8 @@ _HOT_KEY: Final = (
     "spark.sql.adaptive.skewJoin.enabled=true with a lower spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes."
 )
 _BIG_FILE: Final = (
-    "One part of the input is far larger: split it by spark.sql.files.maxPartitionBytes, write it in a format that "
-    "can be split (no gzip text), or repartition after reading."
+    "One part of the input is far larger: split it by a lower spark.sql.files.maxPartitionBytes, write it in a format "
+    "that can be split (no gzip text), or repartition after reading."
 )
 
 
@@ -89,7 +96,7 @@ def tiny_tasks(view: StageView) -> Finding | None:
         "tiny_tasks",
         f"{count(tasks)} tasks of {duration(view.median_ms)} (median); {duration(cost)} of {duration(view.wall_ms)} "
         "went into starting and ending them",
-        advice=f"Make fewer and larger tasks: {SPLIT_SHUFFLE if view.is_shuffled else SPLIT_INPUT}, or coalesce.",
+        advice=f"Make fewer and larger tasks: {FEWER_OF_SHUFFLE if view.is_shuffled else FEWER_OF_INPUT}, or coalesce.",
         numbers={"tasks": tasks, "median_task_ms": view.median_ms, "overhead_task_ms": overhead},
         cost_ms=cost,
     )
@@ -110,8 +117,8 @@ def too_few_tasks(view: StageView) -> Finding | None:
     one = " (one task: a window without partitionBy, a global limit, coalesce(1), or a file that cannot be split?)"
     return view.finding(
         "too_few_tasks",
-        f"{count(tasks)} task{'s' if tasks > 1 else ''} for {count(view.slots)} cores in {duration(view.wall_ms)}",
-        advice=f"Make more tasks: {SPLIT_SHUFFLE if view.is_shuffled else SPLIT_INPUT}{one if tasks == 1 else ''}.",
+        f"{number(tasks, 'task')} in {duration(view.wall_ms)}, where {count(view.slots)} could run at once",
+        advice=f"Make more tasks: {MORE_OF_SHUFFLE if view.is_shuffled else MORE_OF_INPUT}{one if tasks == 1 else ''}.",
         numbers={"tasks": tasks, "slots": view.slots, "stage_ms": view.wall_ms},
         cost_ms=view.idle_ms,
     )
@@ -133,11 +140,12 @@ def huge_partitions(view: StageView) -> Finding | None:
     kind, most = max(largest.items(), key=lambda item: item[1])
     if most < view.limits.huge_bytes:
         return None
-    reads = SPLIT_SHUFFLE if kind == "shuffle read" else SPLIT_INPUT
+    is_read_of_files = kind == "input" or (kind != "shuffle read" and not view.is_shuffled)
     return view.finding(
         "huge_partitions",
-        f"one of its {count(len(view.stage.durations_ms))} tasks had {size(most)} of {kind}",
-        advice=f"Make more and smaller partitions: {reads}; before a write, repartition or maxRecordsPerFile.",
+        f"one of its {number(len(view.stage.durations_ms), 'task')} had {size(most)} of {kind}",
+        advice=f"Make more and smaller partitions: {MORE_OF_INPUT if is_read_of_files else MORE_OF_SHUFFLE}; before a "
+        "write, repartition.",
         numbers={"largest_bytes": most, "tasks": len(view.stage.durations_ms)},
     )
 

@@ -2,6 +2,7 @@
 
 from app.amounts import duration, share
 from app.eventlog.application import Application
+from app.eventlog.diagnoses import sizing
 from app.eventlog.diagnoses.stage import stage_name
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
@@ -20,19 +21,21 @@ def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
     if not app.is_whole or app.batches or _is_small(gap, usage.wall_ms, limits):
         return []
     parts = f"{duration(usage.planning_ms)} within jobs and queries, {duration(usage.outside_ms)} between them"
+    where, numbers = "", {"planning_ms": usage.planning_ms, "outside_ms": usage.outside_ms, "wall_ms": usage.wall_ms}
     longest = usage.longest_gap
-    where = f"; the longest, {duration(longest.length_ms)}, was before " if longest else ""
-    where += stage_name(app, longest.stage, longest.properties) if longest else ""
-    numbers = {"planning_ms": usage.planning_ms, "outside_ms": usage.outside_ms, "wall_ms": usage.wall_ms}
+    if longest is not None and longest.length_ms:  # what is before the first task is no gap between two
+        where = f"; the longest, {duration(longest.length_ms)}, was before "
+        where += stage_name(app, longest.stage, longest.properties)
+        numbers["longest_gap_ms"] = longest.length_ms
     return [
         Finding(
             "driver_gap",
             "info" if _is_small(usage.planning_ms, usage.wall_ms, limits) else "warning",
             f"In {share(gap / usage.wall_ms)} of {duration(usage.wall_ms)} no task ran: {parts}{where}.",
-            "Within queries the driver lists and commits files, broadcasts, collects; between them it plans, or runs "
-            "Python (toPandas, loops over rows), or starts small jobs one after the other, which threads can run at "
-            "once. In a notebook it may be you who was thinking.",
-            numbers | ({"longest_gap_ms": longest.length_ms} if longest else {}),
+            "Within jobs and queries: list and commit fewer files, broadcast and collect less. Between them: no "
+            "toPandas and no loops over rows in the driver, and small jobs at once, in threads, instead of one after "
+            "the other. In a notebook it may be you who was thinking.",
+            numbers,
             cost_ms=gap,
         )
     ]
@@ -45,21 +48,24 @@ def _is_small(gap_ms: float, wall_ms: float, limits: Thresholds) -> bool:
 def idle_cores(app: Application, limits: Thresholds) -> list[Finding]:
     """Cores that were there and had no task to run.
 
-    No cost in time: idle cores cost money. On one machine (`local[...]`) they cost nothing, and are no finding.
+    No cost in time: idle cores cost money. On one machine (`local`, `local[...]`) they cost nothing: no finding.
     """
     usage = app.usage
     busy = usage.task_ms * app.task_cpus
     idle = usage.core_ms - busy
-    is_local = app.properties.get("spark.master", "").startswith("local[")
-    if is_local or not app.is_whole or idle <= max(limits.idle_core_ms, limits.idle_ratio * usage.core_ms):
+    if (
+        sizing.is_local(app.properties)
+        or not app.is_whole
+        or idle <= max(limits.idle_core_ms, limits.idle_ratio * usage.core_ms)
+    ):
         return []
     return [
         Finding(
             "idle_cores",
             "warning",
             f"Of {duration(usage.core_ms)} of core time, {duration(idle)} were idle ({share(idle / usage.core_ms)}).",
-            "Use fewer executors (spark.executor.instances, spark.executor.cores), or let their number follow the "
-            "work: spark.dynamicAllocation.enabled=true, with a shorter spark.dynamicAllocation.executorIdleTimeout.",
+            "Use fewer executors (spark.executor.instances; spark.cores.max on standalone), or let their number follow "
+            "the work: spark.dynamicAllocation.enabled=true, a shorter spark.dynamicAllocation.executorIdleTimeout.",
             {"idle_core_ms": idle, "core_ms": usage.core_ms, "idle_ratio": idle / usage.core_ms},
         )
     ]

@@ -4,8 +4,9 @@ from collections import Counter
 from typing import Final
 
 from app.amounts import count, duration, share, size
-from app.eventlog.diagnoses.stage import StageView, duration_ms
-from app.eventlog.diagnoses.words import PYTHON, cut, error
+from app.eventlog.diagnoses import sizing
+from app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
+from app.eventlog.diagnoses.words import PYTHON, cut, error, number
 from app.eventlog.events import EXECUTOR_LOST, TaskEnd
 from app.eventlog.findings import Finding
 
@@ -30,12 +31,17 @@ def spill(view: StageView) -> Finding | None:
         "spill",
         f"{count(tasks)} of {count(len(view.stage.spilled_bytes))} tasks spilled {size(spilled)} to disk "
         f"({size(view.stage.totals.memory_spilled)} in memory)",
-        advice="Make smaller partitions (spark.sql.shuffle.partitions, repartition), give each task more memory "
-        "(spark.executor.memory, fewer spark.executor.cores), or keep fewer columns and rows before the shuffle.",
+        advice="Make smaller partitions (a higher spark.sql.shuffle.partitions, repartition), give each task more "
+        f"memory ({_more_memory(view)}), or keep fewer columns and rows before the shuffle.",
         numbers={"disk_spilled_bytes": spilled, "memory_spilled_bytes": view.stage.totals.memory_spilled}
         | {"spilling_tasks": tasks, "tasks": len(view.stage.spilled_bytes)},
         cost_ms=cost,
     )
+
+
+def _more_memory(view: StageView) -> str:
+    settings = view.app.properties
+    return f"a higher {sizing.memory(settings)}, or fewer of {sizing.cores(settings)}"
 
 
 def _hosts(view: StageView) -> int:
@@ -57,7 +63,7 @@ def gc_pressure(view: StageView) -> Finding | None:
     return view.finding(
         "gc_pressure",
         f"{share(ratio)} of its tasks' time was garbage collection ({duration(cost)} of {duration(view.wall_ms)})",
-        advice="Give each task more heap (spark.executor.memory, or fewer spark.executor.cores), make smaller "
+        advice=f"Give each task more heap ({_more_memory(view)}), make smaller "
         "partitions, cache less or serialised, and let fewer objects be made (columns instead of UDFs and RDDs).",
         numbers={"gc_task_ms": totals.gc_ms, "run_task_ms": totals.run_ms, "gc_ratio": ratio},
         cost_ms=cost,
@@ -79,9 +85,9 @@ def failed_tasks(view: StageView) -> Finding | None:
     ratio = told / attempts
     is_bad = view.stage.info.failure is not None or (ratio >= view.limits.failed_ratio and cost >= view.limits.cost_ms)
     reason, _ = Counter(map(_reason, failed)).most_common(1)[0]
-    hosts = {task.info.host for task in failed}
+    hosts = {cut(task.info.host, MAX_PLACE) for task in failed}
     where = f", all on {hosts.pop()}" if len(hosts) == 1 and len(failed) > 1 and _hosts(view) > 1 else ""
-    outcome = "and it gave up" if view.stage.info.failure is not None else "and were tried again"
+    outcome = "and Spark gave up" if view.stage.info.failure is not None else "and Spark tried again"
     return view.finding(
         "failed_tasks",
         f"{count(told)} of {count(attempts)} task attempts failed{where}, {outcome}; most often: {reason}",
@@ -108,10 +114,11 @@ def retried_stage(view: StageView) -> Finding | None:
         return None
     before = view.app.stages.get((info.id, info.attempt - 1))
     failure = before.info.failure if before is not None else None
-    why = f": {error(failure)}" if failure else ", as what it had written for other stages was lost"
+    lost = "as what it had written for other stages was lost"
+    why = "why is not in the log" if before is None else error(failure) if failure else lost
     return view.finding(
         "retried_stage",
-        f"{count(info.tasks)} tasks were run again for {duration(view.wall_ms)}{why}",
+        f"it ran {number(info.tasks, 'task')} again for {duration(view.wall_ms)}: {why}",
         advice="See why executors were lost (memory, disk, preemption). spark.decommission.enabled with "
         "spark.storage.decommission.shuffleBlocks.enabled, or an external shuffle service, keeps what they wrote.",
         numbers={"attempt": info.attempt, "tasks": info.tasks, "stage_ms": view.wall_ms},

@@ -184,6 +184,22 @@ def test_what_is_no_fair_comparison_is_said() -> None:
     assert compare(usual, newer[0]).remarks == []
 
 
+def test_the_numbers_of_one_place_are_not_told_as_those_of_all() -> None:
+    """What the first of several places had is told with its part of the difference."""
+
+    def of(first: int, second: int) -> Run:
+        tasks = [Task(0, first, cpu=first, rows=10)], [Task(first, first + second, cpu=second, rows=10)]
+        stages = [Stage("load", 0, first, tasks[0]), Stage("sum up", first, first + second, tasks[1])]
+        return Run(first + second, stages, cores=1)
+
+    (cause,) = compare(of(5000, 2000).summary, of(9000, 3000).summary).causes
+    assert cause.ms == 5000
+    assert cause.text == (
+        "more processor time, most (+4.0 s): tasks of load [result] spent 9.0 s on processors, before 5.0 s, "
+        "on 10 rows (100 B); the rest in 1 other place"
+    )
+
+
 def test_equal_runs_have_no_causes() -> None:
     """A difference below noise is not explained: it is none."""
     compared = compare(job(USUAL).summary, job([replace(task, end=5900) for task in USUAL]).summary)

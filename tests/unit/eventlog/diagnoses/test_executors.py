@@ -14,7 +14,7 @@ def test_a_lost_executor_costs_the_tasks_that_were_lost() -> None:
     finding = found([*lines, gone, log.ended(BEGAN + 40_000 + 1)])["lost_executors"]
     assert finding.cost_ms == pytest.approx(10_000, rel=0.01)
     assert finding.severity == "warning"
-    assert "1 of 1 executors were lost, and 1 tasks with them (40.0 s of work)" in finding.text
+    assert "Lost 1 of 1 executor and 1 task that ran there (40.0 s of work)" in finding.text
     assert "SIGKILL" in finding.advice
 
 
@@ -102,7 +102,7 @@ def test_tasks_tell_the_heap_too() -> None:
 @pytest.mark.parametrize(
     ("properties", "size"),
     [
-        ({}, GIB),
+        ({"app_name": "shop"}, GIB),
         ({"executor_memory": "512m"}, GIB // 2),
         ({"executor_memory": "2GB"}, 2 * GIB),
         ({"executor_memory": "1024"}, GIB),
@@ -116,5 +116,12 @@ def test_the_memory_of_executors_is_read_as_spark_reads_it(properties: dict[str,
 
 def test_the_driver_is_the_executor_of_one_machine() -> None:
     """Its memory is another property, which the advice names."""
-    lines = [log.started(), settings(driver_memory="8g", executor_memory="64g"), log.executor("driver")]
-    assert "spark.driver.memory" in found([*lines, *([peaks("driver", GIB)] * 10)])["memory_over"].advice
+    told = settings(master="local[4]", driver_memory="8g", executor_memory="64g")
+    lines = [log.started(), told, log.executor("driver"), *([peaks("driver", GIB)] * 10)]
+    advice = found(lines)["memory_over"].advice
+    assert advice == "Lower spark.driver.memory, or run more tasks at once in it (the threads in spark.master)."
+
+
+def test_memory_is_not_known_where_the_log_has_no_settings() -> None:
+    """It is not Spark's default: nobody knows."""
+    assert executor_memory(log.application([log.started(), log.executor()])) is None

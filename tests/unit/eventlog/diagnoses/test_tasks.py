@@ -43,13 +43,21 @@ def test_a_task_that_is_ten_times_the_others_is_no_skew() -> None:
         (shuffle(MIB, 10), shuffle(MIB, 400), "it had 1.0 MiB and 400 records"),
         (shuffle(MIB, 10), shuffle(9 * MIB, 10), "it had 9.0 MiB and 10 records"),
         (shuffle(MIB, 10), shuffle(MIB, 10), "it had no more data than the others (1.0 MiB)"),
-        ({}, {}, "how much data it had is not told"),
+        ({}, {}, "how much data the tasks had is not told"),
     ],
 )
 def test_skew_tells_data_from_slowness(other: dict[str, int], own: dict[str, int], words: str) -> None:
     """More bytes or more records are the cause; as many of both are not; none are unknown."""
     tasks = [*(task(number, 1, **other) for number in range(7)), task(7, 41, **own)]
     assert words in found(stage(tasks, seconds=42))["partition_skew"].text
+
+
+def test_data_beside_nobodys_is_not_judged() -> None:
+    """Where no other task has told what it had, none had nothing: nobody knows."""
+    lost = [task(number, 1, loss="gone") for number in range(7)]
+    finding = found(stage([*lost, task(7, 41, **shuffle(5))], seconds=42))["partition_skew"]
+    assert "how much data the tasks had is not told" in finding.text
+    assert "mean_other_bytes" not in finding.numbers
 
 
 def test_skew_names_the_host_of_a_slow_task() -> None:
@@ -91,7 +99,7 @@ def test_too_few_tasks_cost_the_share_of_idle_cores() -> None:
     """One task of 40 s on four cores could have taken 10."""
     finding = found(stage([task(0, 40)], seconds=40))["too_few_tasks"]
     assert finding.cost_ms == 30_000
-    assert "1 task for 4 cores" in finding.text
+    assert "1 task in 40.0 s, where 4 could run at once" in finding.text
     assert "coalesce(1)" in finding.advice
 
 

@@ -112,6 +112,9 @@ def test_the_time_before_the_first_task_is_no_gap_between_tasks() -> None:
     gap = log.application(gaps(70_000, 0, 30_000)).usage.longest_gap
     assert gap is not None
     assert gap.length_ms == 0
+    finding = found(gaps(70_000, 0, 30_000))["driver_gap"]
+    assert finding.text.endswith("between them.")
+    assert "longest_gap_ms" not in finding.numbers
 
 
 def test_a_streaming_application_has_no_gaps() -> None:
@@ -145,8 +148,14 @@ def test_idle_cores_are_told_from_some_idle_time_on() -> None:
 
 @pytest.mark.parametrize(
     ("cores", "hours", "properties"),
-    [(4, 0.3, {}), (2, 2.5, {}), (4, 2.5, {"task_cpus": "2"}), (4, 1.5, {"master": "local[4]"})],
-    ids=["a short time", "half", "tasks of two cores", "one machine"],
+    [
+        (4, 0.3, {}),
+        (2, 2.5, {}),
+        (4, 2.5, {"task_cpus": "2"}),
+        (4, 1.5, {"master": "local[4]"}),
+        (4, 1.5, {"master": "local"}),
+    ],
+    ids=["a short time", "half", "tasks of two cores", "one machine", "one thread"],
 )
 def test_some_idle_cores_are_normal(cores: int, hours: float, properties: dict[str, str]) -> None:
     """Too little of them, cores that are busy, or cores that cost nothing."""

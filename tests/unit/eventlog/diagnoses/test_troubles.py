@@ -5,7 +5,7 @@ import pytest
 from app.eventlog.diagnoses import diagnose
 from app.eventlog.findings import Severity
 from tests.unit.eventlog import log
-from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, stage, task
+from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, settings, stage, task
 
 MIB = 1024**2
 GIB = 1024**3
@@ -116,7 +116,31 @@ def test_another_attempt_costs_its_time(end: int, severity: Severity) -> None:
     assert (finding.cost_ms, finding.severity, finding.stage) == (end - 2100, severity, (0, 1))
     assert "no such file" in finding.text
     assert "attempt 1" in finding.text
-    assert "was lost" in found([*lines[:2], *lines[4:]])["retried_stage"].text
+    assert "why is not in the log" in found([*lines[:2], *lines[4:]])["retried_stage"].text
+    lines[3] = log.stage(0, end=2150)
+    assert "had written for other stages was lost" in found(lines)["retried_stage"].text
+
+
+@pytest.mark.parametrize(
+    ("master", "named"),
+    [
+        ("yarn", "spark.executor.memory, or fewer of spark.executor.cores"),
+        ("local[2]", "spark.driver.memory, or fewer"),
+    ],
+)
+@pytest.mark.parametrize("rule", ["spill", "gc_pressure"])
+def test_the_memory_to_raise_is_that_of_whatever_runs_the_tasks(rule: str, master: str, named: str) -> None:
+    """On one machine there are no executors: their memory would be raised in vain."""
+    lines = stage([task(0, 60, **spilled(2 * GIB), **{"JVM GC Time": 30_000})], seconds=60)
+    assert named in found([*lines[:1], settings(master=master), *lines[1:]])[rule].advice
+
+
+def test_a_host_with_an_endless_name_is_cut() -> None:
+    """What else is said stays readable."""
+    tasks = [task(number, 1, error="x", host="h" * 9999) for number in range(2)]
+    lines = stage(tasks, seconds=3)
+    told = found([*lines[:2], log.executor("9", host="other"), *lines[2:]])["failed_tasks"].text
+    assert len(told) < 300
 
 
 def test_stages_are_named_by_what_a_person_may_know() -> None:

@@ -126,8 +126,7 @@ class Context:
         def write(tag: str) -> Mapping[str, Any]:
             observation = Observation()
             observed = rows.observe(observation, *observe) if observe else rows
-            writer = observed.write.format("delta").mode("overwrite").option("replaceWhere", day)
-            writer.option("userMetadata", tag).save(path)
+            tables.replace_day(observed, path, day, tag)
             return (dict(observation.get) if observe else {}) | (dict(also.get) if also else {})
 
         with self.step(f"{kind} {table}", kind=kind, table=table) as step:
@@ -214,10 +213,9 @@ class Context:
         )
 
     def _put_back(self, name: str, version: int) -> None:
-        path = tables.path_of(self.settings, name)
-        if commits.last_version(self.spark, path) != version:
-            good = self.spark.read.format("delta").option("versionAsOf", version).load(path)
-            self.overwrite(good.where(tables.day(name, self.date)), name)
+        good = tables.as_it_was(self.spark, self.settings, self.date, name, version)
+        if good is not None:
+            self.overwrite(good, name)
 
     def _count(self, step: Step, table: str, path: str, written: Written) -> None:
         commit = written.commit

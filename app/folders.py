@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 from urllib.parse import unquote, urlsplit
 
 from app.errors import MachineError
@@ -59,15 +60,37 @@ def alone(settings: Settings, key: str, *, note: Callable[[str], None]) -> Itera
         key: Names what is worked at: one pipeline and one date.
         note: Told when there is somebody to wait for.
     """
-    warehouse = local(settings.warehouse_path)
-    if warehouse is None:
+    file = _lock_file(settings, key)
+    if file is None:
         yield
         return
-    locks = made(warehouse / "_locks")
-    with (locks / f"{key}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with file.open("w") as lock:
+        if not _is_taken(lock):
             note(f"another run of {key} is at work: waiting for it to end")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def if_free(settings: Settings, key: str) -> Iterator[bool]:
+    """Whether nobody is at work at a key, who then waits as for `alone`; False where no lock can tell."""
+    file = _lock_file(settings, key)
+    if file is None:
+        yield False
+        return
+    with file.open("w") as lock:
+        yield _is_taken(lock)
+
+
+def _lock_file(settings: Settings, key: str) -> Path | None:
+    warehouse = local(settings.warehouse_path)
+    return None if warehouse is None else made(warehouse / "_locks") / f"{key}.lock"
+
+
+def _is_taken(lock: TextIO) -> bool:
+    """Takes a lock if nobody has it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -9,12 +9,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from pyspark.sql import SparkSession
 
-from app import folders, jars, records, session
+from app import folders, jars, records, savepoint, session, tables
 from app.conclusions import SENDING_SECONDS, conclude
 from app.context import Context
 from app.eventlog.diagnoses.thresholds import load_thresholds
@@ -87,6 +89,7 @@ def run_on(invocation: Invocation, dates: Sequence[datetime.date]) -> list[RunRe
     """What `run_etl` does, with a session and telemetry that are there already and stay."""
     results = invocation.results
     results.clear()
+    _put_back(invocation, dates)
     for date in dates:
         with explained(invocation.log_file):
             if invocation.settings.is_demo and not invocation.is_replay:
@@ -94,6 +97,14 @@ def run_on(invocation: Invocation, dates: Sequence[datetime.date]) -> list[RunRe
         for pipeline in ETL:
             _run(invocation, pipeline, date)
     return results
+
+
+def _put_back(invocation: Invocation, dates: Sequence[datetime.date]) -> None:
+    """What killed runs of these dates left half published goes back to the last good content before anything runs."""
+    spark, settings, note = invocation.spark, invocation.settings, invocation.watcher.note
+    for date, pipeline in product(dates, ETL):
+        put_back = partial(tables.put_back, spark, settings, date, note=note)
+        savepoint.recover(spark, settings, f"{pipeline}-{date}", put_back=put_back, tell=note)
 
 
 @contextmanager

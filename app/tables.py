@@ -1,10 +1,10 @@
 """Delta tables of the warehouse: what they are, their commits and history, and their upkeep."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
-from typing import Final
+from functools import partial, reduce
+from typing import Any, Final
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
@@ -76,6 +76,40 @@ def path_of(settings: Settings, name: str) -> str:
 def day(name: str, date: datetime.date) -> str:
     """The condition that names the rows of one date in a table that is parted by days."""
     return f"{TABLES[name].partitions[0]} = '{date}'"
+
+
+def as_it_was(
+    spark: SparkSession, settings: Settings, date: datetime.date, name: str, version: int
+) -> DataFrame | None:
+    """The rows of a date at a version of a table; None where that is its newest."""
+    path = path_of(settings, name)
+    if commits.last_version(spark, path) == version:
+        return None
+    return spark.read.format("delta").option("versionAsOf", version).load(path).where(day(name, date))
+
+
+def put_back(
+    spark: SparkSession,
+    settings: Settings,
+    date: datetime.date,
+    name: str,
+    version: int,
+    *,
+    note: Callable[[str], None],
+) -> None:
+    """Gives a date in a table the content again that it had at a version, in one commit, or none if it has it."""
+    good = as_it_was(spark, settings, date, name, version)
+    if good is not None:
+        path = path_of(settings, name)
+        write = partial(replace_day, good, path, day(name, date))
+        commits.committed(spark, path, write, author=f"{date} as in version {version}", note=note)
+
+
+def replace_day(rows: DataFrame, path: str, condition: str, tag: str) -> Mapping[str, Any]:
+    """Puts rows in place of those of a day, in one commit that carries a tag; nothing is observed."""
+    writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", condition)
+    writer.option("userMetadata", tag).save(path)
+    return {}
 
 
 def exists(spark: SparkSession, path: str) -> bool:

@@ -3,6 +3,7 @@
 import datetime
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from app.commands.failures import failure
 from app.commands.show import first_rows
 from app.errors import InputError, QualityGateError
 from tests.integration.home import DAY, Home, customer, sale
+from tests.integration.processes import kill_when, make_quick
 
 OTHER_DAY = datetime.date(2024, 1, 2)
 PUBLISHED = ("transactions", "daily_sales")
@@ -119,6 +121,29 @@ def test_what_fails_between_two_tables_changes_neither(shop: Home) -> None:
     assert shop.savepoints() == []
     failed = raised.value.results[1]  # type: ignore[attr-defined]
     assert (failed.rows_read, failed.rows_written) == (60, None)
+
+
+def test_what_a_killed_run_left_is_put_back_first(shop: Home, tmp_path: Path) -> None:
+    """A rerun that is stopped before it gets to the sales, even on another day of its range, leaves no half of them."""
+    make_quick(shop)
+    before = shop.content(*PUBLISHED)
+    shop.deliver("transactions", good(60))
+    kill_when(shop, "transactions/_delta_log/00000000000000000003.json", stderr=tmp_path / "stderr")
+    assert len(shop.rows("transactions", "amount", where=f"processed_date = '{DAY}'")) == 60
+
+    missing, other = shop.copied(tmp_path / "missing"), shop.copied(tmp_path / "other")
+    shop.deliver("customers", [customer(1), customer(2, segment="pirate")])
+    with pytest.raises(QualityGateError, match=r"segment\.allowed"):
+        shop.run(DAY)
+    shutil.rmtree(missing.day_folder("customers"))
+    with pytest.raises(InputError, match="no raw data"):
+        missing.run(DAY)
+    shutil.rmtree(other.day_folder("customers", OTHER_DAY))
+    with pytest.raises(InputError, match="no raw data"):
+        other.run(OTHER_DAY, DAY)
+    for rerun in (shop, missing, other):
+        assert rerun.content(*PUBLISHED) == before
+        assert rerun.savepoints() == []
 
 
 def test_a_day_without_rows_changes_nothing(shop: Home) -> None:

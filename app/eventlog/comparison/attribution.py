@@ -21,7 +21,7 @@ Kind = Literal[
 ]  # fmt: skip
 NO_GROUP: Final = Group("", "", Wall(), Spent(), Volume())
 SAME: Final = 0.02
-"""Two figures this near to each other are taken as equal."""
+"""Two figures this near to each other are taken as equal. Ours."""
 OTHER_TASKS: Final = 1.5
 """Tasks per stage that are this many times more or fewer are another partitioning. Ours."""
 SKEWED: Final = 1.5

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import astuple
 
 from app.amounts import count, duration, share, size
-from app.eventlog.comparison.attribution import Amount
+from app.eventlog.comparison.attribution import Amount, changed_plans
 from app.eventlog.comparison.record import Group, Plan, Summary
 from app.eventlog.diagnoses import words
 
@@ -28,16 +28,20 @@ def _where(amount: Amount) -> str:
     return words.cut(f"{group.place} [{group.flow}]" if group.flow else group.place)
 
 
-def volume(_: Summary, __: Summary, amount: Amount) -> str:
-    """Rows and bytes that were read; how many stages there were where neither is known."""
-    if _read(amount.now) and _read(amount.before):
-        return f"{_where(amount)} read {_read(amount.now)}, before {_read(amount.before)}"
+def volume(before: Summary, now: Summary, amount: Amount) -> str:
+    """Rows and bytes that were read, of files where the plan is another; how many stages where neither is known."""
+    of_files = place(amount) in changed_plans(before, now)
+    one, other = (_read(group, of_files=of_files) for group in (amount.now, amount.before))
+    if one and other:
+        return f"{_where(amount)} read {one}{' of files' if of_files else ''}, before {other}"
     return f"{_where(amount)} ran {words.number(amount.now.stages, 'stage')}, before {count(amount.before.stages)}"
 
 
-def _read(group: Group) -> str:
+def _read(group: Group, *, of_files: bool = False) -> str:
     volume = group.volume
-    records, octets = volume.input_records + volume.shuffle_read_records, volume.input_bytes + volume.shuffle_read_bytes
+    records, octets = volume.input_records, volume.input_bytes
+    if not of_files:
+        records, octets = records + volume.shuffle_read_records, octets + volume.shuffle_read_bytes
     told = f"{count(records)} rows" if records else ""
     return f"{told} ({size(octets)})" if told and octets else told or (size(octets) if octets else "")
 

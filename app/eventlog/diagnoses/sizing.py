@@ -16,4 +16,4 @@ def memory(settings: Mapping[str, str]) -> str:
 
 def cores(settings: Mapping[str, str]) -> str:
     """The setting that says how many tasks share that heap."""
-    return "the threads in spark.master" if is_local(settings) else "spark.executor.cores"
+    return "threads in spark.master" if is_local(settings) else "spark.executor.cores"

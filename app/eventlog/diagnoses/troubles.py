@@ -41,7 +41,7 @@ def spill(view: StageView) -> Finding | None:
 
 def _more_memory(view: StageView) -> str:
     settings = view.app.properties
-    return f"a higher {sizing.memory(settings)}, or fewer of {sizing.cores(settings)}"
+    return f"a higher {sizing.memory(settings)}, or fewer {sizing.cores(settings)}"
 
 
 def _hosts(view: StageView) -> int:
@@ -114,8 +114,9 @@ def retried_stage(view: StageView) -> Finding | None:
         return None
     before = view.app.stages.get((info.id, info.attempt - 1))
     failure = before.info.failure if before is not None else None
-    lost = "as what it had written for other stages was lost"
-    why = "why is not in the log" if before is None else error(failure) if failure else lost
+    why = error(failure) if failure else "what it had written for other stages was lost"
+    if before is None and not view.app.is_whole:  # in a whole log it was skipped until then
+        why = "why is not in the log"
     return view.finding(
         "retried_stage",
         f"it ran {number(info.tasks, 'task')} again for {duration(view.wall_ms)}: {why}",

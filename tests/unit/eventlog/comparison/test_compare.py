@@ -102,6 +102,15 @@ def test_what_another_plan_shuffles_is_not_more_input() -> None:
     assert [(cause.kind, cause.ms) for cause in compared.causes] == [("plan", 4000)]
 
 
+def test_more_input_of_another_plan_is_told_in_rows_of_files() -> None:
+    """What it shuffles is its own choice, and would hide how much more there was to read."""
+    more = [Task(0, 9000, cpu=8000, rows=200)] * 2
+    shuffled = [replace(task, read=10_000_000) for task in USUAL]
+    compared = compare(job(shuffled, joins="SortMergeJoin").summary, job(more, joins="BroadcastHashJoin").summary)
+    (text,) = (cause.text for cause in compared.causes if cause.kind == "input")
+    assert text == "more input: sum up read 400 rows (3.9 KiB) of files, before 200 rows (2.0 KiB)"
+
+
 def test_the_driver_alone_new_work_and_a_late_start_are_told() -> None:
     """Time without a stage is the driver's; stages that were not there before are new work."""
     stages = [

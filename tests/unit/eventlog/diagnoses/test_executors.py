@@ -119,7 +119,7 @@ def test_the_driver_is_the_executor_of_one_machine() -> None:
     told = settings(master="local[4]", driver_memory="8g", executor_memory="64g")
     lines = [log.started(), told, log.executor("driver"), *([peaks("driver", GIB)] * 10)]
     advice = found(lines)["memory_over"].advice
-    assert advice == "Lower spark.driver.memory, or run more tasks at once in it (the threads in spark.master)."
+    assert advice == "Lower spark.driver.memory, or run more tasks at once in it (threads in spark.master)."
 
 
 def test_memory_is_not_known_where_the_log_has_no_settings() -> None:

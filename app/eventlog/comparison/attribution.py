@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from app.eventlog.comparison.record import Group, Spent, Summary, Volume, Wall, merged
 
@@ -70,7 +70,7 @@ def _comparable(summary: Summary, changed: set[str]) -> dict[tuple[str, str], Gr
     found: dict[tuple[str, str], list[Group]] = defaultdict(list)
     for group in summary.groups:
         found[group.place, "" if group.place in changed else group.flow].append(group)
-    return {key: merged(groups) for key, groups in found.items()}
+    return {key: replace(merged(groups), flow=key[1]) for key, groups in found.items()}
 
 
 def _of_groups(before: Group | None, now: Group | None, *, has_other_plan: bool) -> Iterator[Amount]:

@@ -71,18 +71,18 @@ def write_day(
         ),
     }
     targets = {source: day_folder(folder, source, date) for source in SOURCES}
-    for source, target in targets.items():
+    for target in targets.values():
         _require_ours(target)
-        if not replace:
-            _require_same(target, made[source].ledger())
     notified = {"customers": _ignored, "transactions": progress or _ignored}
     with ExitStack() as drafts, writing(folder):
         folders = {source: drafts.enter_context(draft(target)) for source, target in targets.items()}
         for source, rows_of in made.items():
             write_files(folders[source], rows_of.chunks(), file_format=formats[source], written=notified[source])
             write_ledger(folders[source], rows_of.ledger())
-        for target in targets.values():
+        for source, target in targets.items():
             _require_ours(target)  # making may have taken long
+            if not replace:
+                _require_same(target, made[source].ledger())
         for source in SOURCES:
             publish(folders[source], targets[source])
     return {source: rows_of.ledger() for source, rows_of in made.items()}

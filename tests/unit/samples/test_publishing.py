@@ -2,6 +2,7 @@
 
 import datetime
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from app.errors import MachineError
+from app.errors import MachineError, UsageError
 from app.samples.ledger import Ledger, read_ledger
 from app.samples.publishing import draft, publish
 from app.samples.shop import day_folder, write_day
@@ -53,6 +54,20 @@ def test_another_day_of_the_same_date_takes_its_place(tmp_path: Path) -> None:
     made(tmp_path / "fresh", seed=2, kind="json")
     assert contents(tmp_path / "raw") == contents(tmp_path / "fresh")
     assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize("lost", ["customers", "transactions"])
+def test_a_source_that_is_lost_is_made_beside_the_other(tmp_path: Path, lost: str) -> None:
+    """What is there is told from another making by all that its rows were counted to, and stays."""
+    made(tmp_path)
+    before = contents(tmp_path)
+    shutil.rmtree(day_folder(tmp_path, lost, DATE))
+    formats = {"transactions": "json", "customers": "json"}
+    with pytest.raises(UsageError, match="is of another making"):
+        write_day(tmp_path, date=DATE, rows=2_000, seed=2, formats=formats, replace=False)
+    assert contents(tmp_path).items() < before.items()
+    write_day(tmp_path, date=DATE, rows=2_000, seed=1, formats=formats, replace=False)
+    assert contents(tmp_path) == before
 
 
 def test_the_same_day_again_stays_untouched(tmp_path: Path) -> None:

@@ -20,6 +20,11 @@ def _told(shown: Callable[[float], str]) -> Callable[[float | None], str]:
 count, size, duration, share = map(_told, (amounts.count, amounts.size, amounts.duration, amounts.share))
 
 
+def things(number: float | None, name: str) -> str:
+    """A number of things: `1 job`, `2 jobs`."""
+    return f"{count(number)} {name}{'' if number == 1 else 's'}"
+
+
 def tick(milliseconds: float) -> str:
     """A round time at an axis, in the unit that needs no fraction: `500 ms`, `5 s`, `1 min 30 s`."""
     units = ((3_600_000, "h"), (60_000, "min"), (1000, "s"))
@@ -51,8 +56,11 @@ def amount(name: str, value: float) -> str:
 
 
 def words(name: str) -> str:
-    """A name of code in words, without the unit that its value shows: `longest_task_ms` is `longest task`."""
-    return re.sub(r"_(ms|bytes|ratio)$", "", name).replace("_", " ")
+    """A name of code in words, without the unit that its value shows: `spilled_bytes` is `spilled`.
+
+    A task in milliseconds is its time: `longest_task_ms` is `longest task time`, beside which stand its bytes.
+    """
+    return re.sub(r"_(ms|bytes|ratio)$", "", re.sub(r"_task_ms$", "_task_time", name)).replace("_", " ")
 
 
 def text(content: object, most: int = 300) -> str:

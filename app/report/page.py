@@ -36,7 +36,7 @@ from app.report.sections.troubles import troubles
 from app.settings import Backends
 
 FOLDER: Final = resources.files("app.report")
-FILTERS: Final = ("count", "size", "duration", "tick", "share", "times", "moment", "text", "line", "words")
+FILTERS: Final = ("count", "things", "size", "duration", "tick", "share", "times", "moment", "text", "line", "words")
 
 
 def write(

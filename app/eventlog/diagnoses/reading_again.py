@@ -7,7 +7,7 @@ from app.eventlog.application import Application
 from app.eventlog.diagnoses.query import query_name, sentence
 from app.eventlog.diagnoses.stage import stage_name
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.diagnoses.words import cut
+from app.eventlog.diagnoses.words import cut, number
 from app.eventlog.findings import Finding
 from app.eventlog.reuse import Cache, Reads
 
@@ -39,12 +39,12 @@ def _scan_cost(app: Application, reads: Reads) -> float | None:
 
 
 def _repeated(app: Application, reads: Reads, cost: float | None) -> Finding:
-    queries = ", ".join(query_name(app, number) for number in reads.queries)
+    queries = ", ".join(query_name(app, query) for query in reads.queries)
     return Finding(
         "repeated_scan",
         "warning",
-        f"{cut(reads.place)} is read {count(reads.times)} times, each time {size(reads.bytes)} in {count(reads.files)} "
-        f"{'file' if reads.files == 1 else 'files'}, first by {queries}",
+        f"{cut(reads.place)} is read {count(reads.times)} times, each time {size(reads.bytes)} in "
+        f"{number(reads.files, 'file')}, first by {queries}",
         "Keep what they have in common: cache() or persist() the DataFrame before the first of them and unpersist() it "
         "after the last, or write it once as a smaller table.",
         {"times": reads.times, "files": reads.files, "read_again_bytes": _again_bytes(reads)},

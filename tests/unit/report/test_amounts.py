@@ -14,9 +14,15 @@ def test_what_is_unknown_is_said(shown: object) -> None:
 
 def test_a_number_of_a_finding_is_shown_in_the_unit_of_its_name() -> None:
     """`_ms`, `_bytes` and `_ratio` say what it is."""
-    told = {"longest_ms": 1500.0, "spilled_bytes": 2048.0, "gc_ratio": 0.12, "tasks": 3.0}
+    told = {"longest_task_ms": 1500.0, "longest_task_bytes": 2048.0, "gc_ratio": 0.12, "tasks": 3.0}
     shown = {amounts.words(name): amounts.amount(name, number) for name, number in told.items()}
-    assert shown == {"longest": "1.5 s", "spilled": "2.0 KiB", "gc": "12 %", "tasks": "3"}
+    assert shown == {"longest task time": "1.5 s", "longest task": "2.0 KiB", "gc": "12 %", "tasks": "3"}
+
+
+@pytest.mark.parametrize(("number", "told"), [(0, "0 jobs"), (1, "1 job"), (1200, "1,200 jobs")])
+def test_one_is_no_plural(number: int, told: str) -> None:
+    """As a person would write it."""
+    assert amounts.things(number, "job") == told
 
 
 def test_a_secret_in_a_text_is_masked() -> None:

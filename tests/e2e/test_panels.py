@@ -40,7 +40,7 @@ PANELS: Final = [pytest.param(query, id=str(query)) for query in queries()]
 @pytest.mark.parametrize("query", PANELS)
 def test_every_query_of_every_panel_has_data(query: Asked) -> None:
     """Asked of the data source as Grafana asks."""
-    poll_until(lambda: has_data(query), f"{query} has data: {query.query}", seconds=60)
+    poll_until(lambda: has_data(query), f"{query} has data: {query.query}")
 
 
 def has_data(query: Asked) -> bool:

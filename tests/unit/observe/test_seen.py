@@ -1,6 +1,8 @@
 import json
+import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -104,13 +106,16 @@ def test_lines_that_could_not_be_read_are_told(command: Command) -> None:
     assert seen.unseen == [f"{seen.readings[0].log}: 1 unreadable line"]
 
 
-def test_a_log_in_a_folder_of_theirs_is_read_there(command: Command) -> None:
-    """Who sets an event log of his own is seen all the same where it is on this machine."""
+def test_a_log_in_a_folder_of_theirs_is_read_there(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who sets an event log of his own is seen all the same where it is on this machine, whose clocks may differ."""
+    monkeypatch.setattr("app.observe.seen.TICK_SECONDS", 60.0)
+    command.watch, now = Watch(command.switch), time.time()
     theirs = command.folder / "theirs"
     theirs.mkdir()
     place = f"spark.eventLog.dir={theirs.as_uri()}"
     launch = command.launch("--conf", "spark.eventLog.enabled=true", "--conf", place, mode="own")
     command.log(launch.id, folder="theirs")
+    os.utime(theirs / "local-1", (now - 30, now - 30))
     seen = command.seen()
     assert ([read.app.name for read in seen.readings], seen.unseen) == (["one"], [])
 

@@ -97,10 +97,10 @@ def refusals(told: Sent, reason: str) -> dict[str, bool]:
 def test_nobody_at_the_endpoint_is_told_for_each_signal(monkeypatch: pytest.MonkeyPatch) -> None:
     """In bounded time, with what the connection said, and without what the SDK makes of it."""
     monkeypatch.setattr(probe, "SEND_SECONDS", 1.0)
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "600")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "90")
     began, port = time.monotonic(), dead_port()
     told = sent(f"http://127.0.0.1:{port}")
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 20
     assert told.refused == dict.fromkeys(KINDS, f"127.0.0.1:{port} does not answer: Connection refused")
 
 

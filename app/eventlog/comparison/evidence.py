@@ -105,7 +105,7 @@ def _plans(plans: Sequence[Plan]) -> str:
     joins = ", ".join(dict.fromkeys(join for plan in plans for join in plan.joins))
     scans = ", ".join(dict.fromkeys(scan for plan in plans for scan in plan.scans))
     told = " on ".join(part for part in (words.cut(joins, 80), words.cut(scans, 120)) if part)
-    return told or "other operators"
+    return told or "no join or scan"
 
 
 def spent(field: str, what: str) -> Evidence:

@@ -120,8 +120,9 @@ def retried_stage(view: StageView) -> Finding | None:
     return view.finding(
         "retried_stage",
         f"it ran {number(info.tasks, 'task')} again for {duration(view.wall_ms)}: {why}",
-        advice="See why executors were lost (memory, disk, preemption). spark.decommission.enabled with "
-        "spark.storage.decommission.shuffleBlocks.enabled, or an external shuffle service, keeps what they wrote.",
+        advice="See why executors were lost (memory, disk, preemption). What they wrote is kept by an external shuffle "
+        "service (spark.shuffle.service.enabled=true) or, if they were told to go, by spark.decommission.enabled=true "
+        "with spark.storage.decommission.enabled=true.",
         numbers={"attempt": info.attempt, "tasks": info.tasks, "stage_ms": view.wall_ms},
         cost_ms=view.wall_ms,
         severity="warning" if view.wall_ms >= view.limits.cost_ms else "info",

@@ -18,12 +18,13 @@ DECLARED: Final = {
     "spark-core_*.jar": (
         f"{CONFIG}/package$.class",
         f"{CONFIG}/Network$.class",
+        "org/apache/spark/SparkContext.class",
         "org/apache/spark/SparkContext$.class",
     ),
     "spark-catalyst_*.jar": ("org/apache/spark/sql/internal/SQLConf$.class",),
 }
 """The classes in which Spark 4.2 declares its settings."""
-NAME: Final = re.compile(r"\bspark\.[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)+")
+NAME: Final = re.compile(r"\bspark(?:\.[A-Za-z0-9_]+)+")
 PAGE: Final = Path("docs/diagnoses.md")
 
 
@@ -50,7 +51,7 @@ def test_each_setting_that_is_named_is_one_of_sparks(declared: bytes) -> None:
     names = {name for file in advised() for name in NAME.findall(file.read_text(encoding="utf-8"))}
     assert "spark.sql.shuffle.partitions" in names
     told = {name for name in names if re.search(re.escape(name.encode()) + rb"(?![\w.])", declared)}
-    assert names - told - {"spark.profile.show", "spark.app.name"} == set()
+    assert names - told - {"spark.profile.show"} == set()
 
 
 @pytest.mark.parametrize(

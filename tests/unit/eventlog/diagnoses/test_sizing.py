@@ -11,6 +11,7 @@ import pytest
 
 from app.eventlog import comparison, diagnoses
 from app.eventlog.diagnoses import sizing
+from app.settings import PROJECT
 
 JARS: Final = Path(pyspark.__file__).parent / "jars"
 CONFIG: Final = "org/apache/spark/internal/config"
@@ -25,7 +26,7 @@ DECLARED: Final = {
 }
 """The classes in which Spark 4.2 declares its settings."""
 NAME: Final = re.compile(r"\bspark(?:\.[A-Za-z0-9_]+)+")
-PAGE: Final = Path("docs/diagnoses.md")
+PAGE: Final = PROJECT / "docs" / "diagnoses.md"
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pyspark.sql import Column, DataFrame
@@ -21,9 +21,10 @@ PARSED = ("text", "is_malformed", "raw", "extra", "source_file")
 
 
 class Config(BaseModel):
-    """What an operator tunes of a pipeline: see the files of `config/etl/`."""
+    """What an operator tunes of a pipeline: see the files of `config/etl/`. `promised` names its promises."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    promised: ClassVar[Sequence[str]] = ()
 
     default_limit: Share
     limits: dict[str, Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]]
@@ -32,8 +33,10 @@ class Config(BaseModel):
 
     @field_validator("limits")
     @classmethod
-    def _are_shares(cls, limits: dict[str, float]) -> dict[str, float]:
+    def _are_shares_of_promises(cls, limits: dict[str, float]) -> dict[str, float]:
         for promise, limit in limits.items():
+            if promise not in cls.promised:
+                raise ValueError(f"unknown promise {promise!r}; allowed are {', '.join(sorted(cls.promised))}")
             if promise != FRESHNESS and limit > 1:
                 raise ValueError(f"{promise} is limited by a share from 0 to 1, not by {limit}")
         return limits
@@ -69,7 +72,6 @@ class Feed:
         table: str,
         schema: StructType,
         promises: Sequence[Promise],
-        further: Sequence[str] = (),
     ) -> Self:
         """A feed whose promises are said to be judged, before anything is counted.
 
@@ -80,22 +82,16 @@ class Feed:
             table: Its bronze table.
             schema: The columns of a raw row.
             promises: What every row keeps.
-            further: Names of promises that the pipeline judges itself.
-
-        Raises:
-            ConfigError: A limit is configured for a promise that does not exist.
         """
-        names = [
-            quality.MALFORMED,
-            *(promise.name for promise in promises),
-            quality.MISSING_COLUMNS,
-            quality.UNEXPECTED_COLUMNS,
-            *further,
-        ]
-        where = context.run.facts.pipeline
-        limits = quality.limits_of(names, config.limits, default=config.default_limit, where=where)
-        context.declare(table, names)
+        context.declare(table, config.promised)
+        limits = {name: config.limits.get(name, config.default_limit) for name in config.promised}
         return cls(source, table, schema, promises if config.checks else (), limits, config.checks)
+
+
+def promised(promises: Sequence[Promise], *further: str) -> list[str]:
+    """The names of what is promised of a source: of its rows, of its columns, and what the pipeline judges itself."""
+    names = [promise.name for promise in promises]
+    return [quality.MALFORMED, *names, quality.MISSING_COLUMNS, quality.UNEXPECTED_COLUMNS, *further]
 
 
 @dataclass(frozen=True)

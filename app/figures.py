@@ -5,6 +5,7 @@ from typing import Final
 
 FRESHNESS: Final = "freshness"
 """The promise about the age of the newest valid row at the end of the day; without one it is the whole day."""
+DAY_SECONDS: Final = 86_400
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Column promises as data: what each asks of a row, and the figures that say how well a day kept it."""
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +9,6 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, StringType, StructType, TimestampType
 
-from app.errors import ConfigError
 from app.figures import Figure
 
 MALFORMED: Final = "malformed"
@@ -26,48 +26,49 @@ OTHER_COLUMN_NAMES: Final = 20
 
 @dataclass(frozen=True)
 class Promise:
-    """What every row of a source keeps; `breaks` is true for a row that does not, null or false otherwise.
+    """What every row of a source keeps; its condition is true for a row that does not, null or false otherwise.
 
     Attributes:
         name: `<column>.<rule>`, the reason in `problems` and the key of its limit in configuration.
-        breaks: A condition over the typed columns; the untyped text of a column is `text.<column>`.
+        broken: Makes the condition over the typed columns, which takes Spark; the name does not. The untyped text of a
+            column is `text.<column>`.
     """
 
     name: str
-    breaks: Column
+    broken: Callable[[], Column]
 
 
 def not_null(column: str) -> Promise:
     """The column has a value, readable or not."""
-    return Promise(f"{column}.not_null", text(column).isNull())
+    return Promise(f"{column}.not_null", lambda: text(column).isNull())
 
 
 def readable(column: str) -> Promise:
     """A value that is there can be read as the column's type (see `typed`)."""
-    return Promise(f"{column}.type", text(column).isNotNull() & F.col(column).isNull())
+    return Promise(f"{column}.type", lambda: text(column).isNotNull() & F.col(column).isNull())
 
 
 def allowed(column: str, values: Sequence[str]) -> Promise:
     """The value is one of a set."""
-    return Promise(f"{column}.allowed", ~F.col(column).isin(*values))
+    return Promise(f"{column}.allowed", lambda: ~F.col(column).isin(*values))
 
 
 def at_least(column: str, low: float | str) -> Promise:
     """The value is not below a bound."""
-    return Promise(f"{column}.range", F.col(column) < F.lit(low).cast(DecimalType(12, 2)))
+    return Promise(f"{column}.range", lambda: F.col(column) < F.lit(low).cast(DecimalType(12, 2)))
 
 
 def matches(column: str, pattern: str) -> Promise:
     """The whole value matches a regular expression, also what follows a line end."""
-    return Promise(f"{column}.pattern", ~F.col(column).rlike(rf"\A(?:{pattern})\z"))
+    return Promise(f"{column}.pattern", lambda: ~F.col(column).rlike(rf"\A(?:{pattern})\z"))
 
 
-def on_date(column: str, day: Column) -> Promise:
+def on_date(column: str, day: datetime.date) -> Promise:
     """The instant lies on the day of the raw folder."""
-    return Promise(f"{column}.day", F.to_date(column) != day)
+    return Promise(f"{column}.day", lambda: F.to_date(column) != F.lit(day))
 
 
-def known(column: str, is_unknown: Column) -> Promise:
+def known(column: str, is_unknown: Callable[[], Column]) -> Promise:
     """The value refers to a row that exists in another table."""
     return Promise(f"{column}.known", is_unknown)
 
@@ -101,7 +102,7 @@ def _typed(value: Column, kind: DataType) -> Column:
 
 def problems(promises: Sequence[Promise]) -> Column:
     """The names of all promises that a row breaks; a row that does not parse breaks only `malformed`."""
-    names = [F.when(promise.breaks, F.lit(promise.name)) for promise in promises]
+    names = [F.when(promise.broken(), F.lit(promise.name)) for promise in promises]
     broken = F.array_compact(F.array(*names)) if names else F.array().cast("array<string>")
     return F.when(F.col("is_malformed"), F.array(F.lit(MALFORMED))).otherwise(broken)
 
@@ -109,18 +110,6 @@ def problems(promises: Sequence[Promise]) -> Column:
 def share(promise: str, broken: int, total: int, limits: Mapping[str, float], *, where: str | None = None) -> Figure:
     """The figure of a promise about rows or columns: which part of them breaks it."""
     return Figure(promise, broken / total if total else 0.0, limits[promise], broken, total, where)
-
-
-def limits_of(names: Sequence[str], configured: Mapping[str, float], *, default: float, where: str) -> dict[str, float]:
-    """The limit of every promise: the configured one, else the default.
-
-    Raises:
-        ConfigError: A limit is configured for a promise that does not exist.
-    """
-    unknown = sorted(set(configured) - set(names))
-    if unknown:
-        raise ConfigError(f"{where}: limits: unknown promise {unknown[0]!r}; allowed are {', '.join(sorted(names))}")
-    return {name: configured.get(name, default) for name in names}
 
 
 def row_counts() -> list[Column]:

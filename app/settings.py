@@ -227,7 +227,9 @@ def _explained(model: type[BaseModel], problem: Any, file: Path) -> str:
         return f"{where}: unknown key {key!r}; allowed are {allowed}"
     if problem["type"] == "missing":
         return f"{where}: key {key!r} is missing"
-    return f"{where}: {key or 'content'}: {problem['msg']} (found {problem['input']!r})"
+    is_told = problem["type"] == "value_error" and isinstance(problem["input"], dict)  # which of its keys, by us
+    found = "" if is_told else f" (found {problem['input']!r})"
+    return f"{where}: {key or 'content'}: {problem['msg'].removeprefix('Value error, ')}{found}"
 
 
 def _owner(model: type[BaseModel], location: tuple[Any, ...]) -> type[BaseModel]:

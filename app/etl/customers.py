@@ -5,13 +5,13 @@ Writes: bronze_customers, customers.
 """
 
 import datetime
-from typing import Final
+from typing import ClassVar, Final
 
 from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
 
 from app import bronze, quality
-from app.bronze import Config, Feed, Seen
+from app.bronze import Feed, Seen
 from app.context import Context
 from app.quality import Promise
 from app.schemas import CUSTOMERS, RAW_CUSTOMERS
@@ -29,6 +29,12 @@ def promises() -> list[Promise]:
         quality.matches("customer_id", r"c-\d{7,}"),
         quality.allowed("segment", SEGMENTS),
     ]
+
+
+class Config(bronze.Config):
+    """What an operator tunes: see `config/etl/customers.yml`."""
+
+    promised: ClassVar = bronze.promised(promises(), quality.DUPLICATES)
 
 
 def customer_versions(rows: DataFrame) -> DataFrame:
@@ -75,7 +81,6 @@ def run(context: Context, config: Config) -> None:
         table="bronze_customers",
         schema=RAW_CUSTOMERS,
         promises=promises(),
-        further=[quality.DUPLICATES],
     )
     # A day on which no customer changed may have no rows; it changes nothing.
     raw = context.read_raw(feed.source, schema=feed.schema, bronze=feed.table, may_be_empty=True)

@@ -5,17 +5,17 @@ Writes: bronze, transactions, daily_sales.
 """
 
 import datetime
-from typing import Final
+from typing import ClassVar, Final
 
 from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
 
 from app import bronze, quality
-from app.bronze import Config, Feed, Seen
+from app.bronze import Feed, Seen
 from app.commits import Written
 from app.context import Context
 from app.etl.customers import as_of
-from app.figures import FRESHNESS, Figure
+from app.figures import DAY_SECONDS, FRESHNESS, Figure
 from app.quality import Promise
 from app.schemas import BRONZE, DAILY_SALES, MONEY, RAW_TRANSACTIONS, TOTAL, TRANSACTIONS
 
@@ -32,12 +32,14 @@ REQUIRED: Final = (
     "updated_at",
 )
 SIGMAS: Final = 3
-DAY_SECONDS: Final = 86_400
 
 
 def promises(date: datetime.date, *, currency: str) -> list[Promise]:
     """What every row of the feed keeps; the customer is looked up beside the row, as `customer_found`."""
-    unknown = F.col("customer_id").isNotNull() & F.col("created_at").isNotNull() & F.col("customer_found").isNull()
+
+    def is_unknown() -> Column:
+        return F.col("customer_id").isNotNull() & F.col("created_at").isNotNull() & F.col("customer_found").isNull()
+
     return [
         *(quality.not_null(name) for name in REQUIRED),
         *quality.readable_columns(RAW_TRANSACTIONS),
@@ -45,9 +47,20 @@ def promises(date: datetime.date, *, currency: str) -> list[Promise]:
         quality.at_least("amount", "0.01"),
         quality.allowed("currency", [currency]),
         quality.allowed("status", STATUSES),
-        quality.on_date("created_at", F.lit(date)),
-        quality.known("customer_id", unknown),
+        quality.on_date("created_at", date),
+        quality.known("customer_id", is_unknown),
     ]
+
+
+class Config(bronze.Config):
+    """What an operator tunes: see `config/etl/daily_sales.yml`."""
+
+    promised: ClassVar = bronze.promised(
+        promises(datetime.date.min, currency=""),  # whose names are the same on any day, in any currency
+        quality.DUPLICATES,
+        quality.OUTLIERS,
+        FRESHNESS,
+    )
 
 
 def with_customers(rows: DataFrame, versions: DataFrame) -> DataFrame:
@@ -115,7 +128,6 @@ def run(context: Context, config: Config) -> None:
         table="bronze",
         schema=RAW_TRANSACTIONS,
         promises=promises(context.date, currency=context.settings.currency),
-        further=[quality.DUPLICATES, quality.OUTLIERS, FRESHNESS],
     )
     # From before anything is read: a run that was killed may have left what this one cannot get to.
     with context.savepoint("transactions", "daily_sales"):

@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from opentelemetry import context, trace
 
+from app.figures import DAY_SECONDS
 from app.settings import Schedule
 from app.telemetry import names
 from app.telemetry.facts import RunFacts, outcome_of
@@ -23,7 +24,6 @@ _COUNTED: Final = (
     names.READ_BYTES,
     names.WRITTEN_BYTES,
 )
-_DAY_SECONDS: Final = 86_400
 
 
 class Step(Spanned):
@@ -186,7 +186,7 @@ class Run(Spanned):
         self.measure(names.SCHEDULE_MISSED, due + schedule.every if schedule else 0)
         if schedule is None:
             return
-        end = datetime.datetime.combine(self.facts.date, datetime.time(), datetime.UTC).timestamp() + _DAY_SECONDS
+        end = datetime.datetime.combine(self.facts.date, datetime.time(), datetime.UTC).timestamp() + DAY_SECONDS
         for table, age in self._ages.items():
             self.measure(names.DATA_STALE, end - age + schedule.max_age, {names.TABLE: table})
 

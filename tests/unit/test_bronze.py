@@ -1,8 +1,15 @@
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from app.bronze import Config
+from app import bronze
+
+
+class Config(bronze.Config):
+    """That of a pipeline with two promises."""
+
+    promised: ClassVar = ["duplicates", "freshness"]
+
 
 SHIPPED: dict[str, Any] = {"default_limit": 0.01, "limits": {}, "checks": True, "schedule": None}
 
@@ -28,3 +35,9 @@ def test_the_limit_of_freshness_is_seconds() -> None:
     for limit in (-1, True, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="freshness"):
             Config(**SHIPPED | {"limits": {"freshness": limit}})
+
+
+def test_a_limit_of_no_promise_is_refused() -> None:
+    """It would limit nothing; what there is, is named."""
+    with pytest.raises(ValueError, match="unknown promise 'colour'; allowed are duplicates, freshness"):
+        Config(**SHIPPED | {"limits": {"duplicates": 0.1, "colour": 0.1}})

@@ -1,3 +1,4 @@
+import datetime
 from typing import Any
 
 import pytest
@@ -6,7 +7,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, LongType, StringType, StructField, StructType, TimestampType
 
 from app import quality
-from app.errors import ConfigError
 from app.figures import FRESHNESS, Figure
 from app.quality import Promise
 
@@ -108,17 +108,10 @@ def test_a_missing_value_breaks_only_not_null(spark: SparkSession) -> None:
     promises = [
         quality.allowed("key", ["a"]),
         quality.matches("key", "a"),
-        quality.on_date("key", F.lit("2024-01-01").cast("date")),
+        quality.on_date("key", datetime.date(2024, 1, 1)),
         quality.not_null("key"),
     ]
     assert broken(spark, promises) == ["key.not_null"]
-
-
-def test_limits_are_the_configured_ones_or_the_default() -> None:
-    """A limit for a promise that does not exist is an error that names those that do."""
-    assert quality.limits_of(["a", "b"], {"b": 0.5}, default=0.1, where="etl.x") == {"a": 0.1, "b": 0.5}
-    with pytest.raises(ConfigError, match=r"etl\.x: limits: unknown promise 'c'; allowed are a, b"):
-        quality.limits_of(["b", "a"], {"c": 0.5}, default=0.1, where="etl.x")
 
 
 @pytest.mark.parametrize(("broken_rows", "is_breached"), [(0, False), (1, False), (2, True)])

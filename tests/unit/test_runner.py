@@ -44,17 +44,31 @@ def test_what_takes_another_time_is_another_workload() -> None:
     ]
 
 
-@pytest.mark.parametrize("file", ["etl/customers.yml", "etl/daily_sales.yml", "diagnoses.yml"])
+@pytest.mark.parametrize(
+    ("file", "above", "wrong", "told"),
+    [
+        ("etl/customers.yml", "checks", "colour: red", "unknown key 'colour'; allowed are checks, "),
+        ("etl/daily_sales.yml", "checks", "colour: red", "unknown key 'colour'; allowed are checks, "),
+        ("etl/customers.yml", "checks", "  colour: 0", "limits: unknown promise 'colour'; allowed are .*, malformed, "),
+        (
+            "etl/daily_sales.yml",
+            "checks",
+            "  colour: 0",
+            "limits: unknown promise 'colour'; allowed are .*, outliers, ",
+        ),
+        ("diagnoses.yml", "cost_ms", "colour: red", "unknown key 'colour'; allowed are .*cost_ms, "),
+    ],
+)
 def test_all_configuration_is_read_before_anything_is_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, above: str, wrong: str, told: str
 ) -> None:
-    """A wrong key is told even where there is no Java to start, and nothing is made."""
+    """A wrong key is told even where there is no Java to start, in one line with its file, and nothing is made."""
     config = Path(shutil.copytree(config_folder(), tmp_path / "config"))
-    with (config / file).open("a", encoding="utf-8") as appended:
-        appended.write("colour: red\n")
+    text = (config / file).read_text(encoding="utf-8")
+    (config / file).write_text(text.replace(f"\n{above}", f"\n{wrong}\n{above}", 1), encoding="utf-8")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
     monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path / "home"))
-    with pytest.raises(ConfigError, match="unknown key 'colour'"):
+    with pytest.raises(ConfigError, match=f"^{config / file}: {told}[^{{]*$"):
         runner.run_etl(load_settings(config), [DATE], watcher=Watching())
     assert not (tmp_path / "home").exists()
 

@@ -98,7 +98,7 @@ WORDING: Final[dict[Kind, Wording]] = {
     ),
     "plan": Wording(
         "another plan", "another plan", evidence.plan,
-        "compare both plans in the reports (SQL); if a join changed, ask for the one meant: large.join(F.broadcast(small))",
+        "compare both plans in the reports (SQL); if a join changed, ask for it: large.join(F.broadcast(small), ...)",
         r"oin|roadcast|cbo|\.adaptive\.|statistics|optimizer",
     ),
     "storage": Wording(

@@ -58,8 +58,7 @@ def tell(terminal: "Terminal", compared: "Comparison") -> None:
     name, now_id, before_id = (cells.literal(cut(name, MAX_ID)) for name in names)
     now, before, noise = (amounts.duration(ms) for ms in (compared.now_ms, compared.before_ms, compared.noise_ms))
     terminal.line(f"{name}: now {now}, before {before}: {seconds(compared.difference_ms)}", style="bold")
-    median = f", the median of {compared.runs} runs" if compared.runs > 1 else ""
-    terminal.line(f"{now_id} compared with {before_id}{median}")
+    terminal.line(", ".join(filter(None, (f"{now_id} compared with {before_id}", compared.choice))))
     for remark in compared.remarks:
         terminal.line(cells.literal(remark))
     if compared.is_noise:

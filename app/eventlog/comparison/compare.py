@@ -103,10 +103,15 @@ class Comparison:
         return abs(self.difference_ms) < self.noise_ms
 
     @property
+    def choice(self) -> str:
+        """Which of several earlier runs it is compared with; empty where there is one."""
+        return {1: "", 2: "the faster of 2 earlier runs"}.get(self.runs, f"the median of {self.runs} earlier runs")
+
+    @property
     def sentences(self) -> list[str]:
         """How long both took, then each cause and what to do, as a report shows them."""
         now, before = cut(self.now, MAX_ID), cut(self.before, MAX_ID)
-        runs = f"the median of {self.runs} earlier runs, {before}" if self.runs > 1 else before
+        runs = ", ".join(filter(None, (self.choice, before)))
         took = f"{now} took {duration(self.now_ms)}, before {duration(self.before_ms)} ({runs})"
         noise = f", which is noise: less than {duration(self.noise_ms)}" if self.is_noise else ""
         first = "; ".join([f"{took}: {seconds(self.difference_ms)}{noise}", *self.remarks])

@@ -131,8 +131,7 @@ def waiting(_: Summary, __: Summary, amount: Amount) -> str:
     """Time before the first task, or who held the cores."""
     if amount.now.wall.blocking and not amount.before.place:
         return f"others waited {duration(amount.now.wall.blocking)} for {_where(amount)}, which was not there before"
-    one, other = (duration(group.wall.waiting) for group in (amount.now, amount.before))
-    return f"{_where(amount)} waited {one} for its first task, before {other}"
+    return f"{_where(amount)} {_both(amount, 'waiting', 'waited', 'for its first task')}"
 
 
 def idle(_: Summary, __: Summary, amount: Amount) -> str:
@@ -145,8 +144,15 @@ def driver(before: Summary, now: Summary, amount: Amount) -> str:
     """Time without a stage."""
     if not place(amount):
         return f"{duration(now.end_ms)} after the last stage, before {duration(before.end_ms)}"
-    one, other = (duration(group.wall.gap) for group in (amount.now, amount.before))
-    return f"{one} without a task ahead of {_where(amount)}, before {other}"
+    return f"{_where(amount)} {_both(amount, 'gap', 'began after', 'without a task')}"
+
+
+def _both(amount: Amount, field: str, did: str, what: str) -> str:
+    """A time of a group on both sides; work that is on one side only has none on the other, which is not 0."""
+    one, other = (duration(getattr(group.wall, field)) for group in (amount.now, amount.before))
+    if not amount.now.place:
+        return f"is gone; before, it {did} {other} {what}"
+    return f"{did} {one} {what}, {f'before {other}' if amount.before.place else 'and was not there before'}"
 
 
 def startup(before: Summary, now: Summary, _: Amount) -> str:

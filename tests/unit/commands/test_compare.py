@@ -89,7 +89,7 @@ def test_no_difference_is_said_plainly(printed: Printed) -> None:
     tell(printed.terminal, compare([BEFORE.summary] * 3, BEFORE.summary))
     assert printed.out.getvalue().splitlines() == [
         "shop: now 5.0 s, before 5.0 s: +0 ms",
-        "app-1 compared with app-1, the median of 3 runs",
+        "app-1 compared with app-1, the median of 3 earlier runs",
         "no difference to speak of: less than 1.0 s is noise",
     ]
 

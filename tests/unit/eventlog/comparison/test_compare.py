@@ -119,8 +119,14 @@ def test_the_driver_alone_new_work_and_a_late_start_are_told() -> None:
     ]
     now = Run(13_000, stages)
     before = Run(5000, [Stage("sum up", 0, 5000, [Task(0, 5000, cpu=4000)])])
-    found = {cause.kind: cause.ms for cause in compare(before.summary, now.summary).causes}
-    assert found == {"driver": 4000, "startup": 3000, "new": 1000}
+    found = {cause.kind: cause for cause in compare(before.summary, now.summary).causes}
+    assert {kind: cause.ms for kind, cause in found.items()} == {"driver": 4000, "startup": 3000, "new": 1000}
+    assert (
+        found["driver"].text
+        == "the driver alone: more [result] began after 4.0 s without a task, and was not there before"
+    )
+    gone = {cause.kind: cause.text for cause in compare(now.summary, before.summary).causes}
+    assert gone["driver"].endswith("more [result] is gone; before, it began after 4.0 s without a task")
 
 
 def test_new_work_that_others_waited_for_is_queueing() -> None:
@@ -273,7 +279,9 @@ def test_several_earlier_runs_are_their_median() -> None:
     """The middle one is what a run is compared with."""
     runs = [job([replace(task, end=end) for task in USUAL]).summary for end in (5000, 9000, 6000)]
     compared = compare(runs, job(USUAL).summary)
-    assert (compared.before, compared.runs) == ("app-6000", 3)
+    assert (compared.before, compared.choice) == ("app-6000", "the median of 3 earlier runs")
+    compared = compare(runs[:2], job(USUAL).summary)
+    assert (compared.before, compared.choice) == ("app-5000", "the faster of 2 earlier runs")
 
 
 def test_nothing_to_compare_with_is_an_error() -> None:

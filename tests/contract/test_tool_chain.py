@@ -32,6 +32,7 @@ EXCEPTED: Final = {
     "tests/compare/runs.py": {"time.sleep"},
     "tests/eventlogs/dying.py": {"time.sleep"},
     "tests/eventlogs/hard.py": {"time.sleep"},
+    "tests/eventlogs/stages.py": {"time.sleep"},
     "tests/stranger/hold.py": {"unittest.mock"},
 }
 # What the preflight may lean on besides bash: no test machine lacks these.

@@ -52,17 +52,17 @@ def shapes(spark: SparkSession) -> None:
     group(context, "no hot key")
     hash_by(spark, F.col("id") % 64)
     group(context, "slow task")
-    numbers_apart(context).map(lambda pair: spin(3 if pair[0] == 5 else 0.02)).count()
+    numbers_apart(context).map(lambda pair: lasting(3 if pair[0] == 5 else 0.02)).count()
     group(context, "no slow task")
-    numbers_apart(context).map(lambda _: spin(0.4)).count()
+    numbers_apart(context).map(lambda _: lasting(0.4)).count()
     group(context, "tiny tasks")
     spark.range(0, 600, 1, 600).agg(F.sum("id")).collect()
     group(context, "no tiny tasks")
     spark.range(0, 600, 1, 4).agg(F.sum("id")).collect()
     group(context, "few tasks")
-    context.parallelize(range(1), 1).map(lambda _: spin(2)).count()
+    context.parallelize(range(1), 1).map(lambda _: lasting(2)).count()
     group(context, "enough tasks")
-    context.parallelize(range(2), 2).map(lambda _: spin(2)).count()
+    context.parallelize(range(2), 2).map(lambda _: lasting(2)).count()
     group(context, "huge partitions")
     read_in(spark, 2)
     group(context, "no huge partitions")
@@ -98,9 +98,9 @@ def accidents(spark: SparkSession, folder: Path) -> None:
 
 def gap(spark: SparkSession, folder: Path) -> None:
     """The driver is busy with itself."""
-    spark.sparkContext.parallelize(range(2), 2).map(lambda _: spin(0.5)).count()
-    spin(8)
-    spark.sparkContext.parallelize(range(2), 2).map(lambda _: spin(0.5)).count()
+    spark.sparkContext.parallelize(range(2), 2).map(lambda _: lasting(0.5)).count()
+    lasting(8)
+    spark.sparkContext.parallelize(range(2), 2).map(lambda _: lasting(0.5)).count()
 
 
 def with_heap_used(mib: int) -> Callable[[SparkSession, Path], None]:
@@ -115,7 +115,7 @@ def with_heap_used(mib: int) -> Callable[[SparkSession, Path], None]:
 
 def idle_cluster(spark: SparkSession, folder: Path) -> None:
     """One of two cores works."""
-    spark.sparkContext.parallelize(range(6), 1).map(lambda _: spin(0.5)).count()
+    spark.sparkContext.parallelize(range(6), 1).map(lambda _: lasting(0.5)).count()
 
 
 def lost_executor(spark: SparkSession, folder: Path) -> None:
@@ -182,7 +182,7 @@ def filled(spark: SparkSession, mib: int) -> Iterator[None]:
 
 def busy(spark: SparkSession, tasks: int) -> None:
     """Work for two cores."""
-    spark.sparkContext.parallelize(range(tasks), tasks).map(lambda _: spin(0.5)).count()
+    spark.sparkContext.parallelize(range(tasks), tasks).map(lambda _: lasting(0.5)).count()
 
 
 def hash_by(spark: SparkSession, key: Column) -> None:
@@ -215,12 +215,10 @@ def shuffled(context: SparkContext) -> Any:
     return sums
 
 
-def spin(seconds: float) -> int:
-    """Keeps a core busy."""
-    until, turns = time.monotonic() + seconds, 0
-    while time.monotonic() < until:
-        turns += 1
-    return turns
+def lasting(seconds: float) -> float:
+    """Takes a place among the tasks, and no processor from the other tests."""
+    time.sleep(seconds)
+    return seconds
 
 
 def fails_once(number: int) -> int:
@@ -230,13 +228,13 @@ def fails_once(number: int) -> int:
     return number
 
 
-def kills_its_executor_once(number: int) -> int:
+def kills_its_executor_once(number: int) -> float:
     """Works, then kills the JVM above the worker and its daemon, in the first attempt of the first task."""
-    spin(1)
+    lasting(1)
     if _is_first_attempt_of_the_first_task():
         fields = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         os.kill(int(fields[1]), 9)
-    return spin(0.5)
+    return lasting(0.5)
 
 
 def _is_first_attempt_of_the_first_task() -> bool:

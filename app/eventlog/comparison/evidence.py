@@ -61,11 +61,11 @@ def cores(before: Summary, now: Summary, amount: Amount) -> str:
     if now.core_ms and before.core_ms:
         one, other = (summary.core_ms / max(1, summary.duration_ms) for summary in (now, before))
         return f"there were {count(one)} on average, before {count(other)}"
-    one, other = (
-        sum(astuple(group.spent)) / group.wall.work if group.wall.work else None
-        for group in (amount.now, amount.before)
-    )
-    return f"{_where(amount)} had {count(one)} tasks at work at once, before {count(other)}"
+    return f"{_where(amount)} had {_at_once(amount.now)} tasks at work at once, before {_at_once(amount.before)}"
+
+
+def _at_once(group: Group) -> str:
+    return count(sum(astuple(group.spent)) / group.wall.work if group.wall.work else None)
 
 
 def executors(before: Summary, now: Summary, amount: Amount) -> str:

@@ -1,4 +1,5 @@
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,6 +61,14 @@ def test_a_line_that_is_not_one_object_is_malformed(spark: SparkSession) -> None
     assert {tuple(row.text) for row in read if row.is_malformed} == {(None, None)}
 
 
+def test_a_json_number_of_15_digits_or_a_whole_one_keeps_its_value(spark: SparkSession, tmp_path: Path) -> None:
+    """However it is written, so that money of 12 digits is exact; whole numbers may be longer than any type."""
+    numbers = ["9999999999.99", "-0.01", "12.50", "0.00", "1e2", "1.5E+2", "123456789.012345", "9007199254740993"]
+    numbers += ["123456789012345678901234567890"]
+    found = read(spark, tmp_path, "json", a="\n".join(f'{{"amount":{number}}}' for number in numbers))
+    assert sorted(Decimal(row.amount or "") for row in found) == sorted(map(Decimal, numbers))
+
+
 @pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
 def test_a_name_is_no_pattern(spark: SparkSession, tmp_path: Path, kind: RawFormat) -> None:
     """Characters of patterns in names of files and folders stand for themselves: each file is read once."""
@@ -90,11 +99,32 @@ def test_a_day_of_empty_files_has_no_rows(spark: SparkSession, tmp_path: Path) -
 
 
 def test_csv_quotes_are_doubled_within_quotes(spark: SparkSession, tmp_path: Path) -> None:
-    """As RFC 4180 says; a comma within quotes is text, a line is a row, and a row with a field too few is malformed."""
-    text = 'key,amount\n"a ""b"", c",1\n"say ""hi""",2\n"back\\slash",3\n"line\nend",4\n5\n'
+    """As RFC 4180 says; a comma within quotes is text, and a row with a field too few is malformed."""
+    text = 'key,amount\n"a ""b"", c",1\n"say ""hi""",2\n"back\\slash",3\n5\n'
     found = read(spark, tmp_path, "csv", a=text)
-    assert [row.key for row in found if not row.is_malformed] == ['a "b", c', "back\\slash", 'end"', 'say "hi"']
-    assert len([row for row in found if row.is_malformed]) == 2
+    assert [row.key for row in found if not row.is_malformed] == ['a "b", c', "back\\slash", 'say "hi"']
+    assert len([row for row in found if row.is_malformed]) == 1
+
+
+def test_a_line_break_within_quotes_makes_no_wrong_value(spark: SparkSession, tmp_path: Path) -> None:
+    """The parts of such a row are malformed, each kept as it was, in any column; so is a line with a stray quote."""
+    parts = ['a,"1', '2"', '"b', 'c",3', 'd,"4', '5,"', 'e,"6', 'f" g,7']
+    text = "\n".join(["key,amount", *parts, 'h,"8"'])
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    found = sources.read_day(spark, str(tmp_path), schema=SCHEMA, kind="csv").collect()
+    assert [row.raw for row in found if row.is_malformed] == parts
+    assert {tuple(row.text) for row in found if row.is_malformed} == {(None, None)}
+    assert [tuple(row.text) for row in found if not row.is_malformed] == [("h", "8")]
+    kept = spark.createDataFrame([(part, "a.csv") for part in parts], "value string, source_file string")
+    assert sources.json_rows(kept, schema=SCHEMA).where("is_malformed").count() == len(parts)
+
+
+def test_a_byte_order_mark_is_no_text(spark: SparkSession, tmp_path: Path) -> None:
+    """A header after one is a header, and an object an object."""
+    assert read(spark, tmp_path / "csv", "csv", a="\ufeffkey,amount\na,1\n") == [Row("a.csv", "a", "1", None, False)]
+    assert read(spark, tmp_path / "json", "json", a='\ufeff{"key":"a","amount":1}\n') == [
+        Row("a.json", "a", "1", None, False)
+    ]
 
 
 def test_new_columns_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:

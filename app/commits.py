@@ -101,11 +101,7 @@ def newest_first(spark: SparkSession, path: str, *, after: int = -1) -> Iterator
 
 def last_version(spark: SparkSession, path: str) -> int:
     """The newest version in a table's log; -1 where there is no table."""
-    log = files.jvm(spark).org.apache.hadoop.fs.Path(f"{path}/_delta_log")
-    system = log.getFileSystem(files.hadoop(spark))
-    if not system.exists(log):
-        return -1
-    names = [status.getPath().getName() for status in system.listStatus(log)]
+    names = files.names_in(spark, f"{path}/_delta_log") or []
     return max((int(name[:20]) for name in names if name.endswith(".json") and name[:20].isdigit()), default=-1)
 
 

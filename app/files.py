@@ -56,6 +56,17 @@ def sizes(spark: SparkSession, folder: str) -> dict[str, int]:
     return {found[name].getPath().toString(): found[name].getLen() for name in sorted(found) if name[0] not in "._"}
 
 
+def names_in(spark: SparkSession, folder: str) -> list[str] | None:
+    """The names of what lies in a folder; None where there is none. It may come and go: nothing is asked twice."""
+    path = jvm(spark).org.apache.hadoop.fs.Path(folder)
+    try:
+        return [status.getPath().getName() for status in path.getFileSystem(hadoop(spark)).listStatus(path)]
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getName() == "java.io.FileNotFoundException":
+            return None
+        raise
+
+
 def first_line(spark: SparkSession, file: str) -> str:
     """The first line of a text file, which may be compressed, that is not blank; empty if there is none.
 

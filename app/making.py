@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from delta.tables import DeltaTable
@@ -34,14 +35,19 @@ def make(spark: SparkSession, path: str, schema: StructType, partitions: Sequenc
 def _made(
     spark: SparkSession, path: str, schema: StructType, partitions: Sequence[str], seconds: float
 ) -> Exception | None:
-    """None if there is a table within so many seconds, else what was in the way."""
-    until = time.monotonic() + seconds
+    """None if there is a table within so many seconds after the first refusal, else what was in the way.
+
+    Who is refused may have been too slow for another maker: only where there is no table then is something in the way.
+    """
+    refused, until = None, 0.0
     while commits.last_version(spark, path) < 0:
+        if refused is not None and time.monotonic() >= until:
+            return refused
         try:
             _create(spark, path, schema, partitions)
         except (PySparkException, Py4JError) as error:
-            if time.monotonic() >= until:
-                return error
+            until = until or time.monotonic() + seconds
+            refused = error
             time.sleep(PAUSE_SECONDS)
     return None
 
@@ -55,16 +61,14 @@ def _create(spark: SparkSession, path: str, schema: StructType, partitions: Sequ
 
 def _sweep(spark: SparkSession, path: str) -> None:
     """Takes away a log without a commit: its maker was killed, and Delta makes no table where there is a log."""
-    log = files.jvm(spark).org.apache.hadoop.fs.Path(f"{path}/_delta_log")
+    names = files.names_in(spark, f"{path}/_delta_log")
+    if names is None or any(name[0] not in "._" or "checkpoint" in name for name in names):
+        return
+    hadoop_path = files.jvm(spark).org.apache.hadoop.fs.Path
+    log = hadoop_path(f"{path}/_delta_log")
     system = log.getFileSystem(files.hadoop(spark))
-    found = list(system.listStatus(log)) if system.exists(log) else None
-    names = [status.getPath().getName() for status in found or ()]
-    if found is None or any(name[0] not in "._" or "checkpoint" in name for name in names):
-        return
-    for status in found:
-        system.delete(status.getPath(), True)
     # Checksums of a local disk are not listed; elsewhere another maker, who is not kept waiting, may have come in.
-    try:
+    with suppress(Py4JError):
+        for name in names:
+            system.delete(hadoop_path(log, name), True)
         system.delete(log, folders.local(path) is not None)
-    except Py4JError:
-        return

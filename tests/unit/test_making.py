@@ -1,5 +1,7 @@
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -58,8 +60,8 @@ def test_a_table_may_be_made_by_several_at_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, strays: tuple[str, ...] | None
 ) -> None:
     """All find it afterwards, and it was made once; also where no lock keeps anybody waiting, as on a cluster."""
-    monkeypatch.setattr(making, "PATIENCE_SECONDS", 1.0)
-    for name in ("one", "two", "three"):
+    monkeypatch.setattr(making, "PATIENCE_SECONDS", 3.0)
+    for name in ("one", "two"):
         if strays:
             left_by_a_killed_maker(tmp_path / name / "customers", strays)
         several = warehouse(spark, f"{place}/{name}", tmp_path)
@@ -68,16 +70,34 @@ def test_a_table_may_be_made_by_several_at_once(
         assert [commit.version for path in paths for commit in commits.newest_first(spark, path)] == [0]
 
 
-def test_who_is_still_making_a_table_is_not_swept_away(spark: SparkSession, tmp_path: Path) -> None:
+def test_who_was_slower_than_another_maker_finds_its_table(
+    spark: SparkSession, empty: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it was refused for is no error then, though its time is over and there was a log to sweep away."""
+    create, earlier_tries = making._create, itertools.count()
+
+    def slower(*arguments: Any) -> None:
+        if next(earlier_tries):
+            create(*arguments)
+        raise AnalysisException("another maker was faster")
+
+    monkeypatch.setattr(making, "_create", slower)
+    assert spark.read.format("delta").load(tables.ensure(spark, empty, "daily_sales")).count() == 0
+
+
+def test_who_is_still_making_a_table_is_not_swept_away(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where no lock keeps others waiting: the log that appeared a moment ago gets its commit from its maker."""
+    monkeypatch.setattr(making, "PATIENCE_SECONDS", 600.0)
     there = warehouse(spark, "viewfs:///disk{}", tmp_path)
+    made = tables.ensure(spark, there.model_copy(update={"warehouse": str(tmp_path / "else")}), "customers")
     log = left_by_a_killed_maker(tmp_path / "customers")
     with ThreadPoolExecutor(1) as thread:
         waiting = thread.submit(tables.ensure, spark, there, "customers")
         with pytest.raises(TimeoutError):
             waiting.result(1)
         assert {path.name for path in log.iterdir()} >= set(STRAYS)
-        made = tables.ensure(spark, there.model_copy(update={"warehouse": str(tmp_path / "else")}), "customers")
         (log / "00000000000000000000.json").write_bytes((Path(made) / "_delta_log" / f"{0:020d}.json").read_bytes())
         assert waiting.result(60) == tables.path_of(there, "customers")
     assert {path.name for path in log.iterdir()} >= set(STRAYS)

@@ -18,7 +18,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from app import session
-from tests.eventlogs.hard import begun, endless, of_a_case, run, slowly, started, until_at_work, until_idle
+from tests.eventlogs import walking
+from tests.eventlogs.hard import begun, endless, of_a_case, run, sleeps, started, until_at_work, until_idle
+from tests.polling import poll_until
 
 CLUSTER: Final = {
     "spark.executor.memory": "512m",
@@ -51,13 +53,17 @@ def on_a_cluster(spark: SparkSession, folder: Path) -> None:
 
 
 def killed(spark: SparkSession, folder: Path) -> None:
-    """A stream and a query are at work when the JVM is killed."""
+    """A stream and a query are at work, and their jobs are in the log, when the JVM is killed."""
     rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", "1").option("numPartitions", "1").load()
-    slow = rate.select(F.udf(slowly, "long")("value")).writeStream.format("noop").queryName("killed stream")
+    slow = rate.select(F.udf(sleeps, "long")("value")).writeStream.format("noop").queryName("killed stream")
     with of_a_case(spark, "killed"):
-        slow.option("checkpointLocation", str(folder / "killed")).start()
+        stream = slow.option("checkpointLocation", str(folder / "killed")).start()
         begun(spark, "killed", endless)
-    until_at_work(spark, 2)
+    until_at_work(spark, "killed", str(stream.runId))
+    (log,) = (folder / "logs").iterdir()
+    poll_until(
+        lambda: sum(b'"SparkListenerJobStart"' in line for line in walking.lines(log)) == 2, "two jobs in the log"
+    )
     gateway: Any = SparkContext._gateway
     os.kill(gateway.proc.pid, signal.SIGKILL)
 

@@ -4,6 +4,7 @@ The log is in FOLDER/logs. Every case runs under a step of its own, whose span i
 """
 
 import contextlib
+import os
 import shutil
 import sys
 import time
@@ -63,7 +64,10 @@ def started(folder: Path, **properties: str) -> SparkSession:
 def main(folder: Path) -> None:
     """Runs all cases."""
     spark = started(folder)
-    threads = [begun(spark, case, concurrent) for case in ("one step", "another step")]
+    (folder / "meeting").mkdir()
+    threads = [
+        begun(spark, case, lambda spark: concurrent(spark, folder / "meeting")) for case in ("one step", "another step")
+    ]
     for thread in threads:
         thread.join()
     run(spark, "lost shuffle", lambda spark: lost_shuffle(spark, folder / "local"))
@@ -77,7 +81,8 @@ def main(folder: Path) -> None:
     run(spark, "subquery", lambda spark: spark.range(1).where("id = (SELECT id FROM range(2))").collect())
     run(spark, "slow broadcast", slow_broadcast)
     run(spark, "cancelled", cancelled)
-    run(spark, "shared stage", shared_stage)
+    run(spark, "shared stage", lambda spark: shared_stage(spark, folder / "both"))
+    (folder / "numbers").mkdir()
     run(spark, "streams", lambda spark: streams(spark, folder))
     run(spark, "batches", lambda spark: batches(spark, folder))
     session.stop(spark)
@@ -104,10 +109,10 @@ def begun(spark: SparkSession, case: str, work: Callable[[SparkSession], Any]) -
     return thread
 
 
-def concurrent(spark: SparkSession) -> None:
-    """A query, and a job of an RDD, for which another thread has time to come in between."""
+def concurrent(spark: SparkSession, place: Path) -> None:
+    """A query, and a job of an RDD that ends when that of another thread has begun."""
     spark.range(4, numPartitions=2).groupBy((F.col("id") % 2).alias("key")).count().collect()
-    spark.sparkContext.parallelize(range(2), 1).map(slowly).collect()
+    spark.sparkContext.parallelize(range(1), 1).map(lambda _: meets(place)).collect()
 
 
 def lost_shuffle(spark: SparkSession, local: Path) -> None:
@@ -158,7 +163,7 @@ def slow_broadcast(spark: SparkSession) -> None:
     """A side that takes longer to collect than Spark waits for it."""
     spark.conf.set("spark.sql.broadcastTimeout", "1")
     spark.conf.set("spark.sql.adaptive.enabled", "false")
-    slow = spark.range(1).select(F.udf(slowly, "long")("id").alias("id"))
+    slow = spark.range(1).select(F.udf(sleeps, "long")("id").alias("id"))
     try:
         spark.range(10).join(F.broadcast(slow), "id").collect()
     finally:
@@ -170,38 +175,38 @@ def cancelled(spark: SparkSession) -> None:
     """A query whose group is cancelled as soon as its job is at work."""
     thread = InheritableThread(target=run, args=(spark, "cancelled", endless))
     thread.start()
-    until_at_work(spark, 1)
+    until_at_work(spark, "cancelled")
     spark.sparkContext.cancelJobGroup("cancelled")
     thread.join()
 
 
-def shared_stage(spark: SparkSession) -> None:
-    """Two jobs at once that need the same shuffle."""
-    slow = spark.sparkContext.parallelize(range(2), 2).map(lambda number: (slowly(number), 1)).reduceByKey(max)
-    threads = [InheritableThread(target=slow.collect) for _ in range(2)]
+def shared_stage(spark: SparkSession, both: Path) -> None:
+    """Two jobs at once that need the same shuffle, which is not made before both have begun."""
+    made = spark.sparkContext.parallelize(range(2), 2).map(lambda number: (until_there(both), number))
+    shared = made.reduceByKey(max)
+    threads = [InheritableThread(target=shared.collect) for _ in range(2)]
     for thread in threads:
         thread.start()
+    tracker = spark.sparkContext.statusTracker()
+    poll_until(lambda: len(tracker.getJobIdsForGroup("shared stage")) == len(threads), "two jobs")
+    both.touch()
     for thread in threads:
         thread.join()
 
 
 def streams(spark: SparkSession, folder: Path) -> None:
-    """Two queries at once, of which one is started again; a third fails."""
-    rates = [
-        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", "10").option("numPartitions", "1").load()
-        for _ in range(2)
-    ]
+    """Two queries at once, of which one is started again; a third fails. A batch for each file, and none is cut off."""
+    numbers = spark.readStream.format("text").option("maxFilesPerTrigger", "1").load(str(folder / "numbers"))
     begun = [
-        rate.writeStream.format("noop").queryName(name).option("checkpointLocation", str(folder / name))
-        for name, rate in zip(("first", "second"), rates, strict=True)
+        numbers.writeStream.format("noop").queryName(name).option("checkpointLocation", str(folder / name))
+        for name in ("first", "second")
     ]
-    queries = [one.trigger(processingTime="200 milliseconds").start() for one in begun]
-    for query in queries:
-        until_batches(query, 2)
-        query.stop()
-    again = begun[0].trigger(availableNow=True).start()
-    again.awaitTermination()
-    broken = rates[0].select(F.udf(fails, "long")("value")).writeStream.format("noop").queryName("broken")
+    for files, starting in (("ab", begun), ("c", begun[:1])):
+        for file in files:
+            (folder / "numbers" / file).write_text("1\n" * 10, encoding="utf-8")
+        for query in [one.trigger(availableNow=True).start() for one in starting]:
+            query.awaitTermination()
+    broken = numbers.select(F.udf(fails, "long")("value")).writeStream.format("noop").queryName("broken")
     broken.option("checkpointLocation", str(folder / "broken")).start().awaitTermination()
 
 
@@ -229,15 +234,16 @@ def until_batches(query: Any, number: int) -> None:
     poll_until(lambda: len({told["batchId"] for told in query.recentProgress}) >= number, f"{number} batches")
 
 
-def until_at_work(spark: SparkSession, stages: int) -> None:
-    """Waits until some stages have running tasks."""
+def until_at_work(spark: SparkSession, *groups: str) -> None:
+    """Waits until each of some groups of jobs has running tasks."""
     tracker = spark.sparkContext.statusTracker()
 
-    def at_work() -> int:
-        infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        return sum(bool(info and info.numActiveTasks) for info in infos)
+    def is_at_work(group: str) -> bool:
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+        return any(stage and stage.numActiveTasks for stage in stages)
 
-    poll_until(lambda: at_work() >= stages, f"{stages} stages at work")
+    poll_until(lambda: all(map(is_at_work, groups)), f"{groups} at work")
 
 
 def until_idle(spark: SparkSession) -> None:
@@ -247,14 +253,26 @@ def until_idle(spark: SparkSession) -> None:
 
 
 def endless(spark: SparkSession) -> None:
-    """A query that would take a minute."""
-    spark.range(1).select(F.udf(lambda _: time.sleep(60), "long")("id")).collect()
+    """A query that nobody waits for."""
+    spark.range(1).select(F.udf(sleeps, "long")("id")).collect()
 
 
-def slowly(number: int) -> int:
-    """The same, a while later."""
-    time.sleep(1.5)
+def sleeps(number: int) -> int:
+    """The same, much later."""
+    time.sleep(300)
     return number
+
+
+def meets(place: Path) -> None:
+    """Comes to a place, and waits there for another process."""
+    (place / str(os.getpid())).touch()
+    poll_until(lambda: len(list(place.iterdir())) == 2, "another process")
+
+
+def until_there(file: Path) -> int:
+    """Waits for a file."""
+    poll_until(file.exists, f"{file}")
+    return 0
 
 
 def fails(number: int) -> int:

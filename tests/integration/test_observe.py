@@ -34,6 +34,14 @@ spark.sql.shuffle.partitions 2
 spark.shuffle.spill.numElementsForceSpillThreshold 1
 spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 """
+# The program, but it waits for a receiver that may be slow, as it is in the busy process of the tests.
+PATIENT: Final = """
+from app import __main__, conclusions
+from app.eventlog.bridge import once
+
+conclusions.SENDING_SECONDS = once.STALLED_SECONDS = 60.0
+__main__.main()
+"""
 LINKS: Final = "1 2\n1 3\n2 3\n3 1\n4 1\n"
 
 
@@ -57,7 +65,7 @@ class Home:
         }
         with stderr.open("wb") as errors:
             return subprocess.Popen(
-                [sys.executable, "-m", "app", "observe", "--keep", str(self.events), "--", *command],
+                [sys.executable, "-c", PATIENT, "observe", "--keep", str(self.events), "--", *command],
                 cwd=self.folder,
                 env=os.environ | variables,
                 stdin=subprocess.PIPE,

@@ -213,7 +213,7 @@ def test_java_ends_with_its_python(tmp_path: Path, sent: signal.Signals) -> None
         java = int(process.stdout.readline())
         poll_until(lambda: has_started_a_job(tmp_path / "spark-events"), "no job was started")
         process.send_signal(sent)
-        said, complained = process.communicate(timeout=60)
+        said, complained = process.communicate(timeout=180)
     poll_until(lambda: not is_alive(java), f"Java {java} lives on")
     if sent == signal.SIGINT:
         assert (said, complained, process.returncode) == ("interrupted\n", "", 0)

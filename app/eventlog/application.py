@@ -126,14 +126,14 @@ class Application:
     def _saw(self, time: int | None) -> None:
         if not time:
             return
-        if self.first is None or time < self.first:
+        if self.first is None:
+            self.first = self.last = time
+        if time < self.first:  # executors of one machine are told before their application
+            self.usage.spend(self.first - time, cores=0, tasks=0, is_at_work=False)
             self.first = time
         if time > self.last:
-            if self.last:
-                is_at_work = bool(self._open or self._sql.open)
-                self.usage.spend(
-                    time - self.last, cores=self._executors.cores, tasks=self.running, is_at_work=is_at_work
-                )
+            is_busy = bool(self._open or self._sql.open)
+            self.usage.spend(time - self.last, cores=self._executors.cores, tasks=self.running, is_at_work=is_busy)
             self.last = time
 
     def _log_start(self, event: events.LogStart) -> None:
@@ -174,6 +174,7 @@ class Application:
 
     def _job_end(self, event: events.JobEnd) -> Job | None:
         self._saw(event.time)
+        self._last_job = max(self._last_job, event.id)
         job = self._open.pop(event.id, None)
         if job is not None:
             job.completed = event.time

@@ -137,6 +137,20 @@ def test_a_log_that_is_not_whole_tells_no_gaps(lost: str) -> None:
     assert "driver_gap" not in found(filtered)
 
 
+def test_a_log_of_ends_only_is_not_whole() -> None:
+    """Where no job has a start, those that are told to have ended are missed."""
+    lines = [line for line in gaps(70_000, 0, 30_000) if line["Event"] != "SparkListenerJobStart"]
+    assert not log.application(lines).is_whole
+    assert "driver_gap" not in found(lines)
+
+
+def test_what_is_told_late_is_time_as_well() -> None:
+    """The start of an application is in its log after the first executor, which came later."""
+    lines = [log.executor(time=2500), log.started(1000), log.ended(9000)]
+    usage = log.application(lines).usage
+    assert (usage.wall_ms, usage.outside_ms) == (8000, 8000)
+
+
 def test_idle_cores_are_told_from_some_idle_time_on() -> None:
     """Four cores for an hour and a half, one of which works."""
     lines = [log.started(1000), log.executor(time=1000), *job(0, 1000, 1000 + HOUR * 3 // 2)]

@@ -20,6 +20,11 @@ def count(number: float | None) -> str:
     return f"{number:,.0f}" if number == round(number) or abs(number) >= 100 else f"{number:,.1f}"
 
 
+def things(number: float | None, name: str) -> str:
+    """A number of things, by their name: `0 tasks`, `1 task`, `1,200 tasks`."""
+    return f"{count(number)} {name}{'' if number == 1 else 's'}"
+
+
 def size(number: float | None) -> str:
     """A number of bytes in the largest unit that leaves at least 1: `512 B`, `1.5 GiB`."""
     if number is None:

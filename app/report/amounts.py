@@ -21,8 +21,8 @@ count, size, duration, share = map(_told, (amounts.count, amounts.size, amounts.
 
 
 def things(number: float | None, name: str) -> str:
-    """A number of things: `1 job`, `2 jobs`."""
-    return f"{count(number)} {name}{'' if number == 1 else 's'}"
+    """A number of things by their name: `1 job`, `2 jobs`."""
+    return f"{UNKNOWN} {name}s" if number is None else amounts.things(number, name)
 
 
 def tick(milliseconds: float) -> str:

@@ -82,3 +82,8 @@ def test_an_instant_is_shown_in_utc() -> None:
     """Whatever zone it comes in, with the Z that says so."""
     berlin = NOON.astimezone(datetime.timezone(datetime.timedelta(hours=1)))
     assert amounts.moment(berlin) == "2024-01-01 12:00:00Z"
+
+
+def test_one_is_no_plural() -> None:
+    """A sentence is read by a person."""
+    assert [amounts.things(many, "task") for many in (0, 1, 1200)] == ["0 tasks", "1 task", "1,200 tasks"]

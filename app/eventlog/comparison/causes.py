@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from app.amounts import things
 from app.eventlog.comparison import evidence
 from app.eventlog.comparison.attribution import Amount, Kind
 from app.eventlog.comparison.record import Summary
@@ -43,11 +44,11 @@ def sentence(kind: Kind, found: Sequence[Amount], before: Summary, now: Summary,
     others = len({evidence.place(amount) for amount in found} - {evidence.place(found[0]), ""})
     told = [f"{name}: {numbers}"]
     if others and kind not in OF_ALL:
-        rest = f"the rest in {words.number(others, 'other place')}"
+        rest = f"the rest in {things(others, 'other place')}"
         told = [f"{name}, most ({evidence.seconds(found[0].ms)}): {numbers}", rest]
     told += [_of_setting(name, *values) for name, values in list(changed.items())[:SETTINGS_SAID]]
     more = len(changed) - SETTINGS_SAID
-    return "; ".join([*told, *([f"and {words.number(more, 'other setting')} changed"] if more > 0 else [])])
+    return "; ".join([*told, *([f"and {things(more, 'other setting')} changed"] if more > 0 else [])])
 
 
 def advice(kind: Kind, now: Summary) -> str:

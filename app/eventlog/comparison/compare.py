@@ -132,8 +132,8 @@ def compare(before: Summary | Sequence[Summary], now: Summary) -> Comparison:
     noise = noise_ms([run.duration_ms for run in earlier])
     changed = changed_settings(one, now)
     difference = now.duration_ms - one.duration_ms
-    found = _causes(one, now, changed) if abs(difference) >= noise else []
-    explained = sum(cause.ms for cause in found)
+    is_noise = abs(difference) < noise
+    found = [] if is_noise else _causes(one, now, changed)
     return Comparison(
         application=now.application,
         now=now.id,
@@ -144,7 +144,7 @@ def compare(before: Summary | Sequence[Summary], now: Summary) -> Comparison:
         noise_ms=noise,
         remarks=list(_remarks(one, now)),
         causes=found,
-        unexplained_ms=difference - explained if abs(difference) >= noise else 0,
+        unexplained_ms=0 if is_noise else difference - sum(cause.ms for cause in found),
         settings=changed,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import astuple
 
-from app.amounts import count, duration, share, size
+from app.amounts import count, duration, share, size, things
 from app.eventlog.comparison.attribution import Amount, changed_plans
 from app.eventlog.comparison.record import Group, Plan, Summary
 from app.eventlog.diagnoses import words
@@ -34,7 +34,7 @@ def volume(before: Summary, now: Summary, amount: Amount) -> str:
     one, other = (_read(group, of_files=of_files) for group in (amount.now, amount.before))
     if one and other:
         return f"{_where(amount)} read {one}{' of files' if of_files else ''}, before {other}"
-    return f"{_where(amount)} ran {words.number(amount.now.stages, 'stage')}, before {count(amount.before.stages)}"
+    return f"{_where(amount)} ran {things(amount.now.stages, 'stage')}, before {count(amount.before.stages)}"
 
 
 def _read(group: Group, *, of_files: bool = False) -> str:
@@ -70,14 +70,14 @@ def _at_once(group: Group) -> str:
 
 def executors(before: Summary, now: Summary, amount: Amount) -> str:
     """Executors that went."""
-    lost = words.number(now.executors_lost, "executor")
+    lost = things(now.executors_lost, "executor")
     return f"{lost} went, before {count(before.executors_lost)}; it cost most in {_where(amount)}"
 
 
 def retries(_: Summary, __: Summary, amount: Amount) -> str:
     """Failed tasks, and what they had done."""
     one, other = (
-        f"{words.number(group.failed, 'failed task')}, {duration(group.spent.wasted)} of tasks' work lost"
+        f"{things(group.failed, 'failed task')}, {duration(group.spent.wasted)} of tasks' work lost"
         for group in (amount.now, amount.before)
     )
     return f"{_where(amount)} had {one}, before {other}"
@@ -122,7 +122,7 @@ def spent(field: str, what: str) -> Evidence:
 def tasks(_: Summary, __: Summary, amount: Amount) -> str:
     """How many tasks, and how long."""
     one, other = (
-        f"{words.number(group.tasks, 'task')} of {duration(group.median_ms)}" for group in (amount.now, amount.before)
+        f"{things(group.tasks, 'task')} of {duration(group.median_ms)}" for group in (amount.now, amount.before)
     )
     return f"{_where(amount)} ran in {one} (median), before {other}"
 
@@ -163,4 +163,4 @@ def startup(before: Summary, now: Summary, _: Amount) -> str:
 def work(_: Summary, __: Summary, amount: Amount) -> str:
     """What is there on one side only."""
     group = amount.now if amount.now.place else amount.before
-    return f"{_where(amount)}, {words.number(group.tasks, 'task')}"
+    return f"{_where(amount)}, {things(group.tasks, 'task')}"

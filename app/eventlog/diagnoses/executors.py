@@ -4,11 +4,11 @@ import re
 from collections import Counter
 from typing import Final
 
-from app.amounts import count, duration, share, size
+from app.amounts import count, duration, share, size, things
 from app.eventlog.application import Application
 from app.eventlog.diagnoses import sizing
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.diagnoses.words import cut, number
+from app.eventlog.diagnoses.words import cut
 from app.eventlog.executor import Executor
 from app.eventlog.findings import Finding
 from app.eventlog.losses import is_lost
@@ -48,7 +48,7 @@ def lost_executors(app: Application, limits: Thresholds) -> list[Finding]:
         Finding(
             "lost_executors",
             "warning" if cost >= limits.cost_ms else "info",
-            f"Lost {count(len(lost))} of {number(len(app.executors), 'executor')} and {number(tasks, 'task')} that ran "
+            f"Lost {count(len(lost))} of {things(len(app.executors), 'executor')} and {things(tasks, 'task')} that ran "
             f"there ({duration(task_ms)} of work); most often: {reason}",
             _advice(reason),
             {"lost_executors": len(lost), "executors": len(app.executors)}
@@ -83,7 +83,7 @@ def memory_over(app: Application, limits: Thresholds) -> list[Finding]:
             "memory_over",
             "info",
             f"No executor used more than {size(peak)} of {size(memory)} of heap ({share(peak / memory)}), as far as "
-            f"{number(len(told), 'executor')} told.",
+            f"{things(len(told), 'executor')} told.",
             f"Lower {sizing.memory(app.properties)}, or run more tasks at once in it ({sizing.cores(app.properties)}).",
             {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(told)},
         )
@@ -107,7 +107,7 @@ def memory_under(app: Application, limits: Thresholds) -> list[Finding]:
         Finding(
             "memory_under",
             "warning",
-            f"{count(len(full))} of {number(len(told), 'executor')} used up to {size(peak)} of {size(memory)} of heap "
+            f"{count(len(full))} of {things(len(told), 'executor')} used up to {size(peak)} of {size(memory)} of heap "
             f"({share(peak / memory)}).",
             f"Raise {raised}, or run fewer tasks at once ({fewer}), before it runs out.",
             {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(full)},

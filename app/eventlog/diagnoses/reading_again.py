@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from app.amounts import count, duration, size
+from app.amounts import count, duration, size, things
 from app.eventlog.application import Application
 from app.eventlog.diagnoses.query import query_name, sentence
 from app.eventlog.diagnoses.stage import stage_name
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.diagnoses.words import cut, number
+from app.eventlog.diagnoses.words import cut
 from app.eventlog.findings import Finding
 from app.eventlog.reuse import Cache, Reads
 
@@ -44,7 +44,7 @@ def _repeated(app: Application, reads: Reads, cost: float | None) -> Finding:
         "repeated_scan",
         "warning",
         f"{cut(reads.place)} is read {count(reads.times)} times, each time {size(reads.bytes)} in "
-        f"{number(reads.files, 'file')}, first by {queries}",
+        f"{things(reads.files, 'file')}, first by {queries}",
         "Keep what they have in common: cache() or persist() the DataFrame before the first of them and unpersist() it "
         "after the last, or write it once as a smaller table.",
         {"times": reads.times, "files": reads.files, "read_again_bytes": _again_bytes(reads)},

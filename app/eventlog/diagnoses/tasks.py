@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from app.amounts import count, duration, size
+from app.amounts import count, duration, size, things
 from app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
-from app.eventlog.diagnoses.words import cut, number
+from app.eventlog.diagnoses.words import cut
 from app.eventlog.events import TaskEnd
 from app.eventlog.findings import Finding
 from app.eventlog.model import Totals, task_totals
@@ -117,7 +117,7 @@ def too_few_tasks(view: StageView) -> Finding | None:
     one = " (one task: a window without partitionBy, a global limit, coalesce(1), or a file that cannot be split?)"
     return view.finding(
         "too_few_tasks",
-        f"{number(tasks, 'task')} in {duration(view.wall_ms)}, where {count(view.slots)} could run at once",
+        f"{things(tasks, 'task')} in {duration(view.wall_ms)}, where {count(view.slots)} could run at once",
         advice=f"Make more tasks: {MORE_OF_SHUFFLE if view.is_shuffled else MORE_OF_INPUT}{one if tasks == 1 else ''}.",
         numbers={"tasks": tasks, "slots": view.slots, "stage_ms": view.wall_ms},
         cost_ms=view.idle_ms,
@@ -143,7 +143,7 @@ def huge_partitions(view: StageView) -> Finding | None:
     is_read_of_files = kind == "input" or (kind != "shuffle read" and not view.is_shuffled)
     return view.finding(
         "huge_partitions",
-        f"one of its {number(len(view.stage.durations_ms), 'task')} had {size(most)} of {kind}",
+        f"one of its {things(len(view.stage.durations_ms), 'task')} had {size(most)} of {kind}",
         advice=f"Make more and smaller partitions: {MORE_OF_INPUT if is_read_of_files else MORE_OF_SHUFFLE}; before a "
         "write, repartition.",
         numbers={"largest_bytes": most, "tasks": len(view.stage.durations_ms)},

@@ -3,10 +3,10 @@
 from collections import Counter
 from typing import Final
 
-from app.amounts import count, duration, share, size
+from app.amounts import count, duration, share, size, things
 from app.eventlog.diagnoses import sizing
 from app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
-from app.eventlog.diagnoses.words import PYTHON, cut, error, number
+from app.eventlog.diagnoses.words import PYTHON, cut, error
 from app.eventlog.events import EXECUTOR_LOST, TaskEnd
 from app.eventlog.findings import Finding
 
@@ -119,7 +119,7 @@ def retried_stage(view: StageView) -> Finding | None:
         why = "why is not in the log"
     return view.finding(
         "retried_stage",
-        f"it ran {number(info.tasks, 'task')} again for {duration(view.wall_ms)}: {why}",
+        f"it ran {things(info.tasks, 'task')} again for {duration(view.wall_ms)}: {why}",
         advice="See why executors were lost (memory, disk, preemption). What they wrote is kept by an external shuffle "
         "service (spark.shuffle.service.enabled=true) or, if they were told to go, by spark.decommission.enabled=true "
         "with spark.storage.decommission.enabled=true.",

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from app.amounts import count
 from app.redaction import redacted
 
 PYTHON: Final = "Traceback (most recent call last):"
@@ -23,8 +22,3 @@ def cut(text: str, most: int = 200) -> str:
     """A text on one line, without secrets, with its end cut off where it is long."""
     line = redacted(" ".join(text.split())[: most * 4])
     return line if len(line) <= most else line[: most - 1] + "…"
-
-
-def number(many: int, thing: str) -> str:
-    """So many of a thing: `1 task`, `1,200 tasks`, `0 tasks`."""
-    return f"{count(many)} {thing}{'' if many == 1 else 's'}"

@@ -31,8 +31,3 @@ def test_no_secret_of_an_error_is_told() -> None:
 def test_long_text_is_cut_and_stays_on_a_line() -> None:
     """An error may have a hundred lines."""
     assert words.cut("a\n  b" * 100, 5) == "a ba…"
-
-
-def test_one_is_no_plural() -> None:
-    """A sentence is read by a person."""
-    assert [words.number(many, "task") for many in (0, 1, 1200)] == ["0 tasks", "1 task", "1,200 tasks"]

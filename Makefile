@@ -1,95 +1,133 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev format lint type-check test test-faults test-compare test-readme test-browser test-stack e2e check dev-check bench bench-stack run-etl requirements docker-up docker-full-up docker-down \
-        docker-clean status logs clean
+.PHONY: help install install-dev archive format lint type-check test test-faults test-streams test-compare test-readme test-browser \
+        test-stack test-wheel wheel release e2e check dev-check chaos record bench bench-stack run-etl run-streaming run-ml requirements docker-up docker-full-up \
+        docker-down docker-clean status logs clean
 
 VENV := .venv/bin
 PYTHON := $(VENV)/python
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: ## Set up everything: the environment in .venv, the jars, the class-data archive
+install: ## Set up the environment in .venv and the jars
 	@scripts/setup-dev.sh
 
 install-dev: install ## The same, and the git hooks
 	@$(VENV)/pre-commit install
 
-format: install ## Format the code and mend what ruff can mend
+archive: install ## Build the class-data archive, which shortens each start of Spark
+	@$(PYTHON) -m app.spark.class_data_archive
+
+format: install ## Format the code and fix what ruff can fix
 	@$(VENV)/ruff check --fix --exit-zero --quiet
 	@$(VENV)/ruff format
 
-lint: install ## Ruff (rules and format) and the layers of the imports
+lint: install ## Check the rules and format of ruff, and the layers of the imports
 	$(VENV)/ruff check
 	$(VENV)/ruff format --check
 	$(VENV)/lint-imports
 
-type-check: install ## Mypy, strict, on the program and its tests
+type-check: install ## Check the types of the program and its tests with mypy, strict
 	$(VENV)/mypy
 
-test: install ## All tests that need Python and Java, no more
-	$(PYTHON) -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder
+test: archive ## Run all tests that need only Python and Java
+	$(PYTHON) -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder $(TESTS)
 
-test-faults: install ## Full disks and the like; needs root, to mount small disks
+test-faults: archive ## Run the tests with full disks and similar faults; needs root, to mount small disks
 	$(PYTHON) -m pytest tests/faults
 
-test-compare: install ## Runs with one thing planted: it is what they are explained by first
+test-streams: archive ## Kill streaming queries and Kafka, and compare each table with the truth
+	$(PYTHON) -m pytest tests/streaming
+
+test-compare: archive ## Run jobs with one planted cause each; the comparison must rank it first
 	$(PYTHON) -m pytest tests/compare
 
-test-readme: install ## The commands of the README, run
+test-readme: archive ## Run the commands of the README
 	$(PYTHON) -m pytest tests/documentation
 
-test-browser: install ## Reports as a person sees them; needs Chromium on PATH
+test-browser: archive ## Open reports in a browser; needs Chromium on PATH
 	$(PYTHON) -m pytest tests/browser
 
-test-stack: install ## What Compose, the collector and promtool say of the stack's files; needs them on PATH
+test-stack: install ## Check the stack's files with Compose, the collector, Prometheus and promtool; needs them on PATH
 	$(PYTHON) -m pytest tests/stack
 
-e2e: install ## The full stack, brought up, used and harmed; needs Docker
+wheel: install ## Build the sdist in dist/, and from it the wheel, which people install who have no clone
+	@rm -rf build dist
+	@$(VENV)/uv build --quiet --no-build-isolation --python $(PYTHON) --out-dir dist
+	@rm -rf build
+
+test-wheel: wheel ## Install the wheel, observe jobs of Spark 3.5 and of this Spark with it, and run the README's DAG in Airflow
+	$(PYTHON) -m pytest tests/wheel
+
+release: install ## Build and check sdist, wheel and image of the version in the CHANGELOG; without the image: ARGS=--no-image
+	@scripts/release.sh $(ARGS)
+
+e2e: install ## Start the full stack, use it and break it; needs Docker
 	docker compose -f docker-compose.full.yml build spark-master
 	$(PYTHON) -m pytest tests/e2e
 
-check: lint type-check ## The fast checks: lint, type-check and the contract tests
+check: lint type-check ## Run the fast checks: lint, type-check and the contract tests
 	$(PYTHON) -m pytest tests/contract
 
-dev-check: format lint type-check test ## Before a commit: format, lint, type-check, test
+dev-check: format lint type-check test ## Format, lint, type-check and test: before a commit
 
-bench: install ## Measure, and write docs/benchmarks.md (takes long)
+chaos: archive ## Kill runs, streams and Kafka at many points and damage event logs, for a long time: before a release
+	$(PYTHON) -m pytest tests/chaos
+
+record: archive ## Record the event logs and the compared runs that tests replay
+	$(PYTHON) -m tests.eventlogs.record
+	$(PYTHON) -m tests.eventlogs.record_diagnoses
+	$(PYTHON) -m tests.eventlogs.record_planted
+	$(PYTHON) -m tests.eventlogs.record_streams
+	$(PYTHON) -m tests.eventlogs.record_clusters
+	$(PYTHON) -m tests.compare.record
+
+bench: archive ## Measure, and write docs/benchmarks.md (takes hours)
 	$(PYTHON) -m tests.bench
 
-bench-stack: install ## The same for the compose stack; needs Docker and the images
+bench-stack: install ## Measure the compose stack; needs Docker and the images
 	$(PYTHON) -m tests.bench.stack
 
-run-etl: ## The daily run: make run-etl DATE=2024-01-01
+run-etl: ## Run the daily job: make run-etl DATE=2024-01-01
 	@test -n "$(DATE)" || { echo "run-etl needs a date: make run-etl DATE=2024-01-01" >&2; exit 2; }
 	@scripts/setup-dev.sh
 	@$(VENV)/spark-app etl --date "$(DATE)"
+	@$(PYTHON) -m app.spark.class_data_archive --background
 
-docker-up: ## Spark in containers: master, workers, history server
+docker-up: ## Start Spark in containers: master, workers, history server
 	docker compose build spark-master
 	docker compose up --detach --wait
 
-docker-full-up: ## The whole stack; the same as scripts/start-full-stack.sh
+docker-full-up: ## Start the whole stack, as scripts/start-full-stack.sh does
 	scripts/start-full-stack.sh
 
-docker-down: ## End the stack; its data stays
+docker-down: ## Stop the stack and keep its data
 	docker compose -f docker-compose.full.yml down
 
-docker-clean: ## End the stack and delete its data
+docker-clean: ## Stop the stack and delete its data
 	docker compose -f docker-compose.full.yml down --volumes
 
-status: ## The containers of the stack and their health
+status: ## List the containers of the stack and their health
 	docker compose -f docker-compose.full.yml ps --all
 
-logs: ## What the containers of the stack say, as they say it
+logs: ## Follow the logs of the stack's containers
 	docker compose -f docker-compose.full.yml logs --follow --tail 50
 
-requirements: install ## Write requirements.txt anew from the pins in pyproject.toml
+run-streaming: ## Run the streaming queries until Ctrl-C, or make run-streaming ARGS="--for 5m"
+	@scripts/setup-dev.sh
+	@$(VENV)/spark-app streaming $(ARGS)
+
+run-ml: ## Train, judge and promote the model of refunds; makes a history of days first if there is none
+	@scripts/setup-dev.sh
+	@$(VENV)/spark-app ml $(ARGS)
+
+requirements: install ## Write requirements.txt from the pins in pyproject.toml
 	@$(VENV)/uv lock --quiet --upgrade
 	@$(VENV)/uv export --quiet --frozen --no-emit-project --no-annotate --no-header --output-file requirements.txt
 	@$(VENV)/uv export --quiet --frozen --no-emit-project --no-annotate --no-header --no-dev --group image \
 		--output-file requirements-image.txt
 
-clean: ## Remove the environment and the caches here; data, runs and ~/.cache/spark-app (Java's class data) stay
-	rm -rf .venv .setup.log .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build *.egg-info
+clean: ## Delete the environment and caches of this folder; data, runs and ~/.cache/spark-app stay
+	rm -rf .venv .setup.log .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist *.egg-info workers/*.egg-info
 	find app tests scripts -type d -name __pycache__ -prune -exec rm -rf {} +

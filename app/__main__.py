@@ -16,24 +16,32 @@ if not __package__:  # Started as a file: its folder must not lend its modules' 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from app.commands import failures, options
+from app.commands import errors, extras, options
 from app.commands.bridge import bridge
 from app.commands.compare import compare
 from app.commands.data import data
+from app.commands.data_stream import data_stream
 from app.commands.doctor import doctor
 from app.commands.etl import etl
+from app.commands.lineage import lineage
+from app.commands.mcp import mcp
+from app.commands.ml import ml
 from app.commands.observe import observe
+from app.commands.prune import prune
 from app.commands.report import report
+from app.commands.resend import resend
+from app.commands.serve import serve
 from app.commands.show import show
+from app.commands.streaming import streaming
 from app.commands.tables import tables
 from app.errors import MachineError, UsageError
 
-MODES: Final = ("etl",)
-LATER_MODES: Final = ("streaming", "ml")
+NAME: Final = "spark-app"
+MODES: Final = ("etl", "streaming", "ml")
 
 
 def _common(*, debug: options.Debug = False) -> None:
-    """The options that every command has; they are the program's own business."""
+    """The options that every command has."""
 
 
 COMMON: Final = typer.Typer(add_completion=False)
@@ -41,23 +49,30 @@ COMMON.command()(_common)
 
 
 class Verb(TyperCommand):
-    """A command with the common options, which it does not see itself."""
+    """A command that also takes the common options, which are not passed to its function."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.params += typer.main.get_command(COMMON).params
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Parses, and notes for failures what was asked for indeed, in place of what the bare words let suppose."""
-        asked = ctx.ensure_object(failures.Asked)
-        if not ctx.allow_interspersed_args:  # the words may be those of another command
+        """Parses the arguments, and notes `--json`, `--debug` and `--config` for the report of a failure."""
+        asked = ctx.ensure_object(errors.Asked)
+        asked.verb = self.name or ""
+        if not ctx.allow_interspersed_args:  # what follows may be options of the observed command
             asked.json = asked.debug = False
         rest = super().parse_args(ctx, args)
-        asked.json, asked.debug = ctx.params.get("json", False), ctx.params.pop("debug")
+        asked.json, asked.debug = ctx.params.get("json") or False, ctx.params.pop("debug")
+        asked.config = ctx.params.get("config")
         return rest
 
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Runs the command, if what it needs is installed."""
+        extras.require(self.name or "")
+        return super().invoke(ctx)
+
     def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        """The words of the usage line, without typer's braces around what must be given."""
+        """The words of the usage line, without the braces that typer puts around required arguments."""
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def get_help_option(self, ctx: typer.Context) -> TyperOption | None:  # type: ignore[override]
@@ -66,7 +81,7 @@ class Verb(TyperCommand):
 
 
 class Verbs(TyperGroup):
-    """All commands, with the same `--help`."""
+    """The group of all commands, with the same `--help`."""
 
     def get_help_option(self, ctx: typer.Context) -> TyperOption | None:  # type: ignore[override]
         """The option `--help`."""
@@ -80,73 +95,88 @@ def _switch(option: TyperOption | None) -> TyperOption | None:
 
 
 program = typer.Typer(
-    name="spark-app",
+    name=NAME,
     cls=Verbs,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 bug, 2 usage, configuration or machine, 3 input missing, "
-    "4 quality gate, 130 interrupted.",
+    "4 quality gate, 5 condition of --fail-on, 130 interrupted.",
 )
+
+
+def _show_version(asked: bool) -> None:  # noqa: FBT001 - typer gives it so
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"{NAME} {version(NAME)}")
+        raise typer.Exit
 
 
 @program.callback()
 def root(
     *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", metavar="", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
     _mode: Annotated[
-        str | None, typer.Option("--mode", metavar="|".join(MODES), help="Another way to name the command.")
+        str | None, typer.Option("--mode", metavar="|".join(MODES), help="The same as the command of that name.")
     ] = None,
 ) -> None:
-    """A daily Spark job that is checked, traced and safe to repeat; and what any Spark application did, and why."""
+    """Run checked and traced Spark pipelines, and see what any Spark application did, and why."""
 
 
 VERBS: Final[Mapping[str, Sequence[Callable[..., None]]]] = {
-    "The daily job": (etl, data, tables, show),
-    "Any Spark application": (observe, report, compare, bridge),
-    "The stack": (doctor,),
+    "Pipelines and tables": (etl, streaming, ml, data, data_stream, tables, show),
+    "Any Spark application": (observe, report, compare, serve, bridge, mcp, lineage, prune),
+    "The stack": (resend, doctor),
 }
+TWO_WORDS: Final[Mapping[Callable[..., None], str]] = {data_stream: "data stream"}
 for panel, verbs in VERBS.items():
     for verb in verbs:
-        # What follows the command that is observed is its own, options too.
+        # Options after the observed command belong to that command.
         own = {"allow_interspersed_args": verb is not observe}
-        program.command(cls=Verb, rich_help_panel=panel, context_settings=own)(verb)
+        program.command(TWO_WORDS.get(verb), cls=Verb, rich_help_panel=panel, context_settings=own)(verb)
 
 
 def main() -> NoReturn:
-    """Does what the command line asks, and ends the process with the exit code that says how it went."""
+    """Runs the command line, and ends the process with its exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed: what is said goes nowhere, and no file of ours takes its number
+        if getattr(sys, name) is None:  # closed: output is dropped, and no other file gets its descriptor
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Does what the arguments ask; gives the exit code and never raises."""
-    asked = failures.asked(arguments)
+    """Runs a command and returns its exit code; never raises."""
+    asked = errors.asked(arguments)
     try:
         _require_folder()
         given = spelled_out(arguments) or ["--help"]
         command = typer.main.get_command(program)
-        with command.make_context("spark-app", given, obj=asked) as context:
+        command._main_shell_completion({}, NAME)  # ends the program if a shell asks what comes next
+        with command.make_context(NAME, given, obj=asked) as context:
             command.invoke(context)
     except typer.Exit as done:
         return done.exit_code
     except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # so rich says that the reader of --help went away: no failure
+        if isinstance(end.__context__, BrokenPipeError):  # the reader of --help went away, which is no failure
             return 0
-        return end.code if isinstance(end.code, int) else failures.report(end, asked)
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place where a failure can be explained
-        return failures.report(error, asked)
+        return end.code if isinstance(end.code, int) else errors.report(end, asked)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place that can explain a failure
+        return errors.report(error, asked)
     return 0
 
 
 def spelled_out(arguments: Sequence[str]) -> list[str]:
-    """The arguments with `--mode etl` replaced by the verb `etl`.
+    """The arguments with `--mode etl` replaced by the verb `etl`, and so for each mode.
 
     Raises:
-        UsageError: The mode is none, or none yet.
+        UsageError: There is no such mode.
     """
     given = list(arguments)
+    if " ".join(given[:2]) in TWO_WORDS.values():
+        return [" ".join(given[:2]), *given[2:]]
     if not given or not given[0].startswith("-"):
         return given
     for position, argument in enumerate(given):
@@ -161,14 +191,12 @@ def _require_folder() -> None:
     try:
         Path.cwd()
     except FileNotFoundError as error:
-        raise MachineError("the folder that this was started in is not there any more: change to another") from error
+        raise MachineError("the current folder was deleted: change to another folder") from error
 
 
 def _verb(mode: str) -> str:
-    if mode in LATER_MODES:
-        raise UsageError(f"--mode {mode} is not there yet; there is {', '.join(MODES)}")
     if mode not in MODES:
-        raise UsageError(f"--mode {mode!r} is not known; there is {', '.join(MODES)}")
+        raise UsageError(f"unknown --mode {mode!r}; use {', '.join(MODES)}")
     return mode
 
 

@@ -1,16 +1,19 @@
-"""What can go wrong, and the exit code each kind ends the program with.
+"""The exceptions of the program and their exit codes.
 
 ::
 
-    SparkAppError                 1  a bug, or rows that cannot be accounted for
-    ├── ReconciliationError       1  rows read are not the rows published, quarantined and removed
-    ├── UsageError                2  a wrong argument
-    ├── ConfigError               2  a missing, unknown or wrong configuration value
-    ├── MachineError              2  no Java or one that died, no space, no permission, a port or folder in the way
-    ├── InputError                3  raw data that is missing or cannot be read
-    └── QualityGateError          4  a promise was broken by more rows than its threshold allows
+    SparkAppError                 1  a bug, or row counts that do not reconcile
+    ├── ReconciliationError       1  rows read differ from rows published, quarantined and removed as duplicates
+    ├── UsageError                2  an invalid argument
+    ├── ConfigError               2  a missing, unknown or invalid configuration value
+    ├── MachineError              2  Java missing or dead, disk full, permission denied, port or folder in use
+    ├── InputError                3  raw data or an event log is missing or unreadable
+    │   └── NotReadyError         3  what a streaming query needs is not there yet: it waits
+    ├── QualityGateError          4  more rows violate an expectation than its threshold allows
+    │   └── PromotionError        4  a version of a model is not better than the one in production, or not good enough
+    └── FailOnError               5  a condition of --fail-on holds
 
-The message of each is one line that names the thing, where it is and what to do.
+Each message is one line: what happened, where, and what to do.
 """
 
 from collections.abc import Mapping
@@ -21,10 +24,10 @@ EXIT_INTERRUPTED: Final = 130
 
 
 class SparkAppError(Exception):
-    """Any failure that this program explains itself.
+    """A failure that the program explains in one line.
 
     Attributes:
-        document: What `--json` tells of it beside its kind and message.
+        document: Further keys of the `--json` document.
     """
 
     exit_code: ClassVar[int] = 1
@@ -32,34 +35,53 @@ class SparkAppError(Exception):
 
 
 class ReconciliationError(SparkAppError):
-    """Rows read are not the rows published, quarantined and removed as duplicates."""
+    """Rows read differ from rows published, quarantined and removed as duplicates."""
 
 
 class UsageError(SparkAppError):
-    """A wrong argument on the command line."""
+    """An invalid argument on the command line."""
 
     exit_code = 2
 
 
 class ConfigError(SparkAppError):
-    """A missing, unknown or wrong configuration value."""
+    """A missing, unknown or invalid configuration value."""
 
     exit_code = 2
 
 
 class MachineError(SparkAppError):
-    """The machine lacks something: Java, disk space, permission."""
+    """The machine lacks something: Java, disk space, a permission."""
 
     exit_code = 2
 
 
 class InputError(SparkAppError):
-    """Raw data is missing or cannot be read."""
+    """Raw data or an event log is missing or unreadable."""
 
     exit_code = 3
 
 
+class NotReadyError(InputError):
+    """What a streaming query needs beside its topics is not there yet; the query waits until it is."""
+
+
 class QualityGateError(SparkAppError):
-    """A promise was broken by more rows than its threshold allows; nothing was published."""
+    """More rows violate an expectation than its threshold allows; nothing was published."""
 
     exit_code = 4
+
+
+class PromotionError(QualityGateError):
+    """A version of a model is not better than the one in production, or not good enough; what is there stays."""
+
+
+class FailOnError(SparkAppError):
+    """A condition of `--fail-on` holds; the document has all that the command found."""
+
+    exit_code = 5
+
+    def __init__(self, message: str, document: Mapping[str, Any]) -> None:
+        """The message names the conditions that hold."""
+        super().__init__(message)
+        self.document = document

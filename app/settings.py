@@ -1,28 +1,39 @@
-"""Puts configuration and the environment into typed settings; nothing else in the program reads the environment."""
+"""Typed settings from configuration files and the environment; no other module reads these."""
 
 import os
 import re
 from collections.abc import Mapping, MutableMapping
+from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
+from yaml.constructor import ConstructorError
 
-from app.config_files import read_spark_properties, read_yaml
 from app.errors import ConfigError
+from app.local_files import STATE, project_folder
+from app.redaction import is_secret, setting
 
-PROJECT: Final = Path(__file__).resolve().parent.parent
+PACKAGE: Final = Path(__file__).resolve().parent
+PROJECT: Final = PACKAGE.parent
+PACKAGED: Final = PACKAGE / "config"
+"""The copy of `config/` in an installed wheel (`setup.py`); a clone has none."""
+IS_INSTALLED: Final = PACKAGED.is_dir()
+"""Whether this program is an installed wheel and no clone: nothing is written below it."""
+DEFAULTS: Final = Path("spark", "spark-defaults.conf")
+STREAMING: Final = Path("spark", "streaming.conf")
 DEMO_RAW: Final = "data/raw"
+DEMO_STREAM: Final = "data/stream"
 PREFIX: Final = "SPARK_APP_"
 LEVELS: Final = "__"
 OF_COMPOSE: Final = frozenset({"SPARK_APP_IMAGE"})
-"""Variables with the prefix that are not the program's."""
+"""Variables with the prefix that are for Compose and not settings."""
 ELSEWHERE: Final = {"home": "set SPARK_APP_HOME", "config": "use the option --config"}
-"""Keys that the file cannot set, and what does."""
+"""Keys that cannot be set in the file, and how to set them."""
 
 RawFormat = Literal["json", "csv", "parquet"]
-Source = Literal["transactions", "customers"]
 Url = Annotated[str, Field(pattern=r"^https?://[^/]")] | None
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 ConfigModel = TypeVar("ConfigModel", bound=BaseModel)
@@ -30,7 +41,7 @@ ConfigModel = TypeVar("ConfigModel", bound=BaseModel)
 
 def _local(path: str) -> str:
     if ":/" in path:
-        raise ValueError("must be a folder of this machine, not an address")
+        raise ValueError("must be a local folder, not a URI")
     return path
 
 
@@ -38,22 +49,66 @@ LocalFolder = Annotated[str, AfterValidator(_local)]
 
 
 class Raw(BaseModel):
-    """Where raw files land and in which format each source comes."""
+    """The folder of the raw files and the format of each source."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str | None
-    transactions: RawFormat
-    customers: RawFormat
+    formats: dict[str, RawFormat]
 
-    @property
-    def formats(self) -> Mapping[str, RawFormat]:
-        """The file format of each source."""
-        return {"transactions": self.transactions, "customers": self.customers}
+    def format_of(self, source: str) -> RawFormat:
+        """The file format of a source: JSON Lines unless configured otherwise."""
+        return self.formats.get(source, "json")
+
+
+class Stream(BaseModel):
+    """Where streaming queries read files, if no Kafka is configured."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    landing: str | None
+
+
+class Kafka(BaseModel):
+    """The brokers that streaming queries read and write; without servers they read and write files.
+
+    Passwords come from the environment only. Stores are PEM, PKCS12 or JKS files, at the same path on every machine
+    of a cluster.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    servers: Annotated[str, Field(pattern=r"^[^\s,]+:\d+(,[^\s,]+:\d+)*$")] | None
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"] | None
+    username: str | None
+    password: SecretStr | None
+    kerberos_service_name: str | None
+    kerberos_keytab: str | None
+    kerberos_principal: str | None
+    truststore: str | None
+    truststore_password: SecretStr | None
+    keystore: str | None
+    keystore_password: SecretStr | None
+    key_password: SecretStr | None
+    options: dict[str, SecretStr]
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        has_sasl = self.security_protocol.startswith("SASL_")
+        if has_sasl != (self.sasl_mechanism is not None):
+            protocol, mechanism = self.security_protocol, self.sasl_mechanism
+            raise ValueError(f"security_protocol {protocol} does not fit sasl_mechanism {mechanism}")
+        needs_user = self.sasl_mechanism in {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}
+        if needs_user and not (self.username and self.password):
+            raise ValueError(f"sasl_mechanism {self.sasl_mechanism} needs username and {PREFIX}KAFKA__PASSWORD")
+        if (self.kerberos_keytab is None) != (self.kerberos_principal is None):
+            raise ValueError("kerberos_keytab and kerberos_principal belong together")
+        return self
 
 
 class Schedule(BaseModel):
-    """When runs of a pipeline are expected, in seconds; alerts tell of a run that does not come."""
+    """When runs of a pipeline are expected, in seconds; alerts report overdue runs."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -62,8 +117,17 @@ class Schedule(BaseModel):
     max_age: float = Field(gt=0)
 
 
+class Retention(BaseModel):
+    """How long, and up to which total size, event logs, reports and runs are kept; None is no limit."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    days: Annotated[float, Field(gt=0)] | None
+    gigabytes: Annotated[float, Field(gt=0)] | None
+
+
 class Backends(BaseModel):
-    """Where the programs of the stack are asked how they do; None leaves one out."""
+    """Addresses of the components of the stack; None leaves a component out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -80,6 +144,16 @@ class Backends(BaseModel):
     reports: Url
 
 
+class Prices(BaseModel):
+    """What the time of a cluster costs; None where nobody said."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+    core_hour: Annotated[Decimal, Field(ge=0)] | None
+    gib_hour: Annotated[Decimal, Field(ge=0)] | None
+
+
 class Settings(BaseSettings):
     """Everything of `config/app.yml`, each key overridable as `SPARK_APP_<KEY>`."""
 
@@ -92,18 +166,23 @@ class Settings(BaseSettings):
         env_parse_none_str="null",
     )
 
-    home: Path = PROJECT
-    config: Path = PROJECT / "config"
+    home: Path
+    config: Path
     environment: str
     currency: str = Field(pattern=r"^[A-Z]{3}$")
     warehouse: str
+    checkpoints: str
     runs: LocalFolder
     reports: LocalFolder
     reports_url: Url
     event_log_exporter: Literal["runner", "bridge"]
     cluster: str | None
+    retention: Retention
     raw: Raw
+    stream: Stream
+    kafka: Kafka
     backends: Backends
+    prices: Prices
 
     @classmethod
     def settings_customise_sources(
@@ -114,81 +193,126 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The environment wins over the file; no other source is read."""
+        """The environment overrides the file; no other source is read."""
         return env_settings, init_settings
 
     @property
     def is_demo(self) -> bool:
-        """Whether missing days are made up, because no real source is configured."""
+        """Whether missing days are generated, because no raw folder is configured."""
         return self.raw.path is None
 
     @property
     def raw_path(self) -> str:
-        """The folder (a path or URI) under which raw files land."""
+        """The folder (a path or URI) of the raw files."""
         return self.located(self.raw.path or DEMO_RAW)
 
     @property
     def warehouse_path(self) -> str:
-        """The folder (a path or URI) that holds the Delta tables."""
+        """The folder (a path or URI) of the Delta tables."""
         return self.located(self.warehouse)
 
     @property
+    def checkpoints_path(self) -> str:
+        """The folder (a path or URI) with the checkpoint of each streaming query."""
+        return self.located(self.checkpoints)
+
+    @property
+    def is_stream_demo(self) -> bool:
+        """Whether the built-in generator feeds the streaming queries, because no source is configured."""
+        return self.stream.landing is None and self.kafka.servers is None
+
+    @property
+    def landing_path(self) -> str:
+        """The folder (a path or URI) with one folder of JSON Lines files per topic."""
+        return self.located(self.stream.landing or DEMO_STREAM)
+
+    @property
     def runs_path(self) -> Path:
-        """The local folder that holds one folder per run."""
+        """The local folder with one folder per run."""
         return self.home / self.runs
 
     @property
     def reports_path(self) -> Path:
-        """The local folder that holds one HTML file per run, and what runs are compared by."""
+        """The local folder with one HTML file per run, and the run profiles."""
         return self.home / self.reports
 
     @property
     def records_path(self) -> Path:
-        """The local folder of the small records that runs are compared by."""
+        """The local folder of the run profiles, which comparisons use."""
         return self.reports_path / "records"
 
     @property
     def spark_properties(self) -> dict[str, str]:
-        """The Spark properties of `spark-defaults.conf`, with those of the cluster on top if there is one."""
-        own, ours = (folder / "spark" / "spark-defaults.conf" for folder in (self.config, config_folder()))
-        everywhere = read_spark_properties(own if own.is_file() else ours)
-        return everywhere | (read_spark_properties(PROJECT / self.cluster) if self.cluster else {})
+        """The Spark properties of `spark-defaults.conf`, overridden by those of the configured cluster."""
+        properties = _first_properties(self.config / DEFAULTS, config_folder() / DEFAULTS)
+        if self.cluster:
+            properties |= _first_properties(self.config.parent / self.cluster, config_folder().parent / self.cluster)
+        return properties
+
+    @property
+    def stream_properties(self) -> dict[str, str]:
+        """The Spark properties of `streaming.conf`, which override all others in sessions of streaming queries."""
+        return _first_properties(self.config / STREAMING, config_folder() / STREAMING)
 
     @property
     def events_path(self) -> Path:
-        """The local folder that Spark event logs go to, unless Spark's own properties name another."""
+        """The local folder of Spark event logs, unless Spark properties name another."""
         return self.home / "spark-events"
 
     def located(self, path: str) -> str:
-        """A path relative to the home folder made absolute; a URI as it is."""
+        """A path as absolute path, relative to the home folder; a URI unchanged."""
         return path if ":/" in path else str(self.home / path)
 
 
 def config_folder() -> Path:
-    """The folder `config/` of the project."""
-    return PROJECT / "config"
+    """The folder `config/` of the clone, or its copy in an installed wheel."""
+    return PACKAGED if IS_INSTALLED else PROJECT / "config"
 
 
 def load_settings(folder: Path | None = None) -> Settings:
-    """The settings of `app.yml` in a configuration folder, with the environment on top.
+    """The settings of `app.yml` in a configuration folder, overridden by the environment.
+
+    Args:
+        folder: The configuration folder, and what contains it is the home folder; None takes those of the clone, or of
+            an installed wheel the built-in ones and `.spark-app/` of the current project.
 
     Raises:
-        ConfigError: A key or variable is missing, unknown or wrong, or the file cannot be read.
+        ConfigError: A key or variable is missing, unknown or invalid, or the file cannot be read.
     """
-    path = (folder or config_folder()) / "app.yml"
+    config = folder or config_folder()
+    path = config / "app.yml"
     content = read_yaml(path)
     for key in ELSEWHERE.keys() & content:
         raise ConfigError(f"{path}: {key!r} cannot be set here: {ELSEWHERE[key]}")
+    _refuse_secrets(content, path)
     _refuse_unknown_variables()
-    settings = _validated(Settings, content, where=path)
-    return settings.model_copy(update={"config": path.parent})
+    return _validated(Settings, content | {"home": _home(config), "config": config}, where=path)
+
+
+def _home(config: Path) -> Path:
+    """Where relative paths start: at the folder that contains the configuration, unless that is a wheel."""
+    folder = config.resolve()
+    return _state() if folder == PACKAGED else folder.parent
+
+
+def _state() -> Path:
+    """`.spark-app/` of the current project; where that cannot be written, the user's folder for state."""
+    project = project_folder(Path.cwd())
+    state = project / STATE
+    if os.access(state if state.exists() else project, os.W_OK):
+        return state
+    users = os.environ.get("XDG_STATE_HOME", "")
+    try:
+        return (Path(users) if users.startswith("/") else Path.home() / ".local" / "state") / "spark-app"
+    except RuntimeError as error:  # a user without a home
+        raise ConfigError(f"{project} cannot be written: change to another folder, or set {PREFIX}HOME") from error
 
 
 def load_pipeline_config(name: str, model: type[ConfigModel], folder: Path) -> ConfigModel:
     """The configuration of one pipeline, or of `diagnoses`: `etl.daily_sales` is read from `etl/daily_sales.yml`.
 
     Raises:
-        ConfigError: A key is missing, unknown or wrong, or the file cannot be read.
+        ConfigError: A key is missing, unknown or invalid, or the file cannot be read.
     """
     path = folder / (name.replace(".", "/") + ".yml")
     return _validated(model, read_yaml(path), where=path)
@@ -199,9 +323,19 @@ def _validated(model: type[ConfigModel], content: Mapping[str, Any], *, where: P
         return model(**content)
     except ValidationError as error:
         raise ConfigError("; ".join(_explained(model, problem, where) for problem in error.errors())) from error
-    except SettingsError as error:  # tells only the key, which holds others
+    except SettingsError as error:  # it names only the key that holds others
         key = re.sub(r'.*field "(\w+)".*', r"\1", str(error))
         raise ConfigError(f"{PREFIX}{key.upper()} cannot be read: set {PREFIX}{key.upper()}{LEVELS}<KEY>") from error
+
+
+def _refuse_secrets(content: Mapping[str, Any], file: Path, *above: str) -> None:
+    for key, value in content.items():
+        levels = (*above, str(key))
+        if isinstance(value, Mapping):
+            _refuse_secrets(value, file, *levels)
+        elif value is not None and is_secret(str(key)):
+            variable = PREFIX + LEVELS.join(level.upper() for level in levels if "." not in level)
+            raise ConfigError(f"{file}: {'.'.join(levels)!r} is a secret and must not be in a file: set {variable}")
 
 
 def _refuse_unknown_variables() -> None:
@@ -228,7 +362,7 @@ def _explained(model: type[BaseModel], problem: Any, file: Path) -> str:
     if problem["type"] == "missing":
         return f"{where}: key {key!r} is missing"
     is_told = problem["type"] == "value_error" and isinstance(problem["input"], dict)  # which of its keys, by us
-    found = "" if is_told else f" (found {problem['input']!r})"
+    found = "" if is_told else f" (found {setting(key, repr(problem['input']))})"
     return f"{where}: {key or 'content'}: {problem['msg'].removeprefix('Value error, ')}{found}"
 
 
@@ -244,3 +378,54 @@ def _owner(model: type[BaseModel], location: tuple[Any, ...]) -> type[BaseModel]
 def process_environment() -> MutableMapping[str, str]:
     """The variables of this process: where Java is, where caches go, and what a JVM started here inherits."""
     return os.environ
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping that a YAML file holds.
+
+    Raises:
+        ConfigError: The file is missing, unreadable, not YAML or not a mapping of text, or has a key twice.
+    """
+    try:
+        content = _Loader(path.read_text(encoding="utf-8")).get_single_data()
+    except OSError as error:
+        raise ConfigError(f"cannot read configuration file {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} must hold keys and values, not {type(content).__name__}")
+    for key in content:
+        if not isinstance(key, str):
+            raise ConfigError(f"{path}: the key {key!r} is not a string; put it in quotes if it is meant as one")
+    return content
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses duplicate keys, of which YAML would silently use the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
+        keys = [key.value for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise ConstructorError(None, None, f"duplicate key {key!r}", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def read_spark_properties(path: Path) -> dict[str, str]:
+    """Spark properties of a file in the format of `spark-defaults.conf`: a key, white space or `=`, a value."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ConfigError(f"cannot read Spark properties {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"cannot read Spark properties {path}: it is not UTF-8") from error
+    return dict(_property(line) for line in lines if line.strip() and not line.lstrip().startswith("#"))
+
+
+def _first_properties(own: Path, default: Path) -> dict[str, str]:
+    return read_spark_properties(own if own.is_file() else default)
+
+
+def _property(line: str) -> tuple[str, str]:
+    key, _, value = re.sub(r"[\s=]+", " ", line.strip(), count=1).partition(" ")
+    return key, value.strip()

@@ -1,4 +1,4 @@
-"""A dashboard: rows of panels that are laid out from left to right, and the variables that it asks for."""
+"""A dashboard: rows of panels, laid out from left to right, and its variables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Choice:
-    """A variable whose values are those of a label.
+    """A variable with the values of a label.
 
     Attributes:
-        name: What queries call it.
-        title: What stands beside it.
+        name: Its name in queries.
+        title: Its label on the dashboard.
         series: The series that has the label.
         attribute: The label.
     """
@@ -52,12 +52,12 @@ class Board:
     """A dashboard as this project knows it.
 
     Attributes:
-        uid: What links to it say; the stem of its file.
-        folder: Where it is in Grafana, and on disk.
+        uid: Its id in links, and the stem of its file.
+        folder: Its folder in Grafana and on disk.
         title: Its name.
         text: What it is for.
         rows: What is on it.
-        by: What it asks to choose from, if anything.
+        by: The variable that filters it, if any.
         since: The start of its time range.
     """
 
@@ -69,23 +69,25 @@ class Board:
     by: "Choice | None" = None
     since: str = "now-6h"
 
-    def made(self) -> dashboard.Dashboard:
-        """The dashboard, in the words of Grafana."""
-        made = builders.Dashboard(self.title).uid(self.uid).description(self.text).tags([TAG]).readonly()
-        made.time(self.since, "now").refresh("30s").timezone("browser").tooltip(dashboard.DashboardCursorSync.CROSSHAIR)
-        made.annotations([])
+    def build(self) -> dashboard.Dashboard:
+        """The dashboard as a model of Grafana."""
+        builder = builders.Dashboard(self.title).uid(self.uid).description(self.text).tags([TAG]).readonly()
+        builder.time(self.since, "now").refresh("30s").timezone("browser").tooltip(
+            dashboard.DashboardCursorSync.CROSSHAIR
+        )
+        builder.annotations([])
         for name, kind in _SOURCES:
-            made.with_variable(_source(name, kind, is_shown=name == "datasource"))
+            builder.with_variable(_source(name, kind, is_shown=name == "datasource"))
         if self.by is not None:
-            made.with_variable(_chosen(self.by))
-        built = made.build()
+            builder.with_variable(_variable(self.by))
+        built = builder.build()
         built.panels = _laid_out(self.rows)
         built.links = [_Menu(title="Dashboards", type_val=_BY_TAG, tags=[TAG], keep_time=True)]
         return built
 
 
 class _Menu(dashboard.DashboardLink):
-    """The links to the other dashboards, on the bar and not in a menu, where the SDK puts them."""
+    """Links to the other dashboards in the toolbar; the SDK would put them into a menu."""
 
     def to_json(self) -> dict[str, object]:
         return {key: value for key, value in super().to_json().items() if key != "placement"}
@@ -105,17 +107,17 @@ def _source(name: str, kind: str, *, is_shown: bool) -> builders.DatasourceVaria
     return builders.DatasourceVariable(name).type(kind).label(kind.title()).hide(hide).current(current)
 
 
-def _chosen(by: Choice) -> builders.QueryVariable:
+def _variable(by: Choice) -> builders.QueryVariable:
     text = f"label_values({by.series}, {label(by.attribute)})"
     query: dict[str, object] = {"qryType": 1, "query": text, "refId": "PrometheusVariableQueryEditor-VariableQuery"}
-    made = builders.QueryVariable(by.name).label(by.title).datasource(METRICS).query(query).definition(text)
-    made.refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(dashboard.VariableSort.ALPHABETICAL_ASC)
-    made.multi(True).include_all(True)
-    return made.current(dashboard.VariableOption(selected=True, text=["All"], value=["$__all"]))
+    builder = builders.QueryVariable(by.name).label(by.title).datasource(METRICS).query(query).definition(text)
+    builder.refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(dashboard.VariableSort.ALPHABETICAL_ASC)
+    builder.multi(True).include_all(True)
+    return builder.current(dashboard.VariableOption(selected=True, text=["All"], value=["$__all"]))
 
 
 def _laid_out(rows: Sequence[Row]) -> list[dashboard.Panel | dashboard.RowPanel]:
-    """The panels of all rows, each with an id and a place: side by side, and below when the line is full."""
+    """The panels of all rows with ids and positions: side by side, and below when the line is full."""
     placed: list[dashboard.Panel | dashboard.RowPanel] = []
     y = 0
     for row in rows:
@@ -127,9 +129,9 @@ def _laid_out(rows: Sequence[Row]) -> list[dashboard.Panel | dashboard.RowPanel]
         for panel in row.panels:
             if x + panel.width > COLUMNS:
                 x, y, tallest = 0, y + tallest, 0
-            panel.made.id_val = len(placed) + 1
-            panel.made.grid_pos = dashboard.GridPos(x=x, y=y, w=panel.width, h=panel.height)
-            placed.append(panel.made)
+            panel.model.id_val = len(placed) + 1
+            panel.model.grid_pos = dashboard.GridPos(x=x, y=y, w=panel.width, h=panel.height)
+            placed.append(panel.model)
             x, tallest = x + panel.width, max(tallest, panel.height)
         y += tallest
     return placed

@@ -1,4 +1,4 @@
-"""Where a panel leads onward: to another dashboard, to traces, to logs, to alerts."""
+"""Links of panels: to another dashboard, to traces, to logs, to alerts."""
 
 import json
 import re
@@ -82,10 +82,10 @@ CLUSTER: Final = board("spark-cluster", "Spark cluster")
 PERFORMANCE: Final = board("spark-performance", "Spark performance")
 PERFORMANCE_OF: Final = board("spark-performance", "This application", application=_of_series(names.APPLICATION))
 PATH: Final = board("telemetry-path", "Telemetry path")
-ALERTS: Final = Link("Alert rules and what they lead to", "/alerting/list")
+ALERTS: Final = Link("Alert rules", "/alerting/list")
 ALL_TRACES: Final = traces("Traces of runs")
 TROUBLE: Final = logs("Warnings and errors", "severity_text:(WARN OR ERROR OR FATAL)")
 DAEMONS: Final = logs(
-    "What master and workers say", "resource.attributes.service.name:(spark\\-master OR spark\\-worker*)"
+    "Logs of master and workers", "resource.attributes.service.name:(spark\\-master OR spark\\-worker*)"
 )
-EXECUTORS: Final = logs("What executors say", 'resource.attributes.service.name:"spark-executor"')
+EXECUTORS: Final = logs("Logs of executors", 'resource.attributes.service.name:"spark-executor"')

@@ -1,4 +1,4 @@
-"""What panels are told about how they look, as Grafana's own models: units, colours, meanings, links."""
+"""The look of panels as Grafana's own models: units, colors, value mappings, links."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,21 +19,27 @@ UP: Final[Texts] = {"0": ("down", "red"), "1": ("up", "green")}
 OUTCOMES: Final[Mapping[str, str]] = dict(
     zip(names.OUTCOMES, ("green", "orange", "red", "purple", "yellow", "dark-red"), strict=True)
 )
+STREAM_STATES: Final[Texts] = {
+    str(place + 1): (state, color)
+    for place, (state, color) in enumerate(
+        zip(names.STREAM_STATES, ("blue", "yellow", "green", "super-light-green", "orange", "text", "red"), strict=True)
+    )
+}
 
 
 @dataclass(frozen=True)
 class Look:
-    """What panels of all kinds are told.
+    """The look of a panel of any kind.
 
     Attributes:
-        text: What is to be seen, and what to think of it.
+        text: Its description: what it shows and what to make of it.
         unit: Grafana's id of the unit.
-        links: Where it leads.
-        colors: From which value on which colour; None is the lowest.
-        series: Colours of single series, by their name.
-        texts: What single values mean, and their colours.
-        maximum: The largest value that there can be.
-        interval: The least width of `$__interval`.
+        links: Where it links to.
+        colors: The color from each value on; None is the lowest.
+        series: Colors of series by name.
+        texts: Texts and colors of single values.
+        maximum: The largest possible value.
+        interval: The minimum of `$__interval`.
     """
 
     text: str
@@ -51,12 +57,12 @@ class Column:
     """How one column of a table is shown.
 
     Attributes:
-        source: A label, or `Value #A` for what the query A gives.
-        title: What stands above it.
+        source: A label, or `Value #A` for the result of query A.
+        title: Its heading.
         unit: Grafana's id of the unit.
-        links: Where a cell leads.
-        colors: From which value on which colour.
-        texts: What single values mean, and their colours.
+        links: Where a cell links to.
+        colors: The color from each value on.
+        texts: Texts and colors of single values.
     """
 
     source: str
@@ -68,7 +74,7 @@ class Column:
 
 
 def fields(look: Look, columns: Sequence[Column] = ()) -> dashboard.FieldConfigSource:
-    """How all fields of a panel are shown, and some series or columns in another way."""
+    """The field settings of a panel, with overrides for single series and columns."""
     defaults = dashboard.FieldConfig(
         unit=look.unit,
         min_val=0 if look.maximum is not None else None,
@@ -84,7 +90,7 @@ def fields(look: Look, columns: Sequence[Column] = ()) -> dashboard.FieldConfigS
 
 
 class DataLink(dashboard.DashboardLink):
-    """A link under a point, a cell or the title of a panel: less than what the SDK takes for one."""
+    """A link of a point, a cell or a panel; it has fewer fields than the SDK writes."""
 
     def to_json(self) -> dict[str, object]:
         """Title and address."""
@@ -92,7 +98,7 @@ class DataLink(dashboard.DashboardLink):
 
 
 def links(of: Sequence[Link]) -> list[dashboard.DashboardLink]:
-    """Links, as they lie under the points and cells of a panel."""
+    """Links of the points and cells of a panel."""
     return [DataLink(title=link.title, url=link.url) for link in of]
 
 

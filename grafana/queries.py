@@ -1,4 +1,4 @@
-"""PromQL over the metrics of the catalogue, whose names and labels are those of `app.telemetry.names`."""
+"""PromQL over the metrics of the catalogue, `app.telemetry.names`."""
 
 from typing import Final
 
@@ -10,39 +10,38 @@ RANGE: Final = "$__range"
 INTERVAL: Final = "$__interval"
 
 OF_PIPELINE: Final = f'{label(names.PIPELINE)}=~"$pipeline"'
-"""Only the pipelines that the variable of the dashboard names."""
+"""Matches the pipelines that are chosen on the dashboard."""
 
 OF_APPLICATION: Final = f'{label(names.APPLICATION)}=~"$application"'
-"""Only the applications that the variable of the dashboard names."""
-
-REMEMBERED: Final = "168h"
-_TICK: Final = "15s"
+"""Matches the applications that are chosen on the dashboard."""
 
 
 def grown(metric: Metric, window: str, where: str = OF_PIPELINE, *, part: str = "") -> str:
-    """By how much a counter has grown within a window, per series and to the last digit.
+    """The growth of a counter within a window, per series."""
+    return increase(f"{series(metric)}{part}{_where(where)}", window)
 
-    Not `increase()`: a job that is over sends nothing, so there are two samples per run and days between runs, and
-    `increase()` makes 2 of one run, or none. Here the last value is remembered for as long as the collector adds up
-    (`max_stale` in config/otel/collector.yaml), looked at in steps, and each step is counted.
+
+def increase(selector: str, window: str) -> str:
+    """The exact increase of counters within a window.
+
+    Plain `increase()` extrapolates: a run sends two samples, the count before it and the count after it, and would be
+    counted twice. With `anchored` it is the difference between the last sample and the one at the start of the window.
+    docs/decisions/0014 has the reasons.
     """
-    selector = f"{series(metric)}{part}{_where(where)}"
-    now = f"last_over_time({selector}[{REMEMBERED}])"
-    before = f"last_over_time({selector}[{REMEMBERED}] offset {_TICK})"
-    return f"sum_over_time(({step(now, before)})[{window}:{_TICK}])"
+    return f"increase({selector}[{window}] anchored)"
 
 
 def step(now: str, before: str) -> str:
-    """What a counter has more than before.
+    """The growth since an earlier value of a counter whose series begin without a 0, as those of span_metrics do.
 
-    What was not there before began at 0, with the first run of all; what is less than before began anew, with the
-    collector: both count in full.
+    A counter without an earlier value started at 0 with the first run; one below its earlier value restarted with the
+    collector. Both count in full.
     """
     return f"{now} - {before} >= 0 or 1 * {now}"
 
 
 def last(metric: Metric, window: str = RANGE, where: str = OF_PIPELINE) -> str:
-    """What a gauge said last within a window; five minutes after its run nothing else knows it."""
+    """The last value of a gauge within a window; instant queries lose it five minutes after the run."""
     return f"last_over_time({series(metric)}{_where(where)}[{window}])"
 
 
@@ -57,14 +56,14 @@ def largest(expression: str, *by: Attribute | str) -> str:
 
 
 def mean(metric: Metric, window: str, *by: Attribute | str, where: str = OF_PIPELINE) -> str:
-    """The mean of what a histogram was given within a window; nothing where it was given nothing."""
+    """The mean of a histogram within a window; no series if it has no values there."""
     total = added(grown(metric, window, where, part="_sum"), *by)
     count = added(grown(metric, window, where, part="_count"), *by)
     return f"{total} / ({count} > 0)"
 
 
 def share(used: str, free: str) -> str:
-    """What is used of something, of which the rest is free."""
+    """The used share of used and free."""
     return f"sum({used}) / (sum({used}) + sum({free}))"
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The main job of one day on the cluster: docker exec spark-master run_etl.sh 2024-01-01
-# More options of `spark-app etl` may follow the date.
+# Runs the daily job on the cluster: docker exec spark-master run_etl.sh 2024-01-01
+# Options of `spark-app etl` may follow the date.
 set -euo pipefail
 
 if [ $# -eq 0 ] || [[ $1 == -* ]]; then
@@ -9,9 +9,9 @@ if [ $# -eq 0 ] || [[ $1 == -* ]]; then
 fi
 date=$1
 shift
+home=${SPARK_APP_HOME:-/data}
 
-# What nothing else keeps in bounds: records of runs, logs of drivers and executors, and reports.
-find /data/runs /data/logs -mindepth 1 -mtime "+${RETAIN_DAYS:-14}" -delete 2>/dev/null || true
-find /data/reports -maxdepth 1 -name '*.html' -mtime "+${RETAIN_DAYS:-14}" -delete 2>/dev/null || true
+# Nothing else removes old log files; `retention` removes old runs and reports, and spares those in use.
+find "$home/logs" -mindepth 1 -mtime "+${SPARK_APP_RETENTION__DAYS:-14}" -delete 2>/dev/null || true
 
 exec spark-app etl --date "$date" "$@"

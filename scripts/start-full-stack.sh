@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Looks whether this machine can carry the whole stack, starts it, waits until it is ready, and says where everything is.
+# Checks this machine, starts the whole stack, waits until it is healthy, and prints where everything is.
 #
-#   scripts/start-full-stack.sh            again as often as you like; --help lists the options
+#   scripts/start-full-stack.sh            run it again as often as you like; --help lists the options
 #
-# Needs Docker with Compose, and any Python from 3.9 on: nothing of this project has to be installed.
+# Needs Docker with Compose and any Python from 3.9 on; nothing of this project has to be installed.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/.."
 

@@ -1,198 +1,319 @@
-"""Starts the whole stack; scripts/start-full-stack.sh calls it. Plain Python, so that nothing has to be installed."""
+"""Checks this machine, runs `docker compose up --wait` for the whole stack, and prints where everything is.
+
+scripts/start-full-stack.sh runs it. It needs no packages, so that nothing has to be installed first.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from full_stack import listing, machine, passwords
-from full_stack.compose import Compose, Container, Service, absent
-from full_stack.errors import USAGE_OR_MACHINE, StartError
-from full_stack.waiting import Wait
+import preflight
+from preflight import StartError, docker
 
 ROOT = Path(__file__).resolve().parent.parent
+FILE = "docker-compose.full.yml"
 INTERRUPTED = 130
-LIMIT_SECONDS = 420
-AFTERWARDS = """
-run the main job      docker exec spark-master run_etl.sh 2024-01-01
-look at every hop     .venv/bin/spark-app doctor       (after make install)
-end it                make docker-down                 (data stays; make docker-clean deletes it)"""
+WAIT_SECONDS = 420
+LOG_LINES = 20
+HEADERS = ("service", "url", "state", "password")
+PASSWORDS = {
+    "grafana": ("GRAFANA_ADMIN_PASSWORD", "user admin", "admin / admin"),
+    "jupyter": ("JUPYTER_TOKEN", "token", "token spark-app"),
+}
+"""The variable that holds the secret, what the secret is for, and the default."""
+PORT_NOTES = {4040: "while a job runs", 4317: "OTLP, gRPC", 4318: "OTLP, HTTP"}
+PORTS_WITHOUT_HTTP = (4317, 9092)
+PORT_PATHS = {13133: "/health"}
+NEXT_STEPS = """
+run the daily job     docker exec spark-master run_etl.sh 2024-01-01
+run the streams       docker exec -it spark-master run_streaming.sh
+check every part      .venv/bin/spark-app doctor       (after make install)
+stop the stack        make docker-down                 (keeps the data; make docker-clean deletes it)"""
 
 
-def main(words: list[str], environment: dict[str, str]) -> int:
-    """Starts the stack; gives the exit code."""
-    options = parsed(words)
+def main(arguments: list[str], environment: dict[str, str]) -> int:
+    """Starts the stack and returns the exit code."""
+    options = parse(arguments)
     try:
         start(options, environment)
     except StartError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("\ninterrupted; what was started goes on: make docker-down ends it", file=sys.stderr)
+        print("\nInterrupted. Started containers keep running; make docker-down stops them.", file=sys.stderr)
         return INTERRUPTED
     return 0
 
 
-def parsed(words: list[str]) -> argparse.Namespace:
-    """The options of the command line."""
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """Parses the command line."""
     parser = argparse.ArgumentParser(
         prog="scripts/start-full-stack.sh",
-        description="Looks whether this machine can carry the stack, starts it, waits, and says where everything is. "
-        "A second call changes nothing that is up.",
-        epilog="Exit codes: 0 ready, 1 what was started failed, 2 the machine or the command line, 130 Ctrl-C.",
+        description="Checks this machine, starts the whole stack, waits until it is healthy, and prints where "
+        "everything is. Running it again changes nothing that is up to date.",
+        epilog="Exit codes: 0 healthy, 1 a container failed, 2 change the machine or the command line, 130 Ctrl-C.",
     )
-    parser.add_argument(
-        "--without", action="append", default=[], metavar="SERVICE",
-        help="leave a service out, and what needs it; may be given more than once",
-    )  # fmt: skip
-    parser.add_argument("--build", action="store_true", help="build our image anew, after a change of the code")
-    parser.add_argument("--force", action="store_true", help="go on where memory or disk space is short")
-    parser.add_argument(
-        "--generate-passwords", action="store_true", help="make the secrets that BIND_ADDRESS needs, in .env.local"
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=LIMIT_SECONDS, metavar="N",
-        help=f"wait no longer than this; {LIMIT_SECONDS} if not given",
-    )  # fmt: skip
-    return parser.parse_args(words)
+    add = parser.add_argument
+    add("--without", action="append", default=[], metavar="SERVICE", help="leave out a service and those that need it")
+    add("--build", action="store_true", help="rebuild the spark-app image, after a change of the code")
+    add("--force", action="store_true", help="start even if memory or disk space is short")
+    add("--generate-passwords", action="store_true", help="write the secrets that BIND_ADDRESS needs to .env.local")
+    add("--seconds", type=int, default=WAIT_SECONDS, metavar="N", help="longest wait for health (default: %(default)s)")
+    return parser.parse_args(arguments)
 
 
 def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
-    """Starts the stack and tells where everything is.
+    """Starts the stack and prints the table of its services.
 
     Raises:
-        StartError: The machine cannot carry it, or something failed.
+        StartError: The machine cannot run the stack, or a container failed.
     """
-    info = machine.require_docker()
-    address = passwords.setting("BIND_ADDRESS", ROOT, environment)
-    is_wide = passwords.is_wide(address)
-    if is_wide:
-        agrees = (lambda _: True) if options.generate_passwords else agreed
-        for name in passwords.require(ROOT, environment, address=address, agrees=agrees):
-            say(f"made {name} in {passwords.FILE}")
+    info = preflight.require_docker()
+    preflight.require_effect(ROOT)
+    address = preflight.settings(ROOT, environment).get("BIND_ADDRESS", "")
+    is_open = preflight.LOOPBACK.fullmatch(address) is None
+    if is_open:
+        for name in preflight.require_secrets(ROOT, environment, generate=options.generate_passwords):
+            say(f"generated {name} in {preflight.OWN_FILE}")
     else:
-        environment = {**environment, "BIND_ADDRESS": ""}  # Compose would want secrets for any address that is given
-    compose = Compose(ROOT, environment)
-    services = compose.services()
-    left_out = without(services, options.without)
-    wanted = {name: service for name, service in services.items() if name not in left_out}
-    before = compose.containers()
-    check(info, wanted, before, is_forced=options.force)
-    provide_images(compose, wanted, builds=options.build)
-    if "grafana" in wanted:
-        set_grafana_password(compose, environment, is_wide=is_wide)
-    wait = Wait(compose, wanted, compose.up(list(wanted)), before, limit=options.seconds)
-    wait.until_ready()
-    if is_wide:
-        say(f"Grafana and Jupyter are open on {address}")
-    print("\n".join(listing.table(wanted, wait.seconds, left_out, own_secrets(environment))))
-    print(AFTERWARDS)
+        environment = {**environment, "BIND_ADDRESS": ""}  # the compose file asks for secrets if any address is set
+    compose = Compose(environment)
+    config = compose.config()
+    left_out = find_left_out(config["services"], options.without)
+    services = {name: service for name, service in config["services"].items() if name not in left_out}
+    check(info, services, config["name"], is_forced=options.force)
+    provide_images(compose, services, rebuild=options.build)
+    if "grafana" in services:
+        set_grafana_password(compose, config["volumes"]["grafana"]["name"], is_open=is_open)
+    seconds = up(compose, services, timeout=options.seconds)
+    print("\n".join([*table(services, left_out, compose.secrets()), "", f"ready after {seconds:.0f} s", NEXT_STEPS]))
+    if is_open:
+        say(f"Grafana and Jupyter listen on {address}")
 
 
-def without(services: dict[str, Service], asked: Iterable[str]) -> dict[str, str]:
-    """The services to leave out and why: those asked for, and those that need them.
+class Compose:
+    """`docker compose` of the full stack."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = environment
+        self._command = ["docker", "compose", "-f", FILE]
+
+    def capture(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Runs a command and captures its output."""
+        return subprocess.run(
+            [*self._command, *arguments], cwd=ROOT, env=self._environment, input=stdin, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+
+    def show(self, *arguments: str) -> int:
+        """Runs a command with its output on stderr; returns its exit code."""
+        command = [*self._command, *arguments]
+        return subprocess.call(command, cwd=ROOT, env=self._environment, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+
+    def config(self) -> dict[str, Any]:
+        """The merged compose files.
+
+        Raises:
+            StartError: Compose rejects them.
+        """
+        answer = self.capture("config", "--format", "json")
+        if answer.returncode != 0:
+            raise StartError(f"docker compose config: {answer.stderr.strip()}")
+        config: dict[str, Any] = json.loads(answer.stdout)
+        return config
+
+    def secrets(self) -> dict[str, str]:
+        """The secrets that are set, each with the place that sets it."""
+        names = [name for name in preflight.DEFAULT_SECRETS if preflight.settings(ROOT, self._environment).get(name)]
+        return {name: "the shell" if self._environment.get(name) else preflight.OWN_FILE for name in names}
+
+    def set_grafana_password(self) -> bool:
+        """Writes GRAFANA_ADMIN_PASSWORD into Grafana's volume without opening a port."""
+        command = ["run", "--rm", "--no-deps", "--no-TTY", "--entrypoint", "grafana", "grafana", "cli"]
+        command += ["--homepath", "/usr/share/grafana", "--configOverrides", "cfg:default.paths.data=/var/lib/grafana"]
+        password = preflight.settings(ROOT, self._environment)["GRAFANA_ADMIN_PASSWORD"]
+        answer = self.capture(*command, "admin", "reset-admin-password", "--password-from-stdin", stdin=password)
+        return answer.returncode == 0
+
+
+def find_left_out(services: Mapping[str, Any], excluded: Iterable[str]) -> dict[str, str]:
+    """The services to leave out, each with the reason: those excluded, and those that need them.
 
     Raises:
-        StartError: There is no such service.
+        StartError: An excluded service does not exist.
     """
-    unknown = sorted(set(asked) - set(services))
+    unknown = sorted(set(excluded) - set(services))
     if unknown:
-        raise StartError(
-            f"--without {' '.join(unknown)}: there are {', '.join(sorted(services))}", exit_code=USAGE_OR_MACHINE
-        )
-    left_out = dict.fromkeys(asked, "asked for by --without")
+        raise StartError(f"--without {' '.join(unknown)}: no such service; there are {', '.join(sorted(services))}")
+    left_out = dict.fromkeys(excluded, "--without")
     while True:
-        more = {
-            name: f"needs {', '.join(sorted(service.needs & set(left_out)))}"
-            for name, service in services.items()
-            if name not in left_out and service.needs & set(left_out)
-        }
-        if not more:
+        needs = {name: sorted(_needs(service) & set(left_out)) for name, service in services.items()}
+        added = {name: f"needs {', '.join(each)}" for name, each in needs.items() if each and name not in left_out}
+        if not added:
             return left_out
-        left_out.update(more)
+        left_out.update(added)
 
 
-def check(info: dict[str, Any], wanted: dict[str, Service], before: list[Container], *, is_forced: bool) -> None:
-    """Says what may hurt.
+def _needs(service: Mapping[str, Any]) -> set[str]:
+    depends_on = service.get("depends_on", {})
+    return {name for name, dependency in depends_on.items() if dependency.get("required", True)}
+
+
+def check(info: Mapping[str, Any], services: Mapping[str, Any], project: str, *, is_forced: bool) -> None:
+    """Prints warnings about this machine.
 
     Raises:
-        StartError: Something is in the way; says all that is.
+        StartError: The machine cannot run the stack; the message lists all reasons.
     """
-    # What is up already has its memory and its images.
-    short = list(machine.shortages(info, ROOT))
-    is_fatal = not is_forced and not before
-    warnings = [*machine.map_count_too_low(), *([] if is_fatal else short)]
-    for warning in warnings:
+    containers = [json.loads(line) for line in docker("ps", "--format", "{{json .}}").stdout.splitlines()]
+    shortages = list(preflight.shortages(info, ROOT))
+    # A stack that is up already has its memory and its images.
+    is_fatal = not is_forced and not any(preflight.belongs_to(each, project) for each in containers)
+    for warning in [*preflight.map_count_warnings(), *([] if is_fatal else shortages)]:
         say(f"warning: {warning}")
-    problems = [*(f"{line} (--force goes on all the same)" for line in short if is_fatal)]
-    problems += [*machine.names_taken(wanted.values(), before), *machine.ports_taken(wanted.values(), before)]
+    problems = [f"{shortage} (--force starts it anyway)" for shortage in shortages if is_fatal]
+    problems += preflight.ports_taken(services, containers, project)
     if problems:
-        raise StartError("\n".join(problems), exit_code=USAGE_OR_MACHINE)
+        raise StartError("\n".join(problems))
 
 
-def provide_images(compose: Compose, wanted: dict[str, Service], *, builds: bool) -> None:
-    """Builds our image and fetches the others, where they are not here.
-
-    Raises:
-        StartError: An image cannot be had; names all such, and the services to leave out.
-    """
-    built = {service.image: name for name, service in wanted.items() if service.is_built_here}
-    lacking: dict[str, list[str]] = {}
-    images = dict.fromkeys(service.image for service in wanted.values())
-    for image in dict.fromkeys([*(built if builds else ()), *absent(images)]):
-        users = [name for name, service in wanted.items() if service.image == image]
-        is_ours = image in built
-        say(f"{'building' if is_ours else 'fetching'} {image}")
-        if is_ours and not compose.build(built[image]):
-            raise StartError(f"{image} cannot be built: the lines above say why")
-        if not is_ours and not compose.pull(users[0]):
-            lacking[image] = users
-    if lacking:
-        told = [
-            f"{image} is not here and cannot be fetched; it is needed by {', '.join(users)}"
-            for image, users in lacking.items()
-        ]
-        names = " ".join(f"--without {users[0]}" for users in lacking.values())
-        raise StartError("\n".join([*told, f"Leave out what can be spared: {names}"]), exit_code=USAGE_OR_MACHINE)
-
-
-def set_grafana_password(compose: Compose, environment: dict[str, str], *, is_wide: bool) -> None:
-    """Grafana takes the variable at its very first start only: later its volume has to be told, before a port is open.
+def provide_images(compose: Compose, services: Mapping[str, Any], *, rebuild: bool) -> None:
+    """Builds the spark-app image and pulls the others that are missing.
 
     Raises:
-        StartError: It could not be told, and Grafana would be open to others with an old password.
+        StartError: An image cannot be built or pulled; names the services to leave out.
     """
-    password = passwords.setting("GRAFANA_ADMIN_PASSWORD", ROOT, environment)
-    if not password or not compose.has_data("grafana") or compose.change_grafana_password(password):
+    users: dict[str, list[str]] = {}
+    for name, service in services.items():
+        users.setdefault(service["image"], []).append(name)
+    missing = missing_images(users)
+    built = [image for image, names in users.items() if any("build" in services[name] for name in names)]
+    for image in built:
+        if (rebuild or image in missing) and compose.show("build", users[image][0]) != 0:
+            raise StartError(f"Cannot build {image}; the lines above say why.", exit_code=1)
+    if to_pull := [image for image in missing if image not in built]:
+        compose.show("pull", "--ignore-pull-failures", *(users[image][0] for image in to_pull))
+    if unavailable := missing_images(to_pull):
+        lines = [f"{image} cannot be pulled; needed by {', '.join(users[image])}." for image in unavailable]
+        options = " ".join(f"--without {users[image][0]}" for image in unavailable)
+        raise StartError("\n".join([*lines, f"To start without them: scripts/start-full-stack.sh {options}"]))
+
+
+def missing_images(images: Iterable[str]) -> list[str]:
+    """The images that this machine does not have."""
+    images = list(images)
+    if docker("image", "inspect", *images).returncode == 0:  # one call is faster than twelve, and the usual answer
+        return []
+    return [image for image in images if docker("image", "inspect", image).returncode != 0]
+
+
+def set_grafana_password(compose: Compose, volume: str, *, is_open: bool) -> None:
+    """Sets the password in Grafana's volume: Grafana reads the variable at its very first start only.
+
+    Raises:
+        StartError: It failed, and Grafana would be open to others with an old password.
+    """
+    is_first_start = docker("volume", "inspect", volume).returncode != 0
+    if is_first_start or "GRAFANA_ADMIN_PASSWORD" not in compose.secrets() or compose.set_grafana_password():
         return
-    told = "the password in Grafana's volume could not be set to GRAFANA_ADMIN_PASSWORD"
-    if is_wide:
-        raise StartError(f"{told}: it stays on the loopback until it can")
-    say(f"warning: {told}")
+    problem = "Cannot write GRAFANA_ADMIN_PASSWORD to Grafana's volume"
+    if is_open:
+        raise StartError(f"{problem}, so Grafana is not opened to others.", exit_code=1)
+    say(f"warning: {problem}; the old password stays.")
 
 
-def own_secrets(environment: dict[str, str]) -> dict[str, str]:
-    """The secrets that are set, and where."""
-    names = [name for name in passwords.WELL_KNOWN if passwords.setting(name, ROOT, environment)]
-    return {name: "the shell" if environment.get(name) else passwords.FILE for name in names}
+def up(compose: Compose, services: Mapping[str, Any], *, timeout: int) -> float:
+    """Starts the services and waits until they are healthy; returns the seconds that took.
+
+    Raises:
+        StartError: A container failed or is not healthy in time; shows its last lines.
+    """
+    began, since = time.monotonic(), datetime.now(timezone.utc).isoformat()  # noqa: UP017 - Python 3.9 has no datetime.UTC
+    options = ("--detach", "--no-build", "--no-deps", "--wait", "--wait-timeout", str(timeout))
+    if compose.show("up", *options, *services) != 0:
+        reasons = list(explain(services, since))
+        raise StartError("\n".join(reasons or ["docker compose up failed; the lines above say why."]), exit_code=1)
+    return time.monotonic() - began
 
 
-def agreed(question: str) -> bool:
-    """Whether whoever sits at the terminal says yes; nobody there is a no."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    print(f"{question} [y/N] ", end="", flush=True, file=sys.stderr)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+def explain(services: Mapping[str, Any], since: str) -> Iterator[str]:
+    """The state and the last lines of each container that failed or, if none did, of each that is not healthy yet."""
+    names = {service["container_name"]: service.get("restart") == "no" for service in services.values()}
+    containers = json.loads(docker("container", "inspect", *names).stdout or "[]")
+    failed = [each for each in containers if has_failed(each, since, is_one_shot=names[each["Name"].lstrip("/")])]
+    for container in failed or [each for each in containers if _health(each) == "starting"]:
+        name = container["Name"].lstrip("/")
+        yield f"{name} {_condition(container)}; its last lines:"
+        output = docker("logs", "--tail", str(LOG_LINES), name)
+        yield from (f"  {line}" for line in (output.stdout + output.stderr).splitlines())
 
 
-def say(text: str) -> None:
-    """Says a line about how it goes."""
-    print(text, file=sys.stderr)
+def _condition(container: Mapping[str, Any]) -> str:
+    state = container["State"]
+    if state["Status"] in ("exited", "dead", "restarting"):
+        return f"ended with exit code {state['ExitCode']}"
+    restarts = container.get("RestartCount", 0)
+    return f"was restarted {restarts} times" if restarts else f"is {_health(container)}"
+
+
+def has_failed(container: Mapping[str, Any], since: str, *, is_one_shot: bool) -> bool:
+    """Whether a container of `docker inspect` ended when it should not, or is unhealthy.
+
+    A container that ended before `since` and was not started again only waits for another one.
+    """
+    state = container["State"]
+    if state["Status"] in ("exited", "dead"):
+        return state["FinishedAt"] >= since and not (is_one_shot and state["ExitCode"] == 0)
+    is_crashing = container.get("RestartCount", 0) > 0 and _health(container) != "healthy"
+    return state["Status"] == "restarting" or is_crashing or _health(container) == "unhealthy"
+
+
+def _health(container: Mapping[str, Any]) -> str:
+    return str(container["State"].get("Health", {}).get("Status", ""))
+
+
+def table(services: Mapping[str, Any], left_out: Mapping[str, str], secrets: Mapping[str, str]) -> Iterator[str]:
+    """The services, their addresses, and where their passwords are."""
+    rows = [HEADERS, *(row for name, service in services.items() for row in _rows(name, service, secrets))]
+    rows += [(name, "", "left out", reason) for name, reason in left_out.items()]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADERS))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()  # noqa: B905 - not in 3.9
+
+
+def _rows(name: str, service: Mapping[str, Any], secrets: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
+    first, *others = [_url(port) for port in service.get("ports", [])] or [""]
+    yield name, first, "done" if service.get("restart") == "no" else "up", _password(name, secrets)
+    yield from (("", url, "", "") for url in others)
+
+
+def _url(port: Mapping[str, Any]) -> str:
+    target = int(port["target"])
+    address = f"localhost:{port['published']}{PORT_PATHS.get(target, '')}"
+    url = address if target in PORTS_WITHOUT_HTTP else f"http://{address}"
+    return f"{url} ({PORT_NOTES[target]})" if target in PORT_NOTES else url
+
+
+def _password(name: str, secrets: Mapping[str, str]) -> str:
+    if name not in PASSWORDS:
+        return ""
+    variable, purpose, default = PASSWORDS[name]
+    return f"{purpose}: {variable} in {secrets[variable]}" if variable in secrets else default
+
+
+def say(line: str) -> None:
+    """Prints a line of progress."""
+    print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], dict(os.environ)))  # noqa: TID251 - the script is no part of `app`
+    sys.exit(main(sys.argv[1:], dict(os.environ)))  # noqa: TID251 - the script is not part of `app`

@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from app import session
 from app.settings import load_settings
+from app.spark import session
+from tests.unit.telemetry.memory import InMemory
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +22,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.driver.memory": "1g",
         # Most tests see a handful of rows once: to compile for them would cost more than all else.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        # With one compiler Java reserves 48 MB for its code; streaming queries fill that, and then Java ends.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
@@ -30,3 +32,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     started = session.start(settings, name="tests", log_file=folder / "spark.jsonl", extra=small)
     yield started
     session.stop(started)
+
+
+@pytest.fixture(autouse=True)
+def no_open_telemetry() -> Iterator[None]:
+    """The telemetry that a test built is closed: what it redirects does not reach the tests after it."""
+    yield
+    while InMemory.opened:
+        InMemory.opened.pop().telemetry.close()

@@ -1,1 +1,1 @@
-"""The verbs of `spark-app`, one module each, and the one terminal style they share."""
+"""The commands of `spark-app`, one module each, and their terminal output."""

@@ -1,4 +1,4 @@
-"""`spark-app bridge`: follows a folder of event logs and sends what they tell."""
+"""`spark-app bridge`: follows a folder of event logs and exports spans and metrics over OTLP."""
 
 import signal
 import threading
@@ -10,30 +10,34 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from app.commands import options
+from app.errors import UsageError
 
 if TYPE_CHECKING:
-    from app.telemetry.outlet import Outlet
-    from app.telemetry.problems import Problems
+    from app.eventlog.parse.locations import LogPath
+    from app.telemetry.errors import TelemetryErrors
+    from app.telemetry.otlp_client import OtlpClient
 
-LOOK_SECONDS: Final = 5.0
-"""Between two looks for runs whose process was killed."""
+KILLED_RUNS_SECONDS: Final = 5.0
+"""Time between two searches for runs whose process was killed, or that were not delivered."""
 
+Folder = Annotated[
+    str,
+    typer.Argument(metavar="DIR", help="Folder of event logs (spark.eventLog.dir): a path, or a URL such as s3://."),
+]
 State = Annotated[
     Path | None,
     typer.Option(
-        "--state", metavar="DIR", help="Folder of what a restart needs; by default bridge/ in the home folder."
+        "--state", metavar="DIR", help="Folder for the checkpoint of the bridge; by default bridge/ in the home folder."
     ),
 ]
 DeadAfter = Annotated[
     float,
-    typer.Option(
-        "--dead-after", metavar="S", min=1, help="Seconds of silence after which a log that has no end is given up."
-    ),
+    typer.Option("--dead-after", metavar="S", min=1, help="Idle seconds before an unfinished log is abandoned."),
 ]
 
 
 def bridge(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of event logs (spark.eventLog.dir).")],
+    folder: Folder,
     *,
     state: State = None,
     metrics_host: Annotated[
@@ -45,47 +49,77 @@ def bridge(
     dead_after: DeadAfter = 3600,
     config: options.Config = None,
 ) -> None:
-    """Follow a folder of Spark event logs, and send spans and metrics over OTLP while the applications run."""
+    """Follow a folder of Spark event logs and export spans and metrics over OTLP while the applications run."""
     # Telemetry is imported only now: --help and a wrong argument answer at once.
     from app.commands.terminal import Terminal
     from app.eventlog.bridge import service
     from app.eventlog.bridge.bridge import Options
     from app.eventlog.diagnoses.thresholds import load_thresholds
-    from app.settings import load_settings
+    from app.settings import load_settings, process_environment
+    from app.telemetry.flushing import metric_export_seconds
 
     settings, ending = load_settings(config), threading.Event()
     terminal = Terminal()
+    interval = metric_export_seconds(process_environment(), default=service.METRICS_SECONDS)
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: ending.set())
     service.serve(
-        folder,
+        _followed(folder),
         state=state or settings.home / "bridge",
         address=service.Address(metrics_host, metrics_port),
-        options=Options(dead_after, service.metrics_seconds(), load_thresholds(config)),
+        options=Options(dead_after, interval, load_thresholds(config)),
         environment=settings.environment,
         say=terminal.note,
-        meanwhile=partial(_complete_killed, settings.runs_path, say=terminal.note, ending=ending),
+        meanwhile=partial(_complete_runs, settings.runs_path, say=terminal.note, ending=ending),
         ending=ending,
     )
 
 
-def _complete_killed(
-    runs: Path, out: "Outlet", problems: "Problems", *, say: Callable[[str], None], ending: threading.Event
-) -> None:
-    """Completes runs of ours whose process was killed, as long as the bridge lives; what is in the way is said once."""
-    from app import records
-    from app.telemetry import killed
+def _followed(folder: str) -> "LogPath":
+    """The folder to follow.
 
-    said, tell = set[str](), partial(killed.end, send=out.send, problems=problems)
+    Raises:
+        UsageError: It is an application of a History Server.
+        InputError: Its storage is not known.
+        MachineError: The driver of its storage is not installed.
+    """
+    from app.eventlog.bridge.self_metrics import ALIVE_SECONDS
+    from app.eventlog.parse import history_server
+    from app.eventlog.parse.locations import log_path
+    from app.eventlog.parse.storage import without_secrets
+
+    if history_server.application(folder) is not None:
+        where = "name the folder that it reads (spark.history.fs.logDirectory)"
+        raise UsageError(f"a bridge cannot follow the History Server {without_secrets(folder)}: {where}")
+    return log_path(folder, patience=ALIVE_SECONDS / 2)
+
+
+def _complete_runs(
+    runs: Path, out: "OtlpClient", problems: "TelemetryErrors", *, say: Callable[[str], None], ending: threading.Event
+) -> None:
+    """Marks spark-app runs whose process died, and sends what runs could not deliver; repeats no message."""
+    from app.runs import liveness
+    from app.telemetry import crash_recovery, resend
+
+    noted, end_spans = set[str](), partial(crash_recovery.end, send=out.send, errors=problems)
 
     def note(text: str) -> None:
-        if text not in said:
-            said.add(text)
+        if text not in noted:
+            noted.add(text)
             say(text)
+
+    def send_rest(folder: Path) -> None:
+        resent = resend.resend(folder, out)
+        if not resent.is_complete:
+            raise ConnectionError("the endpoint has not accepted everything; the bridge tries again")
+        note(f"{folder.name}: {resent}")
 
     while not ending.is_set():
         try:
-            records.complete(runs, tell, note=note)
+            liveness.mark_killed_runs(runs, end_spans, note=note)
+            for folder in resend.undelivered(runs):
+                if not problems.guard(f"cannot send what is left of {folder.name}", send_rest, folder):
+                    break
         except OSError as error:
-            note(f"killed runs are not completed: {error}")
-        ending.wait(LOOK_SECONDS)
+            note(f"cannot complete runs in {runs}: {error}")
+        ending.wait(KILLED_RUNS_SECONDS)

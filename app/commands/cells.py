@@ -1,4 +1,4 @@
-"""How values, paths and foreign texts look on a terminal; none of it is taken for markup."""
+"""Values, paths and text from elsewhere as a terminal shows them; control characters are escaped."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -10,7 +10,7 @@ NULL: Final = "null"
 
 
 def place(path: Path | str) -> str:
-    """A path as it is typed from here: relative when it lies below the working folder; a URI as it is."""
+    """A path relative to the working folder if it is below it; other paths and URIs unchanged."""
     text = str(path)
     here = Path.cwd()
     if ":/" in text or not Path(text).is_relative_to(here):
@@ -18,13 +18,18 @@ def place(path: Path | str) -> str:
     return literal(str(Path(text).relative_to(here)))
 
 
+def uri(location: Path | str) -> str:
+    """The address of a file for a browser; URIs unchanged."""
+    return str(location) if ":/" in str(location) else Path(location).absolute().as_uri()
+
+
 def literal(text: str) -> str:
-    r"""The text on one line, with what a terminal would act on (control and invisible characters) as `\x1b`."""
+    r"""The text on one line, with control and invisible characters as escapes such as `\x1b`."""
     return "".join(part if part.isprintable() else _escaped(part) for part in text)
 
 
 def value(content: object) -> str:
-    """One cell of a row: decimals with all their digits, instants in UTC, text shown literally."""
+    """One cell of a row: decimals with all their digits, instants in UTC, text with escapes."""
     match content:
         case None:
             return NULL
@@ -48,7 +53,7 @@ def value(content: object) -> str:
 
 
 def iso(instant: datetime) -> str:
-    """An instant as `2024-01-01T08:15:30.123456Z`; without the `Z` when it carries no time zone."""
+    """An instant as `2024-01-01T08:15:30.123456Z`; without the `Z` if it has no time zone."""
     if instant.tzinfo is None:
         return instant.isoformat()
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"

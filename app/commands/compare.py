@@ -1,102 +1,107 @@
-"""`spark-app compare RUN [OTHER]`: why it took longer than before, in ranked causes."""
+"""`spark-app compare RUN [BASELINE]`: why a run took longer than before, in ranked causes."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import amounts
-from app.commands import cells, options
-from app.errors import InputError
+from app import formatting
+from app.commands import cells, options, results
 
 if TYPE_CHECKING:
     from app.commands.terminal import Terminal
     from app.eventlog.comparison.compare import Comparison
-    from app.eventlog.comparison.record import Summary
+    from app.eventlog.comparison.profile import RunProfile
+    from app.eventlog.parse.locations import LogPath
     from app.settings import Settings
 
-FORMS = "an event log, a run of ours (its id or folder), or a record in reports/records/"
+FORMS = "an event log, a spark-app run (id or folder), or a run profile in reports/records/"
 
 
 def compare(
     *,
     run: Annotated[str, typer.Argument(metavar="RUN", help=f"The run to explain: {FORMS}.")],
-    other: Annotated[
+    baseline: Annotated[
         str | None,
         typer.Argument(
-            metavar="OTHER", help="The run to compare with. By default the last good runs of the same application."
+            metavar="BASELINE",
+            help="The run to compare with; by default the last successful runs of the same application.",
         ),
     ] = None,
     json: options.Json = False,
+    fail_on: options.FailOn = None,
+    summary_md: options.SummaryMd = None,
     config: options.Config = None,
 ) -> None:
-    """Tell why a run took longer or shorter than another, or than the last good ones: where the time went."""
+    """Explain why a run took longer or shorter than another run, or than the last successful ones."""
     from app.commands.terminal import Terminal
+    from app.eventlog.comparison import baselines
     from app.eventlog.comparison import compare as comparing
+    from app.report.results import build
+    from app.report.results.fail_on import judged
+    from app.report.results.schema import Results
     from app.settings import load_settings
 
-    settings = load_settings(config)
+    conditions, settings = options.conditions(fail_on, only_slower=True), load_settings(config)
     terminal = Terminal()
     terminal.wait("reading event logs")
     with terminal:
-        now, log = _found(run, settings)
-        earlier = [_found(other, settings)[0]] if other else _earlier(now, log, settings)
-        compared = comparing.compare(earlier, now)
-    if json:
-        terminal.answer(difference_ms=compared.difference_ms, comparison=compared)
-    else:
-        tell(terminal, compared)
+        current, log = _profile(run, settings, terminal)
+        named = [_profile(baseline, settings, terminal)[0]] if baseline else None
+        comparison = comparing.compare(named or baselines.earlier(settings.records_path, current, log), current)
+    found = judged(Results(command="compare", comparison=build.comparison(comparison)), conditions)
+    show = partial(print_comparison, terminal, comparison)
+    results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
 
 
-def tell(terminal: "Terminal", compared: "Comparison") -> None:
-    """Prints how long both took, and each cause with its numbers; what to do, where it made the run slower."""
-    from app.eventlog.comparison.compare import MAX_ID, UNEXPLAINED
-    from app.eventlog.comparison.evidence import seconds
-    from app.eventlog.diagnoses.words import cut
+def print_comparison(terminal: "Terminal", comparison: "Comparison") -> None:
+    """Prints both durations, each cause of the difference with advice, and what changed, also if that is noise."""
+    from app.eventlog.comparison.causes import seconds
+    from app.eventlog.comparison.compare import MAX_ID
+    from app.eventlog.diagnoses.excerpts import excerpt
 
-    names = (compared.application, compared.now, compared.before)
-    name, now_id, before_id = (cells.literal(cut(name, MAX_ID)) for name in names)
-    now, before, noise = (amounts.duration(ms) for ms in (compared.now_ms, compared.before_ms, compared.noise_ms))
-    terminal.line(f"{name}: now {now}, before {before}: {seconds(compared.difference_ms)}", style="bold")
-    terminal.line(", ".join(filter(None, (f"{now_id} compared with {before_id}", compared.choice))))
-    for remark in compared.remarks:
+    names = (comparison.application, comparison.now, comparison.before)
+    name, now_id, before_id = (cells.literal(excerpt(name, MAX_ID)) for name in names)
+    now, before, noise = (
+        formatting.duration(ms) for ms in (comparison.now_ms, comparison.before_ms, comparison.noise_ms)
+    )
+    terminal.line(f"{name}: now {now}, before {before}: {seconds(comparison.difference_ms)}", style="bold")
+    terminal.line(", ".join(filter(None, (f"{now_id} compared with {before_id}", comparison.choice))))
+    for remark in comparison.remarks:
         terminal.line(cells.literal(remark))
-    if compared.is_noise:
-        terminal.line(f"no difference to speak of: less than {noise} is noise")
-        return
+    if comparison.is_noise:
+        terminal.line(f"no significant difference (noise threshold {noise})")
+    else:
+        _print_causes(terminal, comparison)
+    terminal.line()
+    changes = [(change.what, cells.literal(change.text)) for change in comparison.changes]
+    terminal.table(("what", "now and before"), changes, is_prose=True)
+
+
+def _print_causes(terminal: "Terminal", comparison: "Comparison") -> None:
+    from app.eventlog.comparison.causes import seconds
+    from app.eventlog.comparison.compare import UNEXPLAINED
+
     rows: list[tuple[str, str]] = []
-    for cause in compared.causes:
+    for cause in comparison.causes:
         rows.append((seconds(cause.ms), cells.literal(cause.text)))
         rows += [("", f"-> {cause.advice}")] if cause.advice else []
-    rows.append((seconds(compared.unexplained_ms), UNEXPLAINED))
+    rows.append((seconds(comparison.unexplained_ms), UNEXPLAINED))
     terminal.line()
-    terminal.table(("time", "went to"), rows, right=("time",), is_prose=True)
+    terminal.table(("time", "cause"), rows, right=("time",), is_prose=True)
 
 
-def _found(text: str, settings: "Settings") -> tuple["Summary", Path | None]:
-    """The record of what is named, and its event log where that was read."""
-    from app.eventlog import reading
-    from app.eventlog.comparison import history, summary
-    from app.report import sources
+def _profile(name: str, settings: "Settings", terminal: "Terminal") -> tuple["RunProfile", "LogPath | None"]:
+    """The run profile of a named run, and the event log that it was read from; None for a stored profile."""
+    from app.eventlog import reader
+    from app.eventlog.comparison import baselines, profiling
+    from app.report import report_source
 
-    if Path(text).suffix == ".json" and Path(text).is_file():
-        return history.load(Path(text)), None
-    read = reading.read(sources.source(text, settings).log)
-    return summary.of(read), read.log
-
-
-def _earlier(now: "Summary", log: Path | None, settings: "Settings") -> list["Summary"]:
-    """The last good runs of the same name: those on record, else those whose logs lie beside this one.
-
-    Raises:
-        InputError: There are none.
-    """
-    from app.eventlog.comparison import history
-
-    found = history.last_good(settings.records_path, now)
-    if not found and log is not None:
-        found = history.good_beside(log, now)
-    if not found:
-        name = now.application
-        raise InputError(f"no earlier good run of {name!r} is known: name one, as in `spark-app compare RUN OTHER`")
-    return found
+    if Path(name).suffix == ".json" and Path(name).is_file():
+        return baselines.load(Path(name)), None
+    reading = reader.read(report_source.source(name, settings).log)
+    for remark in reading.remarks:
+        terminal.note(f"{reading.log if '://' in name else name}: {remark}")
+    baselines.recall(settings.records_path, reading)
+    return profiling.of(reading), reading.log

@@ -1,14 +1,14 @@
-"""`spark-app data`: made days of the demo shop, with a ledger of the faults planted in them."""
+"""`spark-app data`: generates days of the demo shop, with a ledger of the planted faults."""
 
 import datetime
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from app import amounts
+from app import formatting
 from app.commands import cells, options
 from app.errors import ConfigError
 from app.samples import DEMO_ROWS, DEMO_SEED
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from app.samples.ledger import Ledger
     from app.settings import Settings
 
-SOURCES: Final = ("transactions", "customers")
+SOURCES: Final = ("transactions", "customers", "refunds")
+FAULTY: Final = ("transactions", "customers")
 PARTS: Final = ("rows", "valid", "quarantined", "duplicates")
 BY_COLUMN: Final = {"nulls": "null", "wrong_type": "wrong type"}
 BY_KIND: Final = {
@@ -43,14 +44,14 @@ def data(
     last: options.To = None,
     rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="Transactions per day.")] = DEMO_ROWS,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="S", min=0, help="The same seed makes the same files.")
+        int, typer.Option("--seed", metavar="S", min=0, help="The same seed generates the same rows.")
     ] = DEMO_SEED,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
-    """Make raw files of the demo shop, faults included, for one day or each day of a range."""
+    """Generate raw files of the demo shop, with planted faults, for one day or a range of days."""
     chosen = options.days(date, first, last)
-    # What makes the rows is imported only now: --help and a wrong argument answer at once.
+    # numpy and pyarrow are imported only now, so that --help and usage errors answer at once.
     from app.commands.terminal import Terminal
     from app.settings import load_settings
 
@@ -61,7 +62,7 @@ def data(
         ledgers = [
             ledger
             for day in chosen
-            for ledger in made(settings, folder, date=day, rows=rows, seed=seed, terminal=terminal)
+            for ledger in generate(settings, folder, date=day, rows=rows, seed=seed, terminal=terminal)
         ]
     if json:
         terminal.answer(folder=folder, ledgers=ledgers)
@@ -70,45 +71,41 @@ def data(
 
 
 def local_folder(path: str) -> Path:
-    """The folder of this machine that a path or a `file:` URI names.
+    """The local folder that a path or a `file:` URI names.
 
     Raises:
-        ConfigError: It names a place that only Spark can write to.
+        ConfigError: The URI is not local.
     """
-    from app.folders import local
+    from app.local_files import local_path
 
-    folder = local(path)
+    folder = local_path(path)
     if folder is None:
-        raise ConfigError(f"raw.path is {path}: days can be made only in a folder of this machine")
+        raise ConfigError(f"raw.path is {path}: demo data can be generated only in a local folder")
     return folder
 
 
-def made(
+def generate(
     settings: "Settings", folder: Path, *, date: datetime.date, rows: int, seed: int, terminal: "Terminal"
 ) -> list["Ledger"]:
-    """Makes one day of both sources; gives a ledger for each.
+    """Generates one day of all sources and returns their ledgers.
 
     Raises:
-        UsageError: The day is there, and not all of it was made by this program.
+        UsageError: The folder of the day holds files that spark-app did not generate.
     """
-    from app.samples.shop import write_day
+    from app.samples import refunds
+    from app.samples.shop import day_folder, require_generated, write_day
 
-    with terminal.counting(f"making {date}", rows) as written:
-        ledgers = write_day(
-            folder,
-            date=date,
-            rows=rows,
-            seed=seed,
-            formats=settings.raw.formats,
-            currency=settings.currency,
-            progress=written,
-        )
-    terminal.note(f"{date}: made {amounts.count(rows)} transactions")
+    require_generated(day_folder(folder, refunds.SOURCE, date))  # before any other source is replaced
+    of: dict[str, Any] = {"rows": rows, "seed": seed, "formats": settings.raw.formats, "currency": settings.currency}
+    with terminal.counting(f"generating {date}", rows) as written:
+        ledgers = write_day(folder, date=date, progress=written, **of)
+    ledgers[refunds.SOURCE] = refunds.write_refunds(folder, date=date, **of)
+    terminal.note(f"{date}: generated {formatting.quantity(rows, 'transaction')}")
     return [ledgers[source] for source in SOURCES]
 
 
 def listing(terminal: "Terminal", ledgers: Sequence["Ledger"], *, folder: Path) -> None:
-    """Prints how many rows there are, how many faults of each kind, and where the files are."""
+    """Prints the rows, the planted faults by kind, and the folders of the files."""
     terminal.line()
     terminal.table(
         ("date", "source", *PARTS),
@@ -116,17 +113,17 @@ def listing(terminal: "Terminal", ledgers: Sequence["Ledger"], *, folder: Path) 
         right=PARTS,
     )
     terminal.line()
-    terminal.table(("planted", *SOURCES), list(_faults(ledgers)), right=SOURCES)
+    terminal.table(("planted fault", *FAULTY), list(_faults(ledgers)), right=FAULTY)
     terminal.line()
     terminal.facts([(source, cells.place(folder / source)) for source in SOURCES])
 
 
 def _numbers(ledger: "Ledger", names: Sequence[str]) -> list[str]:
-    return [amounts.count(getattr(ledger, name)) for name in names]
+    return [formatting.count(getattr(ledger, name)) for name in names]
 
 
 def _faults(ledgers: Sequence["Ledger"]) -> Iterator[list[str]]:
-    """A row per kind of fault with its number in each source, all days together; kinds that nobody has are left out."""
+    """A row per kind of fault with its count in each source over all days, without kinds that do not occur."""
     for name, text in BY_KIND.items():
         yield from _fault(text, ledgers, attrgetter(name))
     for name, text in BY_COLUMN.items():
@@ -139,6 +136,6 @@ def _of_column(name: str, column: str) -> Callable[["Ledger"], int]:
 
 
 def _fault(text: str, ledgers: Sequence["Ledger"], count: Callable[["Ledger"], int]) -> Iterator[list[str]]:
-    totals = [sum(count(ledger) for ledger in ledgers if ledger.source == source) for source in SOURCES]
+    totals = [sum(count(ledger) for ledger in ledgers if ledger.source == source) for source in FAULTY]
     if any(totals):
-        yield [text, *[amounts.count(total) for total in totals]]
+        yield [text, *[formatting.count(total) for total in totals]]

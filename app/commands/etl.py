@@ -1,22 +1,23 @@
-"""`spark-app etl`: the daily job for one day or a range of days."""
+"""`spark-app etl`: runs daily pipelines for one day or a range of days."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from app import amounts
-from app.commands import cells, failures, options
+from app import formatting
+from app.commands import cells, errors, options
 
 if TYPE_CHECKING:
     from app.commands.terminal import Terminal
-    from app.records import RunRecord
+    from app.runs.run_record import RunRecord
 
 FOLDERS_LISTED: Final = 2
-NUMBERS: Final = ("read", "written", "quarantined", "duplicates", "time")
+USUAL_COUNTS: Final = ("read", "published", "quarantined", "duplicates")
+WORDS: Final = ("pipeline", "query", "date", "outcome")
 STYLES: Final = {
     "succeeded": "green",
     "rejected": "red",
@@ -27,79 +28,109 @@ STYLES: Final = {
 
 
 def etl(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Pipelines to run, such as daily_sales; all if none is named."),
+    ] = None,
     *,
     date: options.Date = None,
     first: options.From = None,
     last: options.To = None,
     replay: Annotated[
         bool,
-        typer.Option("--replay", metavar="", help="Start from bronze, not from the raw files: after a fix."),
+        typer.Option("--replay", metavar="", help="Re-run from the bronze tables instead of the raw files."),
     ] = False,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
-    """Run the daily job, customers and then sales, for one day or each day of a range; it is safe to repeat."""
+    """Run daily pipelines, in the order of what they read and write, for one day or each day of a range."""
     chosen = options.days(date, first, last)
-    # Spark is imported only now: --help and a wrong argument answer at once.
+    # Spark is imported only now, so that --help and usage errors answer at once.
     from app.commands.terminal import Terminal
-    from app.runner import run_etl
+    from app.execution.run import run_etl
     from app.settings import load_settings
 
     settings = load_settings(config)
     terminal = Terminal()
-    job = partial(run_etl, settings, chosen, watcher=terminal, replay=replay)
+    job = partial(run_etl, settings, chosen, listener=terminal, chosen=names or (), replay=replay)
     perform(job, terminal=terminal, is_json=json)
 
 
-def perform(job: Callable[[], Sequence["RunRecord"]], *, terminal: "Terminal", is_json: bool) -> None:
-    """Runs the job and prints its runs; after a failure those that had ended, and the failure is raised again."""
+Table = tuple[list[str], list[list[str]]]
+"""Headers and rows."""
+
+
+def summarize(
+    terminal: "Terminal",
+    results: Sequence["RunRecord"],
+    *,
+    seconds: float,
+    table: Callable[[Sequence["RunRecord"]], Table] | None = None,
+) -> None:
+    """Prints row counts and durations of the runs, and the paths of tables, runs and reports."""
+    if not results:
+        return
+    headers, rows = (table or _table)(results)
+    terminal.line()
+    terminal.line(f"{_title(results)} in {formatting.duration(1000 * seconds)}", style="bold")
+    terminal.table(headers, rows, right=[name for name in headers if name not in WORDS], styles=STYLES)
+    terminal.line()
+    terminal.facts(_places(results))
+
+
+def perform(
+    job: Callable[[], Sequence["RunRecord"]],
+    *,
+    terminal: "Terminal",
+    is_json: bool,
+    show: Callable[..., None] = summarize,
+    also: Callable[[Sequence["RunRecord"]], Mapping[str, Any]] | None = None,
+) -> None:
+    """Runs the job and prints its runs; after a failure prints the runs so far and raises it again.
+
+    Args:
+        job: What is run.
+        terminal: Where it is shown.
+        is_json: Whether the runs are printed as a JSON document.
+        show: Prints the runs, called as `summarize` is.
+        also: What the JSON document has beside the runs.
+    """
     started = time.monotonic()
     try:
         with terminal:
             terminal.wait("starting Spark")
             results = job()
     except BaseException as error:
+        results = errors.results(error)
         if not is_json:
-            summarize(terminal, failures.results(error), seconds=time.monotonic() - started)
+            show(terminal, results, seconds=time.monotonic() - started)
+        elif also:
+            errors.add(error, also(results))
         raise
     if is_json:
-        terminal.answer(runs=results)
+        terminal.answer(runs=results, **(also(results) if also else {}))
     else:
-        summarize(terminal, results, seconds=time.monotonic() - started)
-
-
-def summarize(terminal: "Terminal", results: Sequence["RunRecord"], *, seconds: float) -> None:
-    """Prints what was read, written and held back, how long it took, and where things are."""
-    if not results:
-        return
-    headers, rows = _figures(results)
-    terminal.line()
-    terminal.line(f"{_title(results)} in {amounts.duration(1000 * seconds)}", style="bold")
-    terminal.table(headers, rows, right=NUMBERS, styles=STYLES)
-    terminal.line()
-    terminal.facts(_places(results))
+        show(terminal, results, seconds=time.monotonic() - started)
 
 
 def _title(results: Sequence["RunRecord"]) -> str:
     """The days and the outcomes."""
-    dates = sorted({result.date for result in results})
-    when = str(dates[0]) if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    slices = sorted({result.slice for result in results})
+    when = slices[0] if len(slices) == 1 else f"{slices[0]} to {slices[-1]}"
     outcomes = [result.outcome for result in results]
     counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in dict.fromkeys(outcomes))
-    return f"{when}: {counts}".replace("_", " ")
+    return f"{when}: {counts}".removeprefix(": ").replace("_", " ")
 
 
-def _figures(results: Sequence["RunRecord"]) -> tuple[list[str], list[list[str]]]:
-    """A row per run; a column that the title says already (one day, one outcome) is left out."""
+def _table(results: Sequence["RunRecord"]) -> Table:
+    """A row per run, without columns that the title already says (one day, one outcome)."""
     columns: dict[str, list[str]] = {"pipeline": [result.pipeline for result in results]}
-    varying: dict[str, list[Any]] = {"date": [result.date for result in results]}
+    varying: dict[str, list[Any]] = {"date": [result.slice for result in results]}
     varying["outcome"] = [result.outcome for result in results]
     columns |= {name: [str(value) for value in values] for name, values in varying.items() if len(set(values)) > 1}
-    columns["read"] = [amounts.count(result.rows_read) for result in results]
-    columns["written"] = [amounts.count(result.rows_written) for result in results]
-    columns["quarantined"] = [amounts.count(result.rows_quarantined) for result in results]
-    columns["duplicates"] = [amounts.count(result.rows_duplicate) for result in results]
-    columns["time"] = [amounts.duration(1000 * result.seconds) for result in results]
+    counted = dict.fromkeys([*USUAL_COUNTS, *(name for result in results for name in result.counts)])
+    columns |= {name: [formatting.count(result.counts.get(name)) for result in results] for name in counted}
+    columns["time"] = [formatting.duration(1000 * result.seconds) for result in results]
     return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
 
 

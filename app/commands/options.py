@@ -3,14 +3,18 @@
 import datetime
 import re
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from app.errors import UsageError
 
+if TYPE_CHECKING:
+    from app.report.results.fail_on import Condition
+
 DAY_FORM: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 DAY: Final = "YYYY-MM-DD"
+UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def day(text: str) -> datetime.date:
@@ -23,8 +27,15 @@ def day(text: str) -> datetime.date:
         if DAY_FORM.fullmatch(text):
             return datetime.date.fromisoformat(text)
     except ValueError as error:
-        raise typer.BadParameter(f"there is no day {text}") from error
-    raise typer.BadParameter(f"{text!r} is not a day of the form {DAY}")
+        raise typer.BadParameter(f"{text} is not a valid date") from error
+    raise typer.BadParameter(f"{text!r} is not a date of the form {DAY}")
+
+
+def _known_conditions() -> list[str]:
+    """What a shell may complete after `--fail-on`."""
+    from app.report.results import fail_on
+
+    return [fail_on.WARNING, "slower:20%", *sorted(fail_on.RULES)]
 
 
 Date = Annotated[datetime.date | None, typer.Option("--date", parser=day, metavar=DAY, help="The day.")]
@@ -37,6 +48,24 @@ Json = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON d
 Config = Annotated[
     Path | None,
     typer.Option("--config", metavar="DIR", help="Configuration folder to use instead of config/."),
+]
+FailOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="CONDITION",
+        help="End with exit code 5 if it holds: warning, the name of a finding, or slower:20%. Repeatable.",
+        autocompletion=_known_conditions,
+    ),
+]
+SummaryMd = Annotated[
+    Path | None,
+    typer.Option("--summary-md", metavar="FILE", help="Append a summary in Markdown, for the summary page of a CI."),
+]
+Open = Annotated[bool, typer.Option("--open", metavar="", help="Open the report in the browser.")]
+Port = Annotated[
+    int,
+    typer.Option("--port", metavar="PORT", min=0, max=65535, help="Port of the live page on 127.0.0.1; 0 takes any."),
 ]
 Debug = Annotated[bool, typer.Option("--debug", metavar="", help="Show the traceback of an error.")]
 
@@ -52,9 +81,41 @@ def days(date: datetime.date | None, first: datetime.date | None, last: datetime
     if date:
         return [date]
     if first is None and last is None:
-        raise UsageError(f"which day? give --date {DAY}, or --from {DAY} --to {DAY}")
+        raise UsageError(f"missing --date {DAY}, or --from {DAY} and --to {DAY}")
     if first is None or last is None:
-        raise UsageError("--from and --to go together: give both ends of the range")
+        raise UsageError("--from and --to require each other")
     if first > last:
         raise UsageError(f"--from {first} is after --to {last}")
     return [first + datetime.timedelta(days=offset) for offset in range((last - first).days + 1)]
+
+
+def span(text: str) -> float:
+    """Parses a length of time, `90s`, `5m`, `2h` or `1d`, in seconds.
+
+    Raises:
+        typer.BadParameter: The text is none.
+    """
+    match = re.fullmatch(r"([1-9]\d{0,6})([smhd])", text)
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is no length of time such as 90s, 5m, 2h or 1d")
+    return float(int(match[1]) * UNITS[match[2]])
+
+
+def conditions(given: list[str] | None, *, only_slower: bool = False) -> "list[Condition]":
+    """The conditions of `--fail-on`.
+
+    Raises:
+        UsageError: One is none, or is about findings where only durations are known.
+    """
+    if not given:
+        return []
+    from app.report.results import fail_on
+
+    try:
+        parsed = [fail_on.parse(text) for text in given]
+    except ValueError as error:
+        raise UsageError(f"--fail-on {error}") from error
+    others = [condition.text for condition in parsed if condition.slower is None]
+    if others and only_slower:
+        raise UsageError(f"--fail-on {others[0]} is for observe and report; compare knows durations only (slower:20%)")
+    return parsed

@@ -7,34 +7,46 @@ Writes: bronze_customers, customers.
 import datetime
 from typing import ClassVar, Final
 
-from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from app import bronze, quality
-from app.bronze import Feed, Seen
-from app.context import Context
-from app.quality import Promise
-from app.schemas import CUSTOMERS, RAW_CUSTOMERS
+from app.pipeline import ingest
+from app.pipeline.context import DailyContext
+from app.pipeline.ingest import IngestSpec
+from app.quality import expectations as expect
+from app.quality.expectations import Expectation
+from app.warehouse.schemas import BRONZE_CUSTOMERS, CUSTOMERS, RAW_CUSTOMERS
+from app.warehouse.tables import Table
 
+READS: Final = ()
+WRITES: Final = (
+    Table("bronze_customers", BRONZE_CUSTOMERS, ("date",), source="customers"),
+    Table("customers", CUSTOMERS),
+)
 SEGMENTS: Final = ("consumer", "business", "vip")
 KEY: Final = ["customer_id", "updated_at"]
 ATTRIBUTES: Final = ["segment", "country", "signed_up_at"]
 
 
-def promises() -> list[Promise]:
-    """What every row of the feed keeps."""
+def expectations() -> list[Expectation]:
+    """What every row of the source must meet."""
     return [
-        *(quality.not_null(name) for name in RAW_CUSTOMERS.names),
-        *quality.readable_columns(RAW_CUSTOMERS),
-        quality.matches("customer_id", r"c-\d{7,}"),
-        quality.allowed("segment", SEGMENTS),
+        *(expect.not_null(name) for name in RAW_CUSTOMERS.names),
+        *expect.readable_columns(RAW_CUSTOMERS),
+        expect.matches("customer_id", r"c-\d{7,}"),
+        expect.allowed("segment", SEGMENTS),
     ]
 
 
-class Config(bronze.Config):
+class Config(ingest.Config):
     """What an operator tunes: see `config/etl/customers.yml`."""
 
-    promised: ClassVar = bronze.promised(promises(), quality.DUPLICATES)
+    expectation_names: ClassVar = ingest.declared_expectations(expectations(), expect.DUPLICATES)
+
+
+def newest_first() -> list[Column]:
+    """The order of rows about the same customer and instant, of which the first is taken."""
+    return [F.col(name).desc() for name in ATTRIBUTES]
 
 
 def customer_versions(rows: DataFrame) -> DataFrame:
@@ -46,9 +58,9 @@ def customer_versions(rows: DataFrame) -> DataFrame:
     Columns in: those of `RAW_CUSTOMERS`, none null.
     Columns out: those of `CUSTOMERS`; valid_to is null for the current version.
     """
-    same_instant = Window.partitionBy(*KEY).orderBy(*[F.col(name).desc() for name in ATTRIBUTES])
+    same_instant = Window.partitionBy(*KEY).orderBy(*newest_first())
     history = Window.partitionBy("customer_id").orderBy("updated_at")
-    single = rows.withColumn("place", F.row_number().over(same_instant)).where("place = 1")
+    single = rows.withColumn("version_rank", F.row_number().over(same_instant)).where("version_rank = 1")
     later = F.lead("updated_at").over(history)
     first = F.lag("updated_at").over(history).isNull()
     return single.select(
@@ -60,7 +72,7 @@ def customer_versions(rows: DataFrame) -> DataFrame:
 
 
 def changed_versions(old: DataFrame, new: DataFrame) -> DataFrame:
-    """The versions that the table does not hold yet, or holds otherwise.
+    """The versions that the table does not hold yet, or holds with other values.
 
     Columns in: those of `CUSTOMERS`; new: those of `RAW_CUSTOMERS`.
     Columns out: those of `CUSTOMERS`.
@@ -72,43 +84,42 @@ def changed_versions(old: DataFrame, new: DataFrame) -> DataFrame:
     return versions.alias("version").join(known.alias("known"), is_same, "left_anti").select(*CUSTOMERS.names)
 
 
-def run(context: Context, config: Config) -> None:
-    """Brings the customers of one date into the table with their history."""
-    feed = Feed.declared(
+def run(context: DailyContext, config: Config) -> None:
+    """Merges the customers of one date into the table with their history, or raises and leaves it as it was."""
+    spec = IngestSpec.declare(
         context,
         config,
         source="customers",
         table="bronze_customers",
         schema=RAW_CUSTOMERS,
-        promises=promises(),
+        key=KEY,
+        expectations=expectations(),
     )
+    commit = context.replace_partition(_bronze_rows(context, spec), spec.table)
+    with context.step(f"audit {spec.table}", kind="transform"):
+        audit = ingest.audit(context, spec, commit)
+    if spec.is_checked:
+        context.enforce(ingest.results(context, spec, audit), table=spec.table)
+    latest = ingest.latest(context, spec, audit).select(*RAW_CUSTOMERS.names)
+    published = audit.rows - audit.quarantined - audit.duplicates
+    context.reconcile(read=commit.rows, published=published, quarantined=audit.quarantined, duplicates=audit.duplicates)
+    is_same_key = " AND ".join(f"old.{name} = new.{name}" for name in KEY)
+    context.merge(lambda old: changed_versions(old, latest), "customers", condition=is_same_key)
+    context.report_rows(published=published)
+
+
+def _bronze_rows(context: DailyContext, spec: IngestSpec) -> DataFrame:
     # A day on which no customer changed may have no rows; it changes nothing.
-    raw = context.read_raw(feed.source, schema=feed.schema, bronze=feed.table, may_be_empty=True)
+    raw = context.read_raw(spec.source, schema=spec.schema, bronze=spec.table, may_be_empty=True)
     with context.step("transform customers", kind="transform"):
-        typed = bronze.typed(raw, schema=feed.schema)
-        judged = bronze.judged(typed, columns=feed.schema.names, promises=feed.promises, date=context.date)
-    seen = bronze.write(context, judged, feed)
-    _publish(context, feed, seen)
-
-
-def _publish(context: Context, feed: Feed, seen: Seen) -> None:
-    """Merges the versions of the date if not too many rows repeat others."""
-    taken, kept = Observation(), Observation()
-    with context.step("transform versions", kind="transform"):
-        valid = bronze.valid(context, feed).select(*RAW_CUSTOMERS.names)
-        versions = customer_versions(valid.observe(taken, F.count(F.lit(1)).alias("rows")))
-        unique = versions.select(*RAW_CUSTOMERS.names).observe(kept, F.count(F.lit(1)).alias("rows")).localCheckpoint()
-        changes = changed_versions(context.table("customers"), unique)
-    published = kept.get["rows"]
-    duplicates = taken.get["rows"] - published
-    if feed.is_checked:
-        context.report_rows(duplicate=duplicates)
-        where = bronze.repeated(context, feed, key=KEY)
-        figure = quality.share(quality.DUPLICATES, duplicates, seen.rows, feed.limits, where=where)
-        context.judge([figure], table=feed.table)
-    context.account(read=seen.rows, written=published, quarantined=seen.quarantined, duplicate=duplicates)
-    context.merge(changes, "customers", condition=" AND ".join(f"old.{name} = new.{name}" for name in KEY))
-    context.report_rows(written=published)
+        rows = ingest.with_violations(
+            ingest.typed(raw, schema=spec.schema),
+            columns=spec.schema.names,
+            expectations=spec.expectations,
+            date=context.date,
+        )
+        ranked = ingest.with_version_rank(rows, key=spec.key, newest_first=newest_first())
+        return ranked.select(*BRONZE_CUSTOMERS.names)
 
 
 def as_of(versions: DataFrame, *, customer: Column, instant: Column) -> Column:

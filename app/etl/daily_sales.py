@@ -1,4 +1,4 @@
-"""Sales of one day: every raw transaction judged, the valid ones once per key with their customer, and the totals.
+"""Sales of one day: the valid transactions, one version of each with its customer, and their totals.
 
 Reads: raw transactions of one date, customers.
 Writes: bronze, transactions, daily_sales.
@@ -7,20 +7,26 @@ Writes: bronze, transactions, daily_sales.
 import datetime
 from typing import ClassVar, Final
 
-from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from app import bronze, quality
-from app.bronze import Feed, Seen
-from app.commits import Written
-from app.context import Context
 from app.etl.customers import as_of
-from app.figures import DAY_SECONDS, FRESHNESS, Figure
-from app.quality import Promise
-from app.schemas import BRONZE, DAILY_SALES, MONEY, RAW_TRANSACTIONS, TOTAL, TRANSACTIONS
+from app.pipeline import ingest
+from app.pipeline.context import DailyContext
+from app.pipeline.ingest import Audit, IngestSpec
+from app.quality import expectations as expect
+from app.quality.expectations import Expectation
+from app.quality.results import DAY_SECONDS, FRESHNESS, ExpectationResult
+from app.warehouse.schemas import BRONZE, DAILY_SALES, MONEY, RAW_TRANSACTIONS, SOLD, TOTAL, TRANSACTIONS
+from app.warehouse.tables import Table
 
+READS: Final = ("customers",)
+WRITES: Final = (
+    Table("bronze", BRONZE, ("date",), source="transactions"),
+    Table("transactions", TRANSACTIONS, ("processed_date", "amount_category")),
+    Table("daily_sales", DAILY_SALES, ("processed_date",)),
+)
 STATUSES: Final = ("completed", "pending", "failed", "refunded")
-SOLD: Final = ("completed", "pending")
 REQUIRED: Final = (
     "transaction_id",
     "customer_id",
@@ -34,31 +40,31 @@ REQUIRED: Final = (
 SIGMAS: Final = 3
 
 
-def promises(date: datetime.date, *, currency: str) -> list[Promise]:
-    """What every row of the feed keeps; the customer is looked up beside the row, as `customer_found`."""
+def expectations(date: datetime.date, *, currency: str) -> list[Expectation]:
+    """What every row of the source must meet; `customer_found` is the customer that the row was joined with."""
 
     def is_unknown() -> Column:
         return F.col("customer_id").isNotNull() & F.col("created_at").isNotNull() & F.col("customer_found").isNull()
 
     return [
-        *(quality.not_null(name) for name in REQUIRED),
-        *quality.readable_columns(RAW_TRANSACTIONS),
-        quality.matches("transaction_id", r"t-\d+-\d+"),
-        quality.at_least("amount", "0.01"),
-        quality.allowed("currency", [currency]),
-        quality.allowed("status", STATUSES),
-        quality.on_date("created_at", date),
-        quality.known("customer_id", is_unknown),
+        *(expect.not_null(name) for name in REQUIRED),
+        *expect.readable_columns(RAW_TRANSACTIONS),
+        expect.matches("transaction_id", r"t-\d+-\d+"),
+        expect.at_least("amount", "0.01"),
+        expect.allowed("currency", [currency]),
+        expect.allowed("status", STATUSES),
+        expect.on_date("created_at", date),
+        expect.known("customer_id", is_unknown),
     ]
 
 
-class Config(bronze.Config):
+class Config(ingest.Config):
     """What an operator tunes: see `config/etl/daily_sales.yml`."""
 
-    promised: ClassVar = bronze.promised(
-        promises(datetime.date.min, currency=""),  # whose names are the same on any day, in any currency
-        quality.DUPLICATES,
-        quality.OUTLIERS,
+    expectation_names: ClassVar = ingest.declared_expectations(
+        expectations(datetime.date.min, currency=""),  # whose names are the same on any day, in any currency
+        expect.DUPLICATES,
+        expect.OUTLIERS,
         FRESHNESS,
     )
 
@@ -69,8 +75,8 @@ def with_customers(rows: DataFrame, versions: DataFrame) -> DataFrame:
     Columns in: those of `RAW_TRANSACTIONS`; versions: those of `CUSTOMERS`.
     Columns out: those of the rows, customer_segment, customer_country, customer_found (null if there is none).
     """
-    found = as_of(versions, customer=rows["customer_id"], instant=rows["created_at"])
-    return rows.join(versions, found, "left").select(
+    is_current = as_of(versions, customer=rows["customer_id"], instant=rows["created_at"])
+    return rows.join(versions, is_current, "left").select(
         *[rows[name] for name in rows.columns],
         versions["segment"].alias("customer_segment"),
         versions["country"].alias("customer_country"),
@@ -78,19 +84,22 @@ def with_customers(rows: DataFrame, versions: DataFrame) -> DataFrame:
     )
 
 
-def transactions(valid: DataFrame, *, date: datetime.date) -> DataFrame:
+def newest_first() -> list[Column]:
+    """The order of the versions of a transaction, of which the first is published.
+
+    Versions of the same instant are ordered by their content, so that the same rows give the same result in whatever
+    order they come.
+    """
+    return [F.col("updated_at").desc(), F.xxhash64(*RAW_TRANSACTIONS.names).desc()]
+
+
+def transactions(latest: DataFrame, *, date: datetime.date) -> DataFrame:
     """One row per transaction: the version that was updated last.
 
-    Left out are older versions and exact duplicates. Versions of the same instant are ordered by their content, so that
-    the same rows give the same result in whatever order they come.
-
-    Columns in: those of `BRONZE`; rows without problems.
+    Columns in: those of `BRONZE`; rows of rank 1.
     Columns out: those of `TRANSACTIONS`.
     """
-    content = F.xxhash64(*RAW_TRANSACTIONS.names)
-    latest = Window.partitionBy("transaction_id").orderBy(F.col("updated_at").desc(), content.desc())
-    single = valid.withColumn("place", F.row_number().over(latest)).where("place = 1")
-    return single.withColumns({"amount_category": amount_category(), "processed_date": F.lit(date)}).select(
+    return latest.withColumns({"amount_category": amount_category(), "processed_date": F.lit(date)}).select(
         *TRANSACTIONS.names
     )
 
@@ -119,76 +128,73 @@ def daily_sales(published: DataFrame) -> DataFrame:
     ).select(*DAILY_SALES.names)
 
 
-def run(context: Context, config: Config) -> None:
-    """Publishes the sales of one date, or leaves what was published and raises."""
-    feed = Feed.declared(
+def run(context: DailyContext, config: Config) -> None:
+    """Publishes the sales of one date, or raises and leaves what was published as it was."""
+    spec = IngestSpec.declare(
         context,
         config,
         source="transactions",
         table="bronze",
         schema=RAW_TRANSACTIONS,
-        promises=promises(context.date, currency=context.settings.currency),
+        key=["transaction_id"],
+        expectations=expectations(context.date, currency=context.settings.currency),
     )
-    # From before anything is read: a run that was killed may have left what this one cannot get to.
-    with context.savepoint("transactions", "daily_sales"):
-        _publish(context, feed, _write_bronze(context, feed))
+    commit = context.replace_partition(_bronze_rows(context, spec), spec.table)
+    with context.step(f"audit {spec.table}", kind="transform"):
+        audit = ingest.audit(context, spec, commit, measures=measures())
+        latest = ingest.latest(context, spec, audit)
+        published, outliers = latest.agg(F.count(F.lit(1)), F.count_if(_is_outlier(audit))).collect()[0]
+    if spec.is_checked:
+        context.enforce(_results(context, spec, audit, published, outliers), table=spec.table)
+    context.reconcile(read=commit.rows, published=published, quarantined=audit.quarantined, duplicates=audit.duplicates)
+    written = context.replace_partition(transactions(latest, date=context.date), "transactions")
+    sales = daily_sales(context.partition("transactions", version=written.version))
+    context.replace_partition(sales, "daily_sales", kind="publish")
+    context.report_rows(published=written.rows)
 
 
-def _write_bronze(context: Context, feed: Feed) -> Seen:
-    raw = context.read_raw(feed.source, schema=feed.schema, bronze=feed.table)
+def _bronze_rows(context: DailyContext, spec: IngestSpec) -> DataFrame:
+    raw = context.read_raw(spec.source, schema=spec.schema, bronze=spec.table)
     with context.step("transform transactions", kind="transform"):
-        found = with_customers(bronze.typed(raw, schema=feed.schema), context.table("customers"))
-        columns = [*feed.schema.names, "customer_segment", "customer_country"]
-        rows = bronze.judged(found, columns=columns, promises=feed.promises, date=context.date).select(*BRONZE.names)
-    amount = F.when(~quality.is_invalid(), F.col("amount").cast("double"))
-    newest = F.max(F.when(~quality.is_invalid(), F.col("created_at"))).cast("double")
-    spread = [F.avg(amount).alias("mean"), F.stddev_samp(amount).alias("sigma")]
-    seen = bronze.write(context, rows, feed, observe=[*spread, newest.alias("newest")])
-    if feed.is_checked:
-        context.judge([_freshness(context, feed, seen)], table=feed.table)
-    return seen
+        rows = with_customers(ingest.typed(raw, schema=spec.schema), context.table("customers"))
+        columns = [*spec.schema.names, "customer_segment", "customer_country"]
+        judged = ingest.with_violations(rows, columns=columns, expectations=spec.expectations, date=context.date)
+        ranked = ingest.with_version_rank(judged, key=spec.key, newest_first=newest_first())
+        return ranked.select(*BRONZE.names)
 
 
-def _freshness(context: Context, feed: Feed, seen: Seen) -> Figure:
-    """How long the day ends without a valid row: all of it where there is none."""
-    start = datetime.datetime.combine(context.date, datetime.time(), datetime.UTC).timestamp()
-    newest, where = seen.observed["newest"], "size(problems) > 0"
-    if newest is not None:
-        where = f"size(problems) = 0 and unix_micros(created_at) = {round(newest * 1_000_000)}"
-    age = DAY_SECONDS - (0 if newest is None else newest - start)
-    context.run.record_freshness("transactions", seconds=age)
-    return Figure(FRESHNESS, age, feed.limits[FRESHNESS], where=where)
+def measures() -> list[Column]:
+    """Aggregates over the valid rows: mean and standard deviation of the amounts, and the newest instant in seconds."""
+    amount = F.col("amount").cast("double")
+    newest = F.max("created_at").cast("double")
+    return [F.avg(amount).alias("mean"), F.stddev_samp(amount).alias("sigma"), newest.alias("newest")]
 
 
-def _publish(context: Context, feed: Feed, seen: Seen) -> None:
-    counted = Observation()
-    valid = bronze.valid(context, feed).observe(counted, F.count(F.lit(1)).alias("valid"))
-    outliers = [F.count_if(_is_outlier(seen)).alias("outliers")] if feed.is_checked else []
-    rows = transactions(valid, date=context.date)
-    written = context.overwrite(rows, "transactions", observe=outliers, also=counted)
-    duplicates = written.observed["valid"] - written.commit.rows
-    if feed.is_checked:
-        _judge_published(context, feed, seen, written)
-    context.account(read=seen.rows, written=written.commit.rows, quarantined=seen.quarantined, duplicate=duplicates)
-    context.overwrite(daily_sales(context.of_day("transactions")), "daily_sales", kind="publish")
-    context.report_rows(written=written.commit.rows)
-
-
-def _judge_published(context: Context, feed: Feed, seen: Seen, written: Written) -> None:
-    context.facts |= {name: seen.observed[name] for name in ("mean", "sigma") if seen.observed[name] is not None}
-    bound = SIGMAS * context.facts.get("sigma", 0)
-    where = f"abs(double(amount) - {context.facts.get('mean', 0.0)!r}D) > {bound!r}D and size(problems) = 0"
-    published, outliers = written.commit.rows, written.observed["outliers"]
-    duplicates, repeated = written.observed["valid"] - published, bronze.repeated(context, feed, key=["transaction_id"])
-    figures = [
-        quality.share(quality.DUPLICATES, duplicates, seen.rows, feed.limits, where=repeated),
-        quality.share(quality.OUTLIERS, outliers, published, feed.limits, where=where),
-    ]
-    context.report_rows(duplicate=duplicates)
-    context.judge(figures, table=feed.table)
-
-
-def _is_outlier(seen: Seen) -> Column:
+def _is_outlier(audit: Audit) -> Column:
     """Whether an amount is further than three standard deviations from the mean of the day's valid amounts."""
-    mean, sigma = seen.observed["mean"], seen.observed["sigma"]
+    mean, sigma = audit.measures.get("mean"), audit.measures.get("sigma")
     return F.abs(F.col("amount").cast("double") - F.lit(mean)) > SIGMAS * F.lit(sigma)
+
+
+def _results(
+    context: DailyContext, spec: IngestSpec, audit: Audit, published: int, outliers: int
+) -> list[ExpectationResult]:
+    context.facts |= {name: audit.measures[name] for name in ("mean", "sigma") if audit.measures.get(name) is not None}
+    bound = SIGMAS * context.facts.get("sigma", 0)
+    where = f"abs(double(amount) - {context.facts.get('mean', 0.0)!r}D) > {bound!r}D and version_rank = 1"
+    return [
+        *ingest.results(context, spec, audit),
+        _freshness(context, spec, audit),
+        expect.result(expect.OUTLIERS, outliers, published, spec.limits, where=where),
+    ]
+
+
+def _freshness(context: DailyContext, spec: IngestSpec, audit: Audit) -> ExpectationResult:
+    """Seconds from the newest valid row to the end of the day; the whole day if no row is valid."""
+    start = datetime.datetime.combine(context.date, datetime.time(), datetime.UTC).timestamp()
+    newest, where = audit.measures.get("newest"), "size(violations) > 0"
+    if newest is not None:
+        where = f"size(violations) = 0 and unix_micros(created_at) = {round(newest * 1_000_000)}"
+    age = DAY_SECONDS - (0 if newest is None else newest - start)
+    context.run.record_freshness("transactions", seconds=age, as_of=start + DAY_SECONDS)
+    return ExpectationResult(FRESHNESS, age, spec.limits[FRESHNESS], where=where)

@@ -10,12 +10,13 @@ from typing import Annotated, Final
 
 import msgspec
 
-from app.eventlog import identity
-from app.eventlog.application import Application, Ended
-from app.eventlog.events import TaskEnd
-from app.eventlog.failures import Failure, cut
-from app.eventlog.model import StageAttempt
-from app.eventlog.spans import SparkSpan, Value, told_tasks
+from app.eventlog import span_ids
+from app.eventlog.model.application import Application, Ended
+from app.eventlog.model.entities import StageAttempt
+from app.eventlog.model.failures import Failure, shortened
+from app.eventlog.parse.events import TaskEnd
+from app.eventlog.parse.locations import LogPath
+from app.eventlog.spans import SparkSpan, Value, spanned_tasks
 from app.telemetry import spark_names as names
 from app.telemetry.names import Attribute
 
@@ -100,7 +101,7 @@ class _Heard:
         self.functions.setdefault(line.function, Calls(line.began_ms)).add(line)
 
 
-def of_ended(app: Application, ended: Ended, events: Path) -> Iterator[SparkSpan]:
+def of_ended(app: Application, ended: Ended, events: LogPath) -> Iterator[SparkSpan]:
     """Spans of functions, below the spans of the tasks that something that has ended gets.
 
     Args:
@@ -108,20 +109,20 @@ def of_ended(app: Application, ended: Ended, events: Path) -> Iterator[SparkSpan
         ended: What has ended in it.
         events: The folder of event logs.
     """
-    told = list(told_tasks(ended))
-    if told:
-        stage = told[0][0]
-        yield from _of_stage(app, stage, [task for _, task in told], events)
+    tasks = list(spanned_tasks(ended))
+    if tasks:
+        stage = tasks[0][0]
+        yield from _of_stage(app, stage, [task for _, task in tasks], events)
 
 
-def of_the_end(app: Application, events: Path) -> Iterator[SparkSpan]:
+def of_the_end(app: Application, events: LogPath) -> Iterator[SparkSpan]:
     """The same of stages that are still open when the log ends."""
     for stage in app.stages.values():
         if stage.info.completed is None:
             yield from of_ended(app, stage, events)
 
 
-def in_stages(app: Application, stages: Iterable[int], events: Path) -> Iterator[tuple[int, str, Calls]]:
+def in_stages(app: Application, stages: Iterable[int], events: LogPath) -> Iterator[tuple[int, str, Calls]]:
     """For each stage and function: the number of the stage, the name of the function, and its calls in all tasks."""
     for stage in sorted(set(stages)):
         heard = _Heard(app.began or app.last, app.last)
@@ -130,7 +131,7 @@ def in_stages(app: Application, stages: Iterable[int], events: Path) -> Iterator
         yield from ((stage, name, calls) for name, calls in heard.functions.items())
 
 
-def _of_stage(app: Application, stage: StageAttempt, tasks: Iterable[TaskEnd], events: Path) -> Iterator[SparkSpan]:
+def _of_stage(app: Application, stage: StageAttempt, tasks: Iterable[TaskEnd], events: LogPath) -> Iterator[SparkSpan]:
     wanted = {task.info.id: (task, _Heard(task.info.launched, task.info.finished)) for task in tasks}
     for line in _lines(events, app.id, stage.info.id):
         if line.task in wanted:
@@ -140,8 +141,13 @@ def _of_stage(app: Application, stage: StageAttempt, tasks: Iterable[TaskEnd], e
             yield _span(app, stage, task, name, calls)
 
 
-def _lines(events: Path, application: str, stage: int) -> Iterator[Line]:
-    """The whole lines of a stage's file; none where it is missing, or where the id leads out of the folder."""
+def _lines(events: LogPath, application: str, stage: int) -> Iterator[Line]:
+    """The whole lines of a stage's file; none where it is missing, or where the id leads out of the folder.
+
+    Workers leave such files only in folders of their machine.
+    """
+    if not isinstance(events, Path):
+        return
     file = events / FOLDER / application / f"{stage}.jsonl"
     if file.parent.parent != events / FOLDER or file.parent.name == ".." or not file.is_file():
         return
@@ -163,7 +169,7 @@ def _span(app: Application, stage: StageAttempt, task: TaskEnd, name: str, calls
     """The span of a function, kept within the time of its task, whatever the worker's clock says."""
     info = task.info
     known: dict[Attribute, Value | None] = {
-        names.PYTHON_FUNCTION: cut(name),
+        names.PYTHON_FUNCTION: shortened(name),
         names.PYTHON_BATCHES: calls.batches,
         names.PYTHON_ROWS_IN: calls.rows_in,
         names.PYTHON_ROWS_OUT: calls.rows_out,
@@ -174,8 +180,8 @@ def _span(app: Application, stage: StageAttempt, task: TaskEnd, name: str, calls
     began = min(max(info.launched, calls.began_ms), info.finished)
     return SparkSpan(
         names.PYTHON_SPAN,
-        names.PYTHON_SPAN.of(cut(name)),
-        identity.of_python_function(app, stage, info, name),
+        names.PYTHON_SPAN.of(shortened(name)),
+        span_ids.of_python_function(app, stage, info, name),
         began,
         min(max(began, calls.ended_ms), info.finished),
         {attribute.name: value for attribute, value in known.items() if value is not None},

@@ -5,16 +5,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.eventlog import identity
-from app.eventlog.application import Application, Ended
-from app.eventlog.events import TaskEnd
-from app.eventlog.failures import Failure, cut, failure_of, failure_of_task
+from app.eventlog import batch_spans, span_ids
 from app.eventlog.findings import Finding
-from app.eventlog.groups import group_of
-from app.eventlog.identity import Place
-from app.eventlog.model import Job, LateTask, Query, StageAttempt, Totals, task_totals
-from app.eventlog.operators import NO_PLAN, own_plan_of
-from app.eventlog.streams import Batch
+from app.eventlog.model import work_names
+from app.eventlog.model.application import Application, Ended
+from app.eventlog.model.entities import Job, LateTask, Query, StageAttempt, Totals, task_totals
+from app.eventlog.model.failures import Failure, failure_of, failure_of_task, shortened
+from app.eventlog.model.operators import NO_PLAN, own_plan_of
+from app.eventlog.model.outcome import BAD, ending_of
+from app.eventlog.model.stage_groups import group_of, work_of
+from app.eventlog.model.streams import Batch
+from app.eventlog.parse.events import TaskEnd
+from app.eventlog.span_ids import SpanContext, SpanIds
 from app.telemetry import spark_names as names
 from app.telemetry.names import APPLICATION, Attribute, SpanName
 
@@ -25,46 +27,51 @@ MAX_PLAN: Final = 8000
 
 @dataclass(frozen=True, slots=True)
 class SparkSpan:
-    """A span made of an event log; times in milliseconds since the epoch; findings become its events."""
+    """A span from an event log; times in milliseconds since the epoch; findings become its events.
+
+    Links lead to spans of other traces; `links_left_out` counts those that it could have had and has not.
+    """
 
     kind: SpanName
     name: str
-    place: Place
+    place: SpanIds
     started: int
     ended: int
     attributes: Mapping[str, Value]
     failure: Failure | None = None
     findings: tuple[Finding, ...] = ()
+    links: tuple[SpanContext, ...] = ()
+    links_left_out: int = 0
 
 
 def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:
     """The spans of something that has ended; an executor has none."""
     match ended:
         case Query():
-            yield from _with_held(app, ended, is_told=not ended.is_held)
+            yield from _with_held(app, ended, has_span=not ended.is_held)
         case Job():
             yield of_job(app, ended)
         case Batch():
             yield of_batch(app, ended)
         case StageAttempt():
             yield of_stage(app, ended)
-    for stage, task in told_tasks(ended):
+    for stage, task in spanned_tasks(ended):
         yield of_task(app, stage, task)
 
 
-def told_tasks(ended: Ended) -> Iterator[tuple[StageAttempt, TaskEnd]]:
-    """The task attempts that get a span when something has ended, all of one stage."""
+def spanned_tasks(ended: Ended) -> Iterator[tuple[StageAttempt, TaskEnd]]:
+    """The task attempts of a stage that get a span when the stage, or a late task, has ended."""
     match ended:
         case StageAttempt():
-            for task in (*ended.kept, *ended.slowest):
+            for task in {task.info.id: task for task in (*ended.kept, *ended.slowest)}.values():
                 yield ended, task
         case LateTask() if ended.stage.kept and ended.stage.kept[-1] is ended.task:
             yield ended.stage, ended.task
 
 
-def _with_held(app: Application, query: Query, *, is_told: bool = True) -> Iterator[SparkSpan]:
+def _with_held(app: Application, query: Query, *, has_span: bool = True) -> Iterator[SparkSpan]:
     """The span of a query, unless it is held back, and the spans of sub-queries that were held until it ended."""
-    if is_told:
+    if has_span:
         yield of_query(app, query)
     for number in query.held:
         yield of_query(app, app.queries[number])
@@ -95,13 +102,14 @@ def of_application(app: Application) -> SparkSpan:
         names.APPLICATION_ID: app.id,
         names.APPLICATION_ATTEMPT: app.attempt,
         names.SPARK_VERSION: app.spark_version,
-        names.EXIT_CODE: app.exit_code,
+        names.EXIT_CODE: app.exit_code if app.process_exit_code is None else app.process_exit_code,
         names.IS_INCOMPLETE: app.started is None or None,
     }
-    failure = Failure(None, f"exit code {app.exit_code}") if app.exit_code else None
+    ending = ending_of(app)
+    failure = (failure_of(ending.error) or Failure(None, ending.text)) if ending.outcome in BAD else None
     subject = app.name or "unknown"
     return _span(
-        app, names.APPLICATION_SPAN, subject, identity.of_application(app), app.began, app.ended, known, failure
+        app, names.APPLICATION_SPAN, subject, span_ids.of_application(app), app.began, app.ended, known, failure
     )
 
 
@@ -114,65 +122,75 @@ def of_query(app: Application, query: Query) -> SparkSpan:
     text = plan.text
     known: dict[Attribute, Value | None] = {
         names.QUERY_ID: query.id,
-        names.DESCRIPTION: query.description,
+        names.DESCRIPTION: work_names.of_query(app, query),
+        names.CALL_SITE: work_names.call_site(app, query),
         names.DETAILS: query.details,
         names.PLANS: query.plans,
         names.PLAN_IS_CUT: (plan.is_cut or len(text) > MAX_PLAN) or None,
     }
-    subject, place = plan.first.name or "unknown", identity.of_query(app, query)
+    subject, place = plan.first.name or "unknown", span_ids.of_query(app, query)
     span = _span(app, names.QUERY_SPAN, subject, place, query.started, query.ended, known, failure_of(query.error))
-    plan_told = {names.PLAN.name: cut(text, MAX_PLAN)} if text else {}
-    return dataclasses.replace(span, attributes={**span.attributes, **plan_told})
+    plan_told = {names.PLAN.name: shortened(text, MAX_PLAN)} if text else {}
+    return _within(dataclasses.replace(span, attributes={**span.attributes, **plan_told}), _end_of(app, query))
 
 
 def of_batch(app: Application, batch: Batch) -> SparkSpan:
-    """The span of a batch of a streaming query that has run jobs."""
-    progress = batch.progress
+    """The span of a batch of a streaming query that has run jobs; it links to the spans that sent its records."""
+    progress, links = batch.progress, batch_spans.links(batch.progress)
     known: dict[Attribute, Value | None] = {
         names.STREAM_ID: batch.key.query,
         names.STREAM_RUN_ID: batch.key.run,
         names.BATCH_ID: batch.key.number,
         names.STREAM: batch.name or (progress.name if progress else None),
-        names.BATCH_ROWS: progress.rows if progress else None,
+        **batch_spans.attributes(progress, links),
     }
     subject, failure = str(known[names.STREAM] or "unnamed"), failure_of(batch.error)
-    place = identity.of_batch(app, batch.key)
-    return _span(app, names.BATCH_SPAN, subject, place, batch.started, batch.ended, known, failure)
+    place = span_ids.of_batch(app, batch.key)
+    started = max(batch.started, app.started or 0)  # the clock may have been set back
+    span = _span(app, names.BATCH_SPAN, subject, place, started, batch.ended, known, failure)
+    return dataclasses.replace(span, links=links.contexts, links_left_out=links.left_out)
 
 
 def of_job(app: Application, job: Job) -> SparkSpan:
-    """The span of a job, named by the call site of its last stage."""
-    ran = [app.stages[key].info for key in job.ran if key in app.stages]
+    """The span of a job, named by the work of its last stage."""
+    ran = [app.stages[key] for key in job.ran if key in app.stages]
     known = {
         names.JOB_ID: job.id,
         names.DESCRIPTION: job.properties.description,
         names.GROUP: job.properties.group,
+        names.POOL: job.properties.pool,
         names.JOB_STAGES: len(job.stages),
         names.JOB_SKIPPED: len(set(job.stages) - {stage for stage, _ in job.ran})
         if job.completed is not None
         else None,
     }
-    subject = max(ran, key=lambda info: info.id).name if ran else "without stages"
+    subject = work_of(app, max(ran, key=lambda stage: stage.info.id)) if ran else "without stages"
     failure = (failure_of(job.failure) or Failure(None, "")) if job.has_failed else None
-    return _span(app, names.JOB_SPAN, subject, identity.of_job(app, job), job.submitted, job.completed, known, failure)
+    place = span_ids.of_job(app, job)
+    span = _span(app, names.JOB_SPAN, subject, place, job.submitted, job.completed, known, failure)
+    return _within(span, _end_of(app, job))
 
 
 def of_stage(app: Application, stage: StageAttempt) -> SparkSpan:
-    """The span of a stage attempt, named by its call site, with the sums over its tasks."""
+    """The span of a stage attempt, named by its work, with the sums over its tasks."""
     info = stage.info
     known: dict[Attribute, Value | None] = {
         names.STAGE_ID: info.id,
         names.STAGE_ATTEMPT: info.attempt,
         names.STAGE_GROUP: group_of(app, stage),
+        names.CALL_SITE: work_names.placed(info.name) or None,
         names.TASKS: info.tasks,
         names.TASKS_ENDED: len(stage.durations_ms),
         names.TASKS_FAILED: stage.failed,
         names.TASKS_KILLED: stage.killed,
         names.TASKS_SPECULATIVE: stage.speculative,
-        **(_numbers(stage.totals) if stage.spilled_bytes else {}),  # one per task that told its numbers
+        **(_numbers(stage.totals, stage) if stage.spilled_bytes else {}),  # one value for each task with metrics
     }
-    place, failure = identity.of_stage(app, stage), failure_of(info.failure)
-    return _span(app, names.STAGE_SPAN, info.name, place, info.submitted, info.completed, known, failure)
+    place, failure = span_ids.of_stage(app, stage), failure_of(info.failure)
+    first_launch = min(stage.launched, default=None) if stage.first_launch is None else stage.first_launch
+    submitted = first_launch if info.submitted is None else info.submitted
+    span = _span(app, names.STAGE_SPAN, work_of(app, stage), place, submitted, info.completed, known, failure)
+    return _within(span, _end_of(app, stage))
 
 
 def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
@@ -185,34 +203,34 @@ def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
         names.TASK_SPECULATIVE: info.is_speculative or None,
         names.EXECUTOR_ID: info.executor,
         names.HOST: info.host,
-        **(_numbers(task_totals(task)) if task.metrics else {}),
+        **(_numbers(task_totals(task), stage) if task.metrics else {}),
     }
     failure = failure_of_task(reason) if info.has_failed or info.was_killed else None
-    place = identity.of_task(app, stage, info)
-    return _span(app, names.TASK_SPAN, stage.info.name, place, info.launched, info.finished, known, failure)
+    place = span_ids.of_task(app, stage, info)
+    return _span(app, names.TASK_SPAN, work_of(app, stage), place, info.launched, info.finished, known, failure)
 
 
 def _span(
     app: Application,
     kind: SpanName,
     subject: str,
-    place: Place,
+    place: SpanIds,
     started: int | None,
     ended: int | None,
     known: Mapping[Attribute, Value | None],
     failure: Failure | None,
 ) -> SparkSpan:
     attributes = {
-        name.name: cut(value) if isinstance(value, str) else value
+        name.name: shortened(value) if isinstance(value, str) else value
         for name, value in known.items()
         if value not in (None, "")
     }
     if ended is None:
         attributes[names.IS_INCOMPLETE.name] = True
-    began = app.last if started is None else started
+    began = started or app.last
     return SparkSpan(
         kind,
-        kind.of(cut(subject)),
+        kind.of(shortened(subject)),
         place,
         began,
         max(began, app.last if ended is None else ended),
@@ -221,13 +239,37 @@ def _span(
     )
 
 
-def _numbers(totals: Totals) -> dict[Attribute, Value | None]:
+def _end_of(app: Application, part: StageAttempt | Job | Query | Batch | None) -> int | None:
+    """When something ended; where the log lacks its end, when the whole ended that it is a part of."""
+    match part:
+        case StageAttempt():
+            return _end_of(app, app.job_of(part)) if part.info.completed is None else part.info.completed
+        case Job():
+            return _end_of(app, app.query_of(part) or _batch(app, part)) if part.completed is None else part.completed
+        case Query():
+            root = None if part.root is None else app.queries.get(part.root)
+            return _end_of(app, root or _batch(app, part)) if part.ended is None else part.ended
+        case Batch():
+            return part.ended
+    return None
+
+
+def _batch(app: Application, part: Job | Query) -> Batch | None:
+    return None if part.batch is None else app.batches.get(part.batch)
+
+
+def _within(span: SparkSpan, ended: int | None) -> SparkSpan:
+    """A span that ends at a time, if it is known."""
+    return span if ended is None else dataclasses.replace(span, ended=max(span.started, ended))
+
+
+def _numbers(totals: Totals, stage: StageAttempt) -> dict[Attribute, Value | None]:
     return {
         names.RUN_TIME: totals.run_ms,
-        names.CPU_TIME: totals.cpu_ns // 1_000_000,
+        names.CPU_TIME: None if totals.cpu_ns is None else totals.cpu_ns // 1_000_000,
         names.GC_TIME: totals.gc_ms,
         names.SCHEDULER_DELAY: totals.scheduler_delay_ms,
-        names.INPUT_BYTES: totals.input_bytes,
+        names.INPUT_BYTES: None if stage.is_input_missed else totals.input_bytes,
         names.INPUT_RECORDS: totals.input_records,
         names.OUTPUT_BYTES: totals.output_bytes,
         names.OUTPUT_RECORDS: totals.output_records,

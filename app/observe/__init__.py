@@ -1,1 +1,1 @@
-"""A stranger's program, run unchanged with its Spark event log switched on."""
+"""Runs any program unchanged with the event log of its Spark applications enabled."""

@@ -1,16 +1,18 @@
-"""Runs a command in place of us: the same terminal, the same signals, the same exit code."""
+"""Runs a command as if in place of spark-app: same terminal, same signals, same exit code."""
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Final
 
 from app.errors import UsageError
 
 NOT_FOUND: Final = 127
 NOT_RUNNABLE: Final = 126
-LOOK_SECONDS: Final = 1.0
-PASSED_ON: Final = frozenset(
+POLL_SECONDS: Final = 1.0
+FORWARDED: Final = frozenset(
     {
         signal.SIGINT,
         signal.SIGTERM,
@@ -24,30 +26,44 @@ PASSED_ON: Final = frozenset(
 
 
 class CommandError(UsageError):
-    """A command that cannot be started; the exit code is that of a shell."""
+    """A command cannot be started; the exit code is that of a shell."""
 
     def __init__(self, command: str, error: OSError) -> None:
-        """Says which, and why."""
+        """Names the command and the reason."""
         is_missing = isinstance(error, FileNotFoundError)
         self.shell_code = NOT_FOUND if is_missing else NOT_RUNNABLE
         super().__init__(f"{command}: {'command not found' if is_missing else error.strerror}")
 
 
-def run(command: Sequence[str], variables: Mapping[str, str], *, look: Callable[[], None]) -> int:
-    """Runs a command to its end; gives its exit code, or 128 and the number of the signal that killed it.
+def environment_of_user(environment: Mapping[str, str], *, prefix: str = sys.prefix) -> dict[str, str]:
+    """The environment without the folder that `uvx` puts first on `PATH`: `python` is then the user's, with a PySpark.
 
-    What the terminal sends goes to the command by itself, as it is in our process group; what others send to us alone
-    is passed on. When the command stops (Ctrl-Z), so do we, and the shell has the terminal back.
+    `uvx --with pyspark` keeps it, since the Python of spark-app then has one; so does an activated environment.
 
     Args:
-        command: The program and its arguments, as they are.
+        environment: The environment of this process.
+        prefix: The folder of the Python environment that this process runs in.
+    """
+    first, _, rest = environment.get("PATH", "").partition(os.pathsep)
+    is_of_uvx = first == f"{prefix}/bin" and "UV" in environment and environment.get("VIRTUAL_ENV") != prefix
+    return {**environment, "PATH": rest} if is_of_uvx and find_spec("pyspark") is None else dict(environment)
+
+
+def run(command: Sequence[str], variables: Mapping[str, str], *, look: Callable[[], None]) -> int:
+    """Runs a command to its end and returns its exit code, or 128 plus the number of the signal that killed it.
+
+    The command receives signals of the terminal itself, as it is in the same process group; signals of other processes
+    are forwarded. When the command stops (Ctrl-Z), spark-app stops, too, and the shell gets the terminal back.
+
+    Args:
+        command: The program and its arguments.
         variables: Its environment.
         look: Called once a second while it runs.
 
     Raises:
-        CommandError: It cannot be started.
+        CommandError: The command cannot be started.
     """
-    watched = PASSED_ON | {signal.SIGCHLD}
+    watched = FORWARDED | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
         child = _started(command, variables, before)
@@ -55,26 +71,26 @@ def run(command: Sequence[str], variables: Mapping[str, str], *, look: Callable[
             code = _ended(child)
             if code is not None:
                 return code
-            told = signal.sigtimedwait(watched, LOOK_SECONDS)
-            if told is None:
+            received = signal.sigtimedwait(watched, POLL_SECONDS)
+            if received is None:
                 look()
-            elif told.si_signo != signal.SIGCHLD and told.si_code <= 0:  # by a process, not by the kernel
-                os.kill(child, told.si_signo)
+            elif received.si_signo != signal.SIGCHLD and received.si_code <= 0:  # by a process, not by the kernel
+                os.kill(child, received.si_signo)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _started(command: Sequence[str], variables: Mapping[str, str], mask: set[signal.Signals | int]) -> int:
-    # What Python itself ignores must not be ignored by the command.
-    usual = [signal.SIGPIPE, signal.SIGXFSZ]
+    # Signals that Python ignores keep their default action in the command.
+    defaults = [signal.SIGPIPE, signal.SIGXFSZ]
     try:
-        return os.posix_spawnp(command[0], list(command), dict(variables), setsigmask=mask, setsigdef=usual)
+        return os.posix_spawnp(command[0], list(command), dict(variables), setsigmask=mask, setsigdef=defaults)
     except OSError as error:
         raise CommandError(command[0], error) from error
 
 
 def _ended(child: int) -> int | None:
-    """How the command ended; None while it is there. We stop while it is stopped."""
+    """The exit code of the command; None while it runs. Stops spark-app while the command is stopped."""
     ended, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
     if ended == 0:
         return None

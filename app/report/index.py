@@ -1,57 +1,58 @@
-"""The page that leads to all reports of a folder, the newest first."""
+"""The page that lists all reports of a folder, and the small JSON file beside each report that it is made from."""
 
-import html
-import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from app.folders import put
-from app.report.page import environment
+import msgspec
+
+from app.local_files import write_atomic
+from app.report.page import Report, environment
 
 INDEX: Final = "index.html"
-HEAD_BYTES: Final = 4096
-"""Where a report has its title."""
-_TITLE: Final = re.compile(r"<title>(.*?) · ([^·<]*)</title>", re.DOTALL)
-_MOODS: Final = {"succeeded": "good", "failed": "bad", "killed": "bad", "rejected": "bad"}
+ENTRIES: Final = "index"
+"""The folder of the JSON files, one per report, below that of the reports."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One report: what it is about, how that ended, and when it was written."""
+class Entry(msgspec.Struct, frozen=True):
+    """A report in the list: its file name, title, outcome and mood, and when it was written."""
 
     file: str
     title: str
     outcome: str
+    mood: str
     written: datetime
 
-    @property
-    def mood(self) -> str:
-        """How the outcome looks."""
-        return _MOODS.get(self.outcome, "unsure")
+
+def add(report: Report) -> None:
+    """Records the title and the outcome of a report for the list.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    entry = Entry(report.path.name, report.title, report.outcome, report.mood, datetime.now(UTC))
+    write_atomic(report.path.parent / ENTRIES / f"{report.path.stem}.json", msgspec.json.encode(entry) + b"\n")
 
 
 def write(folder: Path) -> Path:
-    """Puts the page in place, whole or not at all.
+    """Writes the page, whole or not at all, and returns its path.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The page cannot be written.
     """
     content = environment().get_template("index.html.j2").render(entries=entries(folder))
-    put(folder / INDEX, content.encode("utf-8"))
+    write_atomic(folder / INDEX, content.encode("utf-8"))
     return folder / INDEX
 
 
 def entries(folder: Path) -> list[Entry]:
-    """The reports of a folder, the newest first."""
-    found = [_entry(path) for path in folder.glob("*.html") if path.name != INDEX]
-    return sorted(found, key=lambda entry: (entry.written, entry.file), reverse=True)
+    """The reports of a folder, the newest first; one without a readable JSON file is listed by its file name."""
+    reports = [_entry(path) for path in folder.glob("*.html") if path.name != INDEX]
+    return sorted(reports, key=lambda entry: (entry.written, entry.file), reverse=True)
 
 
 def _entry(path: Path) -> Entry:
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES).decode("utf-8", "replace")
-    told = _TITLE.search(head)
-    title, outcome = (html.unescape(told[1]), html.unescape(told[2])) if told else (path.stem, "")
-    return Entry(path.name, title, outcome, datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    try:
+        return msgspec.json.decode((path.parent / ENTRIES / f"{path.stem}.json").read_bytes(), type=Entry)
+    except (OSError, ValueError):
+        return Entry(path.name, path.stem, "", "unsure", datetime.fromtimestamp(path.stat().st_mtime, UTC))

@@ -1,51 +1,51 @@
-"""Stretches of time: where there is something, where there is nothing, how much at once. All in milliseconds."""
+"""Arithmetic on time intervals in milliseconds: gaps between them, their number over time, their total length."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from app.eventlog.executor import Executor
-from app.eventlog.model import StageAttempt
+from app.eventlog.model.entities import StageAttempt
+from app.eventlog.model.executors import Executor
 
 
 class Interval(NamedTuple):
-    """From a start to an end that is not before it."""
+    """A start and an end that is not before it."""
 
     start: float
     end: float
 
     @property
     def length(self) -> float:
-        """How long it is."""
+        """From start to end."""
         return self.end - self.start
 
 
 def of_tasks(stages: Iterable[StageAttempt]) -> Iterator[Interval]:
-    """When each task that ended was at work."""
+    """When each finished task ran."""
     for stage in stages:
         for launched, duration in zip(stage.launched, stage.durations_ms, strict=True):
             yield Interval(launched, launched + max(0, duration))
 
 
 def gaps(busy: Iterable[Interval], within: Interval) -> list[Interval]:
-    """The stretches of time within bounds that nothing covers, in order."""
-    found, reached = [], within.start
+    """The stretches within bounds that no interval covers, in order."""
+    uncovered, reached = [], within.start
     for interval in sorted(busy):
         if interval.start > reached:
-            found.append(Interval(reached, min(interval.start, within.end)))
+            uncovered.append(Interval(reached, min(interval.start, within.end)))
         reached = max(reached, interval.end)
         if reached >= within.end:
             break
     if reached < within.end:
-        found.append(Interval(reached, within.end))
-    return [gap for gap in found if gap.length > 0]
+        uncovered.append(Interval(reached, within.end))
+    return [gap for gap in uncovered if gap.length > 0]
 
 
 def levels(intervals: Iterable[tuple[Interval, int]], within: Interval, *, buckets: int) -> list[float]:
-    """How much there is on average in each of equally long parts of a stretch; each interval counts as told.
+    """The mean sum of the weights of the intervals in each of equally long buckets.
 
-    An interval adds at its start what it takes away at its end, so that the work is one step per interval and per
-    bucket, however long the intervals are.
+    Each interval adds its weight at its start and subtracts it at its end, so that the work is linear in intervals
+    plus buckets, however long the intervals are.
     """
     width = within.length / buckets
     if width <= 0:
@@ -59,26 +59,26 @@ def levels(intervals: Iterable[tuple[Interval, int]], within: Interval, *, bucke
             bucket = min(buckets, int((time - within.start) / width))
             whole[bucket] += sign
             part[bucket] += sign * ((bucket + 1) * width - (time - within.start)) / width
-    found, running = [], 0.0
+    means, running = [], 0.0
     for bucket in range(buckets):
-        found.append(max(0.0, running + part[bucket]))
+        means.append(max(0.0, running + part[bucket]))
         running += whole[bucket]
-    return found
+    return means
 
 
 def of_cores(executors: Iterable[Executor], end: float) -> list[tuple[Interval, int]]:
-    """When which cores were there; what was never removed was there to the end."""
-    kept = [(executor, end if executor.removed is None else executor.removed) for executor in executors]
-    return [(Interval(executor.added, max(executor.added, gone)), executor.cores) for executor, gone in kept]
+    """When how many cores were available; an executor that was never removed stays to the end."""
+    lifetimes = [(executor, end if executor.removed is None else executor.removed) for executor in executors]
+    return [(Interval(executor.added, max(executor.added, gone)), executor.cores) for executor, gone in lifetimes]
 
 
 def within(intervals: Iterable[tuple[Interval, int]], bounds: Interval) -> float:
-    """The weighted length of intervals inside bounds: core-milliseconds, if the weights are cores."""
+    """The weighted length of intervals within bounds: core-milliseconds, if the weights are cores."""
     cut = ((max(each.start, bounds.start), min(each.end, bounds.end), weight) for each, weight in intervals)
     return sum(max(0.0, end - start) * weight for start, end, weight in cut)
 
 
 def bounds(*times: Iterable[float | None]) -> Interval | None:
-    """From the first to the last of the times that are known."""
+    """From the first to the last of the known times; None if no time is known."""
     known = [time for time in chain(*times) if time is not None]
     return Interval(min(known), max(known)) if known else None

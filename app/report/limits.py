@@ -1,15 +1,15 @@
-"""How much of an application a report lists, so that it stays small enough to be mailed and opened."""
+"""How many rows each section of a report lists, so that the file stays small enough to mail and to open."""
 
 from dataclasses import dataclass, fields
 from typing import Final
 
 MAX_BYTES: Final = 4_900_000
-"""Below the 5 MB that mail and browsers take without thought."""
+"""Below 5 MB, which mail servers and browsers accept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many of each are listed, the longest or the worst; a report says what it leaves out."""
+    """How many of each are listed, the longest or the worst first; the report says how many it leaves out."""
 
     findings: int = 100
     rows: int = 1000
@@ -20,10 +20,13 @@ class Limits:
     operators: int = 2500
     operators_of_one: int = 300
     executors: int = 300
+    streams: int = 100
+    points: int = 200
+    features: int = 100
     logs: int = 300
     properties: int = 300
     text: int = 1500
 
     def halved(self) -> "Limits":
-        """Half of each, for an application whose texts are too long."""
+        """Half of each, for a report that is still too large."""
         return Limits(*(max(1, getattr(self, field.name) // 2) for field in fields(self)))

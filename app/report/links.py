@@ -1,29 +1,29 @@
-"""Where more is to be seen: the trace in Jaeger, the dashboards in Grafana, as far as settings say where they are."""
+"""Links from a report to its trace in Jaeger and its dashboard in Grafana, where these are configured."""
 
 from typing import NamedTuple
 
-from app.eventlog import identity
+from app.eventlog import span_ids
 from app.report.scope import Scope
 from app.settings import Backends
 
 
 class Link(NamedTuple):
-    """A name and an address."""
+    """A link text and a URL."""
 
     name: str
     url: str
 
 
 def links(scope: Scope, backends: Backends | None) -> list[Link]:
-    """None where no program of the stack is configured."""
+    """The links of a report; empty where no backend is configured."""
     if backends is None:
         return []
-    trace = scope.run.trace_id if scope.run else f"{identity.of_application(scope.app).trace_id:032x}"
+    trace = scope.run.trace_id if scope.run else f"{span_ids.of_application(scope.app).trace_id:032x}"
     board = "pipeline-runs" if scope.run else "spark-performance"
     start, end = int(scope.period.start) - 60_000, int(scope.period.end) + 60_000
-    found = []
+    urls = []
     if backends.jaeger and trace:
-        found.append(Link("Trace in Jaeger", f"{backends.jaeger.rstrip('/')}/trace/{trace}"))
+        urls.append(Link("Trace in Jaeger", f"{backends.jaeger.rstrip('/')}/trace/{trace}"))
     if backends.grafana:
-        found.append(Link("Dashboard in Grafana", f"{backends.grafana.rstrip('/')}/d/{board}?from={start}&to={end}"))
-    return found
+        urls.append(Link("Dashboard in Grafana", f"{backends.grafana.rstrip('/')}/d/{board}?from={start}&to={end}"))
+    return urls

@@ -1,8 +1,9 @@
-"""One self-contained HTML file on one application, or on one run of ours."""
+"""One self-contained HTML file about a Spark application or a spark-app run."""
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
@@ -12,31 +13,64 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup
 
+from app.eventlog.comparison.compare import Comparison
 from app.eventlog.diagnoses.diagnose import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
-from app.eventlog.reading import Reading
-from app.folders import put
-from app.report import amounts
+from app.eventlog.reader import Reading
+from app.local_files import write_atomic
+from app.report import formatting
 from app.report.limits import MAX_BYTES, Limits
 from app.report.links import links
-from app.report.runs import RunInfo
+from app.report.run_info import RunInfo
 from app.report.scope import Scope, scope
+from app.report.sections.capacity import capacity
 from app.report.sections.configuration import configuration
 from app.report.sections.executors import executors
-from app.report.sections.findings import findings
-from app.report.sections.functions import functions
-from app.report.sections.headline import headline
-from app.report.sections.logs import logs
-from app.report.sections.quality import quality
+from app.report.sections.findings import findings as findings_of
+from app.report.sections.headline import Mood, headline, unread
+from app.report.sections.memory import memory
+from app.report.sections.model import model
+from app.report.sections.now import Now
 from app.report.sections.queries import queries
-from app.report.sections.stages import stages
+from app.report.sections.run import logs, quality
+from app.report.sections.stages import functions, stages
+from app.report.sections.streams import streams
 from app.report.sections.timeline import timeline
-from app.report.sections.troubles import troubles
-from app.settings import Backends
+from app.settings import Backends, Prices
 
 FOLDER: Final = resources.files("app.report")
-FILTERS: Final = ("count", "things", "size", "duration", "tick", "share", "times", "moment", "text", "line", "words")
+FILTERS: Final = (
+    "count",
+    "quantity",
+    "size",
+    "duration",
+    "tick",
+    "share",
+    "times",
+    "score",
+    "change",
+    "hours",
+    "money",
+    "apart",
+    "change_of_time",
+    "number",
+    "timestamp",
+    "clock",
+    "text",
+    "line",
+    "words",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report that was written: where it is, what it is about, and how that ended."""
+
+    path: Path
+    title: str
+    outcome: str
+    mood: Mood
 
 
 def write(
@@ -44,60 +78,77 @@ def write(
     *,
     output: Path,
     run: RunInfo | None = None,
-    compared: Sequence[str] = (),
-    found: list[Finding] | None = None,
+    compared: Comparison | None = None,
+    findings: list[Finding] | None = None,
     backends: Backends | None = None,
-) -> Path:
-    """Puts the report in place, whole or not at all, and gives its path.
+    prices: Prices | None = None,
+) -> Report:
+    """Writes a report, whole or not at all.
 
     Args:
         reading: The event log.
-        output: The file; its folder is made if need be.
-        run: The run of ours that the report is about; without one it is about the whole application.
-        compared: How long it took beside earlier runs, then where the difference went, worst first.
-        found: What is found in the application, worst first; by the default thresholds if not given.
+        output: The file; its folder is created if it is missing.
+        run: The spark-app run that the report is about; None for the whole application.
+        compared: How the application compares with earlier ones; None if there is none.
+        findings: Findings of the diagnoses, worst first; None diagnoses with the default thresholds.
         backends: Where traces and dashboards are, to link to them.
+        prices: What executors cost.
 
     Raises:
         OSError: The file cannot be written.
     """
-    found = diagnose(reading.app, Thresholds()) if found is None else found
-    put(output, html(reading, run=run, found=found, compared=compared, backends=backends))
-    return output
+    about = scope(reading.app, run)
+    ranked = diagnose(reading.app, Thresholds()) if findings is None else findings
+    write_atomic(output, html(reading, about, ranked, compared=compared, backends=backends, prices=prices))
+    top = headline(about)
+    return Report(output, about.title, top.outcome, top.mood)
 
 
 def html(
     reading: Reading,
+    about: Scope,
+    ranked: list[Finding],
     *,
-    run: RunInfo | None,
-    found: list[Finding],
-    compared: Sequence[str],
+    compared: Comparison | None,
     backends: Backends | None,
+    prices: Prices | None,
+    now: Now | None = None,
 ) -> bytes:
-    """The report, below 5 MB: with half of everything listed, and half again, until it is."""
-    about, limits = scope(reading.app, run), Limits()
+    """The page, below 5 MB: as long as it is larger, half of everything is listed.
+
+    A page that is served and follows the application says what it does `now`; a report does not.
+    """
+    limits = Limits()
+    shared = {
+        "compared": compared,
+        "links": links(about, backends),
+        "capacity": capacity(about, prices),
+        "now": now,
+        "unread": unread(reading, about, is_live=now is not None),
+    }
     while True:
-        shared = {"found": found, "compared": list(compared), "links": links(about, backends)}
-        content = _rendered({**_sections(reading, about, found, limits), **shared, "limits": limits})
+        content = _rendered({**_sections(reading, about, ranked, limits), **shared, "limits": limits})
         if len(content) <= MAX_BYTES or limits == limits.halved():
             return content
         limits = limits.halved()
 
 
-def _sections(reading: Reading, about: Scope, found: list[Finding], limits: Limits) -> dict[str, Any]:
+def _sections(reading: Reading, about: Scope, ranked: list[Finding], limits: Limits) -> dict[str, Any]:
     return {
         "reading": reading,
         "scope": about,
         "app": reading.app,
-        "made": datetime.now(UTC).timestamp() * 1000,
-        "troubles": troubles(reading, about),
+        "written": datetime.now(UTC).timestamp() * 1000,
         "headline": headline(about),
-        "findings": findings(about, found, limits),
+        "findings": findings_of(about, ranked, limits),
+        "model": model(about, limits),
+        "streams": streams(about, limits),
         "timeline": timeline(about, limits),
         "stages": stages(about, limits),
         "functions": functions(about, limits, events=reading.log.parent),
         "queries": queries(about, limits),
         "executors": executors(about, limits),
+        "memory": memory(about),
         "quality": quality(about),
         "configuration": configuration(about, limits),
         "logs": logs(about, limits),
@@ -110,7 +161,7 @@ def _rendered(content: Mapping[str, Any]) -> bytes:
 
 @cache
 def environment() -> jinja2.Environment:
-    """Templates that escape everything; the style and the script are ours, and go in as they are."""
+    """Templates that escape everything but our own style and script; formats are filters."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("app.report"),
         autoescape=True,
@@ -118,13 +169,22 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    script = (FOLDER / "script.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    environment.filters |= {name: getattr(amounts, name) for name in FILTERS}
+    names = ("script.js", "runs.js", "live.js")
+    script, runs_script, live_script = ((FOLDER / name).read_text(encoding="utf-8") for name in names)
+    environment.filters |= {name: getattr(formatting, name) for name in FILTERS}
     environment.globals |= {
         "style": Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
         "script": Markup(script),
-        "script_source": f"'sha256-{digest}'",
-        "amount": amounts.amount,
+        "script_source": _source(script),
+        "runs_script": Markup(runs_script),
+        "runs_script_source": _source(runs_script),
+        "live_script": Markup(live_script),
+        "live_script_source": _source(live_script),
+        "amount": formatting.amount,
     }
     return environment
+
+
+def _source(script: str) -> str:
+    """A script as a Content-Security-Policy allows it: by its hash."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

@@ -1,20 +1,27 @@
-"""Which part of an application a report is about: all of it, or what one run of ours asked for."""
+"""The part of an application that a report covers: all of it, or what belongs to one spark-app run."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
-from app.eventlog import identity
-from app.eventlog.application import Application
-from app.eventlog.findings import Finding
-from app.eventlog.model import Job, Query, StageAttempt
-from app.eventlog.streams import Batch
+from app.eventlog import span_ids
+from app.eventlog.findings import Finding, Place
+from app.eventlog.model import work_names
+from app.eventlog.model.application import Application
+from app.eventlog.model.entities import Job, Query, StageAttempt
+from app.eventlog.model.stage_groups import flow_of
+from app.eventlog.model.streams import Batch, BatchKey
 from app.report import intervals
 from app.report.intervals import Interval
-from app.report.runs import RunInfo
+from app.report.run_info import RunInfo
+
+Status = Literal["done", "failed", "not finished"]
+"""How a stage or a query stands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a report is about; `period` in milliseconds since the epoch, `run` if it is one of ours."""
+    """What a report covers; `period` in milliseconds since the epoch; `run` is None for a whole application."""
 
     app: Application
     run: RunInfo | None
@@ -24,37 +31,79 @@ class Scope:
     stages: list[StageAttempt]
     batches: list[Batch]
 
+    @property
+    def title(self) -> str:
+        """The name of the run or of the application."""
+        return self.run.title if self.run else self.app.name or self.app.id or "application"
+
     def named(self, text: str) -> str:
-        """A description without the name of the run, which all in it have."""
+        """A description without its prefix, the name of the run, which is the same throughout the report."""
         record = self.run.record if self.run else None
         if record is None:
             return text
-        return text.replace(f"{record.pipeline} {record.date}: ", "", 1).replace(f"{record.pipeline} #: ", "", 1)
+        title = f"{record.pipeline} {record.slice}".rstrip()
+        return text.replace(f"{title}: ", "", 1).replace(f"{record.pipeline} #: ", "", 1)
 
     def has(self, finding: Finding) -> bool:
-        """Whether a finding is about something in here; one about the whole application is."""
-        if finding.stage is not None:
-            return any((stage.info.id, stage.info.attempt) == finding.stage for stage in self.stages)
-        return finding.query is None or any(query.id == finding.query for query in self.queries)
+        """Whether a place of a finding is in scope, or the finding is about the whole application."""
+        places = finding.places or (finding.place,)
+        return any(map(self._has_place, places))
+
+    def _has_place(self, place: Place) -> bool:
+        if place.stage is not None:
+            return any((stage.info.id, stage.info.attempt) == place.stage for stage in self.stages)
+        if place.stream is not None:
+            return any(place.stream in (batch.name, batch.key.query) for batch in self.batches)
+        return place.query is None or any(query.id == place.query for query in self.queries)
 
 
 def scope(app: Application, run: RunInfo | None) -> Scope:
-    """All of an application, or the part of it that is in the trace of a run (without a trace: in its time)."""
+    """All of an application, or the part of it that belongs to a run.
+
+    The trace of the run decides; where it was not traced, its time does. Micro-batches have spans below the
+    application, so they are found by the trace that the jobs and queries of each batch carry.
+    """
     queries, jobs = list(app.queries.values()), list(app.jobs.values())
     stages, batches = list(app.stages.values()), list(app.batches.values())
     if run is None:
         return Scope(app, None, _period(app, None, stages), queries, jobs, stages, batches)
     if run.trace_id is not None:
-        trace = int(run.trace_id, 16)
-        queries = [query for query in queries if identity.of_query(app, query).trace_id == trace]
-        jobs = [job for job in jobs if identity.of_job(app, job).trace_id == trace]
-        stages = [stage for stage in stages if identity.of_stage(app, stage).trace_id == trace]
+        trace, keys = int(run.trace_id, 16), _batch_keys(app, run.trace_id)
+        batches = [batch for batch in batches if batch.key in keys]
+        queries = [
+            query
+            for query in queries
+            if span_ids.of_query(app, query).trace_id == trace or _batch_of_query(app, query) in keys
+        ]
+        jobs = [job for job in jobs if span_ids.of_job(app, job).trace_id == trace or _batch_of_job(app, job) in keys]
+        ids = {job.id for job in jobs}
+        stages = [stage for stage in stages if stage.job in ids]
     elif run.started is not None:
         start, end = run.started, run.ended or app.last
         queries = [query for query in queries if start <= query.started <= end]
         jobs = [job for job in jobs if start <= job.submitted <= end]
         stages = [stage for stage in stages if stage.info.submitted and start <= stage.info.submitted <= end]
-    return Scope(app, run, _period(app, run, stages), queries, jobs, stages, [])
+        batches = [batch for batch in batches if start <= batch.started <= end]
+    return Scope(app, run, _period(app, run, stages), queries, jobs, stages, batches)
+
+
+def _batch_keys(app: Application, trace_id: str) -> set[BatchKey]:
+    """The batches of the streaming queries that a run started: their jobs carry the `traceparent` of a step of it."""
+    return {
+        batch
+        for job in app.jobs.values()
+        if f"-{trace_id}-" in (job.properties.traceparent or "") and (batch := _batch_of_job(app, job)) is not None
+    }
+
+
+def _batch_of_query(app: Application, query: Query) -> BatchKey | None:
+    root = query if query.root is None else app.queries.get(query.root, query)
+    return root.batch
+
+
+def _batch_of_job(app: Application, job: Job) -> BatchKey | None:
+    query = app.query_of(job)
+    return job.batch if query is None else _batch_of_query(app, query)
 
 
 def _period(app: Application, run: RunInfo | None, stages: list[StageAttempt]) -> Interval:
@@ -64,3 +113,20 @@ def _period(app: Application, run: RunInfo | None, stages: list[StageAttempt]) -
     submitted: list[float | None] = [job.submitted for job in app.jobs.values()]
     begun = submitted if app.started is None else [app.started]
     return intervals.bounds(begun, [app.ended or app.last or None]) or Interval(0, 0)
+
+
+def scheduling(jobs: Iterable[Job]) -> tuple[str | None, str | None]:
+    """The job group and the scheduler pool of the first of some jobs; None where the program sets none.
+
+    The group of a streaming query is the id of its run, which says nothing more.
+    """
+    for job in jobs:
+        properties = job.properties
+        return None if properties.query is not None else properties.group, properties.pool
+    return None, None
+
+
+def stage_name(scope: Scope, stage: StageAttempt) -> str:
+    """What a stage does, and where its rows come from and go: `parquet at jobs/flights.py:24 [csv > shuffle]`."""
+    name = scope.named(work_names.of_stage(scope.app, stage.info, stage.properties))
+    return f"{name} [{flow_of(scope.app, stage)}]"

@@ -1,14 +1,20 @@
 "use strict";
 (() => {
   const root = document.documentElement;
+  root.classList.add("has-script");
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  /** Listens to an event of all elements of a selector, also of those that come later. */
+  const on = (kind, selector, act) => document.addEventListener(kind, (event) => {
+    const found = event.target.closest(selector);
+    if (found) act(found, event);
+  });
+
   const store = { get: () => { try { return localStorage.getItem("theme"); } catch { return null; } },
     set: (value) => { try { localStorage.setItem("theme", value); } catch { /* kept for this page only */ } } };
   const isDark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   const chosen = store.get();
   if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
-  const theme = document.getElementById("theme");
-  theme.hidden = false;
-  theme.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; store.set(root.dataset.theme); });
+  on("click", "#theme", () => { root.dataset.theme = isDark() ? "light" : "dark"; store.set(root.dataset.theme); });
 
   const open = (element) => { for (let at = element; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true; };
   const reveal = () => { const found = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -16,32 +22,43 @@
   addEventListener("hashchange", reveal);
   reveal();
 
-  for (const button of document.querySelectorAll(".fold")) {
-    button.hidden = false;
-    button.addEventListener("click", () => {
-      const isOpen = button.dataset.open === "1";
-      document.querySelectorAll(".waterfall details").forEach((node, number) => { node.open = isOpen || number === 0; });
-    });
-  }
+  on("click", ".fold", (button) => all(".waterfall details").forEach((node, number) => { node.open = button.dataset.open === "1" || number === 0; }));
 
-  const rows = document.querySelector(".stages");
-  const sort = (head) => {
-    const key = Number(head.dataset.sort), sign = key === 0 ? 1 : -1;
-    const value = (row) => Number(row.dataset.keys.split(" ")[key]);
-    document.querySelectorAll("[aria-sort]").forEach((other) => other.removeAttribute("aria-sort"));
-    if (key) head.setAttribute("aria-sort", "descending");
-    rows.append(...[...rows.querySelectorAll(".stagerow")].sort((one, other) => sign * (value(one) - value(other))));
+  const copied = async (text) => {
+    try { await navigator.clipboard.writeText(text); return true; } catch { /* not allowed here: the way of before */ }
+    const area = Object.assign(document.createElement("textarea"), { value: text });
+    document.body.append(area);
+    area.select();
+    const isDone = document.execCommand("copy");
+    area.remove();
+    return isDone;
   };
-  const head = document.querySelector(".stagehead");
-  if (head) head.removeAttribute("aria-hidden");
-  for (const cell of document.querySelectorAll("[data-sort]")) {
-    cell.tabIndex = 0;
-    cell.setAttribute("role", "button");
-    cell.addEventListener("click", () => sort(cell));
-    cell.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(cell); } });
-  }
+  on("click", "[data-copy]", async (button) => {
+    const label = button.dataset.label ??= button.textContent;
+    button.textContent = await copied(button.dataset.copy) ? "Copied" : "Not copied: the browser refuses it";
+    setTimeout(() => { button.textContent = label; }, 2000);
+  });
+
+  let sorted = null;
+  const sort = () => {
+    const rows = document.querySelector(".stages"), sign = sorted === 0 ? 1 : -1;
+    const value = (row) => Number(row.dataset.keys.split(" ")[sorted]);
+    all("[data-sort]").forEach((head) => (sorted && Number(head.dataset.sort) === sorted ? head.setAttribute("aria-sort", "descending") : head.removeAttribute("aria-sort")));
+    rows.append(...all(".stagerow").sort((one, other) => sign * (value(one) - value(other))));
+  };
+  const sortBy = (head) => { sorted = Number(head.dataset.sort); sort(); };
+  on("click", "[data-sort]", sortBy);
+  on("keydown", "[data-sort]", (head, event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sortBy(head); } });
+  /** What a script adds to the page; again after each update of a page that is followed. */
+  const prepare = () => {
+    document.querySelector(".stagehead")?.removeAttribute("aria-hidden");
+    for (const head of all("[data-sort]")) { head.tabIndex = 0; head.setAttribute("role", "button"); }
+    if (sorted !== null && document.querySelector(".stages")) sort();
+  };
+  addEventListener("updated", prepare);
+  prepare();
 
   let folded = [];
-  addEventListener("beforeprint", () => { folded = [...document.querySelectorAll("details:not([open])")]; folded.forEach((each) => { each.open = true; }); });
+  addEventListener("beforeprint", () => { folded = all("details:not([open])"); folded.forEach((each) => { each.open = true; }); });
   addEventListener("afterprint", () => folded.forEach((each) => { each.open = false; }));
 })();

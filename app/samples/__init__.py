@@ -1,8 +1,8 @@
-"""Made data of an online shop, faults included."""
+"""Generated data of an online shop, with planted faults."""
 
 from typing import Final
 
 DEMO_ROWS: Final = 10_000
-"""Transactions of a day that nobody has asked for more or fewer of."""
+"""Transactions per day by default."""
 DEMO_SEED: Final = 7
-"""What their rows are drawn from; days of one seed and of as many rows fit together."""
+"""Determines the rows; days of the same seed and number of rows share their customers."""

@@ -1,4 +1,4 @@
-"""Columns as Arrow arrays, made from numbers."""
+"""Arrow arrays of columns from numbers."""
 
 import datetime
 from collections.abc import Sequence

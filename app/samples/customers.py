@@ -1,4 +1,4 @@
-"""Customers of one made day: all of the shop's customers as they are at the end of that day."""
+"""Generated customers of one day: all customers of the shop at the end of that day."""
 
 import datetime
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ SCHEMA: Final = pa.schema(
     }
 )
 COUNTRIES: Final = ("DE", "FR", "NL", "AT", "BE", "ES", "IT", "IE", "FI", "PT")
-# All sign up long before the first day that data can be made for, so that every transaction finds its customer.
+# All sign up long before the first day that can be generated, so that every transaction has its customer.
 SIGNED_UP_FROM: Final = datetime.date(2010, 1, 1)
 SIGNED_UP_DAYS: Final = 600
 # Customers change once in each period. The next change always differs: segments follow this round, one step on.
@@ -58,7 +58,7 @@ class Customers:
         self._repeated_from = today.integer("repeated", self.count)
 
     def ledger(self) -> Ledger:
-        """How many rows there are, and faults of each kind."""
+        """Row and fault counts."""
         counts = self.counts
         return Ledger(
             source="customers",
@@ -78,7 +78,7 @@ class Customers:
         )
 
     def chunks(self) -> Iterator[Chunk]:
-        """All rows, in chunks that are made one at a time."""
+        """All rows, in chunks that are generated one at a time."""
         for start in range(0, self.lines, CHUNK_ROWS):
             yield self._chunk(np.arange(start, min(start + CHUNK_ROWS, self.lines)))
 

@@ -1,6 +1,6 @@
 """Chance without state: what is drawn depends only on the seed, a purpose and a number.
 
-So any row can be made again at any place (a duplicate far from its original costs no memory), and the same seed
+So any row can be generated again anywhere (a duplicate far from its original costs no memory), and the same seed
 gives the same bytes with every version of numpy.
 """
 

@@ -28,6 +28,23 @@ CUSTOMER_SHARES: Final = {
     "exact_duplicate": 20,
     "older_version": 20,
 }
+STREAM_SHARES: Final = {
+    "duplicate_near": 100,
+    "duplicate_far": 50,
+    "late": 100,
+    "out_of_order": 200,
+    "very_late": 20,
+    "not_json": 5,
+    "wrong_type": 5,
+    "no_event_id": 5,
+    "cut": 5,
+    "not_utf8": 5,
+    "negative_amount": 5,
+    "hot_user": 500,
+    "unknown_user": 50,
+    "late_click": 20,
+    "unknown_click": 20,
+}
 KEPT: Final = ("outlier",)
 DUPLICATES: Final = ("exact_duplicate", "older_version")
 TEXT_FAULTS: Final = ("malformed", "wrong_type")

@@ -1,4 +1,4 @@
-"""The ledger of a made day: how many rows it has, and how many faults of each kind were planted in them."""
+"""The ledger of a generated day: its rows, and the number of planted faults of each kind."""
 
 import datetime
 from pathlib import Path
@@ -12,35 +12,35 @@ LEDGER_NAME: Final = "_ledger.json"
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
-    """What one source has on one day; the figures of the pipeline's quality must equal these exactly.
+    """Row and fault counts of one source on one day; the counts of the pipeline must equal them exactly.
 
-    A row carries at most one fault, so `rows == valid + quarantined + duplicates`. Columns that a fault can
-    hit are listed even where the count is 0. A figure that the source has no such fault for is 0.
+    A row has at most one fault, so `rows == valid + quarantined + duplicates`. Columns that a fault can hit are listed
+    even if the count is 0. A kind of fault that the source does not have counts 0.
 
     Attributes:
-        source: `transactions` or `customers`.
+        source: `transactions`, `customers` or `refunds`.
         date: The day.
-        seed: What the rows were drawn from.
+        seed: The seed of the rows.
         format: `json`, `json.gz`, `csv` or `parquet`.
-        rows: All lines, malformed ones too (the header of a CSV file is none).
-        valid: Rows to be published, outliers among them: one per key; of customers one per key and `updated_at`.
-        quarantined: Rows with a fault that keeps them out.
-        duplicates: Valid rows to be left out: `exact_duplicates` and, but for customers, `older_versions`.
-        exact_duplicates: Lines that repeat another line byte by byte.
-        older_versions: Valid rows of which another valid row has the same key and a later `updated_at`; the history of
-            customers keeps them, so there they are `valid`.
-        malformed: Lines that are no row.
+        rows: All lines, with malformed ones, without CSV headers.
+        valid: Rows to be published, with outliers: one per key; for customers one per key and `updated_at`.
+        quarantined: Rows with a fault that quarantines them.
+        duplicates: Valid rows to be removed: `exact_duplicates`, and `older_versions` except of customers.
+        exact_duplicates: Lines that repeat another line byte for byte.
+        older_versions: Valid rows with a later version of the same key (`updated_at`); the history of customers keeps
+            them, so there they are `valid`.
+        malformed: Lines that cannot be parsed.
         nulls: Planted nulls by column, among rows that parse.
-        wrong_type: Values that are not of their column's type, by column.
+        wrong_type: Values of a wrong type, by column.
         negative_amounts: Rows with an amount below zero.
         outliers: Valid rows with an amount beyond mean + 3 sigma.
-        unknown_status: Rows with a status that is none of the known ones.
-        unknown_segment: Rows with a segment that is none of the known ones.
-        unknown_customer: Rows of a customer that no customers file knows.
+        unknown_status: Rows with an unknown status.
+        unknown_segment: Rows with an unknown segment.
+        unknown_customer: Rows of a customer that is in no customers file.
         other_day: Rows that were created on another day.
         other_currency: Rows in another currency than the configured one.
-        hot_key: The customer that has far more rows than any other; skew, no fault.
-        hot_key_rows: Rows that parse and belong to the hot customer.
+        hot_key: The customer with far more rows than any other: skew, not a fault.
+        hot_key_rows: Parseable rows of the hot customer.
     """
 
     source: str
@@ -68,15 +68,15 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_ledger(folder: Path, ledger: Ledger) -> None:
-    """Writes the ledger into the folder of its day, under a name that Spark does not see."""
+    """Writes the ledger into the folder of its day, under a name that Spark ignores."""
     (folder / LEDGER_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(ledger), indent=2) + b"\n")
 
 
 def read_ledger(folder: Path) -> Ledger:
-    """The ledger in the folder of a made day.
+    """The ledger of a generated day.
 
     Raises:
-        InputError: There is none, or it cannot be read.
+        InputError: The file is missing or cannot be read.
     """
     path = folder / LEDGER_NAME
     try:

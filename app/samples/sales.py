@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from app.samples.columns import HOUR_US, MINUTE_US
+from app.samples.columns import HOUR_US, MINUTE_US, Mask
 from app.samples.draws import Codes, Draws, Ints
 
 PRODUCTS: Final = 5_000
@@ -52,6 +52,11 @@ class Sales:
     updated: Ints
 
 
+def where(sold: Sales, mask: Mask) -> Sales:
+    """Those of the sales that a mask selects."""
+    return Sales(**{name: column[mask] for name, column in vars(sold).items()})
+
+
 def drawn(draws: Draws, numbers: Ints, *, of: int, customers: int, midnight: int) -> Sales:
     """The sales with these numbers, of so many on the day that starts at this midnight; they come in order of time."""
     product = 1 + draws.below("product", numbers, PRODUCTS)
@@ -83,7 +88,7 @@ def amounts(draws: Draws, purpose: str, numbers: Ints) -> Ints:
 
 
 def time_of_day(share: npt.NDArray[np.float64]) -> Ints:
-    """The microsecond of the day until which this share of a day's sales, in [0, 1), has been made."""
+    """The microsecond of the day until which this share of a day's sales, in [0, 1), was sold."""
     hour = np.searchsorted(_UNTIL_HOUR, share, side="right") - 1
     within = (share - _UNTIL_HOUR[hour]) / (_UNTIL_HOUR[hour + 1] - _UNTIL_HOUR[hour])
     micros: Ints = hour * HOUR_US + np.minimum((within * HOUR_US).astype(np.int64), HOUR_US - 1)

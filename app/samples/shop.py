@@ -1,4 +1,4 @@
-"""Made days of an online shop: raw files of both sources, and a ledger of the faults planted in them."""
+"""Generated days of an online shop: raw files of both sources, and a ledger of the faults planted in them."""
 
 import datetime
 import re
@@ -8,21 +8,23 @@ from pathlib import Path
 from typing import Final
 
 from app.errors import UsageError
+from app.local_files import exclusive_lock
 from app.samples.customers import Customers
 from app.samples.formats import FORMATS, write_files
 from app.samples.ledger import LEDGER_NAME, Ledger, read_ledger, write_ledger
 from app.samples.publishing import draft, publish, writing
 from app.samples.transactions import Transactions
 
-# Before it the shop's customers have not all signed up; beyond this many rows the customers' numbers run out.
+# Earlier, not all customers have signed up; with more rows, the customer numbers run out.
 FIRST_DATE: Final = datetime.date(2012, 1, 1)
 MOST_ROWS: Final = 190_000_000
 
-# In the order of publication: where there are transactions, their customers are there already.
+# In the order of publication, so that the customers of published transactions exist.
 SOURCES: Final = ("customers", "transactions")
 
-# What is made, and the checksums that Hadoop keeps beside what it copies.
-_OURS: Final = re.compile(rf"part-\d{{5,}}\.({'|'.join(FORMATS)})|{LEDGER_NAME}|\..+\.crc")
+# Generated files, and the checksums that Hadoop writes beside files that it copies.
+LOCK: Final = ".spark-app-data.lock"
+_GENERATED: Final = re.compile(rf"part-\d{{5,}}\.({'|'.join(FORMATS)})|{LEDGER_NAME}|\..+\.crc")
 
 
 def day_folder(folder: Path, source: str, date: datetime.date) -> Path:
@@ -41,83 +43,88 @@ def write_day(
     replace: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Ledger]:
-    """Makes the transactions and the customers of one day; each appears at once or not at all.
+    """Generates the transactions and the customers of one day; each appears whole or not at all.
 
-    The same arguments give the same bytes. A day that was made before is replaced, unless it is the same already;
-    one that holds anything else is left as it is.
+    The same arguments give the same rows. A day that was generated before is replaced; a folder that holds other files
+    is not touched. Several processes take turns.
 
     Args:
         folder: The raw folder, of which `transactions/` and `customers/` are parts.
         date: The day.
-        rows: Lines of transactions; the number of customers follows from it.
-        seed: What all rows are drawn from. Customers of two days fit together if seed and rows are the same.
+        rows: Lines of transactions, which determine the number of customers.
+        seed: Determines all rows. Days of the same seed and the same number of rows share their customers.
         formats: For each source `json`, `json.gz`, `csv` or `parquet`.
         currency: The shop's own currency.
-        replace: Whether another making of the day may be replaced.
-        progress: Called with how many more transactions are written.
+        replace: Whether a day that was generated before is replaced; else it must have the same options.
+        progress: Called with the number of transactions written since the last call.
 
     Returns:
         The ledger of each source.
 
     Raises:
-        UsageError: There can be no such day, or what is there may not be replaced.
+        UsageError: An argument is out of range, or the folder of the day may not be replaced.
         MachineError: The folder cannot be written to.
     """
     _require_possible(date, rows, formats)
-    made: dict[str, Customers | Transactions] = {
+    sources: dict[str, Customers | Transactions] = {
         "customers": Customers(date=date, rows=rows, seed=seed, file_format=formats["customers"]),
         "transactions": Transactions(
             date=date, rows=rows, seed=seed, file_format=formats["transactions"], currency=currency
         ),
     }
-    targets = {source: day_folder(folder, source, date) for source in SOURCES}
-    for target in targets.values():
-        _require_ours(target)
     notified = {"customers": _ignored, "transactions": progress or _ignored}
-    with ExitStack() as drafts, writing(folder):
-        folders = {source: drafts.enter_context(draft(target)) for source, target in targets.items()}
-        for source, rows_of in made.items():
-            write_files(folders[source], rows_of.chunks(), file_format=formats[source], written=notified[source])
-            write_ledger(folders[source], rows_of.ledger())
-        for source, target in targets.items():
-            _require_ours(target)  # making may have taken long
-            if not replace:
-                _require_same(target, made[source].ledger())
-        for source in SOURCES:
-            publish(folders[source], targets[source])
-    return {source: rows_of.ledger() for source, rows_of in made.items()}
+    with writing(folder), exclusive_lock(folder / LOCK), ExitStack() as drafts:
+        targets = {source: day_folder(folder, source, date) for source in SOURCES}
+        for target in targets.values():
+            require_generated(target)
+        for source, day in sources.items():
+            draft_folder = drafts.enter_context(draft(targets[source]))
+            write_files(draft_folder, day.chunks(), file_format=formats[source], written=notified[source])
+            write_ledger(draft_folder, day.ledger())
+        changed = [source for source in SOURCES if replace or not _is_same(targets[source], sources[source].ledger())]
+        for source in changed:
+            require_generated(targets[source])  # generating may have taken long
+            publish(targets[source])
+    return {source: day.ledger() for source, day in sources.items()}
 
 
-def _require_ours(target: Path) -> None:
-    """Makes sure that nobody's files are deleted: a folder with a ledger and with files of ours only may be replaced.
+def require_generated(target: Path) -> None:
+    """Protects files of other origin: only a folder with a ledger and nothing but generated files may be replaced.
 
     Raises:
         UsageError: There is another file, hidden or not.
     """
-    try:
-        names = sorted(path.name for path in target.iterdir())
-    except (FileNotFoundError, NotADirectoryError):  # nothing is there, or another maker has just put it away
-        return
-    is_made = LEDGER_NAME in names
+    names = sorted(path.name for path in target.iterdir()) if target.is_dir() else []
+    has_ledger = LEDGER_NAME in names
     for name in names:
-        if not (is_made and _OURS.fullmatch(name)):
-            raise UsageError(f"{target / name} was not made by this program and would be deleted: move it away first")
+        if not (has_ledger and _GENERATED.fullmatch(name)):
+            raise UsageError(f"{target / name} was not generated by spark-app and would be deleted: move it away first")
 
 
-def _require_same(target: Path, ledger: Ledger) -> None:
-    if (target / LEDGER_NAME).exists() and read_ledger(target) != ledger:
-        raise UsageError(f"{target} is of another making and would be replaced: delete it, or make the day anew")
+def _is_same(target: Path, ledger: Ledger) -> bool:
+    """Whether a target holds the day that the ledger describes; False if it holds nothing.
+
+    Raises:
+        UsageError: It holds a day that was generated with other options.
+    """
+    if not (target / LEDGER_NAME).exists():
+        return False
+    if read_ledger(target) != ledger:
+        raise UsageError(
+            f"{target} was generated with different options: delete it, or regenerate it with `spark-app data`"
+        )
+    return True
 
 
 def _require_possible(date: datetime.date, rows: int, formats: Mapping[str, str]) -> None:
     if not 1 <= rows <= MOST_ROWS:
         raise UsageError(f"rows must be from 1 to {MOST_ROWS:,}, not {rows:,}")
     if date < FIRST_DATE:
-        raise UsageError(f"days can be made from {FIRST_DATE} on, not for {date}")
+        raise UsageError(f"days can be generated from {FIRST_DATE} on, not for {date}")
     for source in SOURCES:
         if formats.get(source) not in FORMATS:
             raise UsageError(f"format of {source} must be one of {', '.join(FORMATS)}, not {formats.get(source)}")
 
 
 def _ignored(rows: int) -> None:
-    """Takes a progress report that nobody waits for."""
+    """Ignores progress."""

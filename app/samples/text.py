@@ -1,4 +1,4 @@
-"""Rows as lines of text, made column by column in Arrow; faults that only text can have are laid over them."""
+"""Rows as lines of text, formatted column by column in Arrow; text-only faults are added afterwards."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

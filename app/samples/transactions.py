@@ -1,4 +1,4 @@
-"""Transactions of one made day: the shop's sales, with the faults that real feeds have planted in them."""
+"""Generated transactions of one day: the sales of the shop, with planted faults as real feeds have them."""
 
 import datetime
 from collections.abc import Iterator, Sequence
@@ -37,6 +37,8 @@ NULLED: Final = ("transaction_id", "customer_id", "amount", "currency", "status"
 WRONG: Final = (("amount", "abc"), ("quantity", "two"), ("created_at", "yesterday"), ("amount", "12,50"))
 
 STATUSES: Final = (*sales.STATUSES, "chargeback", "on_hold")
+PUBLISHED: Final = ("outlier", "original", "newer_version", "rest")
+"""The kinds of lines that are published."""
 COMPLETED: Final = STATUSES.index("completed")
 PENDING: Final = STATUSES.index("pending")
 OTHER_CURRENCIES: Final = ("USD", "GBP", "CHF", "SEK", "EUR")
@@ -58,7 +60,7 @@ class Transactions:
         self._layout = Layout(rows, {**self._counts, **faultless}, self._draws)
 
     def ledger(self) -> Ledger:
-        """How many rows there are, and faults of each kind; complete once all chunks have been made."""
+        """Row and fault counts; complete once all chunks were generated."""
         counts = self._counts
         duplicates = counts["exact_duplicate"] + counts["older_version"]
         quarantined = faults.quarantined(counts)
@@ -87,11 +89,26 @@ class Transactions:
         )
 
     def chunks(self) -> Iterator[Chunk]:
-        """All rows, in chunks that are made one at a time."""
+        """All rows, in chunks that are generated one at a time."""
         for start in range(0, self.rows, CHUNK_ROWS):
             yield self._chunk(np.arange(start, min(start + CHUNK_ROWS, self.rows)))
 
+    def published(self, lines: Ints) -> Sales:
+        """The sales of those of these lines that a run publishes: valid, and of each key the newest version."""
+        sold, kinds, _ = self._sold(lines)
+        is_published = np.isin(kinds, [self._layout.kinds[kind] for kind in PUBLISHED])
+        return sales.where(sold, is_published)
+
     def _chunk(self, lines: Ints) -> Chunk:
+        sold, kinds, indexes = self._sold(lines)
+        null = {column: self._of(kinds, "null") & (indexes % len(NULLED) == turn) for turn, column in enumerate(NULLED)}
+        malformed = self._of(kinds, "malformed")
+        is_hot = (sold.customer == sales.HOT_CUSTOMER) & ~malformed & ~null["customer_id"]
+        self._hot_rows += int(np.count_nonzero(is_hot))
+        return Chunk(self._rows(sold, null), self._misfits(kinds, indexes), np.flatnonzero(malformed).tolist())
+
+    def _sold(self, lines: Ints) -> tuple[Sales, Codes, Ints]:
+        """The sales of these lines with the faults that are values, and the kind and index of each line."""
         kinds, indexes = self._layout.at(lines)
         sold = sales.drawn(
             self._draws,
@@ -103,11 +120,7 @@ class Transactions:
         self._close_day(sold, kinds, indexes)
         self._plant_versions(sold, kinds, indexes)
         self._plant_values(sold, kinds, indexes)
-        null = {column: self._of(kinds, "null") & (indexes % len(NULLED) == turn) for turn, column in enumerate(NULLED)}
-        malformed = self._of(kinds, "malformed")
-        is_hot = (sold.customer == sales.HOT_CUSTOMER) & ~malformed & ~null["customer_id"]
-        self._hot_rows += int(np.count_nonzero(is_hot))
-        return Chunk(self._rows(sold, null), self._misfits(kinds, indexes), np.flatnonzero(malformed).tolist())
+        return sold, kinds, indexes
 
     def _of(self, kinds: Codes, kind: str) -> Mask:
         mask: Mask = kinds == self._layout.kinds[kind]

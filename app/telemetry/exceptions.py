@@ -1,4 +1,4 @@
-"""What spans and logs say about an exception: bounded, and safe to ask for."""
+"""What spans and logs say about an exception: bounded, and never raising."""
 
 import traceback
 from typing import Final
@@ -13,7 +13,7 @@ STACKTRACE_LENGTH: Final = 16_384
 def described(error: BaseException) -> dict[str, str | bool]:
     """The attributes of an exception, in OpenTelemetry's names.
 
-    The text of an exception of py4j is fetched from the JVM, which may be gone: what cannot be told is said to be so.
+    The text of an exception of py4j is fetched from the JVM, which may be gone.
     """
     message = message_of(error)
     attributes: dict[str, str | bool] = {
@@ -28,11 +28,11 @@ def described(error: BaseException) -> dict[str, str | bool]:
 
 
 def message_of(error: BaseException) -> str:
-    """The text of an exception without secrets, whatever asking for it does."""
+    """The text of an exception without secrets; a note where `str` raises."""
     try:
         return redacted(str(error))
     except Exception as failure:  # noqa: BLE001 - any code may run in there
-        return f"(no message: asking for it raised {type(failure).__name__})"
+        return f"(no message: str() raised {type(failure).__name__})"
 
 
 def summary_of(error: BaseException) -> str:

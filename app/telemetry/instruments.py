@@ -1,4 +1,4 @@
-"""Makes instruments from the catalogue, so that a recording call names an entry and never a string."""
+"""Instruments of the catalogue: a recording call names an entry and never a string."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -16,21 +16,22 @@ Labels = Mapping[Attribute, str]
 
 
 class Measurements:
-    """What one run measures: each instrument is made when it is first used, and counts what was not collected yet.
+    """The metrics of one run; an instrument is created when it is first used.
 
-    Deltas, because the next process starts at nothing: a collector adds them up. Each run has measurements of its own,
-    or the gauges of one run would be told again by the next.
+    Counters and histograms are deltas, because each process starts at zero: a collector adds them up. A gauge is
+    exported once for each time it is set, not again in every collection.
     """
 
     def __init__(self, resource: Resource) -> None:
-        """Nothing is measured yet."""
-        self._reader = InMemoryMetricReader(dict.fromkeys((sdk.Counter, sdk.Histogram), AggregationTemporality.DELTA))
+        """No instrument exists."""
+        kinds = (sdk.Counter, sdk.Histogram, sdk._Gauge)
+        self._reader = InMemoryMetricReader(dict.fromkeys(kinds, AggregationTemporality.DELTA))
         self._provider = sdk.MeterProvider([self._reader], resource, shutdown_on_exit=False)
         self._meter = self._provider.get_meter(SCOPE)
-        self.made: dict[Metric, Instrument] = {}
+        self._instruments: dict[Metric, Instrument] = {}
 
-    def new(self) -> MetricsData | None:
-        """What was measured since the last time; None if nothing was."""
+    def collect(self) -> MetricsData | None:
+        """The points recorded since the last collection; None without any."""
         return self._reader.get_metrics_data()
 
     def record(self, metric: Metric, value: float, labels: Labels) -> None:
@@ -40,8 +41,8 @@ class Measurements:
             ValueError: The labels are not exactly those of the catalogue.
         """
         if set(labels) != set(metric.labels):
-            expected, found = (", ".join(label.name for label in side) for side in (metric.labels, labels))
-            raise ValueError(f"metric {metric.name} has labels {expected}; found {found}")
+            expected, given = (", ".join(label.name for label in side) for side in (metric.labels, labels))
+            raise ValueError(f"metric {metric.name} has the labels {expected}; it was recorded with {given}")
         attributes = {label.name: text for label, text in labels.items()}
         match self._instrument(metric):
             case Counter() as counter:
@@ -52,12 +53,12 @@ class Measurements:
                 gauge.set(value, attributes)
 
     def _instrument(self, metric: Metric) -> Instrument:
-        if metric not in self.made:
-            self.made[metric] = made(self._meter, metric)
-        return self.made[metric]
+        if metric not in self._instruments:
+            self._instruments[metric] = instrument(self._meter, metric)
+        return self._instruments[metric]
 
 
-def made(meter: Meter, metric: Metric) -> Instrument:
+def instrument(meter: Meter, metric: Metric) -> Instrument:
     """A new instrument of the kind, name, unit and meaning of a catalogue entry."""
     match metric.kind:
         case "counter":

@@ -1,19 +1,20 @@
-"""Standard logging into OTLP log records, with the ids of the span they were made in, and nothing on the terminal."""
+"""Standard logging becomes OTLP log records with the ids of the current span and run; none reach the terminal."""
 
-import contextlib
 import logging
 import time
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import ClassVar, Final
 
 from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.context import get_current
-from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor, ReadableLogRecord, ReadWriteLogRecord
+from opentelemetry.sdk.resources import Resource
 
 from app.redaction import redacted
+from app.telemetry.errors import TelemetryErrors
 from app.telemetry.exceptions import described
-from app.telemetry.files import Current
-from app.telemetry.problems import Problems
+from app.telemetry.run_scope import current_run
 
 LOGGER: Final = "app"
 _SDK_LOGGERS: Final = ("opentelemetry", "grpc")
@@ -28,21 +29,20 @@ _SEVERITIES: Final[Mapping[int, tuple[SeverityNumber, str]]] = {
 
 
 class Handler(logging.Handler):
-    """Makes an OTLP log record of each standard one; docs/decisions/0004 says why it is our own."""
+    """Emits an OTLP log record for each standard one; docs/decisions/0004 says why it is not the SDK's handler."""
 
-    def __init__(self, provider: LoggerProvider, *, current: Current, problems: Problems) -> None:
-        """Log records go to a provider; what the current run says about itself is added to each."""
+    def __init__(self, provider: LoggerProvider, *, errors: TelemetryErrors) -> None:
+        """Log records go to a provider, with the attributes of the run whose code logs."""
         super().__init__()
         self._provider = provider
-        self._current = current
-        self._problems = problems
+        self._errors = errors
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Passes a record on; one that cannot be passed on is told."""
-        self._problems.guard(f"a log record of {record.name} line {record.lineno} is lost", self._pass_on, record)
+        """Emits a record; one that cannot be rendered is added to the errors."""
+        self._errors.guard(f"a log record of {record.name} line {record.lineno} is lost", self._emit, record)
 
-    def _pass_on(self, record: logging.LogRecord) -> None:
-        number, text = severity(record.levelno)
+    def _emit(self, record: logging.LogRecord) -> None:
+        run, (number, text) = current_run(), severity(record.levelno)
         log = LogRecord(
             timestamp=int(record.created * 1e9),
             observed_timestamp=time.time_ns(),
@@ -50,7 +50,7 @@ class Handler(logging.Handler):
             severity_number=number,
             severity_text=text,
             body=redacted(record.getMessage()),
-            attributes={**self._current.attributes, **_attributes(record)},
+            attributes={**(run.attributes if run else {}), **_attributes(record)},
         )
         self._provider.get_logger(record.name).emit(log)
 
@@ -70,28 +70,68 @@ def _attributes(record: logging.LogRecord) -> dict[str, str | bool | int | float
     return extra if error is None else {**extra, **described(error)}
 
 
-def quiet_sdk(problems: Problems) -> None:
-    """Sends what the SDK logs to a list of problems, for good.
+class FileLogProcessor(LogRecordProcessor):
+    """Writes log records to the file of the run whose code logs; those of no run are only sent."""
 
-    For good, because a thread that is left behind with a hanging endpoint may still log when the process ends.
+    def on_emit(self, log_record: ReadWriteLogRecord) -> None:
+        """Writes one record."""
+        run = current_run()
+        if run is not None and run.files is not None:
+            run.files.write_log(_readable(log_record))
+
+    def shutdown(self) -> None:
+        """Nothing is buffered."""
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Nothing is buffered."""
+        return True
+
+
+def _readable(record: ReadWriteLogRecord) -> ReadableLogRecord:
+    """A record as exporters take it."""
+    return ReadableLogRecord(
+        log_record=record.log_record,
+        resource=record.resource or Resource.get_empty(),
+        instrumentation_scope=record.instrumentation_scope,
+        limits=record.limits,
+    )
+
+
+def quiet_sdk(errors: TelemetryErrors) -> None:
+    """Sends the log of the SDK to a list of errors, permanently.
+
+    Permanently, because a thread that still waits for a hanging endpoint may log when the process ends.
     """
     for name in _SDK_LOGGERS:
-        _redirect(logging.getLogger(name), [problems], level=logging.WARNING, propagate=False)
+        _redirect(logging.getLogger(name), [errors], level=logging.WARNING, propagate=False)
 
 
 class Redirected:
-    """Our logger goes to a handler until closed: global state of `logging`."""
+    """Until it is closed, the logger `app` has the handler of the newest that is open: global state of `logging`."""
+
+    _open: ClassVar[list["Redirected"]] = []
+    _restore: ClassVar[Callable[[], None]]
 
     def __init__(self, handler: Handler) -> None:
-        """Redirects it."""
-        logger = logging.getLogger(LOGGER)
-        self._undo = contextlib.ExitStack()
-        self._undo.callback(_redirect, logger, logger.handlers[:], level=logger.level, propagate=logger.propagate)
-        _redirect(logger, [handler], level=logging.INFO, propagate=False)
+        """Replaces the handlers of the logger."""
+        if not self._open:
+            logger = logging.getLogger(LOGGER)
+            level, propagate = logger.level, logger.propagate
+            Redirected._restore = partial(_redirect, logger, logger.handlers[:], level=level, propagate=propagate)
+        self._handler = handler
+        self._open.append(self)
+        self._use()
 
     def close(self) -> None:
-        """Puts it back."""
-        self._undo.close()
+        """Gives the logger to the newest that is still open; after the last, the logger is as it was before all."""
+        self._open.remove(self)
+        if self._open:
+            self._open[-1]._use()
+        else:
+            Redirected._restore()
+
+    def _use(self) -> None:
+        _redirect(logging.getLogger(LOGGER), [self._handler], level=logging.INFO, propagate=False)
 
 
 def _redirect(logger: logging.Logger, handlers: list[logging.Handler], *, level: int, propagate: bool) -> None:

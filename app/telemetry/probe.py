@@ -1,4 +1,4 @@
-"""One trace, one metric and one log line that are sent to be found again: a test of the way, not of a job."""
+"""One trace, one metric and one log line that are sent and looked up: a test of the route, not of a job."""
 
 import re
 import time
@@ -16,18 +16,18 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from app.telemetry import names
-from app.telemetry.export import Deadline, Exporters, Signal, all_done, network_exporters
+from app.telemetry.errors import TelemetryErrors
+from app.telemetry.export import Deadline, Exporters, Signal, all_done, network_exporters, with_bases
 from app.telemetry.instruments import Measurements
 from app.telemetry.logs import quiet_sdk
-from app.telemetry.problems import Problems
 from app.telemetry.setup import is_off
 
 SEND_SECONDS: Final = 5.0
 KINDS: Final[Mapping[Signal, str]] = {"traces": "spans", "metrics": "metrics", "logs": "logs"}
-"""The signals, and what the SDK calls their parts in its messages."""
+"""The signals, and the words for their records in the messages of the SDK."""
 UNREACHED: Final = re.compile(r"host='([^']+)', port=(\d+)\).*\[Errno -?\d+\] ([^\"')]+)")
-"""What urllib3 says, in the middle of what the SDK says, where no connection came about."""
-_TEXT: Final = "spark-app doctor looks whether log lines arrive"
+"""The part of a message of the SDK that urllib3 wrote because it could not connect."""
+_TEXT: Final = "spark-app doctor checks that log lines arrive"
 _ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
@@ -38,7 +38,7 @@ class Sent:
     Attributes:
         trace_id: The id that the trace and the log line have.
         at: The Unix time of the metric's point.
-        refused: The signals that the endpoint did not take, and why.
+        refused: The signals that the endpoint did not accept, and why.
     """
 
     trace_id: str
@@ -47,10 +47,10 @@ class Sent:
 
 
 def send(variables: Mapping[str, str], *, endpoint: str, service_version: str, environment: str) -> Sent:
-    """Sends a probe, and waits until the endpoint has taken it or some seconds have passed.
+    """Sends a probe, and waits until the endpoint has accepted it or some seconds have passed.
 
     Args:
-        variables: The environment; what the standard variables say wins.
+        variables: The environment; its standard variables take precedence.
         endpoint: The base URL to send to, by OTLP over HTTP, where they name none.
         service_version: Of this project.
         environment: `deployment.environment.name`.
@@ -58,23 +58,25 @@ def send(variables: Mapping[str, str], *, endpoint: str, service_version: str, e
     if is_off(variables):
         return Sent("", time.time(), dict.fromkeys(KINDS, "OTEL_SDK_DISABLED is true"))
     probe = _Probe(_resource(service_version=service_version, environment=environment))
-    problems = Problems()
-    quiet_sdk(problems)
-    exporters = network_exporters(endpoint_variables(variables, endpoint), problems=problems)
-    taken: set[Signal] = set()
+    errors = TelemetryErrors()
+    quiet_sdk(errors)
+    exporters = network_exporters(endpoint_variables(variables, endpoint), errors=errors)
+    accepted: set[Signal] = set()
     calls = probe.calls(exporters)
-    sends = [partial(_note, taken, signal, call) for signal, call in calls.items()]
-    all_done(sends, deadline=Deadline(SEND_SECONDS), problems=problems)
-    refused = {signal: _why(signal, list(problems), is_sent=signal in calls) for signal in KINDS if signal not in taken}
-    all_done([each.shutdown for each in exporters.present()], deadline=Deadline(1.0), problems=problems)
+    sends = [partial(_note_accepted, accepted, signal, call) for signal, call in calls.items()]
+    all_done(sends, deadline=Deadline(SEND_SECONDS), errors=errors)
+    refused = {
+        signal: _why(signal, list(errors), is_sent=signal in calls) for signal in KINDS if signal not in accepted
+    }
+    all_done([each.shutdown for each in exporters.present()], deadline=Deadline(1.0), errors=errors)
     return Sent(probe.trace_id, probe.at, refused)
 
 
 def endpoint_variables(variables: Mapping[str, str], endpoint: str) -> dict[str, str]:
-    """The variables, with an endpoint of our own where they name none; an empty one is none."""
+    """The variables, with the given endpoint where they name none; an empty one counts as absent."""
     given = {name: value for name, value in variables.items() if value.strip()}
-    ours = {_ENDPOINT: endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}
-    return given if _ENDPOINT in given else given | ours
+    defaults = {_ENDPOINT: endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}
+    return given if _ENDPOINT in given else given | defaults
 
 
 class _Probe:
@@ -88,25 +90,25 @@ class _Probe:
         self._span.end()
         measurements = Measurements(resource)
         measurements.record(names.PROBES, 1, {})
-        metrics: Any = measurements.new()
+        metrics: Any = measurements.collect()
         (point,) = metrics.resource_metrics[0].scope_metrics[0].metrics[0].data.data_points
         self.at = point.time_unix_nano / 1e9
         self._metrics = metrics
 
     def calls(self, exporters: Exporters) -> dict[Signal, Callable[[], Any]]:
-        """What sends each signal for which there is an exporter."""
-        found: dict[Signal, Callable[[], Any]] = {}
+        """The calls that send each signal with an exporter."""
+        calls: dict[Signal, Callable[[], Any]] = {}
         if exporters.spans is not None:
-            found["traces"] = partial(exporters.spans.export, [self._span])
+            calls["traces"] = partial(exporters.spans.export, [self._span])
         if exporters.metrics is not None:
-            found["metrics"] = partial(exporters.metrics.export, self._metrics)
+            calls["metrics"] = partial(exporters.metrics.export, with_bases(self._metrics))
         if exporters.logs is not None:
-            found["logs"] = partial(exporters.logs.export, self._lines)
-        return found
+            calls["logs"] = partial(exporters.logs.export, self._lines)
+        return calls
 
 
 def _resource(*, service_version: str, environment: str) -> Resource:
-    """The same each time, whatever the environment says: one series, however often somebody looks."""
+    """The same each time, whatever the environment says, so that all probes share one series."""
     return Resource(
         {
             names.SERVICE_NAME.name: names.PROBE_SERVICE_NAME,
@@ -133,16 +135,16 @@ def _lines(resource: Resource, context: Any) -> Any:
     return kept.get_finished_logs()
 
 
-def _note(taken: set[Signal], signal: Signal, call: Callable[[], Any]) -> None:
+def _note_accepted(accepted: set[Signal], signal: Signal, call: Callable[[], Any]) -> None:
     if call().name == "SUCCESS":
-        taken.add(signal)
+        accepted.add(signal)
 
 
-def _why(signal: Signal, told: list[str], *, is_sent: bool) -> str:
-    """What is known about a signal that was not taken; of several lines the first, the rest is about trying again."""
-    said = [line for line in told if signal in line or KINDS[signal] in line]
+def _why(signal: Signal, errors: list[str], *, is_sent: bool) -> str:
+    """Why a signal was not accepted: the first error about it; later ones are about retries."""
+    lines = [line for line in errors if signal in line or KINDS[signal] in line]
     nothing = f"no answer within {SEND_SECONDS:.0f} s" if is_sent else f"OTEL_{signal.upper()}_EXPORTER is none"
-    if not said:
+    if not lines:
         return nothing
-    refused = UNREACHED.search(said[0])
-    return f"{refused[1]}:{refused[2]} does not answer: {refused[3]}" if refused else said[0]
+    refused = UNREACHED.search(lines[0])
+    return f"{refused[1]}:{refused[2]} does not answer: {refused[3]}" if refused else lines[0]

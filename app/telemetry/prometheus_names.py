@@ -1,6 +1,6 @@
-"""What the names of the catalogue are called in Prometheus, which makes them of OTLP (UnderscoreEscapingWithSuffixes).
+"""The Prometheus names of the catalogue, as Prometheus derives them from OTLP (UnderscoreEscapingWithSuffixes).
 
-Source: `normalizeName` of prometheus/otlptranslator, as far as the units of the catalogue go.
+Source: `normalizeName` of prometheus/otlptranslator, for the units of the catalogue.
 """
 
 import re
@@ -8,20 +8,20 @@ from typing import Final
 
 from app.telemetry.names import Attribute, Metric
 
-_UNITS: Final = {"s": "seconds", "By": "bytes", "1": ""}
+_UNITS: Final = {"s": "seconds", "By": "bytes", "/s": "per_second", "1": "", "": ""}
 
 
 def series(metric: Metric) -> str:
     """The name of a metric's series; the three of a histogram add `_bucket`, `_sum` and `_count` to it.
 
-    A unit that the name has already as a word is not added again: `pipeline.bytes.read` in `By` is
+    A unit that is a word of the name is not appended: `pipeline.bytes.read` in `By` is
     `pipeline_bytes_read_total`.
 
     Raises:
-        KeyError: The unit is neither in braces nor known here.
+        KeyError: The unit is neither in braces nor in the table of this module.
     """
     words = re.findall(r"[a-zA-Z0-9]+", metric.name)
-    unit = "" if metric.unit.startswith("{") else _UNITS[metric.unit]
+    unit = _UNITS[re.sub(r"\{\w+\}", "", metric.unit)]
     if unit and unit not in words:
         words.append(unit)
     if metric.kind == "counter":

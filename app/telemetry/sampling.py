@@ -1,4 +1,4 @@
-"""Sampling decides what is sent; the files of a run keep every span."""
+"""Sampling decides which spans are sent; the files of a run have every span."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from opentelemetry.trace import Link, SpanKind, TraceState
 from opentelemetry.util.types import Attributes
 
 
-class KeptLocally(Sampler):
-    """The sampler of `OTEL_TRACES_SAMPLER`, whose dropped spans are still recorded, though not marked to be sent."""
+class RecordAllSampler(Sampler):
+    """The sampler of `OTEL_TRACES_SAMPLER`; a span that it drops is recorded, but not sampled."""
 
     def __init__(self) -> None:
         """Reads the standard variables."""
-        self._asked = sampling._get_from_env_or_default()
+        self._sampler = sampling._get_from_env_or_default()
 
     def should_sample(
         self,
@@ -27,11 +27,11 @@ class KeptLocally(Sampler):
         trace_state: TraceState | None = None,
     ) -> SamplingResult:
         """Records every span."""
-        result = self._asked.should_sample(parent_context, trace_id, name, kind, attributes, links, trace_state)
+        result = self._sampler.should_sample(parent_context, trace_id, name, kind, attributes, links, trace_state)
         if result.decision is Decision.DROP:
             return SamplingResult(Decision.RECORD_ONLY, attributes, result.trace_state)
         return result
 
     def get_description(self) -> str:
-        """What it is called in a description of the SDK."""
-        return f"KeptLocally({self._asked.get_description()})"
+        """The name of the sampler for the SDK."""
+        return f"RecordAllSampler({self._sampler.get_description()})"

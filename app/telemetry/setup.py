@@ -1,15 +1,15 @@
-"""The only global state of telemetry: builds providers and exporters once per process, and ends them in bounded time.
+"""The only global state of telemetry: builds exporters once per process, and closes them in bounded time.
 
 The standard `OTEL_*` variables decide what is sent: with `OTEL_EXPORTER_OTLP_ENDPOINT` (or that of one signal) it goes
-there, by `OTEL_EXPORTER_OTLP_PROTOCOL` (`http/protobuf` unless it says `grpc`), else nowhere. The files of a run are
+there, by `OTEL_EXPORTER_OTLP_PROTOCOL` (`http/protobuf` by default, or `grpc`), else nowhere. The files of a run are
 written in any case, unless `OTEL_SDK_DISABLED` is true.
 """
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from opentelemetry.sdk import trace as sdk_trace
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 from opentelemetry.sdk.metrics.export import MetricsData
@@ -19,48 +19,52 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from app.settings import process_environment
-from app.telemetry import WRONG_VARIABLES, killed, names
+from app.telemetry import WRONG_VARIABLES, crash_recovery, names
+from app.telemetry.delivery import Deliveries, Kind, NotingLogExporter, NotingSpanExporter
+from app.telemetry.errors import TelemetryErrors
 from app.telemetry.export import Deadline, Exporters, MetricSender, all_done, network_exporters
-from app.telemetry.facts import RunFacts
-from app.telemetry.files import Current, LocalLogs, LocalSpans
-from app.telemetry.logs import Handler, Redirected, quiet_sdk
-from app.telemetry.problems import Problems
-from app.telemetry.runs import Run
-from app.telemetry.sampling import KeptLocally
-from app.telemetry.spans import Engine
+from app.telemetry.flushing import FLUSH_SECONDS, PeriodicFlush, metric_export_seconds
+from app.telemetry.logs import FileLogProcessor, Handler, Redirected, quiet_sdk
+from app.telemetry.process_export import ProcessExport
+from app.telemetry.run_files import SEGMENT_BYTES
+from app.telemetry.run_identity import RunIdentity
+from app.telemetry.run_telemetry import RunTelemetry
+from app.telemetry.sampling import RecordAllSampler
 
 CLOSE_SECONDS: Final = 2.5
 _FLUSH_SECONDS: Final = 2.0
+_REMEMBERED_RUNS: Final = 20
 _started: "Telemetry | None" = None
 
 
 def start(*, service_version: str, environment: str, application: str) -> "Telemetry":
-    """The telemetry of this process, built by the first call; whatever is wrong with it is told, not raised."""
+    """The telemetry of this process, built by the first call; an error in it is kept, not raised."""
     global _started  # noqa: PLW0603 - this module is where the global state is
     if _started is None or _started.is_closed:
-        problems, variables = Problems(), process_environment()
-        quiet_sdk(problems)
+        errors, variables = TelemetryErrors(), process_environment()
+        quiet_sdk(errors)
         for wrong in WRONG_VARIABLES:
-            problems.tell(wrong)
+            errors.add(wrong)
         _started = Telemetry(
             resource(service_version=service_version, environment=environment, application=application),
-            exporters=Exporters() if is_off(variables) else network_exporters(variables, problems=problems),
+            exporters=Exporters() if is_off(variables) else network_exporters(variables, errors=errors),
             variables=variables,
-            problems=problems,
+            errors=errors,
+            flush_seconds=metric_export_seconds(variables, default=FLUSH_SECONDS),
         )
     return _started
 
 
 def resource(*, service_version: str, environment: str, application: str) -> Resource:
-    """Who reports; what `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say wins."""
-    ours = {
+    """Who reports; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override our values."""
+    defaults = {
         names.SERVICE_NAME.name: names.DEFAULT_SERVICE_NAME,
         names.SERVICE_VERSION.name: service_version,
         names.SERVICE_INSTANCE_ID.name: names.BATCH_INSTANCE_ID,
         names.ENVIRONMENT.name: environment,
         names.APPLICATION.name: application,
     }
-    return Resource.create(ours).merge(OTELResourceDetector().detect())
+    return Resource.create(defaults).merge(OTELResourceDetector().detect())
 
 
 def is_off(variables: Mapping[str, str]) -> bool:
@@ -69,52 +73,73 @@ def is_off(variables: Mapping[str, str]) -> bool:
 
 
 class Telemetry:
-    """Tells what runs do, to their folders and to the network."""
+    """The telemetry of a process: its runs write files and send to one endpoint."""
 
     def __init__(
-        self, resource: Resource, *, exporters: Exporters, variables: Mapping[str, str], problems: Problems
+        self,
+        resource: Resource,
+        *,
+        exporters: Exporters,
+        variables: Mapping[str, str],
+        errors: TelemetryErrors,
+        flush_seconds: float = FLUSH_SECONDS,
+        segment_bytes: int = SEGMENT_BYTES,
     ) -> None:
-        """Builds the providers; exporters get what they are given on threads of their own."""
-        quiet_sdk(problems)
+        """Builds the providers; exporters are called on threads of their own.
+
+        Args:
+            resource: Who reports.
+            exporters: Where telemetry is sent.
+            variables: The environment.
+            errors: Where failures are kept.
+            flush_seconds: The time between two exports of the metrics of an open run.
+            segment_bytes: The size at which a file of a run is rotated.
+        """
+        quiet_sdk(errors)
         self.is_closed = False
-        self._problems = problems
+        self._errors = errors
         self._exporters = exporters
-        self._current = Current(problems=problems)
-        self._tracers = sdk_trace.TracerProvider(KeptLocally(), resource, shutdown_on_exit=False)
+        self._runs: deque[RunTelemetry] = deque(maxlen=_REMEMBERED_RUNS)
         self._loggers = LoggerProvider(resource, shutdown_on_exit=False)
+        self._deliveries = Deliveries(_kinds(exporters), errors=errors)
         self._sender: MetricSender | None = None
         self._batches: BatchSpanProcessor | None = None
-        self._tracers.add_span_processor(LocalSpans(self._current))
-        self._loggers.add_log_record_processor(LocalLogs(self._current))
-        self._problems.guard("nothing is sent", self._connect)
-        self._redirected = Redirected(Handler(self._loggers, current=self._current, problems=problems))
-        self._engine = Engine(
-            tracer=self._tracers.get_tracer(names.SCOPE),
-            parent=TraceContextTextMapPropagator().extract(
-                {"traceparent": variables.get("TRACEPARENT", ""), "tracestate": variables.get("TRACESTATE", "")}
-            ),
+        self._loggers.add_log_record_processor(FileLogProcessor())
+        self._errors.guard("nothing is sent", self._connect)
+        self._redirected = Redirected(Handler(self._loggers, errors=errors))
+        self._process = ProcessExport(
             resource=resource,
-            sender=self._sender,
-            current=self._current,
-            problems=problems,
+            parent=TraceContextTextMapPropagator().extract(
+                {names.TRACEPARENT: variables.get("TRACEPARENT", ""), "tracestate": variables.get("TRACESTATE", "")}
+            ),
+            sampler=RecordAllSampler(),
+            spans=self._batches,
+            metrics=self._sender,
+            flushing=PeriodicFlush(errors=errors, seconds=flush_seconds),
+            deliveries=self._deliveries,
+            errors=errors,
             writes_files=not is_off(variables),
+            segment_bytes=segment_bytes,
         )
 
     @property
-    def problems(self) -> list[str]:
-        """What went wrong inside telemetry, each said once."""
-        return list(self._problems)
+    def errors(self) -> list[str]:
+        """The telemetry errors of the process and of its last runs, without duplicates."""
+        lines = [*self._errors, *(error for run in self._runs for error in run.errors)]
+        return list(dict.fromkeys(lines))
 
-    def run(self, facts: RunFacts) -> Run:
-        """A run to be entered by a with-statement; one at a time in a process."""
-        return Run(facts, self._engine)
+    def run(self, identity: RunIdentity) -> RunTelemetry:
+        """A run, to be entered by a with-statement; several may be open at a time, in one thread or in several."""
+        run = RunTelemetry(identity, self._process)
+        self._runs.append(run)
+        return run
 
-    def end_killed(self, folder: Path) -> killed.Killed | None:
-        """Ends and sends what a killed process has left open in the folder of a run; None where nothing was."""
-        return killed.end(folder, self._hand_over, problems=self._problems)
+    def end_killed(self, folder: Path) -> crash_recovery.KilledRun | None:
+        """Ends and sends the spans that a killed process left open in the folder of a run; None without any."""
+        return crash_recovery.end(folder, self._queue, errors=self._errors)
 
-    def _hand_over(self, spans: Sequence[ReadableSpan], metrics: MetricsData) -> bool:
-        """Queues it; what becomes of it is what becomes of the telemetry of this process, and nothing waits for it."""
+    def _queue(self, spans: Sequence[ReadableSpan], metrics: MetricsData) -> bool:
+        """Queues the end of a killed run like the telemetry of this process, without waiting for the endpoint."""
         if self._batches is not None:
             for span in spans:
                 self._batches.on_end(span)
@@ -123,34 +148,44 @@ class Telemetry:
         return True
 
     def close(self) -> bool:
-        """Sends what waits and ends, within 2.5 seconds whatever the endpoint does; what was not sent by then is lost.
+        """Sends what is queued and ends, within 2.5 seconds whatever the endpoint does; the rest is only in the files.
 
-        Nothing is left that could hold up the end of the process: threads are daemons, and there is no exit handler.
+        Nothing is left that could delay the end of the process: threads are daemons, and there is no exit handler.
 
         Returns:
-            False where the endpoint was still busy with it: it is of no use to send it more.
+            False where the endpoint did not take everything in time: the caller should send it nothing more.
         """
         if self.is_closed:
             return True
         self.is_closed = True
+        self._process.flushing.close()
         deadline = Deadline(CLOSE_SECONDS)
-        flushes = [self._tracers.shutdown, self._loggers.shutdown]
+        flushes = [self._loggers.shutdown]
+        if self._batches is not None:
+            flushes.append(self._batches.shutdown)
         if self._sender is not None:
             flushes.append(self._sender.finish)
-        is_flushed = all_done(flushes, deadline=Deadline(_FLUSH_SECONDS), problems=self._problems)
+        is_flushed = all_done(flushes, deadline=Deadline(_FLUSH_SECONDS), errors=self._errors)
         if not is_flushed:
-            self._problems.tell("the endpoint did not take all telemetry in time; the files of the run have it")
-        self._problems.is_listening = False  # what the SDK says from here on is only that it was cut off
-        all_done([each.shutdown for each in self._exporters.present()], deadline=deadline, problems=self._problems)
-        self._problems.guard("the log lacks what went wrong at the end", self._current.report_late)
-        self._problems.guard("logging is not as before", self._redirected.close)
+            self._errors.add("OTLP export timed out; the run folder has the rest, which `spark-app resend` sends")
+        self._errors.is_listening = False  # from here on, the SDK logs only that its exporters were shut down
+        all_done([each.shutdown for each in self._exporters.present()], deadline=deadline, errors=self._errors)
+        if self._runs:
+            self._errors.guard("late errors are not in the log of the run", self._runs[-1].log_late_errors)
+        self._errors.guard("the logger is not restored", self._redirected.close)
         return is_flushed
 
     def _connect(self) -> None:
         if self._exporters.spans is not None:
-            self._batches = BatchSpanProcessor(self._exporters.spans)
-            self._tracers.add_span_processor(self._batches)
+            self._batches = BatchSpanProcessor(NotingSpanExporter(self._exporters.spans, self._deliveries))
         if self._exporters.logs is not None:
-            self._loggers.add_log_record_processor(BatchLogRecordProcessor(self._exporters.logs))
+            exporter = NotingLogExporter(self._exporters.logs, self._deliveries)
+            self._loggers.add_log_record_processor(BatchLogRecordProcessor(exporter))
         if self._exporters.metrics is not None:
-            self._sender = MetricSender(self._exporters.metrics, problems=self._problems)
+            self._sender = MetricSender(self._exporters.metrics, errors=self._errors)
+
+
+def _kinds(exporters: Exporters) -> list[Kind]:
+    """What is sent."""
+    sent: dict[Kind, object] = {"spans": exporters.spans, "metrics": exporters.metrics, "logs": exporters.logs}
+    return [kind for kind, exporter in sent.items() if exporter is not None]

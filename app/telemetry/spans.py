@@ -1,89 +1,75 @@
-"""What a run and a step have in common: a span around them, noted when it starts and when it ends."""
+"""What a run and a step have in common: a span that is the current one until it ends."""
 
 import time
 from collections.abc import Mapping
 from contextvars import Token
-from dataclasses import dataclass
 
 from opentelemetry import context, trace
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.context import Context
 from opentelemetry.trace import Span, Status, StatusCode, Tracer
 
 from app.telemetry import names
+from app.telemetry.errors import TelemetryErrors
 from app.telemetry.exceptions import described, type_of
-from app.telemetry.export import MetricSender
-from app.telemetry.files import Current
 from app.telemetry.names import Attribute
-from app.telemetry.problems import Problems
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """What a run is told with; built once per process by `setup`."""
+class SpanScope:
+    """A block of code with a span around it."""
 
-    tracer: Tracer
-    parent: context.Context
-    resource: Resource
-    sender: MetricSender | None
-    current: Current
-    problems: Problems
-    writes_files: bool
-
-
-class Spanned:
-    """Something with a span around it, which is the current one until it ends."""
-
-    def __init__(self, engine: Engine) -> None:
-        """Nothing is started yet."""
-        self.engine = engine
+    def __init__(self, errors: TelemetryErrors) -> None:
+        """The span has not started."""
+        self.errors = errors
         self._span: Span = trace.INVALID_SPAN
-        self._token: Token[context.Context] | None = None
-        self._began = time.monotonic()
+        self._token: Token[Context] | None = None
+        self._started = time.monotonic()
 
     @property
     def trace_id(self) -> str | None:
         """The id of the trace, 32 hexadecimal digits; None when telemetry is off."""
-        found = self._span.get_span_context()
-        return trace.format_trace_id(found.trace_id) if found.is_valid else None
+        span_context = self._span.get_span_context()
+        return trace.format_trace_id(span_context.trace_id) if span_context.is_valid else None
 
     @property
     def span_id(self) -> str | None:
         """The id of the span, 16 hexadecimal digits; None when telemetry is off."""
-        found = self._span.get_span_context()
-        return trace.format_span_id(found.span_id) if found.is_valid else None
+        span_context = self._span.get_span_context()
+        return trace.format_span_id(span_context.span_id) if span_context.is_valid else None
 
     @property
     def traceparent(self) -> str | None:
-        """The W3C header that makes others children of this span; None when telemetry is off."""
+        """The W3C header that makes spans of other programs children of this span; None when telemetry is off."""
         flags = self._span.get_span_context().trace_flags
         return f"00-{self.trace_id}-{self.span_id}-{flags:02x}" if self.trace_id else None
 
     @property
     def seconds(self) -> float:
-        """How long it has lasted."""
-        return time.monotonic() - self._began
+        """The time since the span started."""
+        return time.monotonic() - self._started
 
-    def start_span(self, name: str, parent: context.Context | None, attributes: Mapping[str, str]) -> None:
-        """Starts the span and makes it the current one."""
-        self._span = self.engine.tracer.start_span(name, parent, attributes=attributes)
-        self._token = context.attach(trace.set_span_in_context(self._span, parent))
-        self._began = time.monotonic()
+    def start_span(self, tracer: Tracer, name: str, parent: Context, attributes: Mapping[str, str]) -> Context:
+        """Starts the span and makes it the current one; returns its context."""
+        self._span = tracer.start_span(name, parent, attributes=attributes)
+        own = trace.set_span_in_context(self._span, parent)
+        self._token = context.attach(own)
+        self._started = time.monotonic()
+        return own
 
-    def stop_span(self, error: BaseException | None) -> None:
+    def end_span(self, error: BaseException | None) -> None:
         """Ends the span, with the exception that ended it."""
         if error is not None:
             self._span.add_event(names.EXCEPTION_EVENT, described(error))
             self._span.set_status(Status(StatusCode.ERROR, type_of(error)))
         self._span.end()
 
-    def leave_span(self) -> None:
-        """Makes the span that was current before the current one again."""
+    def detach_span(self) -> None:
+        """Restores the current span of before."""
         if self._token is not None:
             context.detach(self._token)
             self._token = None
 
-    def set_counts(self, counts: Mapping[Attribute, int | str | None]) -> None:
-        """Sets what is known; what is not known stays absent, for 0 would be a claim."""
+    def set_counts(self, counts: Mapping[Attribute, float | str | None]) -> None:
+        """Sets the known ones as attributes; an unknown one stays absent, since 0 would be a claim."""
         for attribute, value in counts.items():
             if value is not None:
                 self._span.set_attribute(attribute.name, attribute.type(value))

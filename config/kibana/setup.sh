@@ -1,5 +1,5 @@
 #!/bin/sh
-# Imports the data view and the saved search of Spark's logs. Safe to repeat.
+# Imports the data view and the saved search for Spark's logs. Safe to repeat.
 set -eu
 answer=$(curl -fsS -X POST -H 'kbn-xsrf: true' --form file=@/setup/spark-logs.ndjson \
     "$KIBANA_URL/api/saved_objects/_import?overwrite=true")

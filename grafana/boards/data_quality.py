@@ -1,4 +1,4 @@
-"""How well the data kept its promises, and how near it came to being rejected."""
+"""Which expectations the data violate, and how close to the limit."""
 
 from app.telemetry import names
 from app.telemetry.prometheus_names import label
@@ -9,8 +9,8 @@ from grafana.panels import Panel, Query, bars, figure, points, ranking, rows
 from grafana.queries import INTERVAL, RANGE, added, grown, largest, last, legend
 
 ONWARD = (links.RUNS_OF, links.TRACES_OF, links.LOGS_OF)
-BY_PROMISE = (names.PIPELINE, names.TABLE, names.PROMISE)
-OF_PROMISE = legend(names.TABLE, names.PROMISE)
+BY_EXPECTATION = (names.PIPELINE, names.TABLE, names.EXPECTATION)
+EXPECTATION_LEGEND = legend(names.TABLE, names.EXPECTATION)
 NEAR_ITS_LIMIT = {None: "green", 0.5: "yellow", 1: "red"}
 
 
@@ -20,11 +20,11 @@ def board() -> Board:
         "data-quality",
         "pipelines",
         "Data quality",
-        "How many rows broke which promise, how near that is to the limit, and what became of them.",
+        "How many rows violate which expectation, and how close that is to the limit.",
         (
             Row("In the time range", (_breaches(), _violations(), _quarantined(), _worst())),
-            Row("Promises", (_promises(), _shares(), _violations_over_time())),
-            Row("What is not there", (_nulls(), _set_aside())),
+            Row("Expectations", (_expectations(), _shares(), _violations_over_time())),
+            Row("Nulls and unpublished rows", (_nulls(), _set_aside())),
         ),
         by=PIPELINES,
         since="now-24h",
@@ -32,7 +32,7 @@ def board() -> Board:
 
 
 def _breaches() -> Panel:
-    text = "Runs that a promise rejected; nothing of them was published. Alert: PipelineQualityBreach."
+    text = "Runs that were rejected because of an expectation; they published nothing. Alert: PipelineQualityBreach."
     query = added(grown(names.QUALITY_BREACHES, RANGE), names.PIPELINE)
     return figure("Breaches", Look(text, "none", ONWARD, NONE_IS_GOOD), Query(query, legend(names.PIPELINE))).sized(
         6, 4
@@ -40,13 +40,13 @@ def _breaches() -> Panel:
 
 
 def _violations() -> Panel:
-    text = "Rows in violation, each counted for every promise that it breaks."
+    text = "Violations: a row counts once for each expectation that it violates."
     query = added(grown(names.QUALITY_VIOLATIONS, RANGE), names.PIPELINE)
     return figure("Violations", Look(text, "locale", ONWARD), Query(query, legend(names.PIPELINE))).sized(6, 4)
 
 
 def _quarantined() -> Panel:
-    text = "Share of the rows read that were kept apart as invalid; `spark-app show quarantine` shows them."
+    text = "Share of the rows read that were quarantined as invalid; `spark-app show quarantine` shows them."
     kept_apart = added(grown(names.QUARANTINED, RANGE), names.PIPELINE)
     read = added(grown(names.READ, RANGE), names.PIPELINE)
     return figure(
@@ -55,25 +55,25 @@ def _quarantined() -> Panel:
 
 
 def _worst() -> Panel:
-    text = "The promise that came nearest to its limit in its last run: at 100 % the run is rejected."
+    text = "The expectation that came closest to its limit in its last run. Above 100 % the run is rejected."
     query = largest(_used(), names.PIPELINE)
     return figure(
-        "Nearest to a limit", Look(text, "percentunit", ONWARD, NEAR_ITS_LIMIT), Query(query, legend(names.PIPELINE))
+        "Closest to a limit", Look(text, "percentunit", ONWARD, NEAR_ITS_LIMIT), Query(query, legend(names.PIPELINE))
     ).sized(6, 4)
 
 
 def _used() -> str:
-    """The share of rows in violation as a share of what is allowed, where something is."""
-    share = largest(last(names.QUALITY_VIOLATION), *BY_PROMISE)
-    allowed = largest(last(names.QUALITY_THRESHOLD), *BY_PROMISE)
+    """The share of violating rows divided by the allowed share, if that is not 0."""
+    share = largest(last(names.QUALITY_VIOLATION), *BY_EXPECTATION)
+    allowed = largest(last(names.QUALITY_THRESHOLD), *BY_EXPECTATION)
     return f"{share} / ({allowed} > 0)"
 
 
-def _promises() -> Panel:
+def _expectations() -> Panel:
     columns = (
         Column(label(names.PIPELINE), "Pipeline", links=(links.RUNS_OF_CELL, links.TRACES_OF_CELL, links.LOGS_OF_CELL)),
         Column(label(names.TABLE), "Table"),
-        Column(label(names.PROMISE), "Promise"),
+        Column(label(names.EXPECTATION), "Expectation"),
         Column("Value #A", "Share in the last run", "percentunit"),
         Column("Value #B", "Limit", "percentunit"),
         Column("Value #C", "Limit used", "percentunit", colors=NEAR_ITS_LIMIT),
@@ -81,38 +81,36 @@ def _promises() -> Panel:
         Column("Value #E", "Violations", "locale"),
         Column("Value #F", "Breaches", colors=NONE_IS_GOOD),
     )
-    text = "Each promise with what its last run found; counts are those of the time range. Limits are in config/etl/."
+    text = "Each expectation with the result of its last run; counts are for the time range. Limits are in config/etl/."
     return rows(
-        "Promises",
+        "Expectations",
         Look(text, "none", (links.RUNS, links.ALL_TRACES)),
         columns,
-        Query(largest(last(names.QUALITY_VIOLATION), *BY_PROMISE)),
-        Query(largest(last(names.QUALITY_THRESHOLD), *BY_PROMISE)),
+        Query(largest(last(names.QUALITY_VIOLATION), *BY_EXPECTATION)),
+        Query(largest(last(names.QUALITY_THRESHOLD), *BY_EXPECTATION)),
         Query(_used()),
-        Query(added(grown(names.QUALITY_CHECKED, RANGE), *BY_PROMISE)),
-        Query(added(grown(names.QUALITY_VIOLATIONS, RANGE), *BY_PROMISE)),
-        Query(added(grown(names.QUALITY_BREACHES, RANGE), *BY_PROMISE)),
+        Query(added(grown(names.QUALITY_CHECKED, RANGE), *BY_EXPECTATION)),
+        Query(added(grown(names.QUALITY_VIOLATIONS, RANGE), *BY_EXPECTATION)),
+        Query(added(grown(names.QUALITY_BREACHES, RANGE), *BY_EXPECTATION)),
     ).sized(24, 10)
 
 
 def _shares() -> Panel:
-    text = "Share of the checked rows that break a promise: one point for each run."
-    query = largest(last(names.QUALITY_VIOLATION, INTERVAL), *BY_PROMISE)
+    text = "Share of the checked rows that violate an expectation: one point per run."
+    query = largest(last(names.QUALITY_VIOLATION, INTERVAL), *BY_EXPECTATION)
     return points(
-        "Share of rows in violation", Look(text, "percentunit", ONWARD, interval="1m"), Query(query, OF_PROMISE)
+        "Share of violating rows", Look(text, "percentunit", ONWARD, interval="1m"), Query(query, EXPECTATION_LEGEND)
     )
 
 
 def _violations_over_time() -> Panel:
-    text = "Rows that break a promise, by promise. A bar that was never there before is a change at the source."
-    query = added(grown(names.QUALITY_VIOLATIONS, INTERVAL), *BY_PROMISE)
-    return bars("Violations by promise", Look(text, "locale", ONWARD), Query(query, OF_PROMISE))
+    text = "Rows that violate each expectation. A new expectation among the bars usually means a change at the source."
+    query = added(grown(names.QUALITY_VIOLATIONS, INTERVAL), *BY_EXPECTATION)
+    return bars("Violations by expectation", Look(text, "locale", ONWARD), Query(query, EXPECTATION_LEGEND))
 
 
 def _nulls() -> Panel:
-    text = (
-        "Rows without a value, for the 20 columns that have most of them; nulls may be allowed, a jump is worth a look."
-    )
+    text = "Nulls in the 20 columns with the most. Nulls may be allowed; check a sudden increase."
     query = f"topk(20, {added(grown(names.QUALITY_NULLS, RANGE), names.PIPELINE, names.TABLE, names.COLUMN)})"
     return ranking(
         "Nulls by column", Look(text, "locale", ONWARD), Query(query, legend(names.TABLE, names.COLUMN))
@@ -120,7 +118,7 @@ def _nulls() -> Panel:
 
 
 def _set_aside() -> Panel:
-    text = "Rows kept apart as invalid, rows with a later version of their key, and rows that are nowhere (a bug)."
+    text = "Rows quarantined as invalid, older versions of a key, and unaccounted rows, which are a bug."
     return bars(
         "Rows not published",
         Look(text, "locale", ONWARD),

@@ -1,4 +1,4 @@
-"""What pipelines did: how their runs ended, how long they took, what went in and came out, how fresh it is."""
+"""Runs of pipelines: outcome, duration, rows, and how fresh the data is."""
 
 from app.telemetry import names
 from app.telemetry.prometheus_names import label
@@ -18,7 +18,7 @@ def board() -> Board:
         "pipeline-runs",
         "pipelines",
         "Pipeline runs",
-        "How runs ended, how long they took, what they read and wrote, and how fresh it is.",
+        "Outcome and duration of runs, what they read and wrote, and how fresh the data is.",
         (
             Row("Outcome", (_ended(), _since_success(), _unresolved(), _outcomes(), _durations())),
             Row("Duration", (_span_durations(), _step_span_durations(), _means(), _steps())),
@@ -32,16 +32,14 @@ def board() -> Board:
 
 
 def _ended() -> Panel:
-    look = Look(
-        "Runs that ended within the time range, by how they ended.", "none", (links.ALL_TRACES,), series=OUTCOMES
-    )
+    look = Look("Runs that ended within the time range, by outcome.", "none", (links.ALL_TRACES,), series=OUTCOMES)
     return figure("Runs", look, Query(added(grown(names.RUNS, RANGE), names.OUTCOME), legend(names.OUTCOME))).sized(
         12, 4
     )
 
 
 def _since_success() -> Panel:
-    text = "Time since the last success, looking back 15 days. Alert: PipelineRunLate, where a schedule is declared."
+    text = "Time since the last success within 15 days. Alert: PipelineRunLate, if the pipeline has a schedule."
     recorded = f"pipeline:run_last_success_timestamp_seconds:max{{{OF_PIPELINE}}}"
     return figure(
         "Since the last success",
@@ -51,7 +49,7 @@ def _since_success() -> Panel:
 
 
 def _unresolved() -> Panel:
-    text = "Rows that were read and are nowhere, in all; anything but 0 is a bug. Alert: PipelineRowsUnaccounted."
+    text = "Rows that were read and then lost; more than 0 is a bug. Alert: PipelineRowsUnaccounted."
     look = Look(text, "locale", ONWARD, NONE_IS_GOOD)
     return figure(
         "Rows unaccounted", look, Query(added(grown(names.UNACCOUNTED, RANGE), names.PIPELINE), legend(names.PIPELINE))
@@ -59,7 +57,7 @@ def _unresolved() -> Panel:
 
 
 def _outcomes() -> Panel:
-    text = "Runs by how they ended; `rejected`: by a promise about the data. Alert: PipelineRunFailing."
+    text = "Runs by outcome. `rejected` means that the data violate an expectation. Alert: PipelineRunFailing."
     look = Look(text, "none", (links.ALL_TRACES,), series=OUTCOMES)
     return bars(
         "Runs by outcome", look, Query(added(grown(names.RUNS, INTERVAL), names.OUTCOME), legend(names.OUTCOME))
@@ -67,7 +65,7 @@ def _outcomes() -> Panel:
 
 
 def _durations() -> Panel:
-    text = "How long runs took: one point where runs ended, their mean if there were several."
+    text = "How long runs took: one point when a run ends, the mean if several end together."
     query = Query(
         mean(names.RUN_DURATION, INTERVAL, names.PIPELINE, names.OUTCOME), legend(names.PIPELINE, names.OUTCOME)
     )
@@ -75,13 +73,13 @@ def _durations() -> Panel:
 
 
 def _span_durations() -> Panel:
-    text = "95 % of the runs ended within this time, as far as buckets tell. A diamond is a run and leads to its trace."
+    text = "95th percentile of the duration of runs, estimated from buckets. A diamond is a run and links to its trace."
     return _of_spans("Runs and their traces", text, f"{names.RUN_SPAN.prefix} ($pipeline)")
 
 
 def _step_span_durations() -> Panel:
     text = (
-        "95 % of the steps ended within this time, as far as buckets tell. A diamond is a step and leads to its trace."
+        "95th percentile of the duration of steps, estimated from buckets. A diamond is a step and links to its trace."
     )
     return _of_spans("Steps and their traces", text, f"{names.STEP_SPAN.prefix} .+")
 
@@ -95,13 +93,13 @@ def _of_spans(title: str, text: str, spans: str) -> Panel:
 
 
 def _means() -> Panel:
-    text = "How long the runs of each pipeline took on average within the time range."
+    text = "Mean duration of the runs of each pipeline within the time range."
     query = Query(mean(names.RUN_DURATION, RANGE, names.PIPELINE), legend(names.PIPELINE))
     return ranking("Mean duration of runs", Look(text, "s", ONWARD), query)
 
 
 def _steps() -> Panel:
-    text = "Where the time goes: how long each step took on average. What is slow here is worth opening in a trace."
+    text = "Mean duration of each step: where runs spend their time."
     query = mean(names.STEP_DURATION, RANGE, names.PIPELINE, names.STEP, names.STEP_KIND)
     return ranking(
         "Mean duration of steps",
@@ -123,9 +121,9 @@ def _written() -> Panel:
 
 
 def _set_aside() -> Panel:
-    text = "Rows that were read and not published: quarantined as invalid, or with a later version of their key."
+    text = "Rows that were read and not published: quarantined as invalid, or older versions of a key."
     return bars(
-        "Rows set aside",
+        "Rows not published",
         Look(text, "locale", (links.QUALITY_OF, *ONWARD)),
         Query(added(grown(names.QUARANTINED, INTERVAL), names.PIPELINE), f"{legend(names.PIPELINE)} quarantined"),
         Query(added(grown(names.DUPLICATE, INTERVAL), names.PIPELINE), f"{legend(names.PIPELINE)} duplicate"),
@@ -135,14 +133,14 @@ def _set_aside() -> Panel:
 def _bytes() -> Panel:
     return bars(
         "Bytes",
-        Look("Bytes that runs read from their sources, and wrote to their tables.", "bytes", ONWARD),
+        Look("Bytes that runs read from their sources and wrote to their tables.", "bytes", ONWARD),
         Query(added(grown(names.READ_BYTES, INTERVAL), names.PIPELINE), f"{legend(names.PIPELINE)} read"),
         Query(added(grown(names.WRITTEN_BYTES, INTERVAL), names.PIPELINE), f"{legend(names.PIPELINE)} written"),
     )
 
 
 def _freshness() -> Panel:
-    text = "How old the newest row was when its table was published, seen from the end of its day."
+    text = "Age of the newest row when its table was published, measured from the end of its day."
     query = largest(last(names.FRESHNESS, INTERVAL), names.PIPELINE, names.TABLE)
     look = Look(text, "s", (links.QUALITY_OF, *ONWARD), interval="1m")
     return points("Age of the newest row", look, Query(query, legend(names.PIPELINE, names.TABLE))).sized(10, 8)
@@ -158,20 +156,18 @@ def _schedule() -> Panel:
         Column("Value #E", "Data stale", "dateTimeFromNow"),
     )
     moments = (names.LAST_SUCCESS, names.LAST_FAILURE, names.SCHEDULE_DUE, names.SCHEDULE_MISSED, names.DATA_STALE)
-    text = "Last runs, and what the `schedule` expects. Alerts: PipelineRunLate, PipelineRunMissing, PipelineDataStale."
-    asked = [Query(f"1000 * {largest(last(moment, '15d'), names.PIPELINE)}") for moment in moments]
-    return rows("Schedule", Look(text, "none", (links.ALERTS, links.ALL_TRACES)), columns, *asked).sized(14, 8)
+    text = "Last runs and what the `schedule` expects. Alerts: PipelineRunLate, PipelineRunMissing, PipelineDataStale."
+    queries = [Query(f"1000 * {largest(last(moment, '15d'), names.PIPELINE)}") for moment in moments]
+    return rows("Schedule", Look(text, "none", (links.ALERTS, links.ALL_TRACES)), columns, *queries).sized(14, 8)
 
 
 def _traces() -> Panel:
-    text = "The latest runs of all pipelines, each with its steps. The id leads to the trace, and that to its logs."
+    text = "The latest runs of all pipelines. The trace id links to the trace, and the trace to its logs."
     return runs("Latest traces", Look(text, "none", (links.ALL_TRACES,)), names.DEFAULT_SERVICE_NAME)
 
 
 def _logs() -> Panel:
-    text = (
-        "What runs of the chosen pipelines logged; a line leads to its trace, and the trace to the lines of executors."
-    )
+    text = "Log lines of drivers. A line links to its trace, and the trace to the lines of executors."
     return lines_of_log(
         "Log lines of runs",
         Look(text, "none", (links.TROUBLE, links.EXECUTORS)),

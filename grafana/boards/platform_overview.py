@@ -1,4 +1,4 @@
-"""Is anything wrong, and where: one line for each part of the platform."""
+"""Whether anything is wrong, and where: one row for each part of the platform."""
 
 from app.telemetry import names
 from grafana import links
@@ -18,7 +18,7 @@ def board() -> Board:
         "platform-overview",
         "platform",
         "Platform overview",
-        "Is anything wrong, and where. Each panel leads to the dashboard that tells more.",
+        "Whether anything is wrong, and where. Each panel links to the dashboard with the details.",
         (
             Row("Now", _now()),
             Row("What is wrong", (_alerts(), _targets())),
@@ -33,13 +33,16 @@ def _now() -> tuple[Panel, ...]:
     return (
         figure(
             "Alerts firing",
-            Look("Alerts that Alertmanager holds and nobody has silenced.", "none", (links.ALERTS,), NONE_IS_GOOD),
-            Query('sum(alertmanager_alerts{job="alertmanager", state="active"})'),
+            Look("Alerts that fire and are not silenced.", "none", (links.ALERTS,), NONE_IS_GOOD),
+            Query(
+                'sum(alertmanager_alerts{job="alertmanager", state="active"})'
+                ' - count(ALERTS{alertname="Watchdog", alertstate="firing"})'
+            ),
         ),
         figure(
             "Targets down",
             Look(
-                "What Prometheus scrapes and does not reach. Nothing is down between jobs.",
+                "Targets that Prometheus cannot scrape. None is down between jobs.",
                 "none",
                 (links.PATH,),
                 NONE_IS_GOOD,
@@ -47,19 +50,19 @@ def _now() -> tuple[Panel, ...]:
             Query("count(up) - sum(up)"),
         ),
         figure(
-            "Runs without success",
+            "Runs not succeeded",
             Look("Runs in the time range that did not succeed.", "none", (links.RUNS, links.ALL_TRACES), NONE_IS_GOOD),
             Query(added(grown(names.RUNS, RANGE, FAILED))),
         ),
         figure(
             "Workers alive",
-            Look("Workers that Spark's master counts on.", "none", (links.CLUSTER, links.DAEMONS), ONE_IS_GOOD),
+            Look("Workers that the Spark master considers alive.", "none", (links.CLUSTER, links.DAEMONS), ONE_IS_GOOD),
             Query('sum(metrics_master_aliveWorkers_Number{job="spark-master"})'),
         ),
         figure(
             "Cores in use",
             Look(
-                "Share of the workers' cores that applications hold.",
+                "Share of the workers' cores that applications use.",
                 "percentunit",
                 (links.CLUSTER,),
                 FULL_IS_BAD,
@@ -69,19 +72,19 @@ def _now() -> tuple[Panel, ...]:
         ),
         figure(
             "Kafka brokers",
-            Look("Brokers that answer the collector.", "none", (links.PATH,), ONE_IS_GOOD),
+            Look("Kafka brokers that answer the collector.", "none", (links.PATH,), ONE_IS_GOOD),
             Query("max(kafka_brokers)"),
         ),
     )
 
 
 def _alerts() -> Panel:
-    text = "Alerts of Prometheus that are pending or fire; each has a heading of its name in docs/runbook.md."
+    text = "Alerts that are pending or fire. Each has a section in docs/runbook.md."
     return alerts("Alerts", Look(text, "none", (links.ALERTS,))).sized(12, 9)
 
 
 def _targets() -> Panel:
-    text = "Whether each target answered Prometheus; red is an outage."
+    text = "Whether Prometheus could scrape each target; red is an outage."
     look = Look(text, "none", (links.PATH,), texts=UP)
     return states("Targets", look, Query("min by (job, instance) (up)", "{{job}} {{instance}}")).sized(12, 9)
 
@@ -92,12 +95,12 @@ def _pipelines() -> Panel:
         Column("pipeline_name", "Pipeline", links=(links.RUNS_OF_CELL, links.TRACES_OF_CELL, links.LOGS_OF_CELL)),
         Column("Value #A", "Last success", "dateTimeFromNow"),
         Column("Value #B", "Runs"),
-        Column("Value #C", "Without success", colors=NONE_IS_GOOD),
-        Column("Value #D", "Took on average", "s"),
+        Column("Value #C", "Not succeeded", colors=NONE_IS_GOOD),
+        Column("Value #D", "Mean duration", "s"),
         Column("Value #E", "Rows read", "locale"),
         Column("Value #F", "Rows quarantined", "locale"),
     )
-    text = "Each pipeline that ran within the time range. Empty where nothing ran."
+    text = "Each pipeline that ran within the time range. Empty if none ran."
     return rows(
         "Pipelines",
         Look(text, "none", (links.RUNS, links.QUALITY)),
@@ -112,7 +115,7 @@ def _pipelines() -> Panel:
 
 
 def _outcomes() -> Panel:
-    text = "Runs that ended, by how they ended. `rejected`: the data broke a promise, and nothing was published."
+    text = "Finished runs by outcome. `rejected` means that the data violate an expectation and nothing was published."
     look = Look(text, "none", (links.RUNS, links.ALL_TRACES), series=OUTCOMES)
     return bars(
         "Runs by outcome", look, Query(added(grown(names.RUNS, INTERVAL, ANY), names.OUTCOME), legend(names.OUTCOME))
@@ -120,7 +123,7 @@ def _outcomes() -> Panel:
 
 
 def _rows() -> Panel:
-    text = "Rows that pipelines read. A day that is much smaller or larger than its neighbours is worth a look."
+    text = "Rows that pipelines read. Check a day that is much smaller or larger than its neighbours."
     look = Look(text, "locale", (links.RUNS_OF, links.QUALITY_OF))
     return bars(
         "Rows read", look, Query(added(grown(names.READ, INTERVAL, ANY), names.PIPELINE), legend(names.PIPELINE))
@@ -129,9 +132,9 @@ def _rows() -> Panel:
 
 def _kafka() -> tuple[Panel, ...]:
     newest, oldest = (f"sum by (topic) (kafka_partition_{end}_offset_ratio)" for end in ("current", "oldest"))
-    kept = "Messages that each topic holds: the newest offset less the oldest, over all partitions."
+    kept = "Messages that each topic holds: newest minus oldest offset, summed over its partitions."
     replicas = (
-        "Partitions' replicas that are in sync with their leader; fewer than there are replicas is a broker in trouble."
+        "Replicas of partitions that are in sync with their leader. Fewer than all means that a broker is in trouble."
     )
     return (
         lines(
@@ -149,5 +152,5 @@ def _kafka() -> tuple[Panel, ...]:
 
 
 def _logs() -> Panel:
-    text = "What drivers, executors and daemons of Spark warn of. A line with a trace id leads to its trace."
+    text = "Warnings and errors of Spark drivers, executors and daemons. A line with a trace id links to its trace."
     return lines_of_log("Warnings and errors", Look(text, "none", (links.TROUBLE,)), TROUBLE)

@@ -1,6 +1,6 @@
-"""The cluster, as its master and its workers tell it themselves (prometheus/scrape/spark.yml).
+"""The cluster, from the metrics of its master and its workers (prometheus/scrape/spark.yml).
 
-Tasks and executors' heaps are not here: drivers are no targets, as they are gone between jobs.
+Tasks and the heaps of executors are on *Spark performance*: Prometheus scrapes no drivers.
 """
 
 from grafana import links
@@ -16,7 +16,7 @@ WORKERS = 'job="spark-worker"'
 BOTH = 'job=~"spark-master|spark-worker"'
 EACH = "sum by (job, instance)"
 RUNNING = "and on (application, started_ms) (delta(metrics_application_runtime_ms_Number[$__rate_interval]) > 0)"
-"""The master goes on telling the cores of an application that has ended; only its age stands still."""
+"""The master keeps reporting the cores of an application that has ended; only its run time stops growing."""
 
 
 def board() -> Board:
@@ -25,7 +25,7 @@ def board() -> Board:
         "spark-cluster",
         "spark",
         "Spark cluster",
-        "Who is there, who waits, what is in use, and whether the daemons are well.",
+        "Applications, cores and memory in use, and the health of master and workers.",
         (
             Row("Now", _now()),
             Row("Applications", (_applications(), _cores_of_applications(), _ages())),
@@ -46,7 +46,7 @@ def _now() -> tuple[Panel, ...]:
         figure(
             "Workers alive",
             Look(
-                "Workers that the master counts on. Alerts: SparkWorkerDown, SparkNoWorkers.",
+                "Workers that the master considers alive. Alerts: SparkWorkerDown, SparkNoWorkers.",
                 "none",
                 DAEMON,
                 ONE_IS_GOOD,
@@ -56,7 +56,7 @@ def _now() -> tuple[Panel, ...]:
         figure(
             "Workers lost",
             Look(
-                "Workers that the master knows and does not hear. It forgets them after a while.",
+                "Registered workers that no longer send heartbeats to the master. It forgets them after a while.",
                 "none",
                 DAEMON,
                 NONE_IS_GOOD,
@@ -67,24 +67,30 @@ def _now() -> tuple[Panel, ...]:
         ),
         figure(
             "Applications waiting",
-            Look("Applications without a core. Alert: SparkApplicationWaiting.", "none", WORK, NONE_IS_GOOD),
+            Look("Applications that have no cores. Alert: SparkApplicationWaiting.", "none", WORK, NONE_IS_GOOD),
             Query(f"sum(metrics_master_waitingApps_Number{{{MASTER}}})"),
         ),
         figure(
             "Cores in use",
-            Look("Share of the workers' cores.", "percentunit", WORK, FULL_IS_BAD, maximum=1),
+            Look("Share of the workers' cores that executors use.", "percentunit", WORK, FULL_IS_BAD, maximum=1),
             Query(share("metrics_worker_coresUsed_Number", "metrics_worker_coresFree_Number")),
         ),
         figure(
             "Memory in use",
-            Look("Share of the workers' memory for executors.", "percentunit", WORK, FULL_IS_BAD, maximum=1),
+            Look(
+                "Share of the workers' memory that executors use.",
+                "percentunit",
+                WORK,
+                FULL_IS_BAD,
+                maximum=1,
+            ),
             Query(share("metrics_worker_memUsed_MB_Number", "metrics_worker_memFree_MB_Number")),
         ),
     )
 
 
 def _applications() -> Panel:
-    text = "Applications that the master knows as running, and those of them that have no core yet."
+    text = "Applications that are registered with the master, and those of them that have no cores yet."
     return lines(
         "Applications",
         Look(text, "none", WORK),
@@ -94,21 +100,21 @@ def _applications() -> Panel:
 
 
 def _cores_of_applications() -> Panel:
-    text = "Cores by application; one that holds all of them lets the next one wait. Empty while nothing runs."
+    text = "Cores by application. If one uses all of them, the next one waits. Empty while nothing runs."
     query = Query(f"sum by (application) (metrics_application_cores_Number {RUNNING})", "{{application}}")
     return lines("Cores by application", Look(text, "none", WORK), query, is_stacked=True).sized(8, 8)
 
 
 def _ages() -> Panel:
-    text = "For how long each application has run; a notebook that nobody closes only climbs. Empty while nothing runs."
+    text = "How long each application has been running; close notebooks that nobody uses. Empty while nothing runs."
     query = Query(f"max by (application) (metrics_application_runtime_ms_Number {RUNNING})", "{{application}}")
-    return lines("Running for", Look(text, "ms", WORK), query).sized(8, 8)
+    return lines("Run time by application", Look(text, "ms", WORK), query).sized(8, 8)
 
 
 def _cores() -> Panel:
     query = Query(f"sum by (instance) (metrics_worker_coresUsed_Number{{{WORKERS}}})", "{{instance}}")
     return lines(
-        "Cores in use by worker", Look("Cores that executors hold, by worker.", "none", WORK), query, is_stacked=True
+        "Cores in use by worker", Look("Cores that executors use, by worker.", "none", WORK), query, is_stacked=True
     )
 
 
@@ -116,7 +122,7 @@ def _memory() -> Panel:
     query = Query(f"sum by (instance) (metrics_worker_memUsed_MB_Number{{{WORKERS}}})", "{{instance}}")
     return lines(
         "Memory in use by worker",
-        Look("Memory that executors were promised, by worker.", "mbytes", WORK),
+        Look("Memory that is allocated to executors, by worker.", "mbytes", WORK),
         query,
         is_stacked=True,
     )
@@ -126,38 +132,36 @@ def _executors() -> Panel:
     query = Query(f"sum by (instance) (metrics_worker_executors_Number{{{WORKERS}}})", "{{instance}}")
     return lines(
         "Executors",
-        Look("Executors by worker. A worker without any beside one that is full is worth a look.", "none", WORK),
+        Look("Executors by worker. Check a worker without executors if another one is full.", "none", WORK),
         query,
     )
 
 
 def _free() -> Panel:
-    text = "Cores that nobody holds, by worker: what the next application gets at once."
+    text = "Free cores by worker: what the next application gets at once."
     query = Query(f"sum by (instance) (metrics_worker_coresFree_Number{{{WORKERS}}})", "{{instance}}")
     return lines("Cores free", Look(text, "none", WORK), query, is_stacked=True)
 
 
 def _up() -> Panel:
-    text = "Whether master, its applications' page and the workers answered Prometheus."
+    text = "Whether Prometheus could scrape the master, its applications and the workers."
     query = Query('min by (job, instance) (up{job=~"spark-.+"})', "{{job}} {{instance}}")
     return states("Up", Look(text, "none", DAEMON, texts=UP), query).sized(24, 6)
 
 
 def _heap() -> Panel:
     query = Query(f"{EACH} (metrics_jvm_heap_used_Number{{{BOTH}}})", "{{job}} {{instance}}")
-    return lines("Heap in use", Look("Heap of the daemons (not of executors).", "bytes", DAEMON), query)
+    return lines("Heap in use", Look("Heap of master and workers (not of executors).", "bytes", DAEMON), query)
 
 
 def _heap_share() -> Panel:
-    text = (
-        "Heap of the daemons as a share of the largest that it may become. A saw is well; a saw that stays high is not."
-    )
+    text = "Used share of the maximum heap of master and workers. A sawtooth is normal, unless it stays near the top."
     query = Query(f"max by (job, instance) (metrics_jvm_heap_usage_Number{{{BOTH}}})", "{{job}} {{instance}}")
     return lines("Share of the heap", Look(text, "percentunit", DAEMON, maximum=1), query)
 
 
 def _pauses() -> Panel:
-    text = "Share of time that the daemons spend on collecting garbage. Alert: SparkGarbageCollection, above 10 %."
+    text = "Share of time that the daemons spend in garbage collection. Alert: SparkGarbageCollection, above 10 %."
     query = Query(
         f"{EACH} (rate(metrics_jvm_gc_time_Number{{{BOTH}}}[$__rate_interval])) / 1000", "{{job}} {{instance}}"
     )
@@ -165,14 +169,12 @@ def _pauses() -> Panel:
 
 
 def _collections() -> Panel:
-    text = "Garbage collections of the daemons, by collector. Many old ones: the heap is too small."
+    text = "Garbage collections of the daemons, by collector. Many of the old generation: the heap is too small."
     each = f"sum by (job, instance, gc) (rate(metrics_jvm_gc_count_Number{{{BOTH}}}[$__rate_interval]))"
     return lines("Garbage collections", Look(text, "ops", DAEMON), Query(each, "{{job}} {{instance}} {{gc}}"))
 
 
 def _logs() -> Panel:
-    text = (
-        "What master, workers and executors said. Lines of executors have the trace id of the step that they work for."
-    )
+    text = "Log lines of master, workers and executors. Those of executors have the trace id of their step."
     lucene = "resource.attributes.service.name:(spark\\-master OR spark\\-worker* OR spark\\-executor)"
     return lines_of_log("Log lines of the cluster", Look(text, "none", (links.DAEMONS, links.EXECUTORS)), lucene)

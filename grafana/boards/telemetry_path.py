@@ -1,4 +1,4 @@
-"""Whether what is told arrives: from the jobs through the collector to Jaeger, Prometheus and Elasticsearch."""
+"""Whether telemetry arrives: from the jobs through the collector to Jaeger, Prometheus and Elasticsearch."""
 
 from app.telemetry import names
 from grafana import links
@@ -12,24 +12,24 @@ SENDERS = (links.ALL_TRACES, links.TROUBLE, links.ALERTS)
 COLLECTOR = 'job="otel-collector"'
 BRIDGE = 'job="spark-bridge"'
 OF_BRIDGE = (links.PERFORMANCE, links.ALERTS)
-# Jaeger is made of an older collector, whose metrics have their units and `_total` in their names.
+# Jaeger is built on an older collector, whose metrics have their units and `_total` in their names.
 JAEGER = 'job="jaeger"'
 SIGNALS = {"spans": "spans", "metric_points": "metric points", "log_records": "log records"}
 
 
 def board() -> Board:
-    """Each hop: what goes in, what comes out, what waits, what is lost."""
+    """Each component: what it receives, exports, queues and loses."""
     return Board(
         "telemetry-path",
         "platform",
         "Telemetry path",
-        "What each hop takes in, passes on, keeps waiting and loses. Jobs never wait for any of them.",
+        "What each component receives, exports, queues and loses. Jobs never wait for any of them.",
         (
-            Row("Hops", (_up(), _probes(), _scrapes(), _samples())),
+            Row("Components", (_up(), _probes(), _scrapes(), _samples())),
             Row("Bridge", (_bridge_reads(), _bridge_lag(), _bridge_sends(), _bridge_room())),
-            Row("Into the collector", (_received("accepted"), _received("refused"))),
-            Row("Out of the collector", (_sent(), _queues(), _lost(), _added_up())),
-            Row("Inside the collector", (_streams(), _memory(), _cpu())),
+            Row("Collector: receivers", (_received("accepted"), _received("refused"))),
+            Row("Collector: exporters", (_sent(), _queues(), _lost(), _added_up())),
+            Row("Collector: resources", (_streams(), _memory(), _cpu())),
             Row("Jaeger", (_jaeger_in(), _jaeger_out())),
             Row("Prometheus and Alertmanager", (*_prometheus(), _alerts())),
         ),
@@ -38,54 +38,60 @@ def board() -> Board:
 
 def _up() -> Panel:
     look = Look(
-        "Whether each target answered Prometheus. Alerts: CollectorDown, TelemetryBackendDown.",
+        "Whether Prometheus could scrape each target. Alerts: CollectorDown, TelemetryBackendDown.",
         "none",
         ONWARD,
         texts=UP,
     )
-    return states("Targets", look, Query("min by (job, instance) (up)", "{{job}} {{instance}}")).sized(20, 8)
+    answering = Query("min by (target) (probe_success)", "{{target}}")
+    return states("Targets", look, Query("min by (job, instance) (up)", "{{job}} {{instance}}"), answering).sized(20, 8)
 
 
 def _probes() -> Panel:
-    text = "How often `spark-app doctor` sent a trace, a metric and a log, and Prometheus got the metric."
+    text = "How often `spark-app doctor` sent a test trace, metric and log, and Prometheus received the metric."
     look = Look(text, "none", (links.traces("Its traces", service=names.PROBE_SERVICE_NAME), links.ALERTS))
-    return figure("Looks by the doctor", look, Query(added(grown(names.PROBES, RANGE, "")))).sized(4, 8)
+    return figure("Checks by spark-app doctor", look, Query(added(grown(names.PROBES, RANGE, "")))).sized(4, 8)
 
 
 def _scrapes() -> Panel:
-    text = "How long a target took to answer Prometheus. Near the 10 s that it may take, samples get lost."
+    text = "How long Prometheus took to scrape each target. Scrapes of more than 10 s fail."
     return lines(
-        "Time to answer",
+        "Scrape duration",
         Look(text, "s", ONWARD),
         Query("max by (job, instance) (scrape_duration_seconds)", "{{job}} {{instance}}"),
     )
 
 
 def _samples() -> Panel:
-    text = "Series that a target told in one answer. A climb without end is a label with too many values."
-    return lines("Series told", Look(text, "none", ONWARD), Query("sum by (job) (scrape_samples_scraped)", "{{job}}"))
+    text = "Series that a target exposes. Endless growth means a label with too many values."
+    return lines(
+        "Series per scrape", Look(text, "none", ONWARD), Query("sum by (job) (scrape_samples_scraped)", "{{job}}")
+    )
 
 
 def _bridge_reads() -> Panel:
-    text = "Events of Spark that the bridge reads; lines that it cannot read are counted and left out."
+    text = (
+        "Spark events that the bridge reads. It counts lines that it cannot parse, and events that a bug of it dropped."
+    )
     return lines(
         "Events read",
         Look(text, "cps", OF_BRIDGE),
         Query(f"sum(rate(spark_bridge_events_total{{{BRIDGE}}}[$__rate_interval]))", "events"),
         Query(f"sum(rate(spark_bridge_unreadable_lines_total{{{BRIDGE}}}[$__rate_interval]))", "unreadable lines"),
+        Query(f"sum(rate(spark_bridge_failed_events_total{{{BRIDGE}}}[$__rate_interval]))", "dropped by a bug"),
     )
 
 
 def _bridge_lag() -> Panel:
-    text = "How old the oldest line is that the bridge has not read yet. Alerts: SparkBridgeDown, SparkBridgeBehind."
+    text = "Age of the oldest event that the bridge has not read yet. Alerts: SparkBridgeDown, SparkBridgeBehind."
     look = Look(text, "s", OF_BRIDGE)
-    return lines("Behind", look, Query(f"max(spark_bridge_lag_seconds{{{BRIDGE}}})", "behind"))
+    return lines("Bridge lag", look, Query(f"max(spark_bridge_lag_seconds{{{BRIDGE}}})", "behind"))
 
 
 def _bridge_sends() -> Panel:
-    text = "Spans that the collector took, spans that wait, and spans that were lost. Alert: SparkBridgeDropping."
+    text = "Spans that the bridge sent, dropped and still holds. Alert: SparkBridgeDropping."
     return lines(
-        "Spans of Spark",
+        "Spans of Spark applications",
         Look(text, "cps", OF_BRIDGE),
         Query(f"sum(rate(spark_bridge_spans_sent_total{{{BRIDGE}}}[$__rate_interval]))", "sent"),
         Query(f"sum(rate(spark_bridge_spans_dropped_total{{{BRIDGE}}}[$__rate_interval]))", "lost"),
@@ -94,25 +100,25 @@ def _bridge_sends() -> Panel:
 
 
 def _bridge_room() -> Panel:
-    text = "Share of the volume of event logs that is free. Alert: SparkEventVolumeFilling, below 10 %."
+    text = "Free share of the event log volume. Alert: SparkEventVolumeFilling, below 10 %."
     free, size = (f"min(spark_bridge_volume_{what}_bytes{{{BRIDGE}}})" for what in ("free", "size"))
     return lines(
-        "Room for event logs", Look(text, "percentunit", OF_BRIDGE, maximum=1), Query(f"{free} / {size}", "free")
+        "Free space for event logs", Look(text, "percentunit", OF_BRIDGE, maximum=1), Query(f"{free} / {size}", "free")
     )
 
 
 def _rates(metric: str, by: str, job: str = COLLECTOR) -> list[Query]:
-    """One query for each signal: what its counter grows by in a second."""
+    """One query for each signal: the rate of its counter."""
     return [
-        Query(f"sum by ({by}) (rate({metric.format(signal)}{{{job}}}[$__rate_interval]))", f"{{{{{by}}}}} {words}")
-        for signal, words in SIGNALS.items()
+        Query(f"sum by ({by}) (rate({metric.format(signal)}{{{job}}}[$__rate_interval]))", f"{{{{{by}}}}} {name}")
+        for signal, name in SIGNALS.items()
     ]
 
 
 def _received(what: str) -> Panel:
     text = {
-        "accepted": "What comes in by each receiver. Jobs send at the end of their steps.",
-        "refused": "What the collector did not take, for want of memory or room in a queue. Alert: CollectorRefusing.",
+        "accepted": "What each receiver accepts. Jobs send at the end of their steps.",
+        "refused": "What the collector refused: no memory, or a queue is full. Alert: CollectorRefusing.",
     }[what]
     return lines(what.capitalize(), Look(text, "cps", SENDERS), *_rates(f"otelcol_receiver_{what}_{{}}", "receiver"))
 
@@ -122,28 +128,31 @@ def _sent() -> Panel:
         f"sum by (exporter) (rate(otelcol_exporter_sent_{signal}{{{COLLECTOR}}}[$__rate_interval]))"
         for signal in SIGNALS
     ]
-    return lines("Sent", Look("What the back ends took.", "cps", ONWARD), Query(" or ".join(rates), "{{exporter}}"))
+    return lines("Sent", Look("What the back ends accepted.", "cps", ONWARD), Query(" or ".join(rates), "{{exporter}}"))
 
 
 def _lost() -> Panel:
     text = (
-        "What was lost since the collector started: a back end refused it or was away for 15 minutes, its queue was "
-        "full, or it was not to be added up. Empty until then. Alerts: CollectorExporterFailing, CollectorDropping."
+        "What was lost since the collector started: a back end rejected it or was down for a day, a "
+        "queue was full, data points could not be summed, or log lines did not fit. Alerts: CollectorExporterFailing, "
+        "CollectorDropping, LogLinesRefused."
     )
-    # In sums and not by the second: the counter appears with the first loss, of which a rate shows nothing.
+    # Totals, not rates: the counter appears with the first loss, which a rate does not show.
     lost = [
         f'label_replace(sum by (exporter) (otelcol_exporter_{what}_{signal}{{{COLLECTOR}}}), "why", "{why}", "", "")'
-        for what, why in (("send_failed", "refused or away"), ("enqueue_failed", "queue full"))
+        for what, why in (("send_failed", "rejected or no answer"), ("enqueue_failed", "queue full"))
         for signal in SIGNALS
     ]
     adding = f'sum by (error) (otelcol_deltatocumulative_datapoints{{{COLLECTOR}, error!=""}})'
     lost.append(f'label_replace({adding}, "why", "$1", "error", "(.+)")')
+    refused = f'sum by (error_type) (otelcol_elasticsearch_docs_processed{{{COLLECTOR}, outcome!="success"}})'
+    lost.append(f'label_replace({refused}, "why", "$1", "error_type", "(.+)")')
     query = Query(" or ".join(lost), "{{exporter}} {{why}}")
     return lines("Lost on the way out", Look(text, "locale", SENDERS), query)
 
 
 def _queues() -> Panel:
-    text = "How full the queue of each exporter is. Full for long: its back end is away. Alert: CollectorExporterStuck."
+    text = "How full each queue is. It fills while its back end is down. Alert: CollectorExporterStuck."
     size, capacity = (
         f"max by (exporter, data_type) (otelcol_exporter_queue_{what}{{{COLLECTOR}}})" for what in ("size", "capacity")
     )
@@ -155,15 +164,15 @@ def _queues() -> Panel:
 
 
 def _added_up() -> Panel:
-    text = "Points of one-shot runs on their way into series that last longer than the run."
+    text = "Data points that deltatocumulative sums into series that outlive a run."
     query = f"sum(rate(otelcol_deltatocumulative_datapoints{{{COLLECTOR}}}[$__rate_interval]))"
-    return lines("Points added up", Look(text, "cps", SENDERS), Query(query, "points"))
+    return lines("Data points summed", Look(text, "cps", SENDERS), Query(query, "points"))
 
 
 def _streams() -> Panel:
-    text = "Series that the collector adds up for one-shot runs, and how many it may. At the limit, new ones are lost."
+    text = "Series that deltatocumulative tracks, and its limit. At the limit, new series are lost."
     return lines(
-        "Series added up",
+        "Series tracked",
         Look(text, "none", ONWARD),
         Query(f"max(otelcol_deltatocumulative_streams_tracked{{{COLLECTOR}}})", "tracked"),
         Query(f"max(otelcol_deltatocumulative_streams_limit{{{COLLECTOR}}})", "limit"),
@@ -171,9 +180,7 @@ def _streams() -> Panel:
 
 
 def _memory() -> Panel:
-    text = (
-        "Memory that the programs on the path hold. The collector refuses when its heap is near its container's limit."
-    )
+    text = "Memory of each component. The collector refuses telemetry when its heap is near the limit of its container."
     return lines(
         "Memory",
         Look(text, "bytes", ONWARD),
@@ -187,7 +194,7 @@ def _memory() -> Panel:
 def _cpu() -> Panel:
     return lines(
         "Cores",
-        Look("Cores that the programs on the path keep busy.", "none", ONWARD),
+        Look("Processor cores that each component uses.", "none", ONWARD),
         Query(f"sum by (job) (rate(otelcol_process_cpu_seconds{{{COLLECTOR}}}[$__rate_interval]))", "{{job}}"),
         Query(f"sum by (job) (rate(otelcol_process_cpu_seconds_total{{{JAEGER}}}[$__rate_interval]))", "{{job}}"),
         Query("sum by (job) (rate(process_cpu_seconds_total[$__rate_interval]))", "{{job}}"),
@@ -195,9 +202,9 @@ def _cpu() -> Panel:
 
 
 def _jaeger_in() -> Panel:
-    text = "Spans that Jaeger took and refused. Beside what the collector sent: what is lost between them."
+    text = "Spans that Jaeger accepted and refused. Compare with what the collector sent."
     return lines(
-        "Spans into Jaeger",
+        "Spans received by Jaeger",
         Look(text, "cps", (links.ALL_TRACES, *ONWARD)),
         Query(f"sum(rate(otelcol_receiver_accepted_spans_total{{{JAEGER}}}[$__rate_interval]))", "accepted"),
         Query(f"sum(rate(otelcol_receiver_refused_spans_total{{{JAEGER}}}[$__rate_interval]))", "refused"),
@@ -207,8 +214,8 @@ def _jaeger_in() -> Panel:
 def _jaeger_out() -> Panel:
     query = f"sum by (exporter) (rate(otelcol_exporter_sent_spans_total{{{JAEGER}}}[$__rate_interval]))"
     return lines(
-        "Spans into Jaeger's store",
-        Look("Spans that Jaeger wrote to its disk.", "cps", (links.ALL_TRACES, *ONWARD)),
+        "Spans stored by Jaeger",
+        Look("Spans that Jaeger wrote to disk.", "cps", (links.ALL_TRACES, *ONWARD)),
         Query(query, "{{exporter}}"),
     )
 
@@ -223,18 +230,18 @@ def _prometheus() -> tuple[Panel, ...]:
         ),
         figure(
             "On disk",
-            Look("Size of the blocks that Prometheus keeps; the first is written after two hours.", "bytes", ONWARD),
+            Look("Size of the blocks on disk; Prometheus writes the first after two hours.", "bytes", ONWARD),
             Query(f"sum(prometheus_tsdb_storage_blocks_bytes{{{own}}})"),
         ),
         figure(
             "Exemplars",
-            Look("Exemplars in store: the points that lead from a metric to a trace.", "locale", ONWARD),
+            Look("Stored exemplars: the points that link a metric to a trace.", "locale", ONWARD),
             Query(f"sum(prometheus_tsdb_exemplar_exemplars_in_storage{{{own}}})"),
         ),
         lines(
-            "Rules and notifications that failed",
+            "Failed rules and notifications",
             Look(
-                "Evaluations of rules that failed, and alerts that Alertmanager did not take. Both are to be 0.",
+                "Failed rule evaluations, and alerts that Alertmanager did not accept. Both should be 0.",
                 "cps",
                 ONWARD,
             ),
@@ -245,10 +252,10 @@ def _prometheus() -> tuple[Panel, ...]:
 
 
 def _alerts() -> Panel:
-    text = "Alerts that Alertmanager sent, and could not send. Nothing is sent unless ALERT_WEBHOOK_URL is set."
+    text = "Notifications that Alertmanager sent and failed to send. It sends none unless ALERT_WEBHOOK_URL is set."
     webhook = '{job="alertmanager", integration="webhook"}[$__rate_interval]'
     return lines(
-        "Alerts sent",
+        "Notifications of alerts",
         Look(text, "cps", ONWARD),
         Query(f"sum(rate(alertmanager_notifications_total{webhook}))", "sent"),
         Query(f"sum(rate(alertmanager_notifications_failed_total{webhook}))", "failed"),

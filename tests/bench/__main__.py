@@ -1,8 +1,9 @@
-"""`make bench`: what the daily run, checks, telemetry, observing and the bridge cost; writes docs/benchmarks.md.
+"""`make bench`: what the daily run, streams, telemetry, observing and the bridge cost; writes docs/benchmarks.md.
 
-`python -m tests.bench decoding workers` measures only what is named: `checks`, `telemetry`, `sizes`, `starts`,
-`decoding`, `bridge`, `observing`, `workers`. BENCH_ROUNDS (5), and what the modules of the parts name, make it shorter
-for a try. Each part is on the page as soon as it has been measured.
+`python -m tests.bench decoding workers` measures only the parts that it names: `first_result`, `wheel`, `plain`,
+`checks`, `telemetry`, `sizes`, `starts`, `decoding`, `bridge`, `observing`, `workers`, `throughput`, `first_batch`,
+`latency`, `alert_latency`, `prediction_latency`, `recovery`, `state`, `training`. BENCH_ROUNDS (5), and the variables
+that the modules of the parts name, make it shorter for a try. Each part is on the page as soon as it has been measured.
 """
 
 import sys
@@ -11,10 +12,26 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.bench import bridging, days, decoding, observing, page, workers
+from tests.bench import (
+    bridging,
+    days,
+    decoding,
+    installing,
+    observing,
+    page,
+    plain,
+    setting_up,
+    stream_latency,
+    streaming,
+    training,
+    workers,
+)
 from tests.bench.measure import CACHE
 
 PARTS: Final[Mapping[str, Callable[[Path], list[str]]]] = {
+    "The first result": setting_up.first_result,
+    "The wheel": installing.wheel,
+    "The daily run : a plain script": plain.plain,
     "What checks cost": days.checks,
     "What telemetry costs": days.telemetry,
     "Size": days.sizes,
@@ -23,6 +40,14 @@ PARTS: Final[Mapping[str, Callable[[Path], list[str]]]] = {
     "The bridge": bridging.bridge,
     "What observing costs": observing.observing,
     "Python workers": workers.workers,
+    "Streaming queries": streaming.throughput,
+    "The first rows of streaming queries": stream_latency.first_batch,
+    "Latency of `streaming.events`": stream_latency.latency,
+    "Latency of `streaming.alerts`": stream_latency.alert_latency,
+    "Latency of `streaming.predictions`": stream_latency.prediction_latency,
+    "Recovery of a streaming query": stream_latency.recovery,
+    "State of a streaming query": streaming.state,
+    "Training and scoring a model": training.training,
 }
 
 

@@ -17,8 +17,8 @@ from typing import Final
 
 import msgspec
 
-from app import records
 from app.errors import InputError
+from app.runs import run_record
 from app.samples import shop
 from app.samples.customers import Customers
 from app.samples.ledger import read_ledger
@@ -36,36 +36,36 @@ SMALL: Final = 10_000
 SEED: Final = 1
 CURRENCY: Final = "EUR"
 FORMATS: Final = {"transactions": "json", "customers": "json"}
-MAKING: Final = threading.Lock()
+GENERATING: Final = threading.Lock()
 Side = Callable[..., Measured]
 
 
 def raw(rows: int) -> Path:
-    """The raw folder of a day of so many rows, made where it is missing or of another making."""
+    """The raw folder of a day with so many rows; generated unless it exists and is up to date."""
     folder = CACHE / str(rows)
-    with MAKING:
-        if not is_made(folder, rows):
-            print(f"making {rows:,} rows", flush=True)
+    with GENERATING:
+        if not is_current(folder, rows):
+            print(f"generating {rows:,} rows", flush=True)
             shop.write_day(folder, date=DAY, rows=rows, seed=SEED, formats=FORMATS, currency=CURRENCY)
     return folder
 
 
-def is_made(folder: Path, rows: int) -> bool:
-    """Whether both ledgers of a day are those that would be made now, but for what only making the rows can count."""
-    made = (
+def is_current(folder: Path, rows: int) -> bool:
+    """Whether both ledgers of a day equal those of today's generator, apart from the rows of the hot key."""
+    sources = (
         Customers(date=DAY, rows=rows, seed=SEED, file_format=FORMATS["customers"]),
         Transactions(date=DAY, rows=rows, seed=SEED, file_format=FORMATS["transactions"], currency=CURRENCY),
     )
-    ledgers = [each.ledger() for each in made]
+    ledgers = [each.ledger() for each in sources]
     try:
-        found = [read_ledger(day_folder(folder, ledger.source, DAY)) for ledger in ledgers]
-    except InputError:  # none, or one with other fields
+        stored = [read_ledger(day_folder(folder, ledger.source, DAY)) for ledger in ledgers]
+    except InputError:  # no ledger, or one with other fields
         return False
-    return [msgspec.structs.replace(ledger, hot_key_rows=0) for ledger in found] == ledgers
+    return [msgspec.structs.replace(ledger, hot_key_rows=0) for ledger in stored] == ledgers
 
 
 def day(rows: int, *, config: Path, environment: Mapping[str, str] | None = None, core: int | None = None) -> Measured:
-    """The daily run of so many rows in an empty warehouse, from command to end; on one core only if one is named.
+    """The daily run of so many rows in an empty warehouse, from command to end; on one core if one is given.
 
     Raises:
         AssertionError: With the configuration as shipped, a figure is not that of the ledger of planted faults.
@@ -74,51 +74,61 @@ def day(rows: int, *, config: Path, environment: Mapping[str, str] | None = None
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as home:
         command = [sys.executable, "-m", "app", "etl", "--date", DAY.isoformat(), "--config", str(config)]
         places = {"SPARK_APP_HOME": home, "SPARK_APP_RAW__PATH": str(data)}
-        found = run([*pinned(core), *command], {**places, **(environment or {})})
+        measured = run([*pinned(core), *command], {**places, **(environment or {})})
         if config == PROJECT / "config":
             assert_right(Path(home), data)
-    print(f"  {rows:,} rows: {found.cpu:.1f} s CPU, {found.wall:.1f} s, {found.peak_bytes / 1e6:,.0f} MB", flush=True)
-    return found
+    print(
+        f"  {rows:,} rows: {measured.cpu:.1f} s CPU, {measured.wall:.1f} s, {measured.peak_bytes / 1e6:,.0f} MB",
+        flush=True,
+    )
+    return measured
 
 
 def assert_right(home: Path, data: Path) -> None:
     """Every figure of the runs of a home folder is that of the ledger of its data."""
-    found = list(home.glob(f"runs/*/{records.RECORD}"))
-    assert len(found) == 2
-    for result in (records.read(file.parent) for file in found):
+    files = list(home.glob(f"runs/*/{run_record.RECORD}"))
+    assert len(files) == 2
+    for result in (run_record.read(file.parent) for file in files):
         source = "customers" if result.pipeline == "etl.customers" else "transactions"
         assert_is_ledger(result, read_ledger(day_folder(data, source, DAY)))
 
 
 def changed_config(folder: Path, file: str, old: str, new: str) -> Path:
-    """A copy of the configuration with one text replaced in the files of a pattern."""
+    """A copy of the configuration with one text replaced in the files that match a pattern."""
     shutil.copytree(PROJECT / "config", folder)
     for path in folder.glob(file):
         path.write_text(path.read_text().replace(old, new))
     return folder
 
 
+def without_event_log(folder: Path) -> Path:
+    """A copy of the configuration without an event log."""
+    changed = changed_config(folder, "spark/spark-defaults.conf", "eventLog.enabled ", "eventLog.was ")
+    with (changed / "spark" / "spark-defaults.conf").open("a") as properties:
+        properties.write("\nspark.eventLog.enabled false\n")
+    return changed
+
+
 def checks(scratch: Path) -> list[str]:
     """What the quality checks cost."""
     unchecked = changed_config(scratch / "unchecked", "etl/*.yml", "checks: true", "checks: false")
-    told = "Without checks, only rows that do not parse are held back."
-    return [*overhead("all checks", partial(day, ROWS, config=unchecked), goal="1.2"), told]
+    note = "Without checks, only rows that do not parse are quarantined."
+    return [*overhead("all checks", partial(day, ROWS, config=unchecked), goal="1.2"), note]
 
 
 def telemetry(scratch: Path) -> list[str]:
     """What spans, metrics, logs and the event log cost."""
-    unlogged = changed_config(scratch / "unlogged", "spark/spark-defaults.conf", "eventLog.enabled ", "eventLog.was ")
-    with (unlogged / "spark" / "spark-defaults.conf").open("a") as properties:
-        properties.write("\nspark.eventLog.enabled false\n")
-    without = partial(day, ROWS, config=unlogged, environment={"OTEL_SDK_DISABLED": "true"})
+    without = partial(
+        day, ROWS, config=without_event_log(scratch / "unlogged"), environment={"OTEL_SDK_DISABLED": "true"}
+    )
     return overhead("telemetry and event log", without, goal="1.02")
 
 
 def overhead(name: str, without: Side, *, goal: str) -> list[str]:
-    """What something costs, as a ratio of CPU seconds.
+    """The cost of a feature, as a ratio of CPU seconds.
 
-    Both sides run at the same time, each on a core of its own, and swap cores each round: a machine that is shared with
-    others may take twice as long for the same work an hour later, but it then does so for both.
+    Both sides run at the same time, each on a core of its own, and swap cores each round: on a shared machine the same
+    work may take twice as long an hour later, but then it does so for both.
     """
     both = side_by_side(name, partial(day, ROWS, config=PROJECT / "config"), without)
     with_it, without_it = ([run.cpu for run in side] for side in both)
@@ -137,26 +147,26 @@ def sizes(_scratch: Path) -> list[str]:
     """Rows per second and peak memory of days of several sizes."""
     lines = ["| rows | wall s | rows/s | CPU s | peak memory (Python + JVM) |", "|---|---|---|---|---|"]
     for rows in SIZES:
-        found = day(rows, config=PROJECT / "config")
-        peak = f"{found.peak_bytes / 1e6:,.0f} MB"
-        lines.append(f"| {rows:,} | {found.wall:.1f} | {rows / found.wall:,.0f} | {found.cpu:.1f} | {peak} |")
+        measured = day(rows, config=PROJECT / "config")
+        peak = f"{measured.peak_bytes / 1e6:,.0f} MB"
+        lines.append(f"| {rows:,} | {measured.wall:.1f} | {rows / measured.wall:,.0f} | {measured.cpu:.1f} | {peak} |")
     return lines
 
 
 def starts(scratch: Path) -> list[str]:
     """Seconds from the command to the first rows of a small day, with and without the class-data archive."""
     bare = {"XDG_CACHE_HOME": str(scratch / "no-archive")}
-    found: dict[str, list[Measured]] = {"with": [], "without": []}
+    measured: dict[str, list[Measured]] = {"with": [], "without": []}
     for _ in range(STARTS):
-        found["with"].append(day(SMALL, config=PROJECT / "config"))
-        found["without"].append(day(SMALL, config=PROJECT / "config", environment=bare))
+        measured["with"].append(day(SMALL, config=PROJECT / "config"))
+        measured["without"].append(day(SMALL, config=PROJECT / "config", environment=bare))
     lines = [
         f"{SMALL:,} rows, median of {STARTS}.",
         "",
         "| class-data archive | first rows s | whole run s |",
         "|---|---|---|",
     ]
-    for kind, runs in found.items():
+    for kind, runs in measured.items():
         first = statistics.median(run.first_rows or 0 for run in runs)
         lines.append(f"| {kind} | {first:.1f} | {statistics.median(run.wall for run in runs):.1f} |")
     return lines

@@ -1,6 +1,6 @@
 """How fast lines of an event log become events, beside `json.loads` of the same lines in the same process.
 
-All take turns; what is compared is CPU time of one core. BENCH_EVENTS (60000) makes it shorter for a try.
+All run in turn and are compared by CPU time of one core. BENCH_EVENTS (60000) makes it shorter for a try.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Final
 
 import zstandard
 
-from app.eventlog import events
+from app.eventlog.parse import events
 from tests.bench.measure import ROUNDS, ratio, spread
 from tests.eventlogs import golden, walking
 
@@ -21,21 +21,21 @@ EVENTS: Final = int(os.environ.get("BENCH_EVENTS", "60000"))
 VERSION: Final = "4.2.0"
 _TASK: Final = b'{"Event":"SparkListenerTask'
 _FLUSH: Final = 200
-"""Lines that are in one zstd frame: Spark ends a frame with each flush."""
+"""Lines in one zstd frame: Spark ends a frame with each flush."""
 
 
 def decoding(scratch: Path) -> list[str]:
-    """Events per second, on a log that is made in a folder: all of a recorded one, and its tasks again and again."""
+    """Events per second on a log that repeats the tasks of a recorded one."""
     plain, packed = log(scratch)
     turns = [(per_second(decoded, plain), per_second(decoded, packed), loaded_per_second(plain)) for _ in range(ROUNDS)]
-    ours, zstd, theirs = ([turn[place] for turn in turns] for place in range(3))
+    rates, zstd, baselines = ([turn[index] for turn in turns] for index in range(3))
     return [
         "| what | events/s of one core | goal |",
         "|---|---|---|",
-        f"| a plain log, decoded | {spread(ours)} | >= 200,000 |",
+        f"| a plain log, decoded | {spread(rates)} | >= 200,000 |",
         f"| a zstd log, decoded | {spread(zstd)} | >= 100,000 |",
-        f"| the plain log, `json.loads` | {spread(theirs)} | |",
-        f"| plain, decoded : `json.loads` | {ratio(ours, theirs)} | |",
+        f"| the plain log, `json.loads` | {spread(baselines)} | |",
+        f"| plain, decoded : `json.loads` | {ratio(rates, baselines)} | |",
         "",
         f"{EVENTS:,} lines of a recorded log of Spark {VERSION}, {plain.stat().st_size / EVENTS:,.0f} bytes on average",
         f"each, from file to events; {ROUNDS} rounds in turn, in CPU time.",
@@ -43,7 +43,7 @@ def decoding(scratch: Path) -> list[str]:
 
 
 def log(folder: Path) -> tuple[Path, Path]:
-    """A plain log with some events, and the same as Spark would pack it."""
+    """A plain log, and the same log as Spark compresses it."""
     recorded = list(walking.lines(golden.log(VERSION, "zstd", folder)))
     tasks = [line for line in recorded if line.startswith(_TASK)]
     lines = [*recorded, *islice(cycle(tasks), EVENTS)][:EVENTS]
@@ -61,13 +61,13 @@ def decoded(path: Path) -> Iterator[object]:
 
 
 def loaded(path: Path) -> Iterator[object]:
-    """Each line of a plain log as whatever `json` makes of it."""
+    """Each line of a plain log as `json.loads` decodes it."""
     with path.open("rb") as file:
         yield from map(json.loads, file)
 
 
 def loaded_per_second(plain: Path) -> float:
-    """What `json.loads` does on this machine now."""
+    """The rate of `json.loads` on this machine now."""
     return per_second(loaded, plain)
 
 
@@ -77,9 +77,9 @@ def per_second(work: Callable[[Path], Iterator[object]], path: Path) -> float:
     Raises:
         RuntimeError: Not every line became an event.
     """
-    began = time.process_time()
-    done = sum(1 for _ in work(path))
-    spent = time.process_time() - began
-    if done != EVENTS:
-        raise RuntimeError(f"{path} gave {done} events, not {EVENTS}")
-    return EVENTS / spent
+    start = time.process_time()
+    count = sum(1 for _ in work(path))
+    seconds = time.process_time() - start
+    if count != EVENTS:
+        raise RuntimeError(f"{path} gave {count} events, not {EVENTS}")
+    return EVENTS / seconds

@@ -1,4 +1,4 @@
-"""Event logs of any size, made of a query that Spark has recorded: renumbered, later each time, with more tasks."""
+"""Event logs of any size: a recorded query of Spark, repeated with other numbers, later times and more tasks."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,10 +16,10 @@ TASK_ENDS: Final = b'{"Event":"SparkListenerTaskEnd","Stage ID":0,'
 STAGE_ENDS: Final = b'{"Event":"SparkListenerStageCompleted","Stage Info":{"Stage ID":0,'
 APP_ID: Final = re.compile(rb'"App ID":"([^"]+)"')
 APART: Final = 1_000
-"""Between the numbers of a query and those of the next: all of its jobs, stages and accumulables have smaller ones."""
+"""The distance between the ids of two queries; the jobs, stages and accumulables of one have fewer."""
 APART_MS: Final = 30_000
 SPREAD_MS: Final = 251
-"""Tasks end up to so much later than the recorded one, and before their stage."""
+"""Tasks end up to so much later than the recorded one, but before their stage."""
 FIRST_TASK: Final = 1_000_000_000
 _NUMBERS: Final = re.compile(
     rb'("(?:ID|Job ID|Stage ID|Task ID|RDD ID|executionId|rootExecutionId|accumulatorId)":'
@@ -36,11 +36,11 @@ _COUNT: Final = re.compile(rb'("Stage ID":0,"Stage Attempt ID":0,"Stage Name":"[
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recorded log, in its parts.
+    """The parts of a recorded log.
 
     Attributes:
-        head: What is before the first query.
-        before, after: The query, but for the tasks of its first stage: until these begin, and when they have ended.
+        head: The lines before the first query.
+        before, after: The lines of the query before and after the tasks of its first stage.
         task: The two lines of one task of that stage.
         tail: The end of the application.
     """
@@ -53,22 +53,22 @@ class Recorded:
 
 
 def recorded(folder: Path, app_id: str) -> Recorded:
-    """The parts of what was recorded, as of another application; the folder is for what must be unpacked."""
+    """The parts of the recorded log under another application id; the folder holds the unpacked log."""
     lines = list(walking.lines(golden.log(VERSION, "zstd", folder)))
-    own_id = next(found[1] for line in lines if (found := APP_ID.search(line)))
+    own_id = next(match[1] for line in lines if (match := APP_ID.search(line)))
     lines = [line.replace(own_id, app_id.encode()) for line in lines]
     first, last = (
-        next(place for place, line in enumerate(lines) if text in line) for text in (FIRST_QUERY, LAST_OF_IT)
+        next(index for index, line in enumerate(lines) if text in line) for text in (FIRST_QUERY, LAST_OF_IT)
     )
     query = lines[first : last + 1]
     starts, ends = ([line for line in query if line.startswith(text)] for text in (TASK_STARTS, TASK_ENDS))
-    end = next(place for place, line in enumerate(query) if line.startswith(STAGE_ENDS))
+    end = next(index for index, line in enumerate(query) if line.startswith(STAGE_ENDS))
     before = [line for line in query[:end] if line not in (*starts, *ends)]
     return Recorded(lines[:first], before, (starts[0], ends[0]), query[end:], lines[-1])
 
 
-def written(log: Path, tasks: int, *, per_stage: int) -> int:
-    """Writes the log of an application of about so many tasks, most of them in stages of so many; gives its lines."""
+def write_log(log: Path, tasks: int, *, per_stage: int) -> int:
+    """Writes the log of an application with about so many tasks, most in stages of so many; the number of lines."""
     parts, count = recorded(log.parent, log.name), 0
     with log.open("wb") as file:
         file.writelines(line + b"\n" for line in parts.head)
@@ -95,18 +95,18 @@ def query(parts: Recorded, number: int, tasks: int) -> Iterator[bytes]:
 
 
 def renumbered(line: bytes, number: int) -> bytes:
-    """A line of the recorded query as that of another one, which comes later."""
+    """A line of the recorded query with the ids and times of a later one."""
 
-    def more(found: re.Match[bytes], by: int = number * APART) -> bytes:
-        return found[1] + b"%d" % (int(found[2]) + by)
+    def add(match: re.Match[bytes], by: int = number * APART) -> bytes:
+        return match[1] + b"%d" % (int(match[2]) + by)
 
-    line = _NUMBERS.sub(more, line)
-    line = _STAGES.sub(lambda found: _DIGITS.sub(more, found[0]), line)
+    line = _NUMBERS.sub(add, line)
+    line = _STAGES.sub(lambda match: _DIGITS.sub(add, match[0]), line)
     if b'"accumUpdates"' in line:
-        line = _PAIRS.sub(more, line)
-    return _TIMES.sub(lambda found: more(found, number * APART_MS), line)
+        line = _PAIRS.sub(add, line)
+    return _TIMES.sub(lambda match: add(match, number * APART_MS), line)
 
 
 def _template(line: bytes) -> bytes:
-    """The line of a task with places for its id, its index and its end."""
+    """The line of a task, as a format string for its id, its index and its end."""
     return _FINISH.sub(rb'"Finish Time":%d', _TASK.sub(rb'"Task ID":%d,"Index":%d', line.replace(b"%", b"%%")))

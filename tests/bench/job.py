@@ -1,7 +1,7 @@
-"""The jobs whose cost of being observed is measured: `python -m tests.bench.job KIND TASKS`, as anybody writes one.
+"""Two ordinary PySpark jobs that are measured with and without `observe`: `python -m tests.bench.job KIND TASKS`.
 
-The last line says what the work took, from a warm session to its end, in seconds: on the wall, and of the CPU time of
-Python and the JVM; and their CPU time as a whole.
+The last line says what the work took in seconds, from a warm session to its end: wall time, CPU time of Python and the
+JVM, and their CPU time including the start.
 """
 
 import json
@@ -17,12 +17,12 @@ from pyspark.sql import functions as F
 from tests.bench.measure import cpu_seconds
 
 ROWS: Final = 60_000
-"""Of a task that is ordinary: some hundred milliseconds."""
+"""Rows of an ordinary task, which takes some hundred milliseconds."""
 WARM_SHARE: Final = 8
 
 
 def ordinary(spark: SparkSession, tasks: int) -> None:
-    """Rows are made, shuffled by what they hold, counted, and hashed again, in half as many tasks each time."""
+    """Generates rows, hashes, shuffles and counts them, and hashes again, in half of the tasks each."""
     spark.conf.set("spark.sql.shuffle.partitions", tasks // 2)
     rows = spark.range(0, ROWS * (tasks // 2), 1, tasks // 2)
     texts = rows.select(F.sha2(F.repeat(F.col("id").cast("string"), 100), 512).alias("text"))
@@ -31,12 +31,12 @@ def ordinary(spark: SparkSession, tasks: int) -> None:
 
 
 def empty(spark: SparkSession, tasks: int) -> None:
-    """Tasks with a row each, which is dropped."""
+    """Runs tasks with one row each, and drops it."""
     discard(spark.range(0, tasks, 1, tasks).filter("id < 0"))
 
 
 def discard(rows: Any) -> None:
-    """Computes all rows, and nothing else."""
+    """Computes all rows and writes none."""
     rows.write.format("noop").mode("append").save()
 
 
@@ -44,7 +44,7 @@ KINDS: Final[Mapping[str, Callable[[SparkSession, int], None]]] = {"ordinary": o
 
 
 def main(kind: str, tasks: int) -> None:
-    """Runs a job in a session that a smaller one has warmed."""
+    """Runs a job in a session that a smaller job has warmed up."""
     builder = SparkSession.builder.appName(kind).config("spark.ui.port", "0").config("spark.driver.host", "127.0.0.1")
     builder = builder.config("spark.sql.adaptive.coalescePartitions.enabled", "false")
     spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()

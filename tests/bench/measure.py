@@ -33,25 +33,30 @@ class Measured:
         wall: Seconds from start to end.
         peak_bytes: The largest sum of memory of all its processes (PSS), sampled four times a second.
         first_rows: Seconds until the first step that wrote rows had ended; None if there was none.
-        said: The last line that it said.
+        last_line: The last line of its output.
     """
 
     cpu: float
     wall: float
     peak_bytes: int
     first_rows: float | None
-    said: str
+    last_line: str
 
 
-def run(command: Sequence[str], environment: Mapping[str, str]) -> Measured:
-    """Runs a command to its end.
+def run(command: Sequence[str], environment: Mapping[str, str], *, folder: Path | None = None) -> Measured:
+    """Runs a command to its end, in a folder if one is given.
 
     Raises:
         RuntimeError: It failed.
     """
     started = time.monotonic()
     process = subprocess.Popen(
-        command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        env={**os.environ, **environment},
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     peak = Peak(process.pid)
     first, lines = None, []
@@ -73,8 +78,21 @@ def pinned(core: int | None) -> list[str]:
     return [] if core is None else ["taskset", "--cpu-list", str(core)]
 
 
+def in_turn(name: str, one: Callable[[], T], other: Callable[[], U]) -> tuple[list[T], list[U]]:
+    """The results of two kinds of run, one after the other with the whole machine; the first changes each round."""
+    pairs = []
+    for turn in range(ROUNDS):
+        print(f"{name}: round {turn + 1} of {ROUNDS}", flush=True)
+        if turn % 2:
+            second = other()
+            pairs.append((one(), second))
+        else:
+            pairs.append((one(), other()))
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
 def side_by_side(name: str, one: Callable[..., T], other: Callable[..., U]) -> tuple[list[T], list[U]]:
-    """What two kinds of run gave, at the same time on a core each; they swap their cores each round."""
+    """The results of two kinds of run, at the same time on a core each; they swap their cores each round."""
     pairs = []
     for turn in range(ROUNDS):
         print(f"{name}: round {turn + 1} of {ROUNDS}", flush=True)
@@ -88,13 +106,13 @@ class Peak:
     """The largest memory of a process tree, watched from a thread."""
 
     def __init__(self, pid: int) -> None:
-        """Watches from now on."""
+        """Starts to watch."""
         self.bytes, self._pid, self._ended = 0, pid, threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Watches no more."""
+        """Stops watching."""
         self._ended.set()
         self._thread.join()
 
@@ -104,7 +122,7 @@ class Peak:
 
 
 def tree_bytes(pid: int) -> int:
-    """Memory of a process and all below it; what they share, as parent and child do after a fork, counts once."""
+    """Memory of a process and its descendants; memory that they share after a fork counts once."""
     try:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
         own = next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
@@ -115,17 +133,17 @@ def tree_bytes(pid: int) -> int:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started, and that are there."""
+    """The running processes that a process has started."""
     threads = Path(f"/proc/{pid}/task").iterdir()
-    found = list[int]()
+    pids = list[int]()
     for thread in threads:
         with suppress(FileNotFoundError):  # a thread that has just ended
-            found += map(int, (thread / "children").read_text().split())
-    return found
+            pids += map(int, (thread / "children").read_text().split())
+    return pids
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has used so far, with the children that it has waited for."""
+    """CPU time of a process so far, including the children that it has waited for."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 

@@ -1,4 +1,4 @@
-"""The page of measured figures: each part is written when it has been measured, and the others stay."""
+"""docs/benchmarks.md: a measured part replaces the old one, and the other parts stay."""
 
 import datetime
 import os
@@ -15,19 +15,19 @@ TITLE: Final = "# Benchmarks\n"
 
 
 def write(heading: str, command: str, lines: Sequence[str]) -> None:
-    """Replaces the part of that heading, or adds it."""
+    """Replaces the part with that heading, or adds it."""
     today = datetime.datetime.now(datetime.UTC).date()
     part = "\n".join([f"## {heading}", "", f"`{command}`, {today}, {machine()}.", "", *lines]) + "\n"
     text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else TITLE
     parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)
     kept = [each.rstrip() + "\n" for each in parts if not each.startswith(f"## {heading}\n")]
-    place = next((number for number, each in enumerate(parts) if each.startswith(f"## {heading}\n")), len(kept))
-    PAGE.write_text("\n".join([*kept[:place], part, *kept[place:]]), encoding="utf-8")
+    position = next((number for number, each in enumerate(parts) if each.startswith(f"## {heading}\n")), len(kept))
+    PAGE.write_text("\n".join([*kept[:position], part, *kept[position:]]), encoding="utf-8")
     print(part, flush=True)
 
 
 def machine() -> str:
-    """What this was measured on."""
+    """The machine and the versions that are measured."""
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr.splitlines()[0]
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     return f"{os.cpu_count()} cores, {memory:.0f} GiB, {java}, Python {platform.python_version()}, PySpark 4.2.0"

@@ -1,7 +1,7 @@
-"""What the settings of Python workers are worth on many small tasks.
+"""What the settings of Python workers gain on many small tasks.
 
 BENCH_PYTHON_TASKS (300) makes it shorter for a try. One JVM, with a session of its own for each setting in each round:
-`config/spark/spark-defaults.conf` tells of both.
+`config/spark/spark-defaults.conf` describes both.
 """
 
 import os
@@ -15,13 +15,13 @@ from typing import Any, Final
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from app.java.jvm import release
+from app.spark.jvm import stop_jvm
 from tests.bench.measure import ROUNDS, children, cpu_seconds, ratio, spread
 
 TASKS: Final = int(os.environ.get("BENCH_PYTHON_TASKS", "300"))
 ROWS: Final = 10
 WARM: Final = 12
-"""Tasks before those that are measured: by the third a worker is warm."""
+"""Tasks before the measured ones; a worker is warm after the third."""
 SOCKETS: Final = {"spark.python.unix.domain.socket.enabled": "true"}
 FROZEN: Final = {"spark.python.worker.module": "pyspark_frozen"}
 DEFAULT: Final = "default"
@@ -42,8 +42,8 @@ COMMON: Final = {
 
 
 @dataclass(frozen=True)
-class Worked:
-    """What the tasks took, in seconds: on the wall, and of the CPU time of Python's workers and of the JVM."""
+class Cost:
+    """Seconds that the tasks took: wall time, CPU time of the Python workers and of the JVM."""
 
     wall: float
     python: float
@@ -52,24 +52,24 @@ class Worked:
 
 def workers(_scratch: Path) -> list[str]:
     """Every setting against PySpark's own."""
-    found: dict[str, list[Worked]] = {name: [] for name in SETTINGS}
+    costs: dict[str, list[Cost]] = {name: [] for name in SETTINGS}
     for turn in range(ROUNDS):
         for name, properties in SETTINGS.items():
-            found[name].append(worked(properties))
-            print(f"workers: round {turn + 1} of {ROUNDS}, {name}: {found[name][-1]}", flush=True)
+            costs[name].append(cost(properties))
+            print(f"workers: round {turn + 1} of {ROUNDS}, {name}: {costs[name][-1]}", flush=True)
     gateway: Any = SparkContext._gateway
-    release(gateway, patience=10)
+    stop_jvm(gateway, patience=10)
     return [
-        "| setting | wall s | Python CPU s | JVM CPU s | default : it, wall | default : it, Python CPU |",
+        "| setting | wall s | Python CPU s | JVM CPU s | default : setting, wall | default : setting, Python CPU |",
         "|---|---|---|---|---|---|",
-        *(_line(name, runs, found[DEFAULT]) for name, runs in found.items()),
+        *(_line(name, runs, costs[DEFAULT]) for name, runs in costs.items()),
         "",
         f"{TASKS:,} tasks of `mapInArrow` with {ROWS} rows each, local[2], after {WARM} others; the settings in turn.",
         "The interval is that of the mean at 95 %.",
     ]
 
 
-def worked(properties: Mapping[str, str]) -> Worked:
+def cost(properties: Mapping[str, str]) -> Cost:
     """Runs the tasks in a session with a setting."""
     context = SparkContext(conf=SparkConf().setAll([*COMMON.items(), *properties.items()]))
     context.pythonExec = sys.executable
@@ -80,11 +80,11 @@ def worked(properties: Mapping[str, str]) -> Worked:
     run(spark, TASKS)
     after = time.monotonic(), python_seconds(jvm), cpu_seconds(jvm)
     spark.stop()
-    return Worked(*(end - begin for begin, end in zip(before, after, strict=True)))
+    return Cost(*(end - begin for begin, end in zip(before, after, strict=True)))
 
 
 def run(spark: SparkSession, tasks: int) -> None:
-    """Hands rows through Python, in so many tasks."""
+    """Passes rows through Python in so many tasks."""
 
     def same(batches: Iterator[Any]) -> Iterator[Any]:  # a worker that had to import this module would hold more
         yield from batches
@@ -99,7 +99,7 @@ def python_seconds(jvm: int) -> float:
     return sum(cpu_seconds(pid) for pid in [*daemons, *(worker for daemon in daemons for worker in children(daemon))])
 
 
-def _line(name: str, runs: list[Worked], default: list[Worked]) -> str:
+def _line(name: str, runs: list[Cost], default: list[Cost]) -> str:
     figures = " | ".join(spread([getattr(run, part) for run in runs], ".2f") for part in ("wall", "python", "jvm"))
     ratios = [
         ratio([getattr(run, part) for run in default], [getattr(run, part) for run in runs])

@@ -10,13 +10,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+from tests.polling import poll_until
+
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 FLAGS: Final = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+LOCAL: Final = ("file:", "data:", "http://127.0.0.1:")
 Answer = dict[str, Any]
 
 
 class Page:
-    """One tab; `problems` are all errors and warnings of its console, and everything that it asked a network for."""
+    """One tab; `violations` are all errors and warnings of its console, and everything that it asked a network for."""
 
     def __init__(self, out: int, into: int) -> None:
         """Takes the ends of both pipes."""
@@ -28,22 +31,48 @@ class Page:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self._ask(f"{domain}.enable")
 
-    def open(self, file: Path, *, width: int = 1280, scheme: str = "light") -> None:
-        """Shows a file in a window of a width, to somebody who likes it light or dark; waits until it is there."""
+    def open(self, page: Path | str, *, width: int = 1280, scheme: str = "light") -> None:
+        """Shows a file or an address of this machine in a window of a width, light or dark; waits until it is there."""
         self.problems.clear()
         self._ask(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
         )
         self._ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self._ask("Page.navigate", url=file.as_uri())
+        self._ask("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         while self._next().get("method") != "Page.loadEventFired":
             pass
 
     def value(self, expression: str) -> Any:
         """What a line of JavaScript gives."""
-        told = self._ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in told, told
-        return told["result"].get("value")
+        message = self._ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in message, message
+        return message["result"].get("value")
+
+    def wait(self, condition: str) -> None:
+        """Waits until a line of JavaScript is true."""
+        poll_until(lambda: self.value(f"Boolean({condition})"), condition)
+
+    def click(self, selector: str) -> None:
+        """Clicks the first element of a selector, as a person does: in its midst, after scrolling to it."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.value(f"{found}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+        box = self.value(
+            f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({found}.getBoundingClientRect())"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            self._ask("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
+
+    @property
+    def clipboard(self) -> str:
+        """The text that was copied."""
+        self._ask("Browser.grantPermissions", permissions=["clipboardReadWrite"])
+        text: str = self.value("navigator.clipboard.readText()")
+        self._ask("Browser.resetPermissions")
+        return text
+
+    def type(self, text: str) -> None:
+        """Types into what has the focus."""
+        self._ask("Input.insertText", text=text)
 
     def press(self, *keys: str) -> None:
         """Presses keys, one after the other."""
@@ -58,10 +87,10 @@ class Page:
         session = {"sessionId": self._session} if self._session else {}
         command = {"id": number, "method": method, "params": parameters} | session
         os.write(self._into, json.dumps(command).encode() + b"\0")
-        while (told := self._next()).get("id") != number:
+        while (message := self._next()).get("id") != number:
             pass
-        assert "error" not in told, told
-        result: Answer = told["result"]
+        assert "error" not in message, message
+        result: Answer = message["result"]
         return result
 
     def _next(self) -> Answer:
@@ -70,18 +99,18 @@ class Page:
             assert chunk, "Chromium went away"
             self._rest += chunk
         line, self._rest = self._rest.split(b"\0", 1)
-        told: Answer = json.loads(line)
-        self._note(told.get("method", ""), told.get("params", {}))
-        return told
+        message: Answer = json.loads(line)
+        self._note(message.get("method", ""), message.get("params", {}))
+        return message
 
-    def _note(self, method: str, told: Answer) -> None:
+    def _note(self, method: str, parameters: Answer) -> None:
         match method:
             case "Log.entryAdded":
-                self.problems.append(told["entry"]["text"])
+                self.problems.append(parameters["entry"]["text"])
             case "Runtime.exceptionThrown" | "Runtime.consoleAPICalled":
-                self.problems.append(json.dumps(told))
-            case "Network.requestWillBeSent" if not told["request"]["url"].startswith(("file:", "data:")):
-                self.problems.append(f"asked for {told['request']['url']}")
+                self.problems.append(json.dumps(parameters))
+            case "Network.requestWillBeSent" if not parameters["request"]["url"].startswith(LOCAL):
+                self.problems.append(f"asked for {parameters['request']['url']}")
 
 
 @contextmanager

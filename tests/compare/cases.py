@@ -16,15 +16,17 @@ class Run:
 
     Attributes:
         name: Of its folder, and of its recorded log.
-        planted: What `job.py` is told to do otherwise.
+        planted: What `job.py` is asked to do otherwise.
         properties: Of Spark, beside those that all runs have.
         source_seconds: How long its slow source takes.
+        is_kept: Whether its log is recorded.
     """
 
     name: str
     planted: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     source_seconds: float = 0
+    is_kept: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,16 @@ PLANTED: Final = [
     Planted(Run("many-partitions", properties={"spark.sql.shuffle.partitions": "2000"}), "tasks", USUAL),
     Planted(Run("slow-source", source_seconds=12), "storage", USUAL),
     Planted(Run("little-memory", AT_EASE.planted, LITTLE_AT_ONCE), "spill", [AT_EASE]),
+    Planted(Run("python-function", {"slow_milliseconds": 3}), "python", USUAL),
     Planted(Run("killed-executor", {**WHOLE.planted, "killed_seconds": 4}, ON_EXECUTORS), "executors", [WHOLE]),
 ]
+SAME_JOIN: Final = Run("same-join")
+OTHER_JOIN: Final = Run("other-join", {"hint": "shuffle_replicate_nl"})
+"""It takes as long: one of the joined tables has one partition, so that each task has the rows that it had before.
+
+Both are run in one process, after another run: how fast a JVM starts makes no difference then.
+"""
+IN_ONE_PROCESS: Final = (Run("warm-up", is_kept=False), SAME_JOIN, OTHER_JOIN)
 RUNS: Final = [*EQUAL, AT_EASE, WHOLE, *(planted.run for planted in PLANTED)]
 
 
@@ -78,3 +88,12 @@ def assert_first(compared: Comparison, planted: Planted) -> None:
     assert [cause.kind for cause in compared.causes][:1] == [planted.kind], compared.sentences
     assert {name: now for name, (_, now) in compared.causes[0].settings.items()} == planted.settings
     assert sum(cause.ms for cause in compared.causes) + compared.unexplained_ms == pytest.approx(compared.difference_ms)
+
+
+def assert_other_join_is_noise(compared: Comparison) -> None:
+    """The time is no other, and yet the table of what changed names the joins of both plans."""
+    assert compared.is_noise, compared.sentences
+    (plan,) = (change.text for change in compared.changes if change.what == "plan")
+    added, _, removed = plan.partition("; removed ")
+    assert added.startswith("price the sales: added CartesianProduct")
+    assert removed.startswith("BroadcastHashJoin")

@@ -1,7 +1,7 @@
-"""A small program whose runs are compared: `python job.py FOLDER PLANTED`; PLANTED is JSON of what is out of order.
+"""A small program whose runs are compared: `python job.py FOLDER PLANTED...`; PLANTED is JSON of what is out of order.
 
 Most of its time it waits for a service at a fixed pace, so that it takes as long on a busy machine as on a calm one. It
-needs nothing of this project, and no Python workers.
+needs nothing of this project, and no Python workers but for a planted function.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,10 @@ def main(folder: str, planted: dict[str, Any]) -> None:
     while not context.statusTracker().getActiveJobsIds() and other.is_alive():
         time.sleep(0.01)
     prices = asked() + failing() if "is_failing" in planted else asked()
-    total(context, "price the sales", sales.join(products, "product").select(prices.alias("price"), "name"))
+    if "slow_milliseconds" in planted:
+        prices = F.udf(slow_price(planted["slow_milliseconds"]), "int")(prices)
+    hinted = products.hint(planted["hint"]) if "hint" in planted else products
+    total(context, "price the sales", sales.join(hinted, "product").select(prices.alias("price"), "name"))
     time.sleep(planted.get("driver_seconds", 0))
     scores = asked() + collected(planted["collected_every"]) if "collected_every" in planted else asked()
     if "killed_seconds" in planted:
@@ -59,6 +63,16 @@ def failing() -> Column:
     is_early = F.expr(mark.format("first")) | F.expr(mark.format("second"))
     failure = F.raise_error(F.lit("the first attempts fail on purpose")).cast("int")
     return F.when(F.col("is_last") & is_early, failure).otherwise(0)
+
+
+def slow_price(milliseconds: int) -> Callable[[int], int]:
+    """A Python function that takes its time for each row."""
+
+    def price(answer: int) -> int:
+        time.sleep(milliseconds / 1000)
+        return answer
+
+    return price
 
 
 def total(context: Any, description: str, rows: DataFrame) -> None:
@@ -97,4 +111,5 @@ def kill_an_executor(context: Any) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], json.loads(sys.argv[2]))
+    for each in sys.argv[2:]:
+        main(sys.argv[1], json.loads(each))

@@ -12,32 +12,33 @@ from typing import Final
 
 import zstandard
 
-from app.eventlog import events, reading
-from app.eventlog.comparison import summary
+from app.eventlog import reader
+from app.eventlog.comparison import profiling
 from app.eventlog.comparison.compare import compare
-from app.eventlog.comparison.record import Summary
-from tests.compare.cases import EQUAL, PLANTED, RUNS, Run
+from app.eventlog.comparison.profile import RunProfile
+from app.eventlog.parse import events
+from tests.compare.cases import EQUAL, IN_ONE_PROCESS, OTHER_JOIN, PLANTED, RUNS, SAME_JOIN, Run
 from tests.compare.runs import make_tables, run
 from tests.eventlogs.record import scrubber
 
 HERE: Final = Path(__file__).parent / "recorded"
 PROJECT: Final = Path(__file__).parents[2]
-UNREAD: Final = {"Task Info": ("Accumulables",), "Stage Info": ("Accumulables",)}
-"""Most of a log, by the object that has it: numbers of operators, of each task and stage, and no comparison reads them.
-"""
 
 
 def main(names: Sequence[str]) -> None:
     """Records some runs, or all, after one that does not count: by then the files of Spark are in memory."""
     HERE.mkdir(exist_ok=True)
-    wanted = [run for run in RUNS if run.name in names] if names else RUNS
+    wanted = [(run,) for run in RUNS if run.name in names or not names]
+    processes = [*wanted, *([IN_ONE_PROCESS] if OTHER_JOIN.name in names or not names else [])]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         scrub = scrubber({scratch: "/work", str(PROJECT): "/project", sys.base_prefix: "/python"})
         make_tables(folder)
-        run(folder, Run("warm-up"))
-        for one in wanted:
-            keep(run(folder, one), one, scrub)
+        run(folder, Run("first"))
+        for runs in processes:
+            for log, one in zip(run(folder, *runs), runs, strict=True):
+                if one.is_kept:
+                    keep(log, one, scrub)
     tell()
 
 
@@ -49,12 +50,13 @@ def keep(log: Path, of: Run, scrub: Callable[[bytes], bytes]) -> None:
 
 
 def pruned(line: bytes) -> bytes:
-    """A line without what nobody reads."""
-    told = json.loads(line)
-    for name, fields in UNREAD.items():
-        for field in fields:
-            told.get(name, {}).pop(field, None)
-    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+    """A line without what nobody reads: the numbers of tasks, and those of stages that Spark counts for itself."""
+    event = json.loads(line)
+    event.get("Task Info", {}).pop("Accumulables", None)
+    if "Stage Info" in event:
+        numbers = event["Stage Info"].get("Accumulables", [])
+        event["Stage Info"]["Accumulables"] = [each for each in numbers if not each["Name"].startswith("internal.")]
+    return json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
 
 def is_recorded(run: Run) -> bool:
@@ -62,9 +64,9 @@ def is_recorded(run: Run) -> bool:
     return (HERE / f"{run.name}.zst").is_file()
 
 
-def recorded(run: Run) -> Summary:
+def recorded(run: Run) -> RunProfile:
     """The record of a run whose log was kept."""
-    return summary.of(reading.read(HERE / f"{run.name}.zst"))
+    return profiling.of(reader.read(HERE / f"{run.name}.zst"))
 
 
 def tell() -> None:
@@ -75,6 +77,9 @@ def tell() -> None:
         sys.stdout.write(f"{planted.run.name} ({compared.difference_ms / 1000:+.1f} s): {causes}\n")
     durations = ", ".join(f"{recorded(one).duration_ms / 1000:.1f} s" for one in EQUAL if is_recorded(one))
     sys.stdout.write(f"equal: {durations}\n")
+    if is_recorded(OTHER_JOIN):
+        compared = compare(recorded(SAME_JOIN), recorded(OTHER_JOIN))
+        sys.stdout.write(f"{OTHER_JOIN.name} ({compared.difference_ms / 1000:+.1f} s): is noise: {compared.is_noise}\n")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -50,20 +50,26 @@ def make_tables(folder: Path) -> None:
     _write(folder / "hot_sales", _sales(ROWS, hot=0.9), files=FILES)
 
 
-def run(folder: Path, wanted: Run) -> Path:
-    """Runs the program on the tables in a folder and on a source that takes its time, and gives its event log."""
-    own = folder / wanted.name
+def run(folder: Path, *wanted: Run) -> list[Path]:
+    """Runs the program on the tables in a folder and on a source that takes its time, and gives its event logs.
+
+    Several runs follow each other in one process, each with a context of its own and the properties of the first.
+    """
+    own = folder / wanted[0].name
     conf, log = own / "conf", own / "log"
     conf.mkdir(parents=True)
     log.mkdir()
-    chosen = {**BASE, "spark.eventLog.dir": log.as_uri(), **wanted.properties}
+    chosen = {**BASE, "spark.eventLog.dir": log.as_uri(), **wanted[0].properties}
     lines = "".join(f"{key} {value}\n" for key, value in chosen.items())
     (conf / "spark-defaults.conf").write_text(lines, encoding="utf-8")
     places = {"SPARK_HOME": str(_home(own)), "SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": sys.executable}
-    with _source(own / "lines", seconds=wanted.source_seconds) as source:
-        command = [sys.executable, str(JOB), str(folder), json.dumps({"lines": source, **wanted.planted})]
+    with ExitStack() as stack:
+        sources = [
+            stack.enter_context(_source(own / f"{one.name}-lines", seconds=one.source_seconds)) for one in wanted
+        ]
+        planted = [{"lines": source, **one.planted} for source, one in zip(sources, wanted, strict=True)]
         done = subprocess.run(
-            command,
+            [sys.executable, str(JOB), str(folder), *map(json.dumps, planted)],
             env=os.environ | NOWHERE | places,
             capture_output=True,
             text=True,
@@ -71,7 +77,7 @@ def run(folder: Path, wanted: Run) -> Path:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-    return next(log.iterdir())
+    return sorted(log.iterdir(), key=lambda file: file.stat().st_mtime)
 
 
 def _home(folder: Path) -> Path:

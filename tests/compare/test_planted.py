@@ -4,11 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog import reading
-from app.eventlog.comparison import summary
+from app.eventlog import reader
+from app.eventlog.comparison import profiling
 from app.eventlog.comparison.compare import compare
-from app.eventlog.comparison.record import Summary
-from tests.compare.cases import EQUAL, PLANTED, Planted, Run, assert_first
+from app.eventlog.comparison.profile import RunProfile
+from tests.compare.cases import (
+    EQUAL,
+    IN_ONE_PROCESS,
+    PLANTED,
+    Planted,
+    Run,
+    assert_first,
+    assert_other_join_is_noise,
+)
 from tests.compare.runs import make_tables, run
 
 
@@ -18,14 +26,15 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         """Makes the tables."""
         make_tables(folder)
-        run(folder, Run("warm-up"))
+        run(folder, Run("first"))
         self._folder = folder
-        self._made: dict[str, Summary] = {}
+        self._made: dict[str, RunProfile] = {}
 
-    def of(self, wanted: Run) -> Summary:
+    def of(self, wanted: Run) -> RunProfile:
         """The record of a run."""
         if wanted.name not in self._made:
-            self._made[wanted.name] = summary.of(reading.read(run(self._folder, wanted)))
+            (log,) = run(self._folder, wanted)
+            self._made[wanted.name] = profiling.of(reader.read(log))
         return self._made[wanted.name]
 
 
@@ -47,3 +56,10 @@ def test_equal_runs_have_no_cause(runs: Runs) -> None:
     *before, now = (runs.of(one) for one in EQUAL)
     compared = compare(before, now)
     assert compared.causes == [], compared.sentences
+
+
+def test_another_join_is_named_though_the_time_is_the_same(tmp_path: Path) -> None:
+    """The table of what changed has it."""
+    make_tables(tmp_path)
+    _, before, now = (profiling.of(reader.read(log)) for log in run(tmp_path, *IN_ONE_PROCESS))
+    assert_other_join_is_noise(compare(before, now))

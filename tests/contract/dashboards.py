@@ -1,4 +1,4 @@
-"""The committed dashboards as data: their panels, what the panels ask, and where they lead."""
+"""The committed dashboards as data: panels, queries and links."""
 
 import json
 import re
@@ -19,63 +19,77 @@ WINDOWS: Final = {
     "$__interval": timedelta(minutes=3),
     "$__range": timedelta(hours=6),
 }
-"""What Grafana fills in by itself, each unlike any other length of time in an expression."""
+"""The variables that Grafana sets, with values that differ from all durations in the expressions."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class Board:
+    """A committed dashboard.
+
+    Attributes:
+        path: Its file.
+        content: Its JSON.
+    """
+
+    path: Path
+    content: dict[str, Any]
+
+    def __str__(self) -> str:
+        return self.path.stem
+
+
+@dataclass(frozen=True)
+class Query:
     """One query of one panel.
 
     Attributes:
-        board: The uid of its dashboard.
+        board: The dashboard.
         panel: The panel.
-        query: The query, in the words of its data source.
+        content: The query in the language of its data source.
         kind: The type of its data source.
     """
 
-    board: str
+    board: Board
     panel: dict[str, Any]
-    query: dict[str, Any]
+    content: dict[str, Any]
     kind: str
 
     def __str__(self) -> str:
-        return f"{self.board}: {self.panel['title']}: {self.query['refId']}"
+        return f"{self.board}: {self.panel['title']}: {self.content['refId']}"
 
     def expression(self, **variables: str) -> str:
-        """Its PromQL, with what Grafana would fill in: variables as given, or else everything there is."""
-        filled: str = self.query["expr"]
+        """Its PromQL with the variables of Grafana replaced; a variable without a given value matches everything."""
+        filled: str = self.content["expr"]
         for name, window in WINDOWS.items():
             filled = filled.replace(name, f"{int(window.total_seconds())}s")
-        return re.sub(r"\$([a-z]\w*)", lambda found: variables.get(found[1], ".*"), filled)
+        return re.sub(r"\$([a-z]\w*)", lambda match: variables.get(match[1], ".*"), filled)
 
 
-BOARDS: Final[dict[Path, dict[str, Any]]] = {
-    path: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*/*.json"))
-}
+BOARDS: Final = [Board(path, json.loads(path.read_text(encoding="utf-8"))) for path in sorted(FOLDER.glob("*/*.json"))]
 
 
-def panels(board: dict[str, Any]) -> list[dict[str, Any]]:
+def panels(board: Board) -> list[dict[str, Any]]:
     """The panels of a dashboard, without the headings of its rows."""
-    return [panel for panel in board["panels"] if panel["type"] != "row"]
+    return [panel for panel in board.content["panels"] if panel["type"] != "row"]
 
 
-def queries() -> list[Asked]:
+def queries() -> list[Query]:
     """Every query of every panel of every dashboard."""
     return [
-        Asked(board["uid"], panel, query, query["datasource"]["type"])
-        for board in BOARDS.values()
+        Query(board, panel, target, target["datasource"]["type"])
+        for board in BOARDS
         for panel in panels(board)
-        for query in panel.get("targets", [])
+        for target in panel.get("targets", [])
     ]
 
 
 def links(panel: dict[str, Any]) -> list[str]:
-    """The addresses that a panel leads to: from its title, its points, its columns."""
+    """The addresses of the links of a panel, its points and its columns."""
     settings = panel["fieldConfig"]
-    found = [*panel.get("links", []), *settings["defaults"].get("links", [])]
+    entries = [*panel.get("links", []), *settings["defaults"].get("links", [])]
     for override in settings["overrides"]:
-        found += [link for each in override["properties"] if each["id"] == "links" for link in each["value"]]
-    return [link["url"] for link in found]
+        entries += [link for each in override["properties"] if each["id"] == "links" for link in each["value"]]
+    return [link["url"] for link in entries]
 
 
 def explored(url: str) -> list[dict[str, Any]]:
@@ -85,7 +99,7 @@ def explored(url: str) -> list[dict[str, Any]]:
 
 
 def calls(expression: Any) -> Iterator[tuple[str, Any]]:
-    """Each selector of a parsed expression with the function that it is given to, or with none."""
+    """Each selector of a parsed expression with the function around it, if any."""
     if isinstance(expression, promql_parser.Call):
         for argument in expression.args:
             if isinstance(argument, promql_parser.MatrixSelector | promql_parser.VectorSelector):
@@ -107,7 +121,7 @@ def provisioned() -> dict[str, dict[str, Any]]:
 
 
 def values(content: Any, *keys: str) -> Iterator[Any]:
-    """What stands anywhere under some keys."""
+    """The values of some keys at any depth."""
     if isinstance(content, dict):
         yield from (value for key, value in content.items() if key in keys)
     children = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()

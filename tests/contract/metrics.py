@@ -1,4 +1,4 @@
-"""The names of series in Prometheus: those of the catalogue, translated, and those that other programs make."""
+"""The names of series in Prometheus: those of the catalogue, translated, and those of other programs."""
 
 import re
 from collections.abc import Iterator
@@ -9,10 +9,10 @@ import promql_parser
 from app.telemetry import names, spark_names
 from app.telemetry.names import Metric
 
-UNIT_SUFFIXES: Final = {"s": "seconds", "By": "bytes", "1": ""}
+UNIT_SUFFIXES: Final = {"s": "seconds", "By": "bytes", "1": "", "{row}/s": "per_second"}
 HISTOGRAM_SUFFIXES: Final = ("_bucket", "_sum", "_count")
 
-# Of Prometheus about its targets, of span_metrics in the collector, and of the collector, which adds no `_total`.
+# Of Prometheus about its targets, of span_metrics, and of the collector, which adds no `_total`.
 _ANY: Final = {"up", "scrape_duration_seconds", "scrape_samples_scraped", "target_info", "ALERTS", "ALERTS_FOR_STATE"}
 _SPANS: Final = {
     "traces_span_metrics_calls_total",
@@ -29,8 +29,9 @@ _COLLECTOR: Final = {
     "otelcol_exporter_queue_size",
     "otelcol_exporter_queue_capacity",
     "otelcol_exporter_in_flight_requests",
+    "otelcol_elasticsearch_docs_processed",
 }
-# Of Spark's master and workers, with the names that prometheus/scrape/spark.yml gives them.
+# Of the Spark master and workers, as prometheus/scrape/spark.yml renames them.
 _HEAP: Final = {f"metrics_jvm_heap_{what}_Number" for what in ("used", "committed", "max", "usage")}
 _SPARK: Final = _HEAP | {
     *(f"metrics_master_{what}_Number" for what in ("workers", "aliveWorkers", "apps", "waitingApps")),
@@ -40,7 +41,7 @@ _SPARK: Final = _HEAP | {
     "metrics_jvm_gc_time_Number",
     "metrics_jvm_gc_count_Number",
 }
-# Of kafka_metrics in the collector: a gauge of its without a unit gets `_ratio`, though it is a number of messages.
+# Of kafka_metrics in the collector: its gauges without a unit get `_ratio`, although they count messages.
 _KAFKA: Final = {
     "kafka_brokers",
     "kafka_topic_partitions",
@@ -52,6 +53,8 @@ _KAFKA: Final = {
     "kafka_consumer_group_lag_sum_ratio",
     "kafka_consumer_group_members",
 }
+# Of config/probe/probe.sh.
+_PROBE: Final = {"probe_success", "probe_timestamp_seconds"}
 _PROMETHEUS: Final = {
     "prometheus_tsdb_head_series",
     "prometheus_tsdb_storage_blocks_bytes",
@@ -73,24 +76,9 @@ _JAEGER: Final = {
     "otelcol_process_cpu_seconds_total",
 }
 
-# Of the bridge about itself (app/eventlog/bridge/selfmetrics.py).
-_BRIDGE: Final = {
-    *(f"spark_bridge_{what}_total" for what in ("events", "unreadable_lines", "lost_files", "tasks_suppressed")),
-    *(f"spark_bridge_spans_{what}_total" for what in ("sent", "dropped", "suppressed")),
-    *(f"spark_bridge_{what}" for what in ("spans_waiting", "logs_followed", "unread_bytes", "lag_seconds")),
-    "spark_bridge_silence_seconds",
-    *(f"spark_bridge_volume_{what}_bytes" for what in ("free", "size")),
-    "spark_bridge_export_failures_total",
-}
-
-THIRD_PARTY: Final[frozenset[str]] = frozenset(
-    _ANY | _BRIDGE | _JAEGER | _SPANS | _COLLECTOR | _SPARK | _KAFKA | _PROMETHEUS
-)
-"""What other programs tell, at the versions of .env: from their answers, Kafka's from the collector's source."""
-
 
 def catalogued() -> set[str]:
-    """The names of all series that the metrics of the catalogue become."""
+    """The series that runs and the bridge export over OTLP."""
     return {name for metric in (*names.METRICS, *spark_names.METRICS) for name in series(metric)}
 
 
@@ -101,12 +89,12 @@ def series(metric: Metric) -> list[str]:
 
 
 def translated(metric: Metric) -> str:
-    """A metric's name as Prometheus makes it of OTLP (UnderscoreEscapingWithSuffixes).
+    """The name of a metric after Prometheus translates it from OTLP (UnderscoreEscapingWithSuffixes).
 
-    A unit that the name has already as a word is not added again.
+    It adds no unit that the name has already as a word.
     """
     words = re.split(r"[._]", metric.name)
-    unit = "" if metric.unit.startswith("{") else UNIT_SUFFIXES[metric.unit]
+    unit = "" if metric.unit.endswith("}") else UNIT_SUFFIXES[metric.unit]
     if unit and unit not in words:
         words.append(unit)
     if metric.kind == "counter":
@@ -116,13 +104,36 @@ def translated(metric: Metric) -> str:
     return "_".join(words)
 
 
+SCRAPED: Final[frozenset[str]] = frozenset(
+    _ANY
+    | _JAEGER
+    | _SPANS
+    | _COLLECTOR
+    | _SPARK
+    | _KAFKA
+    | _PROBE
+    | _PROMETHEUS
+    | set(map(translated, spark_names.BRIDGE_METRICS))
+)
+"""The series of running processes: those of the bridge, and those of other programs at the versions of .env."""
+
+
 def names_in(expression: str) -> set[str]:
     """The names of the series that a PromQL expression reads.
 
     Raises:
-        ValueError: It is no PromQL, its types do not fit, or it selects series without saying of which name.
+        ValueError: It is no valid PromQL, or a selector has no metric name.
     """
-    return {_name(selector) for selector in selectors(promql_parser.parse(expression))}
+    return {_name(selector) for selector in selectors(parsed(expression))}
+
+
+def parsed(expression: str) -> Any:
+    """A parsed expression; the parser does not know the modifier `anchored`, which changes no selector.
+
+    Raises:
+        ValueError: It is no valid PromQL.
+    """
+    return promql_parser.parse(expression.replace("] anchored)", "])"))
 
 
 def selectors(expression: Any) -> Iterator[Any]:

@@ -1,13 +1,16 @@
-"""Every alert says what is wrong and what to do, reads only series that exist, and is tested both ways."""
+"""Every alert says what is wrong and what to do, reads only series that exist, and has tests for and against firing."""
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 import yaml
 
-from tests.contract.metrics import THIRD_PARTY, catalogued, names_in
+from app.runs.model_card import SHIFTED
+from tests.contract.metrics import SCRAPED, catalogued, names_in
+from tests.contract.violations import violations
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDER: Final = ROOT / "prometheus"
@@ -20,124 +23,157 @@ def read(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def rules(concern: str) -> list[dict[str, Any]]:
-    """The rules of one file, recordings and alerts."""
-    return [rule for group in read(FOLDER / "rules" / f"{concern}.yml")["groups"] for rule in group["rules"]]
+@dataclass(frozen=True)
+class Rule:
+    """A rule of Prometheus.
+
+    Attributes:
+        concern: The stem of its file.
+        content: The rule.
+    """
+
+    concern: str
+    content: dict[str, Any]
+
+    def __str__(self) -> str:
+        return self.content.get("alert") or str(self.content["record"])
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations of an alert."""
+        annotations: dict[str, str] = self.content["annotations"]
+        return annotations
 
 
 CONCERNS: Final = sorted(path.stem for path in (FOLDER / "rules").glob("*.yml"))
-RULES: Final = [(concern, rule) for concern in CONCERNS for rule in rules(concern)]
-ALERTS: Final = [(concern, rule) for concern, rule in RULES if "alert" in rule]
-RECORDED: Final = {rule["record"] for _, rule in RULES if "record" in rule}
+RULES: Final = [
+    Rule(concern, rule)
+    for concern in CONCERNS
+    for group in read(FOLDER / "rules" / f"{concern}.yml")["groups"]
+    for rule in group["rules"]
+]
+ALERTS: Final = [rule for rule in RULES if "alert" in rule.content]
+RECORDED: Final = {str(rule) for rule in RULES if "record" in rule.content}
 PROMETHEUS: Final = read(FOLDER / "prometheus.yml")
 LINKS: Final = PROMETHEUS["global"]["external_labels"]
 
-of_each_alert: Final = pytest.mark.parametrize(("concern", "rule"), ALERTS, ids=[rule["alert"] for _, rule in ALERTS])
+
+def test_alert_is_defined_once() -> None:
+    """Who receives two alerts of one name cannot tell them apart."""
+    names = [str(alert) for alert in ALERTS]
+    assert len(names) == len(set(names))
 
 
-def cases(concern: str, alert: str) -> list[bool]:
-    """Whether the alert fires, for each time that its tests look at it."""
-    looks = [look for test in read(FOLDER / "tests" / f"{concern}.yml")["tests"] for look in test["alert_rule_test"]]
-    return [bool(look.get("exp_alerts")) for look in looks if look["alertname"] == alert]
+def test_alert_has_severity_and_texts() -> None:
+    """A severity, a summary, a description and links; nothing else is shown anywhere."""
+    needed = {"summary", "description", "runbook_url", "dashboard_url"}
+
+    def rule(alert: Rule) -> Iterator[object]:
+        if alert.content["labels"]["severity"] not in SEVERITIES:
+            yield alert.content["labels"]
+        if not needed <= set(alert.annotations) <= needed | {"trace_url"}:
+            yield f"its annotations are {sorted(alert.annotations)}"
+
+    assert violations(rule, ALERTS) == []
 
 
-def anchors() -> set[str]:
-    """The anchors of the runbook's headings."""
-    return {heading.lower() for heading in re.findall(r"^## (\w+)$", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE)}
+def test_the_alert_about_drift_has_the_limit_of_reports_and_dashboards() -> None:
+    """The same figure is not red in one and silent in the other."""
+    [alert] = [alert for alert in ALERTS if str(alert) == "ModelFeatureDrift"]
+    assert alert.content["expr"].split()[-2:] == [">", str(SHIFTED)]
 
 
-def test_an_alert_is_defined_once() -> None:
-    """Two alerts of one name could not be told apart by who gets them."""
-    alerts = [rule["alert"] for _, rule in ALERTS]
-    assert len(alerts) == len(set(alerts))
+def test_runbook_has_one_heading_for_each_alert() -> None:
+    """The link of an alert leads to the heading of its name, and no heading is of an alert that is gone."""
+    headings = re.findall(r"^## (\w+)$", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(headings) == sorted(map(str, ALERTS))
+    urls = {alert.annotations["runbook_url"] for alert in ALERTS}
+    assert urls == {f"{{{{ $externalLabels.runbook }}}}#{heading.lower()}" for heading in headings}
 
 
-@of_each_alert
-def test_an_alert_says_how_bad_it_is_and_what_is_wrong(concern: str, rule: dict[str, Any]) -> None:
-    """It has a severity, a summary, a description and links, and nothing else that nobody reads."""
-    assert rule["labels"]["severity"] in SEVERITIES
-    assert {"summary", "description", "runbook_url", "dashboard_url"} <= set(rule["annotations"])
-    assert set(rule["annotations"]) <= {"summary", "description", "runbook_url", "dashboard_url", "trace_url"}
+def test_alert_about_a_pipeline_links_to_the_traces_of_its_runs() -> None:
+    """And no other alert does."""
+
+    def rule(alert: Rule) -> Iterator[str]:
+        is_about_runs = "pipeline_name" in alert.annotations["summary"] + alert.annotations["description"]
+        if ("trace_url" in alert.annotations) != is_about_runs:
+            yield "trace_url is missing" if is_about_runs else "trace_url leads to runs that it is not about"
+
+    assert violations(rule, ALERTS) == []
 
 
-@of_each_alert
-def test_an_alert_has_its_heading_in_the_runbook(concern: str, rule: dict[str, Any]) -> None:
-    """The link leads to the heading of its name."""
-    anchor = rule["alert"].lower()
-    assert rule["annotations"]["runbook_url"] == f"{{{{ $externalLabels.runbook }}}}#{anchor}"
-    assert anchor in anchors()
-
-
-def test_the_runbook_has_no_heading_of_an_alert_that_is_gone() -> None:
-    """Each heading is that of an alert."""
-    assert anchors() == {rule["alert"].lower() for _, rule in ALERTS}
-
-
-@of_each_alert
-def test_an_alert_about_a_pipeline_leads_to_its_runs(concern: str, rule: dict[str, Any]) -> None:
-    """What is about a pipeline has a link to the traces of its runs."""
-    is_about_runs = "pipeline_name" in rule["annotations"]["summary"] + rule["annotations"]["description"]
-    assert ("trace_url" in rule["annotations"]) == is_about_runs
-
-
-@of_each_alert
-def test_the_dashboard_of_an_alert_exists(concern: str, rule: dict[str, Any]) -> None:
+def test_alert_links_to_a_dashboard_that_exists() -> None:
     """The link leads to a dashboard that is provisioned."""
-    found = re.search(r"/d/([\w-]+)", rule["annotations"]["dashboard_url"])
-    assert found is not None
-    assert [path.stem for path in (ROOT / "grafana" / "dashboards").glob(f"*/{found[1]}.json")] == [found[1]]
+
+    def rule(alert: Rule) -> Iterator[str]:
+        match = re.search(r"/d/([\w-]+)", alert.annotations["dashboard_url"])
+        if match is None or not list((ROOT / "grafana" / "dashboards").glob(f"*/{match[1]}.json")):
+            yield alert.annotations["dashboard_url"]
+
+    assert violations(rule, ALERTS) == []
 
 
-@of_each_alert
-def test_the_links_of_an_alert_start_where_prometheus_is_told(concern: str, rule: dict[str, Any]) -> None:
-    """Each base of a link is one of prometheus.yml, and is taken off before the alert is sent."""
-    used = set(re.findall(r"\$externalLabels\.(\w+)", " ".join(rule["annotations"].values())))
-    assert used <= set(LINKS)
+def test_links_start_at_external_labels() -> None:
+    """Each base of a link is one of prometheus.yml, which removes it before an alert is sent."""
+
+    def rule(alert: Rule) -> set[str]:
+        return set(re.findall(r"\$externalLabels\.(\w+)", " ".join(alert.annotations.values()))) - set(LINKS)
+
+    assert violations(rule, ALERTS) == []
     (dropped,) = PROMETHEUS["alerting"]["alert_relabel_configs"]
     assert (dropped["action"], set(dropped["regex"].split("|"))) == ("labeldrop", set(LINKS))
 
 
-@of_each_alert
-def test_an_alert_is_tested_both_ways(concern: str, rule: dict[str, Any]) -> None:
-    """Its tests have a case that fires, and one that must not."""
-    assert set(cases(concern, rule["alert"])) == {True, False}
+ALWAYS: Final = {"Watchdog"}
 
 
-@pytest.mark.parametrize(("concern", "rule"), RULES, ids=[rule.get("alert") or rule["record"] for _, rule in RULES])
-def test_a_rule_reads_only_series_that_exist(concern: str, rule: dict[str, Any]) -> None:
+def test_alert_is_tested_firing_and_silent() -> None:
+    """Its promtool cases have one in which it fires and one in which it must not, if it does not always fire."""
+
+    def rule(alert: Rule) -> Iterator[str]:
+        tests = read(FOLDER / "tests" / f"{alert.concern}.yml")["tests"]
+        cases = [case for test in tests for case in test["alert_rule_test"] if case["alertname"] == str(alert)]
+        for fires in {True, str(alert) in ALWAYS} - {bool(case.get("exp_alerts")) for case in cases}:
+            yield f"no case in which it {'fires' if fires else 'is silent'}"
+
+    assert violations(rule, ALERTS) == []
+
+
+def test_rule_reads_only_series_that_exist() -> None:
     """Each name is of the catalogue, of a program that we know, or recorded by a rule."""
-    assert names_in(rule["expr"]) - catalogued() - THIRD_PARTY - RECORDED == set()
+    known = catalogued() | SCRAPED | RECORDED
+    assert violations(lambda rule: names_in(rule.content["expr"]) - known, RULES) == []
 
 
-def test_prometheus_is_given_the_variables_of_its_configuration() -> None:
+def test_prometheus_gets_the_variables_of_its_configuration() -> None:
     """A variable that the container lacks would make a link without a port."""
     used = set(re.findall(r"\$\{(\w+)\}", " ".join(LINKS.values())))
-    service = read(ROOT / "docker-compose.observability.yml")["services"]["prometheus"]
+    service = read(ROOT / "compose" / "observability.yml")["services"]["prometheus"]
     assert used <= set(service["environment"])
 
 
-def test_every_concern_has_tests() -> None:
-    """The files of rules and of their tests are the same."""
+def test_every_file_of_rules_has_tests() -> None:
+    """The files of rules and of their tests have the same names."""
     assert sorted(path.stem for path in (FOLDER / "tests").glob("*.yml")) == CONCERNS
 
 
 def relabelled(job: str, name: str) -> dict[str, str] | None:
-    """What the relabelling of a scrape job makes of a metric's name; None if it is dropped."""
+    """The labels of a metric after the relabelling of a scrape job; None if it is dropped."""
     configs = {each["job_name"]: each for each in read(FOLDER / "scrape" / "spark.yml")["scrape_configs"]}
     labels = {"__name__": name}
     for step in configs[job]["metric_relabel_configs"]:
-        found = re.fullmatch(step["regex"], labels["__name__"])
+        match = re.fullmatch(step["regex"], labels["__name__"])
         if step.get("action") == "keep":
-            if not found:
+            if not match:
                 return None
-        elif found:
-            labels[step["target_label"]] = found.expand(re.sub(r"\$\{?(\d)\}?", r"\\\1", step["replacement"]))
+        elif match:
+            labels[step["target_label"]] = match.expand(re.sub(r"\$\{?(\d)\}?", r"\\\1", step["replacement"]))
     return labels
 
 
-@pytest.mark.parametrize(
-    ("job", "name", "expected"),
-    [
+def test_metrics_of_spark_get_stable_names() -> None:
+    """Garbage collector, application and its start become labels; each gauge is kept once."""
+    cases: list[tuple[str, str, dict[str, str]]] = [
         ("spark-worker", "jvm_G1_Young_Generation_time", {"__name__": "jvm_gc_time", "gc": "G1_Young_Generation"}),
         ("spark-master", "jvm_MarkSweepCompact_count", {"__name__": "jvm_gc_count", "gc": "MarkSweepCompact"}),
         ("spark-master", "jvm_heap_used", {"__name__": "jvm_heap_used"}),
@@ -146,10 +182,8 @@ def relabelled(job: str, name: str) -> dict[str, str] | None:
             "application_spark_app_etl_1795242000123_cores",
             {"__name__": "application_cores", "application": "spark_app_etl", "started_ms": "1795242000123"},
         ),
-    ],
-)
-def test_spark_s_metrics_get_names_that_a_query_can_know(job: str, name: str, expected: dict[str, str]) -> None:
-    """Which garbage collector, which application and when it started are labels; each gauge is kept once."""
-    named = {**expected, "__name__": f"metrics_{expected['__name__']}_Number"}
-    assert relabelled(job, f"metrics_{name}_Number") == named
-    assert relabelled(job, f"metrics_{name}_Value") is None
+    ]
+    for job, name, labels in cases:
+        expected = {**labels, "__name__": f"metrics_{labels['__name__']}_Number"}
+        assert relabelled(job, f"metrics_{name}_Number") == expected
+        assert relabelled(job, f"metrics_{name}_Value") is None

@@ -11,11 +11,11 @@ import typer
 import yaml
 from pydantic import BaseModel
 
-from app import errors, tables
+from app import errors
 from app.__main__ import program
-from app.commands import show
 from app.commands import tables as tables_verb
 from app.settings import Settings
+from app.warehouse import tables
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 REFERENCE: Final = ROOT / "docs" / "reference.md"
@@ -46,8 +46,8 @@ def keys(content: Any, prefix: str = "") -> Iterator[str]:
     """The keys of a configuration file; a key that holds others is named too where their names are free."""
     for key, value in content.items():
         if isinstance(value, dict):
-            yield from [f"{prefix}{key}"] if key == "limits" else []
-            yield from keys(value, f"{prefix}{key}.")
+            yield from [f"{prefix}{key}"] if key in ("limits", "formats", "options") else []
+            yield from keys(value, f"{prefix}{key}.") if key not in ("formats", "options") else []
         else:
             yield f"{prefix}{key}"
 
@@ -113,11 +113,6 @@ def test_the_exit_codes_are_those_documented() -> None:
     codes = {0, errors.EXIT_INTERRUPTED} | {kind.exit_code for kind in failures(errors.SparkAppError)}
     assert {int(row[0]) for row in documented("Exit codes")} == codes
     assert {int(code) for code in re.findall(r"\b(\d+) \w", COMMAND.epilog)} == codes
-
-
-def test_show_offers_every_table() -> None:
-    """The names that `show` takes at once are those that the warehouse has, and the view."""
-    assert set(show.TABLES) == {*tables.TABLES, tables.QUARANTINE}
 
 
 def test_the_least_days_that_a_vacuum_keeps_are_said_once() -> None:

@@ -12,12 +12,18 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from app import schemas, tables
+from app import features
+from app.execution.pipelines import declared_tables
+from app.settings import config_folder, load_pipeline_config
+from app.warehouse import schemas
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("etl", "streaming", "ml")
 DAY: Final = datetime.date(2024, 1, 1)
-SCHEMAS: Final = {name: value for name, value in vars(schemas).items() if isinstance(value, StructType)}
+GIVEN: Final = {"date": DAY, "first": DAY, "last": DAY, "label_days": 1}
+SCHEMAS: Final = {name: value for name, value in vars(schemas).items() if isinstance(value, StructType)} | {
+    "features.SCHEMA": features.SCHEMA
+}
 
 
 def transforms() -> Iterator[Callable[..., DataFrame]]:
@@ -52,14 +58,22 @@ def frames(function: Callable[..., Any], spark: SparkSession) -> dict[str, DataF
     return given
 
 
+def configured(transform: Callable[..., DataFrame]) -> dict[str, Any]:
+    """The configuration of its pipeline, for a transform that wants one."""
+    if "config" not in inspect.signature(transform).parameters:
+        return {}
+    module = importlib.import_module(transform.__module__)
+    return {"config": load_pipeline_config(module.__name__.removeprefix("app."), module.Config, config_folder())}
+
+
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda function: f"{function.__module__}.{function.__name__}")
 def test_documented_columns_are_the_real_ones(transform: Callable[..., DataFrame], spark: SparkSession) -> None:
     """`Columns out` names just the columns that come out, in their order, and with the types of a schema."""
     given = frames(transform, spark)
-    dates = {"date": DAY} if "date" in inspect.signature(transform).parameters else {}
-    made = transform(**given, **dates)
+    known = {name: value for name, value in GIVEN.items() if name in inspect.signature(transform).parameters}
+    made = transform(**given, **known, **configured(transform))
     said = documented(transform, "out")[0]
-    whole = re.fullmatch(r"those of `(\w+)`", said)
+    whole = re.fullmatch(r"those of `([\w.]+)`", said)
     if whole:
         assert [(field.name, field.dataType) for field in made.schema] == [
             (field.name, field.dataType) for field in SCHEMAS[whole[1]]
@@ -75,7 +89,7 @@ def test_there_are_transforms_to_look_at() -> None:
     assert {"customer_versions", "transactions", "daily_sales"} <= {function.__name__ for function in TRANSFORMS}
 
 
-@pytest.mark.parametrize("table", tables.TABLES)
-def test_every_column_of_a_table_says_what_it_means(table: str) -> None:
+def test_every_column_of_a_table_says_what_it_means() -> None:
     """In its comment, which goes into the table itself."""
-    assert [field.name for field in tables.TABLES[table].schema if not field.metadata.get("comment")] == []
+    columns = [(table.name, field) for table in declared_tables() for field in table.schema]
+    assert [(name, field.name) for name, field in columns if not field.metadata.get("comment")] == []

@@ -1,14 +1,19 @@
-"""Every service of the compose files is safe by default, bounded, and watched by a program that its image has."""
+"""Every service of the compose files is safe by default, bounded, and checked by a program that its image has."""
 
+import importlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 import yaml
 
+from app.execution import pipelines
+from tests.contract.violations import violations
+
 ROOT: Final = Path(__file__).resolve().parents[2]
-FILES: Final = ("docker-compose.yml", "docker-compose.observability.yml", "docker-compose.full.yml")
+ENTRIES: Final = ("docker-compose.yml", "docker-compose.observability.yml", "docker-compose.full.yml")
+FILES: Final = ("compose/spark.yml", "compose/observability.yml", "compose/full.yml")
 PROGRAMS: Final = {
     "SPARK_APP_IMAGE": {"curl", "grep"},
     "BUSYBOX_IMAGE": {"wget"},
@@ -21,143 +26,248 @@ PROGRAMS: Final = {
     "KAFKA_IMAGE": {"nc"},
     "COLLECTOR_IMAGE": set[str](),
 }
-"""What a healthcheck may start in each image; the collector's has nothing at all, so a probe looks at it."""
-ASKS_FOR_A_PASSWORD: Final = {"grafana", "jupyter"}
-WRITES_TO_ITS_ROOT: Final = {"elasticsearch", "kibana", "kafka", "alertmanager"}
+"""The programs that a healthcheck may run in each image; the collector's image has none."""
+WITH_PASSWORD: Final = {"grafana", "jupyter"}
+WITH_WRITABLE_ROOT: Final = {"elasticsearch", "kibana", "kafka", "alertmanager"}
 """Their start scripts write settings beside the program; Compose writes those of Alertmanager."""
+
+
+def parsed(file: str) -> dict[str, Any]:
+    """The content of a compose file."""
+    content: dict[str, Any] = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
+    return content
 
 
 def services() -> dict[str, dict[str, Any]]:
     """Every service of every file by its name."""
-    found: dict[str, dict[str, Any]] = {}
-    for file in FILES:
-        found |= yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["services"]
-    return found
+    return {name: service for file in FILES for name, service in parsed(file)["services"].items()}
 
 
 def variables() -> dict[str, str]:
-    """What `.env` sets."""
+    """The variables of `.env`."""
     lines = (ROOT / ".env").read_text(encoding="utf-8").splitlines()
     return dict(line.split("=", maxsplit=1) for line in lines if line and not line.startswith("#"))
 
 
 SERVICES: Final = services()
+TEXT: Final = "".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "compose").glob("*.yml")))
+REFERENCE: Final = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 ONE_SHOTS: Final = {name for name, service in SERVICES.items() if service["restart"] == "no"}
-DAEMONS: Final = sorted(set(SERVICES) - ONE_SHOTS)
 
 
-@pytest.mark.parametrize("name", SERVICES)
-def test_a_service_is_bounded_and_unprivileged(name: str) -> None:
+def test_service_is_bounded_and_unprivileged() -> None:
     """Memory, processors, processes and logs have limits; no capability, no way to more rights, no root."""
-    service = SERVICES[name]
-    assert set(service["deploy"]["resources"]["limits"]) == {"memory", "cpus", "pids"}
-    assert set(service["logging"]["options"]) == {"max-size", "max-file"}
-    assert service["cap_drop"] == ["ALL"]
-    assert service["security_opt"] == ["no-new-privileges:true"]
-    assert "privileged" not in service
-    assert (service.get("user") == "0:0") == (name == "owner"), "only the one-shot that changes an owner is root"
-    assert set(service.get("cap_add", [])) <= ({"CHOWN"} if name == "owner" else set())
-    assert bool(service.get("read_only")) != (name in WRITES_TO_ITS_ROOT)
+
+    def rule(name: str) -> Iterator[str]:
+        service = SERVICES[name]
+        if set(service["deploy"]["resources"]["limits"]) != {"memory", "cpus", "pids"}:
+            yield "its resources have no limit"
+        if set(service["logging"]["options"]) != {"max-size", "max-file"}:
+            yield "its logs have no limit"
+        if service["cap_drop"] != ["ALL"] or set(service.get("cap_add", [])) - (
+            {"CHOWN"} if name == "owner" else set()
+        ):
+            yield "it has capabilities"
+        if service["security_opt"] != ["no-new-privileges:true"] or "privileged" in service:
+            yield "it can gain privileges"
+        if (service.get("user") == "0:0") != (name == "owner"):
+            yield "only the one-shot that changes an owner is root"
+        if bool(service.get("read_only")) == (name in WITH_WRITABLE_ROOT):
+            yield "its root is writable" if name not in WITH_WRITABLE_ROOT else "its root is read-only"
+
+    assert violations(rule, SERVICES) == []
 
 
-@pytest.mark.parametrize("name", DAEMONS)
-def test_a_daemon_comes_back_and_may_end_in_peace(name: str) -> None:
-    """It is started again, has time to end, and its health is looked at by a program that is there."""
-    service = SERVICES[name]
-    assert service["restart"] == "unless-stopped"
-    assert "stop_grace_period" in service
-    if name == "otel-collector":
-        assert "http://otel-collector:" in SERVICES["otel-collector-ready"]["healthcheck"]["test"][-1]
-        return
-    check = service["healthcheck"]
-    assert {"test", "interval", "timeout", "retries", "start_period", "start_interval"} <= set(check)
-    kind, *words = check["test"]
-    started = re.findall(r"(?:^|\| )(\w+)", words[0]) if kind == "CMD-SHELL" else words[:1]
-    assert set(started) <= PROGRAMS[image_variable(name)]
+def test_daemon_restarts_stops_in_peace_and_has_a_healthcheck() -> None:
+    """The healthcheck runs a program that the image has; the collector's image has none, so another service asks it."""
 
+    def rule(name: str) -> Iterator[str]:
+        service = SERVICES[name]
+        if service["restart"] != "unless-stopped" or "stop_grace_period" not in service:
+            yield "it does not restart or has no time to stop"
+        if name == "otel-collector":
+            if "http://otel-collector:" not in SERVICES["otel-collector-ready"]["healthcheck"]["test"][-1]:
+                yield "otel-collector-ready does not ask it"
+            return
+        check = service["healthcheck"]
+        if missing := {"test", "interval", "timeout", "retries", "start_period", "start_interval"} - set(check):
+            yield f"its healthcheck lacks {missing}"
+        kind, *words = check["test"]
+        programs = re.findall(r"(?:^|\| )(\w+)", words[0]) if kind == "CMD-SHELL" else words[:1]
+        if unknown := set(programs) - PROGRAMS[image_variable(name)]:
+            yield f"its image has no {unknown}"
 
-@pytest.mark.parametrize("name", SERVICES)
-def test_an_image_is_pinned_by_tag_in_one_place(name: str) -> None:
-    """`.env` has the name and tag of every image."""
-    pinned = variables()[image_variable(name)]
-    assert re.fullmatch(r"[\w./-]+:[\w.-]+", pinned)
-    assert not pinned.endswith(":latest")
+    assert violations(rule, set(SERVICES) - ONE_SHOTS) == []
 
 
 def image_variable(name: str) -> str:
-    """The variable that names a service's image."""
-    found = re.fullmatch(r"\$\{(\w+):\?\}", SERVICES[name]["image"])
-    assert found
-    return found[1]
+    """The variable that names the image of a service."""
+    return re.fullmatch(r"\$\{(\w+):\?\}", SERVICES[name]["image"])[1]  # type: ignore[index]
 
 
-@pytest.mark.parametrize("name", SERVICES)
-def test_a_port_is_open_on_the_loopback_only(name: str) -> None:
-    """BIND_ADDRESS widens what asks for a password, and nothing else."""
-    address = r"\$\{BIND_ADDRESS:-127\.0\.0\.1\}" if name in ASKS_FOR_A_PASSWORD else r"127\.0\.0\.1"
-    for port in SERVICES[name].get("ports", []):
-        assert re.fullmatch(rf"{address}:\$\{{\w+_PORT:\?\}}:\d+", port)
+def test_image_is_pinned_in_env() -> None:
+    """`.env` has the name and the tag of every image."""
+
+    def rule(name: str) -> Iterator[str]:
+        pin = variables()[image_variable(name)]
+        if not re.fullmatch(r"[\w./-]+:[\w.-]+", pin) or pin.endswith(":latest"):
+            yield f"its image is {pin}"
+
+    assert violations(rule, SERVICES) == []
 
 
-@pytest.mark.parametrize("name", sorted(ASKS_FOR_A_PASSWORD))
-def test_a_wider_address_needs_a_password(name: str) -> None:
+def test_port_is_open_on_the_loopback_only() -> None:
+    """BIND_ADDRESS opens services with a password to others, and nothing else."""
+
+    def rule(name: str) -> list[str]:
+        address = r"\$\{BIND_ADDRESS:-127\.0\.0\.1\}" if name in WITH_PASSWORD else r"127\.0\.0\.1"
+        ports = SERVICES[name].get("ports", [])
+        return [port for port in ports if not re.fullmatch(rf"{address}:\$\{{\w+_PORT:-\d+\}}:\d+", port)]
+
+    assert violations(rule, SERVICES) == []
+
+
+def test_open_address_needs_a_password() -> None:
     """The compose file itself refuses it otherwise."""
-    assert re.search(
-        r"\$\{(\w+):-\$\{BIND_ADDRESS:\+\$\{\1:\?BIND_ADDRESS needs \1 in \.env\.local\}\}",
-        str(SERVICES[name]["environment"]),
-    )
+    needed = re.compile(r"\$\{(\w+):-\$\{BIND_ADDRESS:\+\$\{\1:\?BIND_ADDRESS needs \1 in \.env\.local\}\}")
+    assert [name for name in sorted(WITH_PASSWORD) if not needed.search(str(SERVICES[name]["environment"]))] == []
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_every_variable_is_set(file: str) -> None:
-    """What a compose file needs, `.env` has; what it has, a compose file, a script or the reader needs."""
-    needed = set(re.findall(r"\$\{(\w+):\?\}", (ROOT / file).read_text(encoding="utf-8")))
-    assert needed <= set(variables())
+def test_every_variable_is_set_and_used() -> None:
+    """`.env` sets what a compose file needs, and a compose file uses each line of `.env`."""
+    assert set(re.findall(r"\$\{(\w+):\?\}", TEXT)) == set(variables()) - {"COMPOSE_PROJECT_NAME"}
 
 
-def test_a_changed_setting_replaces_the_container() -> None:
-    """Compose sees a changed variable of a service, but not a changed configuration: what one reads, the other has."""
-    for file in FILES:
-        for name, config in yaml.safe_load((ROOT / file).read_text(encoding="utf-8")).get("configs", {}).items():
+def test_variable_has_one_default_and_is_documented() -> None:
+    """The same in each compose file, and in the table of docs/reference.md; `.env` would override `.env.local`."""
+    rows = re.findall(r"^\| `([A-Z_0-9]+)` \|([^|]*)\|", REFERENCE, re.MULTILINE)
+    documented = {name: default.strip() for name, default in rows}
+    defaults = set(re.findall(r"\$\{(\w+):-([\w.]+)\}", TEXT))
+    assert sorted(dict(defaults).items()) == sorted(defaults)
+    assert {name: default for name, default in documented.items() if default} == dict(defaults)
+    assert set(documented) == set(re.findall(r"\$\{(\w+)", TEXT)) - set(variables())
+
+
+def test_env_local_is_read_by_every_command() -> None:
+    """Compose reads `.env` beside the files that an entry includes: a link to the user's file, which need not exist."""
+    assert (ROOT / "compose" / ".env").readlink() == Path("../.env.local")
+    for entry in ENTRIES:
+        content = parsed(entry)
+        assert set(content) == {"name", "include"}, "variables in the entry itself would not see .env.local"
+        paths = [include if isinstance(include, str) else include["path"][0] for include in content["include"]]
+        assert {path.partition("/")[0] for path in paths} == {"compose"}
+
+
+def test_changed_setting_replaces_the_container() -> None:
+    """Compose compares the variables of a service, not its configs: a variable of a config is one of its service."""
+
+    def rule(file: str) -> Iterator[str]:
+        for name, config in parsed(file).get("configs", {}).items():
             read = set(re.findall(r"\$\{(\w+)", config["content"]))
-            users = [one for one in SERVICES.values() if name in [used["source"] for used in one.get("configs", [])]]
-            assert users
-            assert all(read <= set(user.get("environment", {})) for user in users)
+            users = [each for each in SERVICES.values() if name in [one["source"] for one in each.get("configs", [])]]
+            if not users:
+                yield f"{name} has no user"
+            for user in users:
+                yield from read - set(user.get("environment", {}))
+
+    assert violations(rule, FILES) == []
 
 
-def test_no_variable_is_left_over() -> None:
-    """Each line of `.env` is used by a compose file."""
-    text = "".join((ROOT / file).read_text(encoding="utf-8") for file in FILES)
-    assert {name for name in variables() if name not in text} <= {"COMPOSE_PROJECT_NAME"}
+def test_another_service_waits_for_every_one_shot() -> None:
+    """Otherwise `up --wait` takes its end for a failure."""
+
+    def rule(name: str) -> Iterator[object]:
+        waiting = [other["depends_on"][name] for other in SERVICES.values() if name in other.get("depends_on", {})]
+        if {each["condition"] for each in waiting} != {"service_completed_successfully"}:
+            yield waiting
+
+    assert violations(rule, ONE_SHOTS) == []
 
 
-@pytest.mark.parametrize("name", sorted(ONE_SHOTS - {"kibana-setup"}))
-def test_somebody_waits_for_a_one_shot(name: str) -> None:
-    """Or else `up --wait` takes its good end for a failure."""
-    waiting = [other for other in SERVICES.values() if name in other.get("depends_on", {})]
-    assert [other["depends_on"][name]["condition"] for other in waiting]
-    assert {other["depends_on"][name]["condition"] for other in waiting} == {"service_completed_successfully"}
+def test_collector_and_jupyter_start_without_a_back_end() -> None:
+    """`--without elasticsearch` or `--without kafka` leaves out no more than that service and its one-shots."""
+    required = {
+        name: {need for need, how in SERVICES[name]["depends_on"].items() if how.get("required", True)}
+        for name in ("otel-collector", "otel-collector-ready", "jupyter")
+    }
+    assert required == {
+        "otel-collector": {"owner"},
+        "otel-collector-ready": {"otel-collector"},
+        "jupyter": {"spark-master"},
+    }
 
 
-def test_the_bridge_has_the_runs_where_the_driver_has_them() -> None:
-    """It completes those whose process was killed: the same volume at the same place, to be written."""
+def test_daemons_start_without_a_configuration_folder() -> None:
+    """A folder on the class path disables the class-data archive, which the image names for them."""
+    daemons = [name for name in SERVICES if "org.apache.spark.deploy" in str(SERVICES[name].get("command"))]
+    assert daemons == ["spark-master", "spark-worker-1", "spark-worker-2", "spark-history"]
+    start = "env --unset=SPARK_CONF_DIR spark-class "
+    assert [name for name in daemons if not SERVICES[name]["command"].startswith(start)] == []
+
+
+def test_master_is_healthy_when_it_schedules() -> None:
+    """The healthcheck finds the status of the master itself, not that of a worker, in any layout of the JSON."""
+    pattern = re.search(r"grep -Eq '([^']+)'", SERVICES["spark-master"]["healthcheck"]["test"][1])
+    assert pattern
+    worker = '"workers" : [ { "id" : "worker-1", "state" : "ALIVE" } ], "aliveworkers" : 1, '
+    assert [
+        bool(re.search(pattern[1].replace("[[:space:]]", r"\s"), text))
+        for text in (worker + '"status" : "ALIVE"', worker + '"status":"ALIVE"', worker + '"status" : "RECOVERING"')
+    ] == [True, True, False]
+
+
+def test_limits_of_memory_are_those_that_the_readme_states() -> None:
+    """Of what keeps running; decision 6 says why the sum is above the 8 GB on which one application runs at a time."""
+    limits = [SERVICES[name]["deploy"]["resources"]["limits"]["memory"] for name in set(SERVICES) - ONE_SHOTS]
+    total = sum(int(limit.removesuffix("m")) * 2**20 for limit in limits) / 10**9
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"add up to {total:.0f} GB" in readme
+    decision = ROOT / "docs" / "decisions" / "0006-one-image-and-what-the-stack-is-made-of.md"
+    assert f"add up to {total:.1f} GB" in decision.read_text(encoding="utf-8")
+    assert total < 1.6 * 8
+
+
+def test_jaeger_stores_no_traces_of_its_own_queries() -> None:
+    """They would be a service among the applications."""
+    assert parsed("config/jaeger.yaml")["extensions"]["jaeger_query"]["enable_tracing"] is False
+
+
+def test_the_bridge_sees_the_runs_where_the_driver_writes_them() -> None:
+    """It completes those whose process was killed: the same volume at the same path, writable."""
     assert "spark-data:/data" in SERVICES["spark-master"]["volumes"]
-    assert "spark-data:/data" in SERVICES["spark-bridge"]["volumes"]
+    assert "spark-data:/data:nocopy" in SERVICES["spark-bridge"]["volumes"]
     assert "spark-events:/data/spark-events:ro" in SERVICES["spark-bridge"]["volumes"]
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_file_begins_with_the_command_that_starts_it(file: str) -> None:
+def test_tests_use_the_broker_of_the_stack() -> None:
+    """Its jars are those of the version that `.env` pins."""
+    version = variables()["KAFKA_IMAGE"].partition(":")[2]
+    lists = ROOT / "tests" / "kafka_jars"
+    assert f'name="kafka_2.13" rev="{version}"' in (lists / "jars.ivy.xml").read_text(encoding="utf-8")
+    jars = re.findall(r"^[0-9a-f]{64}  (\S+)$", (lists / "jars.sha256").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {f"kafka_2.13-{version}.jar", f"kafka-clients-{version}.jar"} <= set(jars)
+
+
+def test_topics_of_the_queries_are_created() -> None:
+    """What the demo shop sends, what the queries read, and what they send."""
+    command = SERVICES["kafka-topics"]["command"][-1]
+    read = {topic for name in pipelines.names("streaming") for topic in importlib.import_module(f"app.{name}").TOPICS}
+    assert read
+    assert {*read, "dead_letters", "purchase_alerts", "predictions"} <= set(re.findall(r"\w+", command))
+
+
+def test_file_begins_with_the_command_that_starts_it() -> None:
     """A reader sees at once how it is used."""
-    head = (ROOT / file).read_text(encoding="utf-8").split("\nname:", maxsplit=1)[0]
-    assert re.search(r"^#   docker compose .*up -d", head, re.MULTILINE)
+    heads = {file: (ROOT / file).read_text(encoding="utf-8").split("\nname:", maxsplit=1)[0] for file in ENTRIES}
+    command = re.compile(r"^#   docker compose .*up -d", re.MULTILINE)
+    assert [file for file, head in heads.items() if not command.search(head)] == []
 
 
 def test_the_same_volume_and_network_mean_the_same_in_every_file() -> None:
     """So that including two files makes one project."""
-    parsed = [yaml.safe_load((ROOT / file).read_text(encoding="utf-8")) for file in FILES]
-    assert {content["name"] for content in parsed} == {"spark-app"}
-    assert all(options is None for content in parsed for options in content["volumes"].values())
-    assert {str(content.get("networks", {"default": {"name": "spark-app"}})) for content in parsed} == {
+    contents = [parsed(file) for file in FILES]
+    assert {parsed(entry)["name"] for entry in ENTRIES} == {"spark-app"}
+    assert all(options is None for content in contents for options in content["volumes"].values())
+    assert {str(content.get("networks", {"default": {"name": "spark-app"}})) for content in contents} == {
         "{'default': {'name': 'spark-app'}}"
     }

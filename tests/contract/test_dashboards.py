@@ -1,14 +1,14 @@
-"""Every panel can be read, asks only for what exists, asks it rightly, and leads onward."""
+"""Every panel can be read, queries only series that exist, in the right way, and links onward."""
 
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import promql_parser
-import pytest
 import yaml
 
 from app.telemetry import names, spark_names
@@ -18,7 +18,8 @@ from tests.contract.dashboards import (
     FOLDER,
     ROOT,
     WINDOWS,
-    Asked,
+    Board,
+    Query,
     calls,
     explored,
     links,
@@ -27,8 +28,9 @@ from tests.contract.dashboards import (
     queries,
     values,
 )
-from tests.contract.metrics import THIRD_PARTY, catalogued, names_in, translated
+from tests.contract.metrics import SCRAPED, catalogued, names_in, parsed, translated
 from tests.contract.metrics import series as all_series
+from tests.contract.violations import violations
 
 RULES: Final = [
     rule
@@ -38,41 +40,43 @@ RULES: Final = [
 ]
 RECORDED: Final = {rule["record"] for rule in RULES if "record" in rule}
 ALERTS: Final = {rule["alert"] for rule in RULES if "alert" in rule}
+KNOWN: Final = catalogued() | SCRAPED | RECORDED
 METRICS: Final = (*names.METRICS, *spark_names.METRICS)
 COLUMNS: Final = 24
-OF_TEXT: Final = {"logs", "alertlist"}
-PER_SECOND: Final = {"rate", "irate", "increase"}
+WITHOUT_VALUES: Final = {"logs", "alertlist"}
+PER_SECOND: Final = {"rate", "irate"}
 COUNTER_ENDS: Final = ("_total", "_bucket", "_sum", "_count")
 # Spark calls each of its numbers a gauge, and the collector's counters have no `_total`; these only grow.
 GROWING: Final = re.compile(
     r"metrics_jvm_gc_(time|count)_Number|otelcol_process_cpu_seconds|otelcol_deltatocumulative_datapoints"
     r"|otelcol_(receiver|exporter)_(accepted|refused|sent|send_failed|enqueue_failed)_\w+"
 )
-# Jaeger 2.13 tells these of itself; the names of its older collector end as they should.
 HUES: Final = ("red", "orange", "yellow", "green", "blue", "purple")
 PALETTE: Final = {"text", "transparent"} | {
     shade + hue for hue in HUES for shade in ("", "super-light-", "light-", "semi-dark-", "dark-")
 }
 SOURCES: Final = {"prometheus": "${datasource}", "jaeger": "${traces}", "elasticsearch": "${logs}"}
-UIDS: Final = {board["uid"] for board in BOARDS.values()}
-
-of_each_board = pytest.mark.parametrize(("path", "board"), BOARDS.items(), ids=[path.stem for path in BOARDS])
-PROMQL: Final = [asked for asked in queries() if asked.kind == "prometheus"]
-of_each_query = pytest.mark.parametrize("asked", PROMQL, ids=str)
+UIDS: Final = {board.content["uid"] for board in BOARDS}
+PROMQL: Final = [query for query in queries() if query.kind == "prometheus"]
 
 
-@of_each_board
-def test_a_dashboard_is_what_its_file_is_called(path: Path, board: dict[str, Any]) -> None:
-    """The uid is the stem of the file, links depend on it; nobody edits in Grafana what is made from code."""
-    assert board["uid"] == path.stem
-    assert board["editable"] is False
-    assert board["title"]
-    assert board["description"]
+def test_dashboard_matches_its_file() -> None:
+    """Links depend on the uid, which is the stem of the file; Grafana cannot edit what is generated."""
+
+    def rule(board: Board) -> Iterator[str]:
+        if board.content["uid"] != board.path.stem:
+            yield f"its uid is {board.content['uid']}"
+        if board.content["editable"] or "grafana.build" not in board.content["__generated"]:
+            yield "it is not marked as generated"
+        if not (board.content["title"] and board.content["description"]):
+            yield "it has no title or no description"
+
+    assert violations(rule, BOARDS) == []
 
 
-def test_the_promised_dashboards_are_there() -> None:
+def test_documented_dashboards_exist() -> None:
     """Each in the folder that Grafana shows it in."""
-    assert {(path.parent.name, path.stem) for path in BOARDS} >= {
+    assert {(board.path.parent.name, board.path.stem) for board in BOARDS} >= {
         ("platform", "platform-overview"),
         ("platform", "telemetry-path"),
         ("pipelines", "pipeline-runs"),
@@ -81,140 +85,206 @@ def test_the_promised_dashboards_are_there() -> None:
     }
 
 
-@of_each_board
-def test_a_panel_says_what_it_shows(path: Path, board: dict[str, Any]) -> None:
-    """It has a title of its own, a description and, where there are values, a unit."""
-    titles = [panel["title"] for panel in panels(board)]
-    assert len(titles) == len(set(titles))
-    for panel in panels(board):
-        assert panel["description"].endswith(".")
-        assert panel["type"] in OF_TEXT or panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+def test_panel_has_title_description_and_unit() -> None:
+    """The titles of a dashboard differ, a description is a sentence, and values have a unit."""
+
+    def rule(board: Board) -> Iterator[str]:
+        titles = [panel["title"] for panel in panels(board)]
+        yield from {f"two panels are called {title}" for title in titles if titles.count(title) > 1}
+        for panel in panels(board):
+            if not panel["description"].endswith("."):
+                yield f"{panel['title']} has no sentence as its description"
+            if panel["type"] not in WITHOUT_VALUES and not panel["fieldConfig"]["defaults"].get("unit"):
+                yield f"{panel['title']} has no unit"
+
+    assert violations(rule, BOARDS) == []
 
 
-@of_each_board
-def test_panels_lie_side_by_side(path: Path, board: dict[str, Any]) -> None:
-    """Within 24 columns, none upon another; each has an id, and each query of it."""
-    places = {panel["id"]: panel["gridPos"] for panel in board["panels"]}
-    assert len(places) == len(board["panels"])
-    assert all(place["x"] >= 0 and place["x"] + place["w"] <= COLUMNS for place in places.values())
-    assert [(one, other) for one, other in combinations(places, 2) if overlap(places[one], places[other])] == []
-    for panel in panels(board):
-        refs = [query["refId"] for query in panel.get("targets", [])]
-        assert len(refs) == len(set(refs))
+def test_panels_do_not_overlap() -> None:
+    """They lie within 24 columns; ids of panels and of their queries are unique."""
+
+    def rule(board: Board) -> Iterator[str]:
+        positions = {panel["id"]: panel["gridPos"] for panel in board.content["panels"]}
+        if len(positions) != len(board.content["panels"]):
+            yield "two panels have one id"
+        for number, position in positions.items():
+            if position["x"] < 0 or position["x"] + position["w"] > COLUMNS:
+                yield f"panel {number} leaves the grid"
+        for left, right in combinations(positions, 2):
+            if overlap(positions[left], positions[right]):
+                yield f"panels {left} and {right} overlap"
+        for panel in panels(board):
+            letters = [query["refId"] for query in panel.get("targets", [])]
+            if len(letters) != len(set(letters)):
+                yield f"two queries of {panel['title']} have one letter"
+
+    assert violations(rule, BOARDS) == []
 
 
-def overlap(one: dict[str, int], other: dict[str, int]) -> bool:
-    """Whether two places have a cell in common."""
-    apart = (
-        one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"],
-        one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"],
+def overlap(left: dict[str, int], right: dict[str, int]) -> bool:
+    """Whether two positions have a cell in common."""
+    return (
+        left["x"] < right["x"] + right["w"]
+        and right["x"] < left["x"] + left["w"]
+        and left["y"] < right["y"] + right["h"]
+        and right["y"] < left["y"] + left["h"]
     )
-    return not any(apart)
 
 
-@of_each_board
-def test_a_panel_leads_onward(path: Path, board: dict[str, Any]) -> None:
+def test_panel_links_onward() -> None:
     """To a dashboard that exists, to a query in Explore of a data source that exists, or to the alerts."""
-    for panel in panels(board):
-        assert links(panel), panel["title"]
-        for url in links(panel):
-            if url.startswith("/explore?"):
-                assert {query["datasource"]["uid"] for query in explored(url)} <= set(provisioned())
-            else:
-                found = re.fullmatch(r"/d/([\w-]+)\?\$\{__url_time_range\}.*|/alerting/list", url)
-                assert found is not None, url
-                assert found[1] is None or found[1] in UIDS
+
+    def rule(board: Board) -> Iterator[str]:
+        for panel in panels(board):
+            if not links(panel):
+                yield f"{panel['title']} has no link"
+            for url in links(panel):
+                if not leads_somewhere(url):
+                    yield f"{panel['title']} links to {url}"
+
+    assert violations(rule, BOARDS) == []
 
 
-@of_each_board
-def test_a_panel_asks_the_data_source_that_is_chosen(path: Path, board: dict[str, Any]) -> None:
+def leads_somewhere(url: str) -> bool:
+    """Whether a link leads to what exists."""
+    if url.startswith("/explore?"):
+        return {query["datasource"]["uid"] for query in explored(url)} <= set(provisioned())
+    match = re.fullmatch(r"/d/([\w-]+)\?\$\{__url_time_range\}.*|/alerting/list", url)
+    return match is not None and (match[1] is None or match[1] in UIDS)
+
+
+def test_panel_queries_the_chosen_data_source() -> None:
     """Panels and queries name a variable, and the variable is of the type that they need."""
-    variables = {each["name"]: each for each in board["templating"]["list"]}
     titles = [source["name"] for source in provisioned().values()]
-    for source in values(board["panels"], "datasource"):
-        # The list of alerts knows its data source by its title.
-        assert source in titles or source["uid"] == SOURCES[source["type"]], source
-    for kind, name in SOURCES.items():
-        variable = variables[name.strip("${}")]
-        assert (variable["type"], variable["query"], variable["current"]["value"]) == ("datasource", kind, kind)
+
+    def rule(board: Board) -> Iterator[str]:
+        variables = {each["name"]: each for each in board.content["templating"]["list"]}
+        for source in values(board.content["panels"], "datasource"):
+            # The list of alerts knows its data source by its title.
+            if source not in titles and source["uid"] != SOURCES[source["type"]]:
+                yield f"{source} is not a variable"
+        for kind, name in SOURCES.items():
+            variable = variables[name.strip("${}")]
+            if (variable["type"], variable["query"], variable["current"]["value"]) != ("datasource", kind, kind):
+                yield f"{name} does not choose a data source of type {kind}"
+
+    assert violations(rule, BOARDS) == []
 
 
-@of_each_board
-def test_every_variable_that_is_used_is_asked_for(path: Path, board: dict[str, Any]) -> None:
-    """And is read anew when the time range changes, as pipelines come and go."""
-    variables = {each["name"]: each for each in board["templating"]["list"]}
-    used = set(re.findall(r"\$([a-z_]\w*)", " ".join(values(board["panels"], "expr", "query"))))
-    assert {name for name in used if not name.startswith("__")} <= set(variables)
-    assert all(each["refresh"] == 2 for each in variables.values() if each["type"] == "query")
+def test_colors_are_of_the_palette() -> None:
+    """Named colors fit the light theme and the dark one."""
+
+    def rule(board: Board) -> set[str]:
+        return {color for color in values(board.content, "color", "fixedColor") if isinstance(color, str)} - PALETTE
+
+    assert violations(rule, BOARDS) == []
 
 
-@of_each_board
-def test_colours_are_of_the_palette(path: Path, board: dict[str, Any]) -> None:
-    """Named ones only: they fit the light theme and the dark one."""
-    named = [color for color in values(board, "color", "fixedColor") if isinstance(color, str)]
-    assert set(named) <= PALETTE
+def test_alerts_that_a_panel_names_exist() -> None:
+    """A description may end with `Alert: Name`."""
+
+    def rule(board: Board) -> Iterator[str]:
+        for panel in panels(board):
+            match = re.search(r"Alerts?: (.+?)(?:, [a-z].*)?\.$", panel["description"])
+            yield from set(match[1].split(", ")) - ALERTS if match else ()
+
+    assert violations(rule, BOARDS) == []
 
 
-@of_each_board
-def test_alerts_that_a_panel_names_exist(path: Path, board: dict[str, Any]) -> None:
-    """A description that says `Alert: Name` is a promise."""
-    for panel in panels(board):
-        named = re.search(r"Alerts?: (.+?)(?:, [a-z].*)?\.$", panel["description"])
-        assert named is None or set(named[1].split(", ")) <= ALERTS, panel["description"]
-
-
-@of_each_query
-def test_a_query_reads_only_series_that_exist(asked: Asked) -> None:
+def test_query_reads_only_series_that_exist() -> None:
     """It parses, and each name is of the catalogue, of a program that we know, or recorded by a rule."""
-    assert names_in(asked.expression()) - catalogued() - THIRD_PARTY - RECORDED == set()
+    assert violations(lambda query: names_in(query.expression()) - KNOWN, PROMQL) == []
 
 
-@of_each_query
-def test_only_counters_have_a_rate_and_over_the_right_window(asked: Asked) -> None:
-    """`$__rate_interval` spans two scrapes at least; the rate of a gauge means nothing."""
-    for function, selector in calls(promql_parser.parse(asked.expression())):
-        if function in PER_SECOND:
-            name = selector.vector_selector.name
-            assert name.endswith(COUNTER_ENDS) or GROWING.fullmatch(name), name
-            assert selector.range == WINDOWS["$__rate_interval"]
+def test_rates_are_of_counters_over_the_right_window() -> None:
+    """`$__rate_interval` spans at least two scrapes; the rate of a gauge means nothing."""
+
+    def rule(query: Query) -> Iterator[str]:
+        for function, selector in calls(parsed(query.expression())):
+            if function in PER_SECOND:
+                name = selector.vector_selector.name
+                if not (name.endswith(COUNTER_ENDS) or GROWING.fullmatch(name)):
+                    yield f"{function}({name}) is of no counter"
+                if selector.range != WINDOWS["$__rate_interval"]:
+                    yield f"{function}({name}) is over {selector.range}"
+
+    assert violations(rule, PROMQL) == []
 
 
-@of_each_query
-def test_what_a_run_told_is_remembered(asked: Asked) -> None:
-    """A job that is over sends nothing: what it told is read by `last_over_time`, not as of now, not by `increase`."""
-    for function, selector in calls(promql_parser.parse(asked.expression())):
-        name = getattr(selector, "vector_selector", selector).name
-        assert name not in catalogued() or function == "last_over_time", f"{function}({name})"
+def test_series_of_applications_are_read_after_their_end() -> None:
+    """A finished one sends nothing: an instant would not find its last value, and a rate would show nothing."""
+
+    def rule(query: Query) -> Iterator[str]:
+        for function, selector in calls(parsed(query.expression())):
+            name = getattr(selector, "vector_selector", selector).name
+            if name in catalogued() and function not in {"last_over_time", "increase"}:
+                yield f"{function}({name})"
+
+    assert violations(rule, PROMQL) == []
 
 
-@of_each_query
-def test_nothing_is_made_up(asked: Asked) -> None:
-    """No series is invented where there is none: an empty panel must look empty."""
-    assert not re.search(r"\b(vector|absent|absent_over_time)\(", asked.query["expr"])
+def test_increases_are_exact_and_cheap() -> None:
+    """Without `anchored` they extrapolate; a subquery would evaluate its expression thousands of times."""
+
+    def rule(query: Query) -> Iterator[str]:
+        expression = query.expression()
+        if expression.count("increase(") != expression.count("] anchored)"):
+            yield "an increase is not anchored"
+        if re.search(r"\[[^\]]+:[^\]]*\]", expression):
+            yield "has a subquery"
+
+    assert violations(rule, PROMQL) == []
 
 
-@of_each_query
-def test_histograms_of_spans_show_their_exemplars(asked: Asked) -> None:
+def test_empty_panels_look_empty() -> None:
+    """No query invents a series where there is none."""
+    invented = re.compile(r"\b(?:vector|absent|absent_over_time)\(")
+    assert violations(lambda query: invented.findall(query.content["expr"]), PROMQL) == []
+
+
+def test_histograms_of_spans_show_exemplars() -> None:
     """They lead to traces; other series have none."""
     buckets = {"traces_span_metrics_duration_seconds_bucket", "spark_task_duration_seconds_bucket"}
-    of_spans = asked.query["range"] and not buckets.isdisjoint(names_in(asked.expression()))
-    assert asked.query["exemplar"] is of_spans
+
+    def rule(query: Query) -> Iterator[str]:
+        has_traces = query.content["range"] and not buckets.isdisjoint(names_in(query.expression()))
+        if query.content["exemplar"] is not has_traces:
+            yield f"exemplar is {query.content['exemplar']}"
+
+    assert violations(rule, PROMQL) == []
 
 
 def test_every_metric_of_the_catalogue_is_drawn() -> None:
-    """What nobody looks at need not be measured."""
-    drawn = set().union(*(names_in(asked.expression()) for asked in PROMQL))
+    """A metric that no panel shows need not be measured."""
+    drawn = set().union(*(names_in(query.expression()) for query in PROMQL))
     assert [metric.name for metric in METRICS if drawn.isdisjoint(all_series(metric))] == []
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-def test_dashboards_and_rules_call_a_metric_the_same(metric: names.Metric) -> None:
-    """Two readings of Prometheus' translation, one for what is made and one for what is checked."""
-    assert series(metric) == translated(metric)
+def test_series_names_are_those_of_prometheus() -> None:
+    """Two readings of Prometheus' translation, one that generates queries and one that checks them, agree."""
+    metrics = (*METRICS, *spark_names.BRIDGE_METRICS)
+    assert {metric.name: series(metric) for metric in metrics} == {
+        metric.name: translated(metric) for metric in metrics
+    }
 
 
-def test_the_committed_dashboards_are_those_that_the_code_makes(tmp_path: Path) -> None:
-    """`python -m grafana.build` changes nothing, and leaves nothing behind that it no longer makes."""
+def test_committed_dashboards_are_what_the_code_generates(tmp_path: Path) -> None:
+    """`python -m grafana.build` changes nothing and removes what it no longer generates."""
+    stale = tmp_path / "spark" / "stale.json"
+    stale.parent.mkdir()
+    stale.write_text("{}", encoding="utf-8")
     subprocess.run([sys.executable, "-m", "grafana.build", str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
-    made = {path.relative_to(tmp_path): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.json")}
-    assert made == {path.relative_to(FOLDER): path.read_text(encoding="utf-8") for path in FOLDER.rglob("*.json")}
+    generated = {path.relative_to(tmp_path): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.json")}
+    assert generated == {path.relative_to(FOLDER): path.read_text(encoding="utf-8") for path in FOLDER.rglob("*.json")}
+
+
+def test_changed_panel_is_a_changed_line() -> None:
+    """Each panel has a line of its own, so that a review shows which one changed."""
+
+    def rule(board: Board) -> Iterator[str]:
+        lines = board.path.read_text(encoding="utf-8").splitlines()
+        for panel in board.content["panels"]:
+            if json.dumps(panel, ensure_ascii=False) not in {line.rstrip(",") for line in lines}:
+                yield f"{panel['title']} is not on a line"
+
+    assert violations(rule, BOARDS) == []

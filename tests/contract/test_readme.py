@@ -37,9 +37,9 @@ def parts(arguments: str) -> list[str]:
     return spelled_out(shlex.split(re.sub(r"\$\(.+?\)", "2024-01-31T08:00:00", arguments)))
 
 
-def test_the_first_commands_are_the_two_of_a_newcomer() -> None:
+def test_the_first_commands_are_those_of_a_newcomer() -> None:
     """They set up everything by themselves, so nothing may stand before them."""
-    assert commands()[:2] == ["make run-etl DATE=2024-01-01", "make test"]
+    assert commands()[:4] == ["make run-etl DATE=2024-01-01", "make run-streaming", "make run-ml", "make test"]
 
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", README))))

@@ -1,4 +1,4 @@
-"""The tools do what the documents say: targets, pins, preflight, and nothing that ties us to one machine."""
+"""The tools do what the documents say: targets, pins, preflight, and nothing that belongs to one machine."""
 
 import ast
 import os
@@ -13,8 +13,10 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TARGETS: Final = {
-    "help", "install", "install-dev", "format", "lint", "type-check", "test", "test-browser", "test-compare",
-    "test-faults", "test-readme", "test-stack", "e2e", "check", "dev-check", "bench", "bench-stack", "run-etl",
+    "help", "install", "install-dev", "archive", "format", "lint", "type-check", "test", "test-browser", "test-compare",
+    "test-faults", "test-readme", "test-stack", "test-streams", "test-wheel", "wheel", "release",
+    "e2e", "check", "dev-check", "chaos", "record", "bench",
+    "bench-stack", "run-etl", "run-streaming", "run-ml",
     "docker-up", "docker-full-up", "docker-down", "docker-clean", "status", "logs", "requirements", "clean",
 }  # fmt: skip
 TIES: Final = {
@@ -25,25 +27,31 @@ FORBIDDEN_IN_TESTS: Final = {
     "pytest.skip", "pytest.importorskip", "pytest.mark.skip", "pytest.mark.skipif", "pytest.mark.xfail", "time.sleep",
     "unittest.mock", "unittest.skip",
 }  # fmt: skip
-# Where waiting has its place; programs that are slow on purpose; one that holds other programs before they end.
+# The module that polls; programs that are slow on purpose; one that stops other programs before they end.
 EXCEPTED: Final = {
     "tests/polling.py": {"time.sleep"},
     "tests/compare/job.py": {"time.sleep"},
     "tests/compare/runs.py": {"time.sleep"},
+    "tests/eventlogs/clusters.py": {"time.sleep"},
     "tests/eventlogs/dying.py": {"time.sleep"},
     "tests/eventlogs/hard.py": {"time.sleep"},
+    "tests/eventlogs/planted.py": {"time.sleep"},
     "tests/eventlogs/stages.py": {"time.sleep"},
+    "tests/eventlogs/streams.py": {"time.sleep"},
     "tests/stranger/hold.py": {"unittest.mock"},
 }
-# What the preflight may lean on besides bash: no test machine lacks these.
-PLAIN_TOOLS: Final = ("env", "bash", "cksum", "sed", "tee", "tail", "rm")
+# What set-up uses besides bash before it has checked the machine: every machine has these.
+PLAIN_TOOLS: Final = ("env", "bash", "cksum", "rm")
+RUNNING: Final = ("etl", "streaming", "ml")
+OLD_JAVAS: Final = {"1.8.0_402": "8", "11.0.2": "11", "16.0.1": "16"}
 
 
 def project() -> dict[str, list[str]]:
-    """The pins of pyproject.toml by group: run, dev, build."""
+    """The pins of pyproject.toml by group: run, the extras that run pipelines, dev, build."""
     content = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     return {
         "run": content["project"]["dependencies"],
+        **{extra: content["project"]["optional-dependencies"][extra] for extra in RUNNING},
         "dev": content["dependency-groups"]["dev"],
         "build": content["build-system"]["requires"],
     }
@@ -105,11 +113,16 @@ def test_run_etl_without_a_date_says_how_to_give_one() -> None:
     )
 
 
-@pytest.mark.parametrize("group", ["run", "dev", "build"])
-def test_requirements_hold_the_pins_of_pyproject(group: str) -> None:
-    """Every pin of pyproject.toml is exact and stands in requirements.txt with the same version."""
-    pins = [pin.split("==") for pin in project()[group]]
-    assert [pin for pin in pins if len(pin) != 2 or locked().get(normal(pin[0])) != pin[1]] == []
+def test_requirements_hold_the_pins_of_pyproject() -> None:
+    """Every pin of pyproject.toml is exact, and requirements.txt has the same version."""
+    pins = {
+        (group, *pin.split("=="))
+        for group, group_pins in project().items()
+        for pin in group_pins
+        if not pin.startswith("spark-app[")
+    }
+    assert {group for group, *_ in pins} == {"run", *RUNNING, "dev", "build"}
+    assert [pin for pin in pins if len(pin) != 3 or locked().get(normal(pin[1])) != pin[2]] == []
 
 
 def test_every_requirement_has_a_hash() -> None:
@@ -118,21 +131,26 @@ def test_every_requirement_has_a_hash() -> None:
     assert [line.split()[0] for line in content.splitlines() if "--hash=sha256:" not in line] == []
 
 
-@pytest.mark.parametrize("tie", TIES)
-def test_no_file_is_tied_to_one_machine(tie: str) -> None:
+def test_no_file_is_tied_to_one_machine() -> None:
     """No committed file names a package registry's host or a folder of one machine."""
-    contents = [(path, path.read_text(encoding="utf-8", errors="replace")) for path in repository_files()]
-    found = {str(path.relative_to(ROOT)): tied[0] for path, text in contents if (tied := re.search(TIES[tie], text))}
-    assert found == {}
+    contents = {path: path.read_text(encoding="utf-8", errors="replace") for path in repository_files()}
+    ties = {
+        f"{path.relative_to(ROOT)}: {kind}": match[0]
+        for path, text in contents.items()
+        for kind, pattern in TIES.items()
+        if (match := re.search(pattern, text))
+    }
+    assert contents
+    assert ties == {}
 
 
 def test_no_test_skips_sleeps_or_mocks() -> None:
     """A test runs everywhere, waits for what it needs and tests the real thing; so does what tests are made of."""
     modules = {path: ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("*.py")}
-    found = {
+    forbidden = {
         path.relative_to(ROOT).as_posix(): dotted_names(tree) & FORBIDDEN_IN_TESTS for path, tree in modules.items()
     }
-    assert {name: used for name, used in found.items() if used} == EXCEPTED
+    assert {name: names for name, names in forbidden.items() if names} == EXCEPTED
 
 
 @pytest.fixture
@@ -140,9 +158,7 @@ def machine(tmp_path: Path) -> Path:
     """A folder `bin` with plain tools, no Java and no Python, beside a project that holds only the set-up script."""
     (tmp_path / "bin").mkdir()
     for tool in PLAIN_TOOLS:
-        found = shutil.which(tool)
-        assert found is not None
-        (tmp_path / "bin" / tool).symlink_to(found)
+        (tmp_path / "bin" / tool).symlink_to(shutil.which(tool) or pytest.fail(f"this machine has no {tool}"))
     (tmp_path / "project" / "scripts").mkdir(parents=True)
     shutil.copy(ROOT / "scripts" / "setup-dev.sh", tmp_path / "project" / "scripts")
     return tmp_path
@@ -155,8 +171,17 @@ def program(folder: Path, name: str, *lines: str) -> None:
     path.chmod(0o755)
 
 
+def printed(folder: Path, command: str) -> str:
+    """What a command prints after the functions of the set-up script are defined."""
+    script = folder / "project" / "scripts" / "setup-dev.sh"
+    functions = script.with_name("functions.sh")
+    functions.write_text(script.read_text(encoding="utf-8").removesuffix("main\n") + f"{command}\n", encoding="utf-8")
+    environment = {"PATH": str(folder / "bin")}
+    return subprocess.run(["bash", functions], env=environment, capture_output=True, text=True, check=True).stdout
+
+
 def refused(folder: Path, *, java_home: str | None = None) -> str:
-    """What set-up says on a machine that lacks something; it must be one line, exit code 2, and nothing made."""
+    """The line that set-up prints on a machine that lacks something; the exit code is 2 and no file changes."""
     environment = {"PATH": str(folder / "bin")} | ({} if java_home is None else {"JAVA_HOME": java_home})
     before = set(folder.rglob("*"))
     command = [folder / "project" / "scripts" / "setup-dev.sh"]
@@ -171,11 +196,13 @@ def test_set_up_without_java_says_what_to_install(machine: Path) -> None:
     assert refused(machine).startswith("No Java found: install a Java 17 or 21 runtime")
 
 
-@pytest.mark.parametrize(("version", "major"), [("1.8.0_402", "8"), ("11.0.2", "11"), ("16.0.1", "16")])
-def test_set_up_with_an_old_java_says_so(machine: Path, version: str, major: str) -> None:
-    """Too old a Java: one line that tells which was found and which is needed."""
-    program(machine, "java", f"""echo 'openjdk version "{version}" 2019-01-15' >&2""")
-    assert refused(machine).startswith(f"Java {major} is too old for Spark 4.2: install a Java 17 or 21 runtime")
+def test_set_up_with_an_old_java_says_so(machine: Path) -> None:
+    """Too old a Java: one line that names its version and the one that is needed."""
+    messages = {}
+    for version, major in OLD_JAVAS.items():
+        program(machine, "java", f"""echo 'openjdk version "{version}" 2019-01-15' >&2""")
+        messages[major] = refused(machine).partition(":")[0]
+    assert messages == {major: f"Java {major} is too old for Spark 4.2" for major in OLD_JAVAS.values()}
 
 
 def test_set_up_with_a_wrong_java_home_names_it(machine: Path) -> None:
@@ -200,8 +227,8 @@ def test_set_up_with_a_python_without_venv_says_so(machine: Path) -> None:
     assert refused(machine).startswith(f"{python} cannot make environments: install its venv module")
 
 
-def test_set_up_does_again_what_another_python_has_undone(machine: Path) -> None:
-    """When the machine's Python is replaced or gone, the environment is not what was set up, though its files are."""
+def test_set_up_runs_for_another_python(machine: Path) -> None:
+    """When the machine's Python is replaced or deleted, the environment is set up again, though its files exist."""
     program(machine, "java", """echo 'openjdk version "17.0.15" 2025-04-15' >&2""")
     program(machine, "spark-app")
     program(machine, "python", '[[ "$2" != *print* ]] || echo 3.12.1', '[[ "$2" != *ensurepip* ]]')
@@ -211,16 +238,13 @@ def test_set_up_does_again_what_another_python_has_undone(machine: Path) -> None
     for name in ("requirements.txt", "pyproject.toml", "config/spark/jars.ivy.xml", "config/spark/jars.sha256"):
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).touch()
-    ours = project / ".venv" / "bin"
-    ours.mkdir()
-    (machine / "bin" / "spark-app").rename(ours / "spark-app")
-    (ours / "python").symlink_to(machine / "python")
-    wanted = script.with_name("wanted.sh")
-    wanted.write_text(script.read_text(encoding="utf-8").removesuffix("main\n") + "wanted\n", encoding="utf-8")
-    environment = {"PATH": str(machine / "bin")}
-    stamp = subprocess.run(["bash", wanted], env=environment, capture_output=True, text=True, check=True).stdout
-    (project / ".venv" / "set-up").write_text(stamp, encoding="utf-8")
+    commands = project / ".venv" / "bin"
+    commands.mkdir()
+    (machine / "bin" / "spark-app").rename(commands / "spark-app")
+    (commands / "python").symlink_to(machine / "python")
+    (project / ".venv" / "set-up").write_text(printed(machine, "wanted"), encoding="utf-8")
 
+    environment = {"PATH": str(machine / "bin")}
     done = subprocess.run([script], env=environment, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     replaced = (machine / "python").read_text(encoding="utf-8").replace("3.12.1", "3.13.0")
@@ -228,6 +252,34 @@ def test_set_up_does_again_what_another_python_has_undone(machine: Path) -> None
     assert "cannot make environments" in refused(machine)
     (machine / "python").unlink()
     assert refused(machine).startswith("No Python 3.11, 3.12 or 3.13 found")
+
+
+def test_uv_gets_the_configuration_of_pip(machine: Path) -> None:
+    """Packages come from where pip would take them: the environment wins over files, `install` over `global`."""
+    python = machine / "project" / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    program(
+        machine,
+        "python",
+        r"""cat <<'END'
+:env:.find-links='wheels more'
+global.cert='ca.pem'
+global.extra-index-url='\nhttps://second\nhttps://third'
+global.index-url='https://global'
+install.index-url="https://install"
+END""",
+    )
+    (machine / "bin" / "python").rename(python)
+    (machine / "bin" / "cat").symlink_to(shutil.which("cat") or pytest.fail("this machine has no cat"))
+    variables = printed(machine, "use_pip_configuration; export -p")
+    assert dict(re.findall(r'(?:UV_|SSL_)(\w+)="(.*)"', variables)) == {
+        "DEFAULT_INDEX": "https://install",
+        "INDEX": "https://second https://third",
+        "INDEX_STRATEGY": "unsafe-best-match",
+        "FIND_LINKS": "wheels,more",
+        "CERT_FILE": "ca.pem",
+        "SYSTEM_CERTS": "1",
+    }
 
 
 def test_each_target_sets_up_what_it_needs() -> None:
@@ -244,7 +296,17 @@ def test_each_target_sets_up_what_it_needs() -> None:
         assert "scripts/setup-dev.sh" in before, target
 
 
+def test_each_folder_of_tests_belongs_to_a_target() -> None:
+    """No test is left out: `make test` runs its folder, or a target of its own does."""
+    content = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    targets = re.findall(r"-m pytest (\S+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    run = {*content["tool"]["pytest"]["ini_options"]["testpaths"], *targets}
+    folders = {"/".join(path.relative_to(ROOT).parts[:2]) for path in (ROOT / "tests").rglob("test_*.py")}
+    assert "tests/unit" in folders
+    assert sorted(folders - run) == []
+
+
 def test_scripts_can_be_run() -> None:
-    """What the documents tell a reader to run is executable."""
+    """A script that the documents name is executable."""
     scripts = [ROOT / ".ci" / "run", *(ROOT / "scripts").glob("*.sh")]
     assert [path.name for path in scripts if not os.access(path, os.X_OK)] == []

@@ -1,53 +1,78 @@
-"""The README's own commands, one after the other, as its reader types them.
+"""The commands of the README run one after the other, as a reader types them.
 
-`make`, `uv` and the set-up itself are run by `.ci/run`, in clones of their own; what needs Docker, by `make e2e`.
+`.ci/run` runs `make`, `uv` and the set-up in clones of their own; `make e2e` runs what needs Docker.
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
+import yaml
 
-from app.eventlog.comparison import history
-from app.runner import workload
-from tests.readme import ROOT, commands
+from app.eventlog.comparison import baselines
+from app.execution.run import load_jobs, workload
+from app.report.results.schema import Results
+from app.settings import load_settings
+from tests.readme import README, ROOT, commands
 
 ELSEWHERE: Final = ("make", "uv", "source", "./scripts/", "spark-app doctor")
+HERE: Final = [command for command in commands() if command == "make run-ml" or not command.startswith(ELSEWHERE)]
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One home folder for all, with the day that `make run-etl` has made for a reader."""
+    """One home folder for all commands, with the day that `make run-etl` has run for a reader."""
     folder = tmp_path_factory.mktemp("home")
     run(folder, "spark-app etl --date 2024-01-01").check_returncode()
     return folder
 
 
-@pytest.mark.parametrize("command", [command for command in commands() if not command.startswith(ELSEWHERE)])
-def test_a_command_of_the_readme_ends_well(home: Path, command: str) -> None:
-    """With exit code 0."""
-    done = run(home, command)
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize("command", HERE)
+def test_a_command_of_the_readme_succeeds(home: Path, command: str) -> None:
+    """It ends with exit code 0."""
+    result = run(home, command)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_a_day_leaves_a_record_that_says_what_was_asked_and_how_long_its_steps_took(home: Path) -> None:
-    """Another day is compared with it, and a range or a replay is not."""
-    records = [history.load(file) for file in (home / "reports" / "records").glob("*/*.json")]
-    (record, *_) = [record for record in records if record.workload == workload(1, is_replay=False)]
+def test_a_day_leaves_a_profile_of_its_workload_and_steps(home: Path) -> None:
+    """Another day is compared with it; a range or a replay is not."""
+    records = [baselines.load(file) for file in (home / "reports" / "records").glob("*/*.json")]
+    one_day = workload(load_jobs(load_settings(), "etl"), days=1, is_replay=False)
+    (record, *_) = [record for record in records if record.workload == one_day]
     assert set(record.steps) >= {"etl.customers #: publish customers", "etl.daily_sales #: publish daily_sales"}
     assert all(0 < milliseconds <= record.duration_ms for milliseconds in record.steps.values())
 
 
-def run(home: Path, command: str) -> subprocess.CompletedProcess[str]:
-    """One command, with the environment activated."""
+def test_the_step_of_a_workflow_checks_the_job(tmp_path: Path) -> None:
+    """It leaves a summary and a document, and what the next run is compared with where the cache looks for it."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    _, cache, step, upload = yaml.safe_load(block)  # the wheel has tests of its own
+    summary, document = tmp_path / "summary.md", tmp_path / "observed.json"
+    result = run(project / ".spark-app", step["run"], GITHUB_STEP_SUMMARY=str(summary), RUNNER_TEMP=str(tmp_path))
+    found = msgspec.json.decode(document.read_bytes(), type=Results)
+    (application,) = found.applications
+    assert (result.returncode, found.exit_code) == (found.exit_code, 5 if found.failed_on else 0), result.stderr
+    assert (application.name, application.outcome) == ("wordcount", "succeeded")
+    assert summary.read_text(encoding="utf-8").startswith("### wordcount: succeeded")
+    assert application.report in map(str, project.glob(upload["with"]["path"]))
+    (record,) = (project / cache["with"]["path"]).glob("wordcount-*/*.json")
+    assert baselines.load(record).id == application.id
+
+
+def run(home: Path, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command with the environment activated."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         ["bash", "-c", command],
         cwd=ROOT,
-        env=os.environ | {"PATH": path, "SPARK_APP_HOME": str(home)},
+        env=os.environ | {"PATH": path, "SPARK_APP_HOME": str(home)} | variables,
         capture_output=True,
         text=True,
         check=False,

@@ -1,3 +1,4 @@
+import json
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -6,11 +7,13 @@ from typing import Any, Final
 
 import pytest
 
-from app.backends import answer
-from tests.e2e import asked
+from app.doctor.backends import answer
+from tests.e2e import backends
 from tests.e2e.notebook import notebook
-from tests.e2e.signals import Harmed, Seen
-from tests.e2e.stack import Stack, at_work, compose, docker, ended, etl, run_in, to_end
+from tests.e2e.signals import Day, Figure, Harmed, Learned, Streams, Together
+from tests.e2e.stack import STORES, Stack, compose, docker, ended, etl, records, run_in, running_job, seconds_since_end
+from tests.e2e.started import run_in_every_way
+from tests.e2e.streams import RunningStreams, running_streams
 from tests.e2e.webhook import alerts, receiver
 from tests.polling import poll_until
 
@@ -18,20 +21,35 @@ SKEWED: Final = Path(__file__).with_name("skewed.py")
 PROJECT: Final = "spark-app-e2e"
 OTLP: Final = "http://localhost:4318"
 MONTH_SECONDS: Final = 30 * 86_400
-ALERTS: Final = {"PipelineRunFailing", "SparkWorkerDown", "SparkPartitionSkew"}
-ALERT_SECONDS: Final = 240
+ALERTS: Final = {"PipelineRunFailing", "SparkWorkerDown", "SparkPartitionSkew", "StreamQueryStuck"}
+ALERT_SECONDS: Final = 300
+AWAY_SECONDS: Final = 30
+ARCHIVED: Final = """
+for maps in $(grep -l '/class-data/.*[.]jsa' /proc/[0-9]*/maps 2>/dev/null); do
+    tr '\\0' '\\n' <"${maps%maps}cmdline" | grep '^org.apache.spark'
+done
+"""
+"""Prints the main class of each Java that maps the class-data archive."""
 SCHEDULED = (
     "rm -rf /dev/shm/scheduled && cp -r /app/config /dev/shm/scheduled && "
     "sed -i 's/^schedule: null.*/schedule: {every: 86400, grace: 7200, max_age: 129600}/' /dev/shm/scheduled/etl/*.yml"
 )
 
+HURRIED = (
+    "rm -rf /dev/shm/hurried && cp -r /app/config /dev/shm/hurried && "
+    "sed -i -e '/^  random_forest:/d' -e '/^  gradient_boosted_trees:/d' -e 's/^folds:.*/folds: 2/' "
+    "-e 's/^bootstrap:.*/bootstrap: 20/' -e 's/^history_days:.*/history_days: 6/' "
+    "-e 's/^held_out_days:.*/held_out_days: 1/' /dev/shm/hurried/ml/refunds.yml"
+)
+"""Six days of history, and one candidate: what takes the least time."""
+
 
 @pytest.fixture(scope="session")
 def project() -> Iterator[str | None]:
-    """The Compose project of the tests' own stack, with its own volumes; None if somebody had started one before them.
+    """The Compose project of the tests' own stack; None if a stack was running already, which they use then.
 
-    The volumes are empty at first and gone in the end: Alertmanager and Prometheus would remember what fired hours ago,
-    and nobody's data is touched.
+    Its volumes are empty at first and removed in the end: Alertmanager and Prometheus remember alerts for hours, and
+    the data of a user's stack must not change.
     """
     if Stack().is_up():
         yield None
@@ -49,67 +67,141 @@ def stack(request: pytest.FixtureRequest, project: str | None) -> Stack:
     stack = Stack()
     stack.up()
     out = request.config.get_terminal_writer()
-    out.line(f"healthy after {stack.seconds:.0f} s; left out, as their images cannot be had here: {stack.left_out}")
+    out.line(f"healthy after {stack.seconds:.0f} s; left out, because their images are missing here: {stack.left_out}")
     if project is None:
-        out.line("the stack was up: what it told of in the last hours, it does not tell again (make docker-clean)")
+        out.line("the stack was running: alerts that it sent in the last hours are not sent again (make docker-clean)")
     return stack
 
 
 @pytest.fixture(scope="session")
-def day(stack: Stack) -> Seen:
-    """One day, run once on the cluster, and what the series have grown by when its figures have arrived."""
+def learned(stack: Stack) -> Learned:
+    """A model in production, trained in a hurry on days that are made for it; the last of these days is scored with it.
+
+    The query that answers requests waits for a model.
+    """
+    assert stack.seconds >= 0
     began = time.time()
-    runs = etl("2024-01-01")
-    seconds = to_end(runs)
-    assert [run["outcome"] for run in runs] == ["succeeded", "succeeded"]
-    with suppress(AssertionError):  # what does not arrive is told by the test of the figure
-        poll_until(lambda: asked.grown(began) == asked.recorded(runs), "")
-    return Seen({run["pipeline"]: run for run in runs}, asked.grown(began), seconds)
+    run_in("spark-master", "sh", "-c", HURRIED)
+    document = json.loads(run_in("spark-master", "run_ml.sh", "--config", "/dev/shm/hurried", "--json").stdout)
+    [trained], [card] = document["runs"], document["models"]
+    [scored] = records(run_in("spark-master", "run_ml.sh", "score", "--date", card["as_of"], "--json").stdout)
+    return Learned(trained, card, scored, began)
 
 
 @pytest.fixture(scope="session")
-def together(day: Seen) -> list[dict[str, Any]]:
-    """The records of two jobs at once, one with a schedule, while a notebook holds a session."""
+def hanging(learned: Learned) -> Iterator[RunningStreams]:
+    """The streaming queries, which hang after their first micro-batches, so that an alert is due while other tests run.
+
+    They hold two of the four cores: there is room for one job beside them.
+    """
+    assert learned.scored
+    with running_streams() as streams:
+        streams.hang()
+        yield streams
+
+
+@pytest.fixture(scope="session")
+def day(hanging: RunningStreams) -> Day:
+    """One day, run once on the cluster, after its figures have arrived in Prometheus."""
+    began = time.time()
+    assert hanging.began < began
+    runs = etl("2024-01-01")
+    seconds = seconds_since_end(runs)
+    assert [run["outcome"] for run in runs] == ["succeeded", "succeeded"]
+    return Day({run["pipeline"]: run for run in runs}, arrived(runs, began), seconds, began)
+
+
+def arrived(runs: list[dict[str, Any]], since: float) -> dict[Figure, float]:
+    """The growth of the figures since a Unix time, when they are those of the runs or after two minutes."""
+    with suppress(AssertionError):  # the test of the figure reports what is missing
+        poll_until(lambda: backends.grown(since) == backends.recorded(runs), "")
+    return backends.grown(since)
+
+
+@pytest.fixture(scope="session")
+def streams(hanging: RunningStreams, harmed: Harmed) -> Streams:
+    """The streaming queries, after they hung, lost a worker, went on and were stopped."""
+    assert harmed.alerts
+    hanging.go_on()
+    return Streams({run["pipeline"]: run for run in hanging.stop()}, hanging.began)
+
+
+@pytest.fixture(scope="session")
+def together(day: Day, streams: Streams) -> Together:
+    """Two jobs at once beside a notebook; the bridge dies in the midst of one and is back in the midst of the other."""
     assert day.runs
+    assert streams.runs
     run_in("spark-master", "sh", "-c", SCHEDULED)
-    with notebook() as held:
-        with at_work("spark-app", "etl", "--date", "2024-01-02", "--config", "/dev/shm/scheduled") as job:
-            runs = etl("2024-01-01") + ended(job)
-        assert held() == "9"
-    return runs
+    with notebook() as count:
+        with running_job("run_etl.sh", "2024-01-01") as first:
+            archived = {
+                name: run_in(name, "sh", "-c", ARCHIVED).stdout.split() for name in ("spark-master", "spark-worker-1")
+            }
+            docker("kill", "spark-bridge")
+            with running_job("spark-app", "etl", "--date", "2024-01-02", "--config", "/dev/shm/scheduled") as second:
+                docker("start", "spark-bridge")
+                runs = ended(first) + ended(second)
+        assert count() == "9"
+    return Together(runs, archived)
+
+
+@pytest.fixture(scope="session")
+def started(streams: Streams) -> dict[str, str]:
+    """The output of a program that knows nothing of spark-app, started in every way, by the name of the application."""
+    assert streams.runs
+    return run_in_every_way()
 
 
 @pytest.fixture(scope="session")
 def refused(stack: Stack) -> None:
-    """Prometheus has refused a point of a month ago, for good: the collector counts it as lost."""
+    """Prometheus has refused a data point of a month ago, which the collector counts as lost."""
     point = {"timeUnixNano": str(int((time.time() - MONTH_SECONDS) * 1e9)), "asDouble": 1}
     metrics = [{"name": "late", "gauge": {"dataPoints": [point]}}]
     answer(f"{OTLP}/v1/metrics", content={"resourceMetrics": [{"scopeMetrics": [{"metrics": metrics}]}]})
 
 
 @pytest.fixture(scope="session")
-def harmed(day: Seen) -> Harmed:
-    """A job is skewed, a worker is killed in mid-run, another run has no input, until all are told as alerts."""
+def harmed(day: Day) -> Harmed:
+    """A skewed job; a daily job that loses a worker and, for half a minute, the stores; one that has no input.
+
+    Beside them, streaming queries hang.
+    """
     assert day.runs
     with receiver():
         program = SKEWED.read_text(encoding="utf-8")
-        run_in("spark-master", "python", "-c", program, SPARK_CONF_DIR="/opt/venv/spark-conf")
+        run_in("spark-master", "python", "-c", program)
         try:
-            with at_work("run_etl.sh", "2024-01-01") as job:
-                docker("kill", "spark-worker-2")
-                runs = ended(job)
+            began = time.time()
+            runs = without_stores_and_a_worker()
+            grown = arrived(runs, began)
             missing = {"SPARK_APP_RAW__PATH": "/data/nothing"}
             failed = run_in("spark-master", "run_etl.sh", "2024-01-01", check=False, **missing)
             assert failed.returncode == 3, failed.stderr
-            poll_until(lambda: set(alerts()) >= ALERTS, untold, seconds=ALERT_SECONDS)
+            poll_until(lambda: set(alerts()) >= ALERTS, missing_alerts, seconds=ALERT_SECONDS)
         finally:
             docker("start", "spark-worker-2")
-        poll_until(asked.has_two_workers, "two workers", seconds=120)
-        return Harmed(runs, alerts())
+        poll_until(backends.has_two_workers, "two workers", seconds=120)
+        return Harmed(runs, grown, alerts())
 
 
-def untold() -> str:
-    """Which alerts have not been received, and how far each alert came."""
-    fired = {query: asked.PROMETHEUS.values(query) for query in ("ALERTS", "prometheus_notifications_dropped_total")}
-    said = compose("logs", "--tail", "20", "alertmanager")
-    return f"untold: {ALERTS - set(alerts())}; Prometheus: {fired}; Alertmanager: {said}"
+def without_stores_and_a_worker() -> list[dict[str, Any]]:
+    """The records of a job that lost a worker for good and the stores for half a minute."""
+    with running_job("run_etl.sh", "2024-01-01", "daily_sales") as job:
+        docker("kill", "spark-worker-2")
+        compose("stop", *STORES)
+        stopped = time.monotonic()
+        poll_until(lambda: time.monotonic() - stopped > AWAY_SECONDS, f"{AWAY_SECONDS} s without stores")
+        compose("start", *STORES)
+        runs = ended(job)
+    for name in STORES:
+        poll_until(lambda: backends.is_up(name), f"{name} is up again", seconds=180)  # noqa: B023
+    return runs
+
+
+def missing_alerts() -> str:
+    """The alerts that have not been received, and what Prometheus and Alertmanager know of them."""
+    firing = {
+        query: backends.PROMETHEUS.values(query) for query in ("ALERTS", "prometheus_notifications_dropped_total")
+    }
+    log = compose("logs", "--tail", "20", "alertmanager")
+    return f"missing: {ALERTS - set(alerts())}; Prometheus: {firing}; Alertmanager: {log}"

@@ -1,4 +1,4 @@
-"""A notebook's session that stays for as long as somebody has it open."""
+"""A notebook session that stays open for a while."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,9 +18,9 @@ for _ in sys.stdin:
 
 
 @contextmanager
-def notebook() -> Iterator[Callable[[], str]]:
-    """A session in Jupyter's container, with cores of its own; calling it counts 9 rows with Spark, anew."""
-    with running_in("jupyter", "python", "-c", PROGRAM) as process:
+def notebook(container: str = "jupyter") -> Iterator[Callable[[], str]]:
+    """Opens a session with its own cores in Jupyter's container or another; calling it counts 9 rows with Spark."""
+    with running_in(container, "python", "-c", PROGRAM) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "9\n"
 

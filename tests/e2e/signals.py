@@ -1,4 +1,4 @@
-"""What each pipeline must show where: the one table that drives the tests of the live stack."""
+"""The signals that each pipeline must leave in each back end: the table that drives the tests of the live stack."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,13 +8,13 @@ from app.telemetry import names
 
 @dataclass(frozen=True)
 class Signals:
-    """What a good run of one pipeline leaves in the back ends.
+    """The signals that a successful run of one pipeline leaves in the back ends.
 
     Attributes:
         pipeline: Its name.
         steps: The names of its step spans, in order.
         tables: The tables that it writes.
-        log_services: Who writes log lines with its trace id.
+        log_services: The services that write log lines with its trace id.
     """
 
     pipeline: str
@@ -30,7 +30,7 @@ SIGNALS: Final = (
             "read customers",
             "transform customers",
             "write bronze_customers",
-            "transform versions",
+            "audit bronze_customers",
             "publish customers",
         ),
         ("bronze_customers", "customers"),
@@ -41,41 +41,89 @@ SIGNALS: Final = (
             "read transactions",
             "transform transactions",
             "write bronze",
+            "audit bronze",
             "write transactions",
             "publish daily_sales",
         ),
         ("bronze", "transactions", "daily_sales"),
     ),
 )
-COUNTED: Final = {"rows_read": names.READ, "rows_quarantined": names.QUARANTINED, "rows_duplicate": names.DUPLICATE}
-"""Figures of a run's record, and the metrics that must have grown by them."""
+COUNTED: Final = {"read": names.READ, "quarantined": names.QUARANTINED, "duplicates": names.DUPLICATE}
+"""Counts of a run record, and the metrics that must grow by them."""
 Figure = tuple[str, str]
-"""The name of a figure of a run's record, and a pipeline."""
+"""The name of a figure of a run record, and a pipeline."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A run of the main job.
+class Day:
+    """One undisturbed run of the daily job.
 
     Attributes:
         runs: The records of its pipelines, by their names.
-        grown: What the series of each figure of each pipeline grew by.
+        grown: The growth of the series of each figure of each pipeline.
         seconds_to_end: How long its command took to end after the last record was written.
+        began: When it began, a Unix time.
     """
 
     runs: dict[str, dict[str, Any]]
     grown: dict[Figure, float]
     seconds_to_end: float
+    began: float
+
+
+@dataclass(frozen=True)
+class Together:
+    """Two daily jobs at once beside a notebook, while the bridge is killed in the midst of the first.
+
+    Attributes:
+        runs: The records of their runs.
+        archived: The main classes of the Javas that map the class-data archive, by container.
+    """
+
+    runs: list[dict[str, Any]]
+    archived: dict[str, list[str]]
 
 
 @dataclass(frozen=True)
 class Harmed:
-    """What happened when a worker was killed in the midst of a run, and another run had no input.
+    """A daily job that lost a worker and all three stores on its way, and one that had no input.
 
     Attributes:
-        runs: The records of the run that lost a worker.
+        runs: The records of the job that lost a worker.
+        grown: The growth of the series of each figure of each pipeline.
         alerts: The annotations of the alerts that reached the webhook, by their names.
     """
 
     runs: list[dict[str, Any]]
+    grown: dict[Figure, float]
     alerts: dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Streams:
+    """All streaming queries, run on records of the demo shop; in the midst they hung for some minutes.
+
+    Attributes:
+        runs: The records of their runs, by their names.
+        began: When they began, a Unix time.
+    """
+
+    runs: dict[str, dict[str, Any]]
+    began: float
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model of refunds that was trained and promoted, and a day that it scored.
+
+    Attributes:
+        trained: The record of the run that trained it.
+        card: What that run says of the model.
+        scored: The record of the run that scored the day.
+        began: When training began, a Unix time.
+    """
+
+    trained: dict[str, Any]
+    card: dict[str, Any]
+    scored: dict[str, Any]
+    began: float

@@ -1,6 +1,6 @@
-"""A job of somebody who knows nothing of us: one key has nearly all rows, a partition spills, a task fails once.
+"""A job that knows nothing of spark-app: one key has nearly all rows, a partition spills, a task fails once.
 
-It runs in a container on the cluster with `python -`, with what Spark finds there by itself.
+It runs in a container of the cluster with `python -c` and the default configuration of Spark there.
 """
 
 from collections.abc import Iterable
@@ -9,6 +9,8 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 ROWS = 6_000_000
+HASHES = 8
+"""Work on each row: the one long task costs 10 s and more, so that a fast machine reports it too (from 5 s on)."""
 
 
 def fails_once(rows: Iterable[int]) -> Iterable[int]:
@@ -23,7 +25,7 @@ builder = SparkSession.builder.appName("skewed").config("spark.sql.adaptive.enab
 builder = builder.config("spark.shuffle.spill.numElementsForceSpillThreshold", "1000000")
 spark = builder.getOrCreate()
 rows = spark.range(0, ROWS, 1, 8).selectExpr("CASE WHEN id % 50 < 49 THEN 0 ELSE id % 640 END AS key", "id")
-hashes = "sha2(sha2(sha2(string(id), 512), 512), 512) AS hash"
+hashes = f"{'sha2(' * HASHES}string(id){', 512)' * HASHES} AS hash"
 hot = rows.repartition(64, "key").sortWithinPartitions("id").selectExpr("key", hashes)
 hot.groupBy("key").agg({"hash": "max"}).write.format("noop").mode("overwrite").save()
 spark.range(1000).mapInPandas(lambda frames: frames, "id long").write.format("noop").mode("overwrite").save()

@@ -1,7 +1,8 @@
-"""The live compose stack as the tests handle it: brought up, asked, and harmed."""
+"""The live compose stack, as the tests start it, use it and harm it."""
 
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,59 +18,73 @@ FULL: Final = "docker-compose.full.yml"
 OBSERVABILITY: Final = "docker-compose.observability.yml"
 READY_SECONDS: Final = 420
 RUN_SECONDS: Final = 600
+STORES: Final = ("prometheus", "elasticsearch", "jaeger")
 WEBHOOK: Final = "http://jupyter:9999/"
-"""Where Alertmanager sends alerts to: Jupyter's container, so that nothing of this machine has to listen to others."""
+"""Where Alertmanager sends alerts: to Jupyter's container, so that no program of this machine listens to others."""
+ADVICE: Final = re.compile(r"^To start without them: \S+ (.+)$", re.MULTILINE)
 
 
 @dataclass
 class Stack:
-    """The services of a compose file, without those whose image can neither be pulled nor built here.
+    """The full stack, without the services whose image can neither be pulled nor built here.
 
     Attributes:
-        file: The compose file.
+        options: The options that the start script advised to leave them out.
         left_out: Those services.
-        seconds: How long it took until all was healthy.
+        seconds: How long the last start took until all was healthy.
     """
 
-    file: str = FULL
+    options: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def up(self) -> None:
-        """Brings it up and waits until everything is healthy."""
-        services = self.find_left_out()
+        """Starts it with the start script; follows its advice about images that are not to be had."""
+        done = self._start()
+        if advice := ADVICE.search(done.stderr):
+            self.options = advice[1].split()
+            done = self._start()
+        assert done.returncode == 0, done.stderr[-3000:]
+        self.left_out = re.findall(r"^(\S+) +left out\b", done.stdout, re.MULTILINE)
+
+    def _start(self) -> subprocess.CompletedProcess[str]:
         began = time.monotonic()
-        wanted = [name for name in services if name not in self.left_out]
-        wait = ("--wait", f"--wait-timeout={READY_SECONDS}")
-        compose("up", "--detach", *wait, "--no-build", *wanted, file=self.file)
+        done = subprocess.run(
+            ["scripts/start-full-stack.sh", *self.options],
+            cwd=ROOT, env=environment(), capture_output=True, text=True, check=False,
+        )  # fmt: skip
         self.seconds = time.monotonic() - began
+        return done
+
+    def up_without_spark(self) -> None:
+        """Starts only what observes, as for jobs that run elsewhere."""
+        services = set(compose("config", "--services", file=OBSERVABILITY).split()) - set(self.left_out)
+        compose("up", "--wait", f"--wait-timeout={READY_SECONDS}", "--no-deps", *services, file=OBSERVABILITY)
 
     def is_up(self) -> bool:
-        """Whether somebody has started it."""
-        return bool(compose("ps", "--quiet", file=self.file))
-
-    def find_left_out(self) -> dict[str, str]:
-        """Finds what has to be left out; gives all services with their images."""
-        content = json.loads(compose("config", "--format", "json", file=self.file))
-        services = {name: service["image"] for name, service in content["services"].items()}
-        self.left_out = sorted(name for name, image in services.items() if not _is_there(image))
-        return services
+        """Whether it is running already."""
+        return bool(compose("ps", "--quiet"))
 
     def down(self) -> None:
-        """Ends all containers; the data stays."""
-        compose("down", file=self.file)
+        """Stops and removes all containers; the data stays."""
+        compose("down")
+
+
+def environment() -> dict[str, str]:
+    """The environment of the stack's commands: alerts go to the tests' receiver."""
+    return os.environ | {"ALERT_WEBHOOK_URL": WEBHOOK}
 
 
 def compose(*arguments: str, file: str = FULL) -> str:
-    """What `docker compose` answers.
+    """The output of `docker compose`.
 
     Raises:
-        AssertionError: It failed; tells what it said.
+        AssertionError: It failed; the message has its last lines.
     """
     done = subprocess.run(
         ["docker", "compose", "-f", file, *arguments],
         cwd=ROOT,
-        env=os.environ | {"ALERT_WEBHOOK_URL": WEBHOOK},
+        env=environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -79,7 +94,7 @@ def compose(*arguments: str, file: str = FULL) -> str:
 
 
 def run_in(container: str, *command: str, check: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A command in a container that is up."""
+    """Runs a command in a container."""
     options = [option for name, value in variables.items() for option in ("--env", f"{name}={value}")]
     done = subprocess.run(
         ["docker", "exec", *options, container, *command], capture_output=True, text=True, check=False
@@ -90,7 +105,7 @@ def run_in(container: str, *command: str, check: bool = True, **variables: str) 
 
 @contextmanager
 def running_in(container: str, *command: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
-    """A command at work in a container."""
+    """Runs a command in a container in the background."""
     options = [option for name, value in variables.items() for option in ("--env", f"{name}={value}")]
     process = subprocess.Popen(
         ["docker", "exec", "-i", *options, container, *command],
@@ -101,7 +116,7 @@ def running_in(container: str, *command: str, **variables: str) -> Iterator[subp
     )
     try:
         yield process
-    finally:  # what runs in the container ends with its input; it would outlive a client that is killed
+    finally:  # a program in the container outlives a killed client, but ends with its input
         assert process.stdin is not None
         process.stdin.close()
         process.stdin = None
@@ -109,21 +124,21 @@ def running_in(container: str, *command: str, **variables: str) -> Iterator[subp
 
 
 def etl(*words: str) -> list[dict[str, Any]]:
-    """Runs the main job of a day on the cluster; gives the records of its runs."""
+    """Runs the daily job on the cluster; returns the records of its runs."""
     return records(run_in("spark-master", "run_etl.sh", *words, "--json").stdout)
 
 
 @contextmanager
-def at_work(*command: str) -> Iterator[subprocess.Popen[str]]:
-    """The main job on the cluster, in the midst of its first run."""
+def running_job(*command: str) -> Iterator[subprocess.Popen[str]]:
+    """A daily job on the cluster, in the midst of its first run."""
     before = folders()
     with running_in("spark-master", *command, "--json") as process:
         poll_until(lambda: folders() > before or process.poll() is not None, "a run has begun", seconds=RUN_SECONDS)
         yield process
 
 
-def to_end(runs: list[dict[str, Any]]) -> float:
-    """Seconds from the record of the last of some runs to now, when their command has ended."""
+def seconds_since_end(runs: list[dict[str, Any]]) -> float:
+    """Seconds since the last record of some runs was written."""
     now = time.time()
     return now - float(run_in("spark-master", "stat", "--format=%.Y", f"{runs[-1]['folder']}/run.json").stdout)
 
@@ -134,10 +149,10 @@ def folders() -> set[str]:
 
 
 def ended(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
-    """The records of the runs of a job, when it has ended.
+    """Waits for the end of a job; returns the records of its runs.
 
     Raises:
-        AssertionError: It did not end well.
+        AssertionError: It failed.
     """
     out, err = process.communicate(timeout=RUN_SECONDS)
     assert process.returncode == 0, f"exit code {process.returncode}: {out}\n{err}"
@@ -145,20 +160,12 @@ def ended(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
 
 
 def records(document: str) -> list[dict[str, Any]]:
-    """The records of the runs in what `--json` prints."""
+    """The run records in the output of `--json`."""
     runs: list[dict[str, Any]] = json.loads(document)["runs"]
     return runs
 
 
 def docker(*arguments: str) -> str:
-    """What `docker` answers."""
+    """The output of `docker`."""
     done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=True)
     return done.stdout.strip()
-
-
-def _is_there(image: str) -> bool:
-    """Whether an image is here, or can be pulled."""
-    return any(
-        subprocess.run(["docker", *command, image], capture_output=True, check=False).returncode == 0
-        for command in (("image", "inspect"), ("pull", "--quiet"))
-    )

@@ -1,4 +1,4 @@
-"""Every application of the cluster is seen through its event log, down to its tasks, without a line of set-up."""
+"""The bridge shows every application of the cluster down to its tasks, without any setup."""
 
 import json
 import re
@@ -6,18 +6,20 @@ from collections import Counter
 from typing import Any, Final
 
 from app.telemetry import spark_names
-from tests.e2e import asked
-from tests.e2e.signals import Harmed, Seen
-from tests.e2e.stack import at_work, docker, ended, run_in
+from tests.e2e import backends
+from tests.e2e.signals import Day, Harmed, Together
+from tests.e2e.stack import run_in
+from tests.e2e.started import CALLS
 from tests.polling import poll_until
 
+TOO_LATE: Final = "Executor self-exiting due to : Unable to create executor"
 KINDS: Final = {"run", "step", "sql", "job", "stage", "task"}
-TOLD: Final = """
+COUNTS: Final = """
 import json, sys
 from collections import Counter
 from pathlib import Path
-from app.eventlog import reading
-app = reading.read(Path(sys.argv[1])).app
+from app.eventlog import reader
+app = reader.read(Path(sys.argv[1])).app
 root = lambda query: root(app.queries[query.root]) if query.root in app.queries else query
 ours = lambda traceparent: sys.argv[2] in (traceparent or "")
 jobs = {job.id: ours(job.properties.traceparent) for job in app.jobs.values()}
@@ -29,79 +31,119 @@ print(json.dumps({"sql": sum(queries), "job": sum(jobs.values()), "stage": sum(s
 
 def kinds(trace_id: str) -> Counter[str]:
     """How many spans of each kind Jaeger has of a trace."""
-    return Counter(span["operationName"].split()[0] for span in asked.JAEGER.spans(trace_id))
+    return Counter(span["operationName"].split()[0] for span in backends.JAEGER.spans(trace_id))
 
 
 def orphans(trace_id: str) -> list[str]:
-    """Spans of a trace whose parent is not in it."""
-    spans = asked.JAEGER.spans(trace_id)
+    """Spans of a trace whose parent is missing."""
+    spans = backends.JAEGER.spans(trace_id)
     ids = {span["spanID"] for span in spans}
-    return [span["operationName"] for span in spans if not set(asked.parents(span)) <= ids]
+    return [span["operationName"] for span in spans if not set(backends.parents(span)) <= ids]
 
 
 def written(run: dict[str, Any]) -> dict[str, int]:
-    """How many queries (with those inside of them), jobs and stage attempts of a run are in its event log."""
+    """The number of queries (nested ones included), jobs and stage attempts of a run in its event log."""
     log = run["event_log"].removeprefix("file://")
-    said = run_in("spark-master", "python", "-c", TOLD, log, run["trace_id"]).stdout
-    return dict(json.loads(said))
+    output = run_in("spark-master", "python", "-c", COUNTS, log, run["trace_id"]).stdout
+    return dict(json.loads(output))
 
 
 def is_whole(run: dict[str, Any]) -> bool:
-    """Whether Jaeger has all that the event log of a run tells, under the steps of the run."""
+    """Whether Jaeger has everything in the event log of a run, under the steps of the run."""
     found, wanted = kinds(run["trace_id"]), written(run)
     return {kind: found[kind] for kind in wanted} == wanted and orphans(run["trace_id"]) == []
 
 
-def test_a_run_is_seen_down_to_its_tasks(day: Seen) -> None:
+def test_trace_of_a_run_reaches_down_to_its_tasks(day: Day) -> None:
     """Run > step > SQL > job > stage attempt > task, each under its parent, as many as there were."""
     for run in day.runs.values():
         poll_until(lambda: is_whole(run), f"{written(run)} of {run['trace_id']}, not {kinds(run['trace_id'])}")  # noqa: B023
         assert set(kinds(run["trace_id"])) >= KINDS
 
 
-def test_a_bridge_that_is_killed_goes_on_where_it_was(day: Seen) -> None:
-    """Killed in the midst of a run and started again: the trace is whole, and nothing is there twice."""
-    with at_work("run_etl.sh", "2024-01-01") as job:
-        docker("kill", "spark-bridge")
-        runs = ended(job)
-    docker("start", "spark-bridge")
-    for run in runs:
+def test_killed_bridge_continues_where_it_was(together: Together) -> None:
+    """Killed in the midst of a job and started in the midst of another: traces are whole, and no span comes twice."""
+    for run in together.runs:
         poll_until(lambda: is_whole(run), f"{written(run)} of {run['trace_id']}", seconds=120)  # noqa: B023
-        spans = [span["spanID"] for span in asked.JAEGER.spans(run["trace_id"])]
+        spans = [span["spanID"] for span in backends.JAEGER.spans(run["trace_id"])]
         assert len(spans) == len(set(spans))
 
 
-def test_an_exemplar_of_tasks_leads_to_its_stage(day: Seen) -> None:
+def test_an_exemplar_of_tasks_leads_to_its_stage(day: Day) -> None:
     """The exemplars of task times have trace ids that Jaeger knows; those of this day's runs among them."""
     ours = {run["trace_id"] for run in day.runs.values()}
-    poll_until(lambda: bool(ours & asked.exemplars("spark_task_duration_seconds_bucket")), f"an exemplar of {ours}")
-    found = ours & asked.exemplars("spark_task_duration_seconds_bucket")
+    poll_until(lambda: bool(ours & backends.exemplars("spark_task_duration_seconds_bucket")), f"an exemplar of {ours}")
+    found = ours & backends.exemplars("spark_task_duration_seconds_bucket")
     assert all(kinds(trace_id)["stage"] for trace_id in found)
 
 
-def test_a_notebook_is_seen(together: list[dict[str, Any]]) -> None:
-    """Somebody's session in Jupyter is in Jaeger and among the series, under the name that it gave itself."""
-    assert together
-    poll_until(lambda: asked.traces("notebook") > 0, "traces of the notebook in Jaeger")
+def test_notebook_has_traces_and_metrics(together: Together) -> None:
+    """A session in Jupyter is in Jaeger and Prometheus under the name that its user gave it."""
+    assert together.runs
+    poll_until(lambda: backends.traces("notebook") > 0, "traces of the notebook in Jaeger")
     poll_until(
-        lambda: (asked.number('sum(spark_task_duration_seconds_count{spark_app_name="notebook"})') or 0) > 0,
+        lambda: (backends.number('sum(spark_task_duration_seconds_count{spark_app_name="notebook"})') or 0) > 0,
         "task times of the notebook in Prometheus",
     )
 
 
-def test_a_skewed_job_is_told_of(harmed: Harmed) -> None:
-    """A stranger's job with a hot key: its diagnosis is an alert that reaches the webhook, and an event of a stage."""
+def newest(service: str) -> dict[str, Any]:
+    """The newest trace of a service."""
+    return max(backends.latest(service), key=lambda trace: trace["spans"][0]["startTime"])
+
+
+def is_ended(service: str) -> bool:
+    """Whether the newest trace of a service has the span of its application, which comes last."""
+    spans = newest(service)["spans"] if backends.traces(service) else []
+    return f"application {service}" in {span["operationName"] for span in spans}
+
+
+def test_every_way_to_start_an_application_is_seen(started: dict[str, str]) -> None:
+    """It runs on the cluster and has a trace, which log lines of driver and executors carry; MLlib has LAPACK."""
+    for name, output in started.items():
+        assert "9 dev.ludovic.netlib.lapack.JNILAPACK" in output
+        poll_until(lambda: is_ended(name), f"the span of the application in the trace of {name}\n{output}")  # noqa: B023
+        trace = newest(name)
+        assert orphans(trace["traceID"]) == []
+        poll_until(
+            lambda: backends.log_services(trace["traceID"]) >= {"spark-driver", "spark-executor"},  # noqa: B023
+            f"log lines of driver and executors of {name}",
+        )
+
+
+def test_queries_have_the_line_of_a_program_that_knows_nothing_of_it(started: dict[str, str]) -> None:
+    """However it was started; of a program that is typed in, the line has no file."""
+    for name, line in CALLS.items():
+        poll_until(lambda: is_ended(name), f"the span of the application in the trace of {name}\n{started[name]}")  # noqa: B023
+        queries = [span for span in newest(name)["spans"] if span["operationName"].split()[0] == "sql"]
+        assert {backends.tags(span).get(spark_names.CALL_SITE.name) for span in queries} == {line}
+
+
+def test_log_lines_at_the_end_of_an_executor_are_no_errors(started: dict[str, str]) -> None:
+    """Its driver has ended, and the worker ends it: nothing that anybody must look at.
+
+    One that starts only after its driver has ended could not be created, which Spark rightly calls an error.
+    """
+    for name in started:
+        lines = backends.ELASTICSEARCH.logs(newest(name)["traceID"])
+        assert lines
+        errors = [line["body"]["text"] for line in lines if line["severity_text"] == "ERROR"]
+        assert [error for error in errors if not error.startswith(TOO_LATE)] == []
+
+
+def test_skewed_job_raises_an_alert(harmed: Harmed) -> None:
+    """A job with a hot key that knows nothing of spark-app: its finding is an alert and an event on a stage span."""
     assert "skewed" in harmed.alerts["SparkPartitionSkew"]["summary"]
     found = (spark_names.FINDING_EVENT, "partition_skew")
-    poll_until(lambda: found in asked.findings("skewed", "stage"), "the finding on a stage of the job in Jaeger")
+    poll_until(lambda: found in backends.findings("skewed", "stage"), "the finding on a stage of the job in Jaeger")
 
 
-def test_reports_are_served(day: Seen) -> None:
-    """Each run says where its report is; the newest is the first of the list."""
+def test_reports_are_served(day: Day) -> None:
+    """Each run has the address of its report; the list starts with the newest."""
     for run in day.runs.values():
         assert run["report"].startswith("http://localhost:8088/")
-        assert run["pipeline"] in asked.page(run["report"])
-    listed = asked.page("http://localhost:8088/")
+        assert run["pipeline"] in backends.page(run["report"])
+    listed = backends.page("http://localhost:8088/")
     files = {run["started_at"]: run["report"].rsplit("/", 1)[1] for run in day.runs.values()}
     assert all(file in listed for file in files.values())
     newest_first = [files[started] for started in sorted(files, reverse=True)]

@@ -1,4 +1,4 @@
-"""A receiver of alerts, in Jupyter's container, so that nothing of this machine has to listen to others."""
+"""A receiver of alerts in Jupyter's container, so that no program of this machine listens to others."""
 
 import json
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ from pyspark import SparkContext, TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from app import session
+from app.spark import session
 from tests.eventlogs import walking
 from tests.eventlogs.hard import begun, endless, of_a_case, run, sleeps, started, until_at_work, until_idle
 from tests.polling import poll_until
@@ -80,8 +80,8 @@ def dies_once(rows: Iterable[Any], has_died: Path) -> Iterator[Any]:
     """The first of all tasks takes its executor with it; the parent of its parent is the JVM."""
     with contextlib.suppress(FileExistsError):
         has_died.touch(exist_ok=False)
-        told = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
-        os.kill(int(told.rpartition(")")[2].split()[1]), signal.SIGKILL)
+        status = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
+        os.kill(int(status.rpartition(")")[2].split()[1]), signal.SIGKILL)
     yield from rows
 
 

@@ -1,6 +1,5 @@
-"""The recorded logs of `job.py`, one of each Spark in each layout, and the tree that all of them tell."""
+"""The recorded logs of `job.py`, one of each Spark in each layout, and the tree of spans that all of them give."""
 
-import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,6 @@ from app.eventlog.spans import SparkSpan
 from tests.eventlogs.record import HERE, VERSIONS
 
 LOGS: Final = [(version, layout) for version in VERSIONS for layout in ("plain", "zstd", "rolled-zstd")]
-_OWN_LINE: Final = re.compile(r"(\w+) (?:.* at .*/(job\.py:\d+)|.* at .*)")
 _COUNTS: Final = ("batch.rows", "skipped", "stage.tasks", "records")
 
 
@@ -30,8 +28,7 @@ def log(version: str, layout: str, folder: Path) -> Path:
 def tree(found: list[SparkSpan]) -> str:
     """Spans but for tasks as an indented tree, in the order of time, with rows and counts and the type of a failure.
 
-    Of a call site only the line of the program is kept: those in Java differ. A stage that fails does so when some of
-    its tasks have.
+    A stage that fails does so when some of its tasks have.
     """
     below, ids = defaultdict[int | None, list[SparkSpan]](list), {span.place.span_id for span in found}
     for span in sorted(found, key=lambda span: (span.started, span.ended)):
@@ -50,8 +47,6 @@ def tree(found: list[SparkSpan]) -> str:
 
 
 def _line(span: SparkSpan) -> str:
-    named = _OWN_LINE.fullmatch(span.name)
-    name = f"{named[1]} {named[2] or ''}".rstrip() if named else span.name
     counts = {key.rpartition("spark.")[2]: value for key, value in span.attributes.items() if key.endswith(_COUNTS)}
-    told = [f"{key}={value}" for key, value in counts.items() if value and not span.failure]
-    return " ".join([name, *told, *([f"failed: {span.failure.type}"] if span.failure else [])])
+    shown = [f"{key}={value}" for key, value in counts.items() if value and not span.failure]
+    return " ".join([span.name, *shown, *([f"failed: {span.failure.type}"] if span.failure else [])])

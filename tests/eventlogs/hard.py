@@ -16,8 +16,8 @@ from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from app import markings, session
 from app.settings import load_settings
+from app.spark import job_properties, session
 from tests.polling import poll_until
 
 TRACE: Final = "c" * 32
@@ -92,7 +92,7 @@ def main(folder: Path) -> None:
 def of_a_case(spark: SparkSession, case: str) -> Iterator[None]:
     """What this thread does belongs to a case."""
     spark.sparkContext.setJobGroup(case, case)
-    with markings.of_a_step(spark, case, traceparent=step(case), trace_id=None):
+    with job_properties.step_properties(spark, case, traceparent=step(case), trace_id=None):
         yield
 
 
@@ -231,7 +231,7 @@ def counted(rows: DataFrame, _: int) -> None:
 
 def until_batches(query: Any, number: int) -> None:
     """Waits until a streaming query has done some batches."""
-    poll_until(lambda: len({told["batchId"] for told in query.recentProgress}) >= number, f"{number} batches")
+    poll_until(lambda: len({progress["batchId"] for progress in query.recentProgress}) >= number, f"{number} batches")
 
 
 def until_at_work(spark: SparkSession, *groups: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.eventlog.application import Application
+from app.eventlog.model.application import Application
 from app.eventlog.spans import SparkSpan
 from tests.eventlogs import hard, walking
 
@@ -42,4 +42,4 @@ def left_by(program: str, folder: Path, *options: str) -> Log:
     command = [sys.executable, "-m", f"tests.eventlogs.{program}", str(folder), *options]
     said = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert said.returncode == 0, said.stderr
-    return Log(*walking.told(next((folder / "logs").iterdir())))
+    return Log(*walking.read(next((folder / "logs").iterdir())))

@@ -35,7 +35,7 @@ SETTINGS: Final[dict[str, bool | float | int | str | None]] = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
-pandas_udf: Any = pandas_functions.pandas_udf  # its stubs ask for the kind, which the hints of a function tell
+pandas_udf: Any = pandas_functions.pandas_udf  # its stubs ask for the kind, which the type hints of a function give
 Change = Callable[[Callable[..., Any]], Any]
 
 
@@ -114,7 +114,7 @@ def within(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             name for name in sys.modules if name.partition(".")[0] in ("app", "opentelemetry", "pyspark_observed")
         ]
         text = json.dumps([strange, [thread.name for thread in threading.enumerate()]])
-        yield pd.DataFrame({"told": [text] * min(1, len(part))})
+        yield pd.DataFrame({"outcome": [text] * min(1, len(part))})
 
 
 def of_all(rows: DataFrame, change: Change) -> dict[str, list[Any]]:
@@ -141,7 +141,7 @@ def of_all(rows: DataFrame, change: Change) -> dict[str, list[Any]]:
 
 
 def errors_of(rows: DataFrame, change: Change) -> list[list[str]]:
-    """What a caller is told of functions that fail: the class, and what they said."""
+    """What the caller of functions that fail gets: the class and the message."""
     failing_ones = (
         rows.mapInPandas(change(failing), "id long, key long"),
         rows.select(pandas_udf(change(failing_column), "long")("id")),
@@ -167,20 +167,20 @@ def main(folder: Path) -> None:
     builder = SparkSession.builder.master("local[2]").appName("functions").config("spark.eventLog.dir", logs.as_uri())
     spark = builder.config(map=SETTINGS).getOrCreate()
     rows = spark.range(0, ROWS, 1, PARTITIONS).withColumn("key", F.col("id") % KEYS)
-    told: dict[str, Any] = {
+    outcome: dict[str, Any] = {
         "plain": [of_all(rows, lambda function: function), errors_of(rows, lambda function: function)],
         "observed": [of_all(rows, observed), errors_of(rows, observed)],
-        "within": [json.loads(row.told) for row in rows.mapInPandas(observed(within), "told string").collect()],
+        "within": [json.loads(row.outcome) for row in rows.mapInPandas(observed(within), "outcome string").collect()],
     }
     spool = logs / ".python" / spark.sparkContext.applicationId
     spool.rename(folder / "aside")
     spool.touch()
-    told["unwritable"] = [sorted(map(list, rows.mapInPandas(observed(map_pandas), "id long, key long").collect()))]
+    outcome["unwritable"] = [sorted(map(list, rows.mapInPandas(observed(map_pandas), "id long, key long").collect()))]
     spool.unlink()
     (folder / "aside").rename(spool)
     spark.stop()
-    told["spools"] = sorted(left.name for left in spool.parent.iterdir())
-    print(json.dumps(told))  # noqa: T201 - the test reads it
+    outcome["spools"] = sorted(left.name for left in spool.parent.iterdir())
+    print(json.dumps(outcome))  # noqa: T201 - the test reads it
 
 
 if __name__ == "__main__":

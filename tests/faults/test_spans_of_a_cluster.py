@@ -1,4 +1,4 @@
-"""A cluster that loses something is told as it was: copies of tasks, lost executors, attempts of stages."""
+"""The spans of a cluster that loses something show it: copies of tasks, lost executors, attempts of stages."""
 
 from collections import Counter
 
@@ -21,12 +21,12 @@ def test_a_copy_of_a_slow_task_and_the_task_itself_are_told(of_cluster: Log) -> 
     """The one has run beside the other, which is killed after the stage has ended."""
     walking.assert_is_forest(of_cluster.app, of_cluster.spans)
     tasks = [span for span in of_cluster.of("speculation", "task") if span.attributes["spark.task.index"] == 0]
-    told = {span.attributes.get("spark.task.speculative", False): span for span in tasks}
-    assert set(told) == {True, False}
-    failures = {is_copy: span.failure for is_copy, span in told.items()}
+    by_copy = {span.attributes.get("spark.task.speculative", False): span for span in tasks}
+    assert set(by_copy) == {True, False}
+    failures = {is_copy: span.failure for is_copy, span in by_copy.items()}
     assert failures.pop(True) is None
     assert [failure.type for failure in failures.values() if failure] == ["TaskKilled"]
-    assert told[False].attributes["host.name"] != told[True].attributes["host.name"]
+    assert by_copy[False].attributes["host.name"] != by_copy[True].attributes["host.name"]
 
 
 def test_an_executor_that_dies_costs_attempts(of_cluster: Log) -> None:

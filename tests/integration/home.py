@@ -4,7 +4,8 @@ import datetime
 import json
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
@@ -13,13 +14,15 @@ import yaml
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from app import tables
-from app.records import RunRecord
-from app.runner import Invocation, application, load_pipelines, run_on
+from app.execution import pipelines
+from app.execution.application import Application, spark_identity
+from app.execution.run import load_jobs, run_days
+from app.runs.run_record import RunRecord
 from app.samples import shop
 from app.samples.ledger import Ledger
-from app.settings import Source, config_folder, load_settings
+from app.settings import config_folder, load_settings
 from app.telemetry import setup
+from app.warehouse.tables import Warehouse
 
 DAY: Final = datetime.date(2024, 1, 1)
 
@@ -36,28 +39,39 @@ class Home:
         raw = self.settings.raw.model_copy(update={"path": "raw"})
         self.settings = self.settings.model_copy(update={"home": folder, "raw": raw})
 
-    def made(self, date: datetime.date = DAY, *, rows: int, kind: str = "json", seed: int = 3) -> dict[str, Ledger]:
-        """Delivers a made day with every fault planted; gives the ledgers."""
-        self.reads("csv" if kind == "csv" else "parquet" if kind == "parquet" else "json")
-        formats = {"transactions": kind, "customers": kind}
+    def made(
+        self, date: datetime.date = DAY, *, rows: int, kind: str = "json", customers: str | None = None, seed: int = 3
+    ) -> dict[str, Ledger]:
+        """Delivers a generated day with every fault planted, and returns its ledgers.
+
+        Args:
+            date: The day.
+            rows: Transactions of the day.
+            kind: The file format of the transactions.
+            customers: That of the customers; the same if None.
+            seed: What makes the rows differ from those of other seeds.
+        """
+        formats = {"transactions": kind, "customers": customers or kind}
+        self.reads(**{source: name.partition(".")[0] for source, name in formats.items()})
         return shop.write_day(self.folder / "raw", date=date, rows=rows, seed=seed, formats=formats)
 
-    def reads(self, kind: str) -> None:
-        """Sets the configured format of both sources."""
-        raw = self.settings.raw.model_copy(update={"transactions": kind, "customers": kind})
+    def reads(self, transactions: str, customers: str | None = None) -> None:
+        """Sets the configured format of the sources; that of customers is the same if it is None."""
+        formats = {"transactions": transactions, "customers": customers or transactions}
+        raw = self.settings.raw.model_copy(update={"formats": formats})
         self.settings = self.settings.model_copy(update={"raw": raw})
 
-    def day_folder(self, source: Source, date: datetime.date = DAY) -> Path:
+    def day_folder(self, source: str, date: datetime.date = DAY) -> Path:
         """Where a source's files of a day belong."""
         return shop.day_folder(self.folder / "raw", source, date)
 
     def deliver(
-        self, source: Source, rows: Iterable[Mapping[str, Any]], *, date: datetime.date = DAY, name: str = "a.json"
+        self, source: str, rows: Iterable[Mapping[str, Any]], *, date: datetime.date = DAY, name: str = "a.json"
     ) -> Path:
         """Puts rows as JSON Lines in place of the file of that name."""
         return self.deliver_text(source, "".join(json.dumps(row) + "\n" for row in rows), date=date, name=name)
 
-    def deliver_text(self, source: Source, text: str, *, date: datetime.date = DAY, name: str) -> Path:
+    def deliver_text(self, source: str, text: str, *, date: datetime.date = DAY, name: str) -> Path:
         """Puts a file in place."""
         file = self.day_folder(source, date) / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -65,11 +79,11 @@ class Home:
         return file
 
     def configure(self, pipeline: str, **changes: Any) -> None:
-        """Changes the config file of a pipeline; mappings are merged."""
+        """Changes the config file of a pipeline; mappings are merged, and None in one removes its key."""
         path = self.settings.config / (pipeline.replace(".", "/") + ".yml")
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         for key, value in changes.items():
-            content[key] = content[key] | value if isinstance(value, dict) else value
+            content[key] = _merged(content[key], value) if isinstance(value, dict) else value
         path.write_text(yaml.safe_dump(content), encoding="utf-8")
 
     def forgive(self) -> None:
@@ -80,19 +94,39 @@ class Home:
 
     def run(self, *dates: datetime.date, replay: bool = False) -> list[RunRecord]:
         """Runs both pipelines, as `spark-app etl` does."""
-        pipelines, spark = load_pipelines(self.settings), self.spark
-        telemetry = setup.start(service_version="0", environment="test", application="spark-app etl")
+        jobs = load_jobs(self.settings, "etl")
+        with self.application("spark-app etl") as application:
+            return run_days(application, jobs, dates or (DAY,), is_replay=replay)
+
+    @contextmanager
+    def application(self, name: str) -> Iterator[Application]:
+        """An application of a name in the session of all tests."""
+        telemetry = setup.start(service_version="0", environment="test", application=name)
         log_file = self.folder / "logs" / "spark.jsonl"
-        known = (log_file, replay, *application(spark), pipelines)
-        invocation = Invocation(secrets.token_hex(6), self.settings, spark, telemetry, self, *known)
+        application = Application(
+            secrets.token_hex(6),
+            name,
+            self.settings,
+            self.spark,
+            self.warehouse,
+            telemetry,
+            self,
+            log_file,
+            *spark_identity(self.spark),
+        )
         try:
-            return run_on(invocation, dates or (DAY,))
+            yield application
         finally:
             telemetry.close()
 
+    @property
+    def warehouse(self) -> Warehouse:
+        """The tables of this home."""
+        return Warehouse(self.spark, self.settings.warehouse_path, pipelines.declared_tables())
+
     def table(self, name: str) -> DataFrame:
         """A table as it is now, or the quarantine."""
-        return tables.open_table(self.spark, self.settings, name)
+        return self.warehouse.open(name)
 
     def rows(self, name: str, *columns: str, where: str = "true") -> list[tuple[Any, ...]]:
         """Some columns of the rows for which a condition holds, sorted."""
@@ -102,14 +136,10 @@ class Home:
         """Every row of some tables as text, sorted; of all tables unless some are named. No table has no rows."""
         parts = [
             self.table(name).select(F.lit(name).alias("table"), F.to_json(F.struct("*")).alias("row"))
-            for name in names or tuple(tables.TABLES)
-            if tables.exists(self.spark, tables.path_of(self.settings, name))
+            for name in self.warehouse.existing()
+            if not names or name in names
         ]
         return sorted(tuple(row) for row in reduce(DataFrame.union, parts).collect()) if parts else []
-
-    def savepoints(self) -> list[str]:
-        """Notes of runs that wait for a rerun; a kill may leave a checksum of Hadoop's, which is hidden."""
-        return sorted(path.name for path in Path(self.settings.warehouse_path, "_savepoints").glob("[!.]*.json*"))
 
     def copied(self, folder: Path) -> "Home":
         """A home folder with the same content, that goes its own way."""
@@ -120,10 +150,13 @@ class Home:
         """Keeps what a run tells."""
         self.notes.append(text)
 
-    def step_started(self, pipeline: str, date: datetime.date, step: str) -> None:
+    def step_started(self, pipeline: str, slice_key: str, step: str) -> None:
         """Nobody looks."""
 
-    def step_ended(self, pipeline: str, date: datetime.date, step: str, seconds: float, rows: int | None) -> None:
+    def step_ended(self, pipeline: str, slice_key: str, step: str, seconds: float, rows: int | None) -> None:
+        """Nobody looks."""
+
+    def step_progress(self, pipeline: str, slice_key: str, step: str, text: str) -> None:
         """Nobody looks."""
 
     def _own_config(self) -> Path:
@@ -131,6 +164,10 @@ class Home:
         if not own.exists():
             shutil.copytree(config_folder(), own)
         return own
+
+
+def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in (old | new).items() if value is not None}
 
 
 def sale(number: int, **changes: Any) -> dict[str, Any]:
@@ -164,7 +201,7 @@ def customer(number: int, **changes: Any) -> dict[str, Any]:
 
 
 def ledger_figures(ledger: Ledger) -> dict[str, int]:
-    """What the figures of a day must be, by the names of their promises; a promise that is not here must be 0."""
+    """The expected violations of a day, by expectation; an expectation that is missing here must have 0."""
     figures = {
         "malformed": ledger.malformed,
         "amount.range": ledger.negative_amounts,
@@ -183,9 +220,11 @@ def ledger_figures(ledger: Ledger) -> dict[str, int]:
 
 def assert_is_ledger(result: RunRecord, ledger: Ledger) -> None:
     """Every figure of a run is that of the ledger, and the rows add up."""
-    told = (result.rows_read, result.rows_written, result.rows_quarantined, result.rows_duplicate)
-    assert told == (ledger.rows, ledger.valid, ledger.quarantined, ledger.duplicates)
+    expected = {"read": ledger.rows, "published": ledger.valid, "quarantined": ledger.quarantined}
+    assert result.counts == expected | {"duplicates": ledger.duplicates}
     assert ledger.rows == ledger.valid + ledger.quarantined + ledger.duplicates
-    assert {figure.promise: figure.broken for figure in result.figures if figure.broken} == ledger_figures(ledger)
+    assert {
+        figure.expectation: figure.violations for figure in result.expectations if figure.violations
+    } == ledger_figures(ledger)
     nulls = {column: count for column, count in result.nulls.items() if count}
     assert nulls == {column: count for column, count in ledger.nulls.items() if count}

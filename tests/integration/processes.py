@@ -6,16 +6,19 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from tests.integration.home import DAY, Home
 from tests.polling import poll_until
 
-PATIENCE_SECONDS: Final = 180
+PATIENCE_SECONDS: Final = 400
 PAUSE_SECONDS: Final = 0.002
+ETL: Final = ("etl", "--date", DAY.isoformat())
+NOTHING: Final[Mapping[str, Path]] = MappingProxyType({})
 QUICK: Final = {
     "spark.ui.enabled": "false",
     "spark.eventLog.enabled": "false",
@@ -23,23 +26,27 @@ QUICK: Final = {
     "spark.sql.adaptive.enabled": "false",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # With one compiler Java reserves 48 MB for its code; streaming queries fill that, and then Java ends.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 
-def make_quick(home: Home) -> None:
-    """Lets Spark of a home's processes spend as little as it can on a handful of rows."""
+def make_quick(home: Home, **changes: str) -> None:
+    """Lets Spark of a home's processes spend as little as it can on a handful of rows; changes are more properties."""
+    quick = QUICK | {name.replace("_", "."): value for name, value in changes.items()}
     path = home.settings.config / "spark" / "spark-defaults.conf"
-    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if line.partition(" ")[0] not in QUICK]
-    path.write_text("\n".join([*kept, *(f"{key} {value}" for key, value in QUICK.items())]) + "\n", encoding="utf-8")
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if line.partition(" ")[0] not in quick]
+    path.write_text("\n".join([*kept, *(f"{key} {value}" for key, value in quick.items())]) + "\n", encoding="utf-8")
 
 
 @contextmanager
-def started(home: Home, *, stderr: Path, **variables: str) -> Iterator[subprocess.Popen[str]]:
-    """`spark-app etl` at work on a home; it does not outlive the block."""
-    command = [sys.executable, "-m", "app", "etl", "--date", DAY.isoformat(), "--config", str(home.settings.config)]
+def started(
+    home: Home, *, stderr: Path, command: Sequence[str] = ETL, **variables: str
+) -> Iterator[subprocess.Popen[str]]:
+    """A command of `spark-app` at work on a home; it does not outlive the block."""
+    command = [sys.executable, "-m", "app", *command, "--config", str(home.settings.config)]
     variables = {"SPARK_APP_HOME": str(home.folder), "SPARK_APP_RAW__PATH": "raw"} | variables
     with stderr.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(
@@ -59,19 +66,32 @@ def ended(home: Home, *, stderr: Path, **variables: str) -> tuple[int, str]:
     return code, stderr.read_text(encoding="utf-8")
 
 
-def kill_when(home: Home, appears: str, *, stderr: Path) -> None:
-    """Starts `spark-app etl` and kills it with SIGKILL as soon as a new file of a name is in the warehouse.
+def kill_when(
+    home: Home, appears: str, *, stderr: Path, command: Sequence[str] = ETL, copies: Mapping[str, Path] = NOTHING
+) -> None:
+    """Starts a command of `spark-app` and kills it with SIGKILL as soon as a new file of a name is in the warehouse.
 
     Fails if the program ends before. Comes back when the JVM is gone, which ends by itself.
+
+    Args:
+        home: What the program works on.
+        appears: The name of the file.
+        stderr: Where the program's standard error goes.
+        command: What it does.
+        copies: By the name of an earlier file, where the home folder is copied to when that is there: this is what a
+            kill at that moment leaves.
     """
-    before = _files(home, appears)
-    with started(home, stderr=stderr) as process:
-        _wait_for(home, appears, process, before)
-        children = _children(process.pid)
+    before = {moment: _files(home, moment) for moment in (*copies, appears)}
+    with started(home, stderr=stderr, command=command) as process:
+        for moment, folder in copies.items():
+            _wait_for(home, moment, process, before[moment])
+            _copy_still(home, process, folder)
+        _wait_for(home, appears, process, before[appears])
+        children = children_of(process.pid)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL, f"ended before {appears}: {stderr.read_text(encoding='utf-8')}"
     poll_until(
-        lambda: not any(_is_alive(child) for child in children),
+        lambda: not any(is_alive(child) for child in children),
         f"the end of {children}",
         seconds=PATIENCE_SECONDS,
     )
@@ -82,7 +102,7 @@ def without_java(home: Home, appears: str, *, stderr: Path) -> tuple[int, str]:
     before = _files(home, appears)
     with started(home, stderr=stderr) as process:
         _wait_for(home, appears, process, before)
-        for child in _children(process.pid):
+        for child in children_of(process.pid):
             os.kill(child, signal.SIGKILL)
         code = process.wait(PATIENCE_SECONDS)
     return code, stderr.read_text(encoding="utf-8")
@@ -99,15 +119,21 @@ def left_behind(home: Home, moments: Sequence[str], folder: Path) -> dict[str, P
     with started(home, stderr=folder / "stderr") as process:
         for number, moment in enumerate(moments):
             _wait_for(home, moment, process, before[moment])
-            processes = [process.pid, *_children(process.pid)]
-            for one in processes:
-                os.kill(one, signal.SIGSTOP)
-            copies[moment] = Path(shutil.copytree(home.folder, folder / str(number)))
-            for one in processes:
-                os.kill(one, signal.SIGCONT)
+            copies[moment] = _copy_still(home, process, folder / str(number))
         code = process.wait(PATIENCE_SECONDS)
     assert code == 0, (folder / "stderr").read_text(encoding="utf-8")
     return copies
+
+
+def _copy_still(home: Home, process: subprocess.Popen[str], folder: Path) -> Path:
+    """A copy of the home folder while a program and its JVM are held still (SIGSTOP); then they go on."""
+    processes = [process.pid, *children_of(process.pid)]
+    for one in processes:
+        os.kill(one, signal.SIGSTOP)
+    shutil.copytree(home.folder, folder)
+    for one in processes:
+        os.kill(one, signal.SIGCONT)
+    return folder
 
 
 def _wait_for(home: Home, appears: str, process: subprocess.Popen[str], before: set[str]) -> None:
@@ -124,12 +150,17 @@ def _files(home: Home, pattern: str) -> set[str]:
     return {str(path) for path in Path(home.settings.warehouse_path).glob(pattern)}
 
 
-def _children(pid: int) -> list[int]:
-    text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-    return [int(child) for child in text.split()]
+def children_of(pid: int) -> list[int]:
+    """The processes that the threads of a process have started; none if it does not run."""
+    texts = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # the thread has ended
+            texts.append(task.read_text(encoding="ascii"))
+    return [int(child) for text in texts for child in text.split()]
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

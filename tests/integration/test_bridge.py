@@ -17,15 +17,17 @@ from typing import Any, Final
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from app import records
-from app.eventlog.bridge.followed import Followed
+from app.eventlog.bridge.histograms import PER_UNIT
+from app.eventlog.bridge.log_processor import LogProcessor
 from app.eventlog.bridge.metrics import merged
-from app.eventlog.logs import logs_in
+from app.eventlog.parse.log_files import logs_in
+from app.runs import liveness
+from app.telemetry.delivery import DELIVERY
 from tests.polling import poll_until
 from tests.receivers import Protocol, Receiver, attributes, receiver
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, stage, started, task
 from tests.unit.eventlog.logs import OPTIONS, program, text, write
-from tests.unit.telemetry.memory import process
+from tests.unit.telemetry.memory import leave_metrics, process
 
 JOBS: Final = 300
 TASKS: Final = 12
@@ -53,23 +55,23 @@ def application(number: int) -> Iterator[Line]:
 class Running:
     """A bridge at work."""
 
-    def __init__(self, process: "subprocess.Popen[str]", told: Path) -> None:
+    def __init__(self, process: "subprocess.Popen[str]", errors: Path) -> None:
         """It has been started."""
-        self.process, self._told = process, told
+        self.process, self._errors = process, errors
 
     @property
-    def told(self) -> str:
+    def stderr(self) -> str:
         """What it said on the terminal."""
-        return self._told.read_text(encoding="utf-8")
+        return self._errors.read_text(encoding="utf-8")
 
     def wait(self) -> None:
         """Waits until it follows."""
-        poll_until(lambda: "following" in self.told or self.process.poll() is not None, lambda: self.told)
+        poll_until(lambda: "following" in self.stderr or self.process.poll() is not None, lambda: self.stderr)
 
     def figure(self, name: str) -> float:
         """A figure that it tells of itself."""
-        port = re.search(r"on 127\.0\.0\.1:(\d+)", self.told)
-        assert port, self.told
+        port = re.search(r"on 127\.0\.0\.1:(\d+)", self.stderr)
+        assert port, self.stderr
         with urllib.request.urlopen(f"http://127.0.0.1:{port[1]}/metrics") as answer:
             found = re.search(rf"^spark_bridge_{re.escape(name)} (\S+)$", answer.read().decode(), re.MULTILINE)
         assert found, name
@@ -93,13 +95,13 @@ def bridge(
     otel = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_METRIC_EXPORT_INTERVAL": "100"}
     otel |= {"OTEL_EXPORTER_OTLP_TIMEOUT": str(patience), "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
     home = {"SPARK_APP_HOME": str(folder.parent)}
-    told = folder.with_name(f"told-{random.randrange(10**9)}")
+    log = folder.with_name(f"stderr-{random.randrange(10**9)}")
     state = str(folder.with_name("state"))
     command = [sys.executable, "-m", "app", "bridge", str(folder), "--state", state, "--metrics-port", "0", *options]
-    with told.open("w", encoding="utf-8") as errors:
+    with log.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(command, env=clean | otel | home, stdout=errors, stderr=errors, text=True)
         try:
-            yield Running(process, told)
+            yield Running(process, log)
         finally:
             process.kill()
             process.wait()
@@ -123,9 +125,9 @@ def undisturbed(folder: Path) -> tuple[set[bytes], dict[Series, int]]:
     """The ids of all spans, and the totals, of one reading of each log."""
     spans, totals = list[bytes](), []
     for log in logs_in(folder).values():
-        followed = Followed(
+        followed = LogProcessor(
             log,
-            tell=lambda _, span: spans.append(span.place.span_id.to_bytes(8)),
+            on_span=lambda _, span: spans.append(span.place.span_id.to_bytes(8)),
             is_crowded=lambda: False,
             thresholds=OPTIONS.thresholds,
             was_counted=False,
@@ -149,7 +151,9 @@ def points(metric: Metric) -> Iterator[tuple[int, Series, int]]:
     for point in metric.histogram.data_points:
         yield point.time_unix_nano, (metric.name, tuple(sorted(attributes(point).items()))), point.count
     for number in metric.sum.data_points:
-        yield number.time_unix_nano, (metric.name, tuple(sorted(attributes(number).items()))), number.as_int
+        is_int = number.WhichOneof("value") == "as_int"
+        value = number.as_int if is_int else round(number.as_double * PER_UNIT[metric.name])
+        yield number.time_unix_nano, (metric.name, tuple(sorted(attributes(number).items()))), value
 
 
 def test_a_kill_at_any_moment_changes_neither_the_spans_nor_the_totals(folder: Path, collector: Receiver) -> None:
@@ -177,12 +181,12 @@ def test_a_kill_at_any_moment_changes_neither_the_spans_nor_the_totals(folder: P
         with bridge(folder, collector.http_endpoint) as running:
             running.wait()
             enough = len(collector.spans) + random.randrange(1500)
-            poll_until(partial(is_time, enough), lambda: running.told)
+            poll_until(partial(is_time, enough), lambda: running.stderr)
             running.process.send_signal(signal.SIGKILL)
     writer.join()
     with bridge(folder, collector.http_endpoint, "--dead-after", "8") as running:
         running.wait()
-        poll_until(lambda: running.figure("logs_done") == 3, lambda: running.told)
+        poll_until(lambda: running.figure("logs_done") == 3, lambda: running.stderr)
         assert running.ends() == 0
     spans, totals = undisturbed(folder)
     assert {span.span_id for span in collector.spans} == spans
@@ -195,18 +199,18 @@ def test_a_kill_at_any_moment_changes_neither_the_spans_nor_the_totals(folder: P
 
 
 def test_a_collector_that_comes_late_misses_nothing(folder: Path) -> None:
-    """Reading goes on meanwhile; what could not be sent is sent, and a bridge that is told to end does so in order."""
+    """Reading goes on meanwhile; what could not be sent is sent, and a bridge that is asked to end does so in order."""
     with receiver("refusing") as late:
         write(folder / "app-1", program(TASKS))
         with bridge(folder, late.grpc_endpoint, protocol="grpc", patience=3) as running:
             running.wait()
-            poll_until(lambda: running.figure("events_total") == len(program(TASKS)), lambda: running.told)
-            poll_until(lambda: running.figure('export_failures_total{signal="traces"}') > 0, lambda: running.told)
+            poll_until(lambda: running.figure("events_total") == len(program(TASKS)), lambda: running.stderr)
+            poll_until(lambda: running.figure('export_failures_total{signal="traces"}') > 0, lambda: running.stderr)
             late.mode = "normal"
-            poll_until(lambda: running.figure("logs_done") == 1, lambda: running.told)
+            poll_until(lambda: running.figure("logs_done") == 1, lambda: running.stderr)
             assert running.figure("spans_dropped_total") == 0
             assert running.ends() == 0
-            assert "the collector takes spans again" in running.told
+            assert "the collector accepts spans again" in running.stderr
         assert {span.span_id for span in late.spans} == undisturbed(folder)[0]
 
 
@@ -215,18 +219,18 @@ def test_an_end_does_not_wait_for_a_collector_that_hangs(folder: Path) -> None:
     write(folder / "app-1", program(TASKS))
     with receiver("hanging") as hanging, bridge(folder, hanging.http_endpoint, patience=1) as running:
         running.wait()
-        poll_until(lambda: running.figure("spans_waiting") > 0, lambda: running.told)
+        poll_until(lambda: running.figure("spans_waiting") > 0, lambda: running.stderr)
         assert running.ends() == 0
     with receiver() as normal, bridge(folder, normal.http_endpoint) as running:
         running.wait()
-        poll_until(lambda: running.figure("logs_done") == 1, lambda: running.told)
+        poll_until(lambda: running.figure("logs_done") == 1, lambda: running.stderr)
         assert running.ends() == 0
         assert {span.span_id for span in normal.spans} == undisturbed(folder)[0]
 
 
 KILLED: Final = """
-from app import records
-with records.at_work(facts.folder, note=print), telemetry.run(facts) as run:
+from app.runs import liveness, run_record
+with liveness.hold_liveness_lock(identity.folder, note=print), telemetry.run(identity) as run:
     with run.step("read", kind="read") as step:
         print(step.traceparent)
     with run.step("publish", kind="publish") as step:
@@ -248,18 +252,18 @@ def test_a_killed_run_is_told_without_a_next_one(folder: Path) -> None:
     runs = folder.with_name("runs")
     places, living = killed_run(runs), runs / "living"
     living.mkdir()
-    told = [job(number, [number], traceparent=place) for number, place in enumerate(places)]
-    write(folder / "app-1", [started(), *told, *(job_ended(number) for number, _ in enumerate(places)), ended()])
+    jobs = [job(number, [number], traceparent=place) for number, place in enumerate(places)]
+    write(folder / "app-1", [started(), *jobs, *(job_ended(number) for number, _ in enumerate(places)), ended()])
     with (
-        records.at_work(living, note=pytest.fail),
+        liveness.hold_liveness_lock(living, note=pytest.fail),
         receiver("refusing") as late,
         bridge(folder, late.http_endpoint, patience=3) as running,
     ):
         running.wait()
-        poll_until(lambda: "killed cannot be completed: " in running.told, lambda: running.told)
+        poll_until(lambda: "cannot complete the record of killed: " in running.stderr, lambda: running.stderr)
         late.mode = "normal"
-        poll_until(lambda: not (runs / "killed" / "running").exists(), lambda: running.told)
-        poll_until(lambda: running.figure("logs_done") == 1, lambda: running.told)
+        poll_until(lambda: not (runs / "killed" / "running").exists(), lambda: running.stderr)
+        poll_until(lambda: running.figure("logs_done") == 1, lambda: running.stderr)
         assert (living / "running").exists()
     spans = {span.name: span for span in late.spans}
     assert {name for name, span in spans.items() if span.status.message == "killed"} == {
@@ -269,4 +273,20 @@ def test_a_killed_run_is_told_without_a_next_one(folder: Path) -> None:
     ids = {span.span_id for span in late.spans} | {b""}
     assert [span.name for span in late.spans if span.parent_span_id not in ids] == []
     counted = [point for metric in late.metrics if metric.name == "pipeline.runs" for point in metric.sum.data_points]
-    assert [(attributes(point)["pipeline.run.outcome"], point.as_int) for point in counted] == [("killed", 1)]
+    assert [(attributes(point)["pipeline.run.outcome"], point.as_int) for point in counted] == [
+        ("killed", 0),
+        ("killed", 1),
+    ]
+
+
+def test_what_a_run_could_not_send_is_sent_by_the_bridge(folder: Path) -> None:
+    """Once, and said."""
+    runs = folder.with_name("runs")
+    runs.mkdir()
+    leave_metrics(runs)
+    with receiver() as collector, bridge(folder, collector.http_endpoint) as running:
+        running.wait()
+        poll_until(lambda: not (runs / "run-1" / DELIVERY).exists(), lambda: running.stderr)
+        poll_until(lambda: "run-1: sent 0 spans, 2 collections of metrics" in running.stderr, lambda: running.stderr)
+    read = [metric for metric in collector.metrics if metric.name == "pipeline.rows.read"]
+    assert [point.as_int for metric in read for point in metric.sum.data_points] == [0, 0, 5]

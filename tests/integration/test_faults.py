@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app import records
-from app.commands.failures import Failure, failure
+from app.commands.errors import Failure, failure
 from app.errors import SparkAppError
+from app.runs import run_record
 from app.settings import load_settings
 from tests.integration.home import Home, customer, sale
 from tests.integration.processes import ended, make_quick, without_java
@@ -16,7 +16,7 @@ from tests.integration.processes import ended, make_quick, without_java
 PUBLISHED = ("customers", "transactions", "daily_sales")
 
 
-def told(home: Home) -> Failure:
+def failure_of(home: Home) -> Failure:
     """How a run ends that cannot end well; always in one line."""
     with pytest.raises(SparkAppError) as raised:
         home.run()
@@ -28,14 +28,14 @@ def told(home: Home) -> Failure:
 
 def test_a_missing_day_is_named_and_nothing_is_invented(home: Home) -> None:
     """With a real source configured, a day that is not there ends in exit code 3 with its path."""
-    found = told(home)
+    found = failure_of(home)
     assert found.exit_code == 3
     assert str(home.day_folder("customers")) in found.message
     assert not (home.folder / "raw").exists()
     assert home.content() == []
 
     home.deliver("customers", [customer(1)])
-    found = told(home)
+    found = failure_of(home)
     assert found.exit_code == 3
     assert str(home.day_folder("transactions")) in found.message
     assert not home.day_folder("transactions").exists()
@@ -62,7 +62,7 @@ def test_a_java_that_dies_in_mid_run_is_told(home: Home, tmp_path: Path) -> None
     assert line.startswith("error: Java ended in the middle of the work, killed or crashed: see the end of ")
     assert Path(line.rpartition(" ")[2]).is_file()
     assert "Traceback" not in said
-    [record] = [records.read(folder) for folder in home.settings.runs_path.iterdir()]
+    [record] = [run_record.read(folder) for folder in home.settings.runs_path.iterdir()]
     assert (record.outcome, record.error) == ("failed", line.replace("error:", "MachineError:"))
 
 
@@ -75,7 +75,7 @@ def test_a_file_that_cannot_be_read_is_named(home: Home, source: str) -> None:
     whole = next((home.folder / "raw" / source).rglob("*.json"))
     cut = gzip.compress(whole.read_bytes() * 20)
     whole.with_name("cut.json.gz").write_bytes(cut[: len(cut) // 2])
-    found = told(home)
+    found = failure_of(home)
     assert found.exit_code == 3
     assert "cut.json.gz" in found.message
     assert home.content("transactions", "daily_sales") == []
@@ -85,7 +85,7 @@ def test_a_compressed_file_that_is_none_is_named(home: Home) -> None:
     """A CSV that is only called compressed ends in exit code 3 with its name."""
     home.reads("csv")
     home.deliver_text("customers", "customer_id,segment", name="junk.csv.gz")
-    found = told(home)
+    found = failure_of(home)
     assert found.exit_code == 3
     assert re.search(r"^cannot read \S*/junk\.csv\.gz: java\.io\.IOException: ", found.message)
 
@@ -93,7 +93,7 @@ def test_a_compressed_file_that_is_none_is_named(home: Home) -> None:
 def test_a_path_that_this_spark_cannot_read_is_told(home: Home) -> None:
     """A scheme without its jar is an error of configuration."""
     home.settings = home.settings.model_copy(update={"raw": home.settings.raw.model_copy(update={"path": "s4://b/r"})})
-    found = told(home)
+    found = failure_of(home)
     assert found.exit_code == 2
     assert re.search('^this Spark has no jar for such a path: \\S+: No FileSystem for scheme "s4"$', found.message)
 
@@ -105,7 +105,7 @@ def test_a_folder_that_cannot_be_made_is_named(home: Home, place: str) -> None:
     home.deliver("transactions", [sale(1)])
     (home.folder / "file").write_text("in the way")
     home.settings = home.settings.model_copy(update={place: "file/below"})
-    found = told(home)
+    found = failure_of(home)
     assert found.exit_code == 2
     assert str(home.folder / "file") in found.message
 
@@ -115,20 +115,20 @@ def test_an_unknown_key_is_named_with_the_allowed_ones(home: Home) -> None:
     home.deliver("customers", [customer(1)])
     home.deliver("transactions", [sale(1)])
     home.configure("etl.customers", colour="red")
-    found = told(home)
+    found = failure_of(home)
     assert found.exit_code == 2
     assert "customers.yml: unknown key 'colour'; allowed are checks, default_limit, limits" in found.message
     assert home.content() == []
 
 
 def test_an_unknown_promise_is_named_with_the_allowed_ones(home: Home) -> None:
-    """A limit of a promise that there is not ends in exit code 2 and changes nothing."""
+    """A limit of an expectation that there is not ends in exit code 2 and changes nothing."""
     home.deliver("customers", [customer(1)])
     home.deliver("transactions", [sale(1)])
     home.configure("etl.customers", limits={"segment.colour": 0.5})
-    found = told(home)
+    found = failure_of(home)
     assert found.exit_code == 2
-    assert "unknown promise 'segment.colour'; allowed are " in found.message
+    assert "unknown expectation 'segment.colour'; allowed are " in found.message
     assert "segment.allowed" in found.message
     assert home.content() == []
 
@@ -137,5 +137,5 @@ def test_an_unknown_setting_is_named_with_the_allowed_ones(home: Home) -> None:
     """The same holds of the settings of the whole program, at any depth."""
     path = home.settings.config / "app.yml"
     path.write_text(path.read_text(encoding="utf-8").replace("  customers: json", "  customers: json\n  colour: red"))
-    with pytest.raises(SparkAppError, match=r"unknown key 'raw\.colour'; allowed are customers, path, transactions"):
+    with pytest.raises(SparkAppError, match=r"unknown key 'raw\.colour'; allowed are formats, path"):
         load_settings(home.settings.config)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.records import RunRecord
+from app.runs.run_record import RunRecord
 from app.samples.ledger import Ledger
 from tests.integration.home import Home, assert_is_ledger
 
@@ -46,8 +46,8 @@ def test_bronze_keeps_every_row_and_one_reason_each(day: tuple[Home, dict[str, L
     home, ledgers, _ = day
     assert home.table("bronze").count() == ledgers["transactions"].rows
     assert home.table("bronze_customers").count() == ledgers["customers"].rows
-    reasons = home.table("quarantine").groupBy("source", "problems").count().collect()
-    assert {len(row.problems) for row in reasons} == {1}
+    reasons = home.table("quarantine").groupBy("source", "violations").count().collect()
+    assert {len(row.violations) for row in reasons} == {1}
     assert sum(row["count"] for row in reasons) == sum(ledger.quarantined for ledger in ledgers.values())
     assert home.table("quarantine").where("raw IS NULL").count() == 0
 

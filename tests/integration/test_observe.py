@@ -1,28 +1,32 @@
-"""Programs that none of us wrote, and some that end badly, each run by `spark-app observe` as a user would."""
+"""Programs that know nothing of spark-app, run by `spark-app observe` as a user runs them; some end badly."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
 import pytest
 
-from app.eventlog import reading, spans
-from app.eventlog.application import Application
+from app.eventlog import reader, spans
+from app.eventlog.comparison import baselines
+from app.eventlog.model import work_names
+from app.eventlog.model.application import Application
 from app.eventlog.spans import SparkSpan
-from app.java.runtime import spark_home
+from app.report import index
+from app.spark.java_runtime import spark_home
 from app.telemetry.spark_names import APPLICATION_SPAN
 from tests.polling import poll_until
-from tests.receivers import receiver
+from tests.receivers import Receiver, receiver
 
 EXAMPLES: Final = spark_home() / "examples" / "src" / "main" / "python"
 HOLD: Final = Path(__file__).parents[1] / "stranger" / "hold.py"
-# A user's own defaults; with them what is sorted spills after each row.
+# The Spark defaults of a user; they make sorts spill after each row.
 DEFAULTS: Final = """
 spark.master=local[2]
 spark.driver.host           127.0.0.1
@@ -34,12 +38,13 @@ spark.sql.shuffle.partitions 2
 spark.shuffle.spill.numElementsForceSpillThreshold 1
 spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 """
-# The program, but it waits for a receiver that may be slow, as it is in the busy process of the tests.
+# The program, with patience for a receiver that is slow in the busy process of the tests.
 PATIENT: Final = """
-from app import __main__, conclusions
-from app.eventlog.bridge import once
+from app import __main__
+from app.execution import analysis
+from app.eventlog.bridge import one_shot
 
-conclusions.SENDING_SECONDS = once.STALLED_SECONDS = 60.0
+analysis.SENDING_SECONDS = one_shot.STALLED_SECONDS = 60.0
 __main__.main()
 """
 LINKS: Final = "1 2\n1 3\n2 3\n3 1\n4 1\n"
@@ -47,12 +52,14 @@ LINKS: Final = "1 2\n1 3\n2 3\n3 1\n4 1\n"
 
 @dataclass(frozen=True)
 class Home:
-    """A user's folder: the configuration of his Spark, his files, and what is observed."""
+    """The folder of a user: Spark configuration, programs, and what was observed."""
 
     folder: Path
 
-    def started(self, *command: str, stderr: Path, **variables: str) -> subprocess.Popen[bytes]:
-        """A command that is being observed."""
+    def started(
+        self, *command: str, stderr: Path, options: Sequence[str] = (), **variables: str
+    ) -> subprocess.Popen[bytes]:
+        """Starts a command under `spark-app observe` with some options."""
         conf = self.folder / "conf"
         conf.mkdir()
         (conf / "spark-defaults.conf").write_text(DEFAULTS, encoding="utf-8")
@@ -65,7 +72,7 @@ class Home:
         }
         with stderr.open("wb") as errors:
             return subprocess.Popen(
-                [sys.executable, "-c", PATIENT, "observe", "--keep", str(self.events), "--", *command],
+                [sys.executable, "-c", PATIENT, "observe", "--keep", str(self.events), *options, "--", *command],
                 cwd=self.folder,
                 env=os.environ | variables,
                 stdin=subprocess.PIPE,
@@ -75,18 +82,18 @@ class Home:
 
     @property
     def events(self) -> Path:
-        """The folder of event logs; a name with a space must do no harm."""
+        """The folder of event logs, with a space in its name."""
         return self.folder / "event logs"
 
     def applications(self) -> dict[str, Application]:
-        """What the event logs tell, by the names of the applications."""
-        found = [reading.read(log).app for log in self.events.iterdir()]
+        """The applications of the event logs by name."""
+        found = [reader.read(log).app for log in self.events.iterdir()]
         return {app.name or "": app for app in found}
 
 
 @dataclass(frozen=True)
 class Strange:
-    """Two of PySpark's own examples after they were observed: what Spark's REST API said, and what the logs say."""
+    """Two examples of PySpark after they were observed: from Spark's REST API, and from the event logs."""
 
     rest: Mapping[str, Any]
     apps: Mapping[str, Application]
@@ -97,7 +104,7 @@ class Strange:
 
 @pytest.fixture(scope="module")
 def strange(tmp_path_factory: pytest.TempPathFactory) -> Strange:
-    """RDDs with a shuffle and a join, then pandas UDFs, groups and cogroups, held at their ends for the REST API."""
+    """RDDs with a shuffle and a join, then pandas UDFs, groups and cogroups; each waits at its end for the REST API."""
     home, rest = Home(tmp_path_factory.mktemp("strange")), {}
     (home.folder / "links").write_text(LINKS, encoding="utf-8")
     errors = home.folder / "stderr"
@@ -106,8 +113,8 @@ def strange(tmp_path_factory: pytest.TempPathFactory) -> Strange:
     with home.started(*command, stderr=errors) as process:
         for addresses in (1, 2):
             wait_until_held(errors, addresses, process)
-            told = asked(held(errors)[-1])
-            rest[told["name"]] = told
+            application = asked(held(errors)[-1])
+            rest[application["name"]] = application
             let_go(process.stdin)
         stdout = process.stdout.read().decode() if process.stdout else ""
         assert process.wait(300) == 0, errors.read_text(encoding="utf-8")
@@ -115,7 +122,7 @@ def strange(tmp_path_factory: pytest.TempPathFactory) -> Strange:
 
 
 def held(errors: Path) -> list[str]:
-    """The addresses that the programs have told which are held at their ends."""
+    """The addresses that the programs have printed which are held at their ends."""
     lines = errors.read_text(encoding="utf-8").splitlines()
     return [line.removeprefix("held ") for line in lines if line.startswith("held ")]
 
@@ -138,14 +145,14 @@ def let_go(stdin: IO[bytes] | None) -> None:
 
 def asked(address: str) -> dict[str, Any]:
     """What the REST API says of an application, once it has heard of all that is done."""
-    told: dict[str, Any] = {}
+    application: dict[str, Any] = {}
 
-    def is_told() -> bool:
-        told.update(got(address) | {"jobs": got(f"{address}/jobs"), "stages": got(f"{address}/stages")})
-        return all(job["status"] != "RUNNING" for job in told["jobs"])
+    def is_complete() -> bool:
+        application.update(got(address) | {"jobs": got(f"{address}/jobs"), "stages": got(f"{address}/stages")})
+        return all(job["status"] != "RUNNING" for job in application["jobs"])
 
-    poll_until(is_told, lambda: told)
-    return told
+    poll_until(is_complete, lambda: application)
+    return application
 
 
 def got(address: str) -> Any:
@@ -174,7 +181,7 @@ FIGURES: Final = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_jobs_are_those_of_the_rest_api(strange: Strange, name: str) -> None:
+def test_jobs_equal_those_of_the_rest_api(strange: Strange, name: str) -> None:
     """Each job has the same outcome, stages, and number of stages that ran or were skipped."""
     app = strange.apps[name]
     read = {
@@ -194,7 +201,7 @@ def test_jobs_are_those_of_the_rest_api(strange: Strange, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_stage_attempts_are_those_of_the_rest_api(strange: Strange, name: str) -> None:
+def test_stage_attempts_equal_those_of_the_rest_api(strange: Strange, name: str) -> None:
     """Each attempt has the same tasks, ended and failed, and the same rows, bytes, spill and times."""
     app = strange.apps[name]
     read = {
@@ -202,7 +209,7 @@ def test_stage_attempts_are_those_of_the_rest_api(strange: Strange, name: str) -
         + [getattr(stage.totals, ours) for ours in FIGURES.values()]
         for key, stage in app.stages.items()
     }
-    told = {
+    expected = {
         (stage["stageId"], stage["attemptId"]): [
             stage["numTasks"],
             stage["numCompleteTasks"] + stage["numFailedTasks"] + stage["numKilledTasks"],
@@ -213,11 +220,11 @@ def test_stage_attempts_are_those_of_the_rest_api(strange: Strange, name: str) -
         for stage in strange.rest[name]["stages"]
         if stage["status"] != "SKIPPED"
     }
-    assert read == told
+    assert read == expected
 
 
-def test_there_was_something_to_compare(strange: Strange) -> None:
-    """The examples read, shuffle and spill: equal numbers are not all zeros."""
+def test_the_compared_numbers_are_not_all_zero(strange: Strange) -> None:
+    """The examples read, shuffle and spill."""
     stages = [stage for app in strange.rest.values() for stage in app["stages"]]
     figures = ("executorRunTime", "inputRecords", "inputBytes", "shuffleReadBytes", "shuffleWriteRecords")
     assert [figure for figure in (*figures, "memoryBytesSpilled") if not sum(stage[figure] for stage in stages)] == []
@@ -243,30 +250,117 @@ def all_spans(app: Application) -> Iterator[SparkSpan]:
     yield from spans.of_the_end(app)
 
 
-def test_only_the_programs_speak_on_standard_output(strange: Strange) -> None:
-    """The table is on standard error, below what Spark says there."""
+def test_only_the_programs_write_to_standard_output(strange: Strange) -> None:
+    """The table is on standard error, below Spark's own output."""
     assert strange.stdout.splitlines()[-1] == "" or "|" in strange.stdout.splitlines()[-1]
     assert "has rank" in strange.stdout.splitlines()[0]
     assert "Spark application" not in strange.stdout
     assert "exit code 0" in strange.stderr
 
 
-def test_both_applications_are_told_of(strange: Strange) -> None:
-    """A row and a report for each, and its name above what is found in it; nothing is said to be unseen."""
+def test_both_applications_are_reported(strange: Strange) -> None:
+    """A row, findings below the name, and a report for each; no launch is unexplained."""
     lines = strange.stderr.splitlines()
     rows = [line for line in lines if line.startswith(tuple(NAMES)) and line not in NAMES]
     assert [line.split("  ")[0] for line in rows] == NAMES
-    assert all(" ended " in line for line in rows)
+    assert [" ended " in line for line in rows] == [True, False]
+    assert " succeeded " in rows[1]
     assert [line for line in lines if line in NAMES] == NAMES
     assert len(list((strange.home.folder / "home" / "reports").glob("local-*.html"))) == 2
-    assert "not seen" not in strange.stderr
+    assert "not observed" not in strange.stderr
 
 
-def test_their_defaults_hold(strange: Strange) -> None:
-    """What their spark-defaults.conf says is what their applications run with."""
+def test_the_defaults_of_the_user_apply(strange: Strange) -> None:
+    """The applications run with the properties of the original spark-defaults.conf."""
     properties = strange.apps[NAMES[0]].properties
     assert properties["spark.shuffle.spill.numElementsForceSpillThreshold"] == "1"
     assert properties["spark.master"] == "local[2]"
+
+
+ENDLESS: Final = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.appName("endless").getOrCreate()
+spark.range(3).count()
+print("started", flush=True)
+spark.range(10**15).selectExpr("max(id % 7)").collect()
+"""
+
+
+def test_a_program_that_is_ended_by_sigterm_was_killed(tmp_path: Path) -> None:
+    """While a job runs, as a scheduler does: terminal, reports of now and later, their list and the profile say it."""
+    home, errors = Home(tmp_path), tmp_path / "stderr"
+    (tmp_path / "endless.py").write_text(ENDLESS, encoding="utf-8")
+    with home.started(sys.executable, "endless.py", stderr=errors) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n", errors.read_text(encoding="utf-8")
+        process.terminate()
+        assert process.wait(300) == 128 + signal.SIGTERM, errors.read_text(encoding="utf-8")
+    (row,) = (line for line in errors.read_text(encoding="utf-8").splitlines() if line.startswith("endless "))
+    assert row.split()[:2] == ["endless", "killed"]
+    reports = tmp_path / "home" / "reports"
+    outcome = "killed by SIGTERM (exit code 143)"
+    (page,) = reports.glob("local-*.html")
+    assert f"<title>endless · {outcome}</title>" in page.read_text(encoding="utf-8")
+    assert [(entry.title, entry.outcome) for entry in index.entries(reports)] == [("endless", outcome)]
+    assert outcome in (reports / index.INDEX).read_text(encoding="utf-8")
+    (profile,) = (baselines.load(file) for file in reports.glob("records/*/*.json"))
+    assert (profile.outcome, profile.exit_code) == ("killed", 143)
+    (log,) = home.events.iterdir()
+    again = [sys.executable, "-m", "app", "report", str(log), "--output", str(tmp_path / "later.html")]
+    subprocess.run(again, env=os.environ | {"SPARK_APP_HOME": str(tmp_path / "home")}, check=True)
+    assert f"<title>endless · {outcome}</title>" in (tmp_path / "later.html").read_text(encoding="utf-8")
+
+
+HELD: Final = """
+import os, sys, threading, time
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.appName("held").getOrCreate()
+context = spark.sparkContext
+
+def held(number):
+    while number and not os.path.exists("go"):
+        time.sleep(0.05)
+    return number
+
+def hold():
+    context.setJobDescription("hold a stage")
+    context.parallelize(range(2), 2).map(held).sum()
+
+holding = threading.Thread(target=hold)
+holding.start()
+tracker = context.statusTracker()
+while not any(getattr(tracker.getStageInfo(stage), "numCompletedTasks", 0) for stage in tracker.getActiveStageIds()):
+    time.sleep(0.05)
+spark.range(3).count()  # Spark flushes its log at the start and the end of a job
+holding.join()
+sys.exit(3)
+"""
+
+
+def test_a_live_page_shows_the_stage_that_runs(tmp_path: Path) -> None:
+    """With its tasks and its line, while the command runs; then exit code and report are as ever."""
+    home, errors = Home(tmp_path), tmp_path / "stderr"
+    (tmp_path / "held.py").write_text(HELD, encoding="utf-8")
+    with home.started(sys.executable, "held.py", stderr=errors, options=["--live"]) as process:
+        poll_until(lambda: errors.exists() and b"\n" in errors.read_bytes(), "the address of the page")
+        address = errors.read_text(encoding="utf-8").split()[2]
+        section = ""
+
+        def is_shown() -> bool:
+            nonlocal section
+            section = got(f"{address}live?seen=0")["page"].partition('<section id="now">')[2].partition("</section>")[0]
+            return "1 of 2 tasks done, 1 running" in section or process.poll() is not None
+
+        poll_until(is_shown, lambda: section + errors.read_text(encoding="utf-8"), seconds=300)
+        assert "hold a stage, sum at " in section, errors.read_text(encoding="utf-8")
+        assert "held.py:" in section
+        (tmp_path / "go").touch()
+        assert process.wait(300) == 3, errors.read_text(encoding="utf-8")
+    (page,) = (tmp_path / "home" / "reports").glob("local-*.html")
+    report = page.read_text(encoding="utf-8")
+    assert "failed with exit code 3" in report
+    assert 'id="now"' not in report
 
 
 OFF: Final = """
@@ -289,34 +383,6 @@ spark = SparkSession.builder.getOrCreate()
 print(spark.range(3).count(), flush=True)
 sys.exit(3)
 """
-TOGETHER: Final = """
-python off.py & python killed.py &
-spark-submit --properties-file own.conf crashed.py
-code=$?
-wait
-exit $code
-"""
-
-
-def test_several_at_once_and_how_each_ended(tmp_path: Path) -> None:
-    """Of three at once each is told as it was: its log off, its JVM killed, its program crashed with its own defaults.
-
-    The exit code and the standard output are the command's, byte for byte.
-    """
-    home, errors = Home(tmp_path), tmp_path / "stderr"
-    for name, text in {"off.py": OFF, "killed.py": KILLED, "crashed.py": CRASHED}.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    (tmp_path / "own.conf").write_text(f"{DEFAULTS}\nspark.app.name crashed", encoding="utf-8")
-    with home.started("bash", "-c", TOGETHER, stderr=errors) as process:
-        stdout, _ = process.communicate(timeout=300)
-    told = errors.read_text(encoding="utf-8")
-    assert (process.returncode, stdout) == (3, b"3\n"), told
-    rows = {line.split()[0]: line.split()[1] for line in told.splitlines() if line.startswith(("killed ", "crashed "))}
-    assert rows == {"killed": "incomplete", "crashed": "ended"}
-    assert "not seen: off: it switches its event log off itself (spark.eventLog.enabled=false)" in told
-    assert set(home.applications()) == {"killed", "crashed"}
-
-
 OWN: Final = """
 from pyspark.sql import SparkSession
 place = "file:own"
@@ -332,46 +398,115 @@ spark.stop()
 spark = SparkSession.builder.appName("cells").getOrCreate()
 spark.range(3).count()
 """
-SEEN_AND_NOT: Final = """
-python own.py &
+MIXED: Final = """
+python off.py >/dev/null & python killed.py >/dev/null & python own.py >/dev/null & python -i <cells >/dev/null 2>&1 &
 spark-submit --deploy-mode cluster --master spark://127.0.0.1:1 --class Any none.jar &
-python -i <cells
+spark-submit --properties-file own.conf crashed.py
+code=$?
 wait
+exit $code
 """
 
 
-def test_what_was_seen_is_sent_once_and_remembered(tmp_path: Path) -> None:
-    """A kernel that runs cells, with two sessions one after the other; a job with an event log of its own; a cluster's.
+@dataclass(frozen=True)
+class Mixed:
+    """Programs that ran at the same time, each with its own fate, after they were observed together."""
 
-    The first two are told, each span once; what runs in a cluster is said in a line; the second session has a past.
-    """
-    home, errors, own = Home(tmp_path), tmp_path / "stderr", tmp_path / "own"
+    code: int
+    stdout: bytes
+    stderr: str
+    collector: Receiver
+    home: Home
+
+    @property
+    def outcomes(self) -> list[list[str]]:
+        """The names and outcomes in the table of applications."""
+        names = ("cells ", "crashed ", "killed ", "own ")
+        return sorted(
+            line.split()[:2] for line in self.stderr.splitlines() if line.startswith(names) and "rows" in line
+        )
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mixed]:
+    """An event log disabled, a JVM killed, a log of its own, a shell with two sessions, a cluster, a crash."""
+    folder = tmp_path_factory.mktemp("mixed")
+    home, errors, own = Home(folder), folder / "stderr", folder / "own"
     own.mkdir()
-    (tmp_path / "own.py").write_text(OWN.replace("file:own", own.as_uri()), encoding="utf-8")
-    (tmp_path / "cells").write_text(CELLS, encoding="utf-8")
+    programs = {"off.py": OFF, "killed.py": KILLED, "crashed.py": CRASHED, "cells": CELLS}
+    for name, text in (programs | {"own.py": OWN.replace("file:own", own.as_uri())}).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "own.conf").write_text(f"{DEFAULTS}\nspark.app.name crashed", encoding="utf-8")
     with receiver() as collector:
         endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.http_endpoint}
-        with home.started("bash", "-c", SEEN_AND_NOT, stderr=errors, **endpoint) as process:
-            process.communicate(timeout=300)
-    told = errors.read_text(encoding="utf-8")
-    assert process.returncode == 0, told
-    (unseen,) = (line for line in told.splitlines() if line.startswith("not seen: "))
-    assert unseen.startswith("not seen: a Spark application: deploy mode cluster: its driver runs elsewhere, and ")
-    names = sorted(span.name for span in collector.spans if not span.parent_span_id)
-    assert names == ["application cells", "application cells", "application own"]
-    ids = [span.span_id for span in collector.spans]
+        with home.started("bash", "-c", MIXED, stderr=errors, **endpoint) as process:
+            stdout, _ = process.communicate(timeout=400)
+        yield Mixed(process.returncode, stdout, errors.read_text(encoding="utf-8"), collector, home)
+
+
+def test_exit_code_and_standard_output_are_those_of_the_command(mixed: Mixed) -> None:
+    """Byte for byte, whatever its programs do."""
+    assert (mixed.code, mixed.stdout) == (3, b"3\n"), mixed.stderr
+
+
+def test_each_application_has_its_own_outcome(mixed: Mixed) -> None:
+    """One whose JVM was killed has no end in its log; of programs at once it is not known whose the exit code is."""
+    assert mixed.outcomes == [
+        ["cells", "ended"],
+        ["cells", "ended"],
+        ["crashed", "ended"],
+        ["killed", "killed"],
+        ["own", "ended"],
+    ]
+
+
+def test_each_action_has_the_line_of_its_program(mixed: Mixed) -> None:
+    """Of a script, below `spark-submit`, and of a shell; in the report too."""
+    found = {
+        name: {work_names.of_query(app, query) for query in app.queries.values()}
+        for name, app in mixed.home.applications().items()
+    }
+    assert found == {
+        "cells": {"count at <stdin>:1"},
+        "crashed": {"count at crashed.py:5"},
+        "killed": {"count at killed.py:5"},
+    }
+    reports = (mixed.home.folder / "home" / "reports").glob("local-*.html")
+    assert any("count at crashed.py:5" in report.read_text(encoding="utf-8") for report in reports)
+
+
+def test_each_launch_without_an_event_log_is_explained(mixed: Mixed) -> None:
+    """One disables its log, the other runs on a cluster."""
+    unseen = sorted(line for line in mixed.stderr.splitlines() if line.startswith("not observed: "))
+    assert [line.partition(": ")[2] for line in unseen] == [
+        "a Spark application: deploy mode is cluster: its driver and its event log are on another machine",
+        "off: it disables its event log (spark.eventLog.enabled=false)",
+    ]
+
+
+def test_each_span_of_finished_applications_is_exported_once(mixed: Mixed) -> None:
+    """Also of the application with an event log of its own; every parent is there."""
+    spans = mixed.collector.spans
+    roots = sorted(span.name for span in spans if not span.parent_span_id)
+    assert roots == [f"application {name}" for name in ("cells", "cells", "crashed", "killed", "own")]
+    ids = [span.span_id for span in spans]
     assert len(ids) == len(set(ids))
-    assert [span.name for span in collector.spans if span.parent_span_id not in {*ids, b""}] == []
-    assert compared(home, max(home.events.iterdir(), key=lambda log: log.stat().st_mtime)) == ("cells", 1)
+    assert [span.name for span in spans if span.parent_span_id not in {*ids, b""}] == []
+
+
+def test_a_session_is_compared_with_an_earlier_one_of_its_name(mixed: Mixed) -> None:
+    """Those of a shell have the same name."""
+    cells = [log for log in mixed.home.events.iterdir() if reader.read(log).app.name == "cells"]
+    assert compared(mixed.home, max(cells, key=lambda log: log.stat().st_mtime)) == ("cells", 1)
 
 
 def compared(home: Home, log: Path) -> tuple[str, int]:
     """What `spark-app compare` compares an application with: its name, and how many earlier runs."""
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "app", "compare", str(log), "--json"],
         env=os.environ | {"SPARK_APP_HOME": str(home.folder / "home")},
         check=True,
         capture_output=True,
     )
-    comparison = json.loads(told.stdout)["comparison"]
+    comparison = json.loads(done.stdout)["comparison"]
     return comparison["application"], comparison["runs"]

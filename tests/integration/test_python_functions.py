@@ -1,4 +1,4 @@
-"""Observed functions do what they did before, and are told below their tasks: `tests/eventlogs/observed.py`."""
+"""Observed functions do what they did before, and have spans below their tasks: `tests/eventlogs/observed.py`."""
 
 import json
 import os
@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.application import Application
-from app.eventlog.bridge.followed import Followed
+from app.eventlog.bridge.log_processor import LogProcessor
 from app.eventlog.diagnoses.thresholds import load_thresholds
-from app.eventlog.logs import logs_in
+from app.eventlog.model.application import Application
+from app.eventlog.parse.log_files import logs_in
 from app.eventlog.spans import SparkSpan
 from app.telemetry.spark_names import PYTHON_SPAN
 from tests.eventlogs import observed, walking
@@ -40,7 +40,7 @@ EXPECTED: Final = {
 class Left:
     """What the program said and left: its lines, and the spans of its log."""
 
-    told: dict[str, Any]
+    outcome: dict[str, Any]
     lines: list[dict[str, Any]]
     app: Application
     spans: list[SparkSpan]
@@ -60,12 +60,12 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
 
 
 def spans_of(folder: Path) -> tuple[Application, list[SparkSpan]]:
-    """What whoever follows the log of a folder tells; another one there is empty."""
+    """The spans of the followed log in a folder; another log there is empty."""
     (log,) = (log for log in logs_in(folder).values() if log.size())
     spans: list[SparkSpan] = []
-    followed = Followed(
+    followed = LogProcessor(
         log,
-        tell=lambda _, span: spans.append(span),
+        on_span=lambda _, span: spans.append(span),
         is_crowded=lambda: False,
         thresholds=load_thresholds(),
         was_counted=False,
@@ -77,8 +77,8 @@ def spans_of(folder: Path) -> tuple[Application, list[SparkSpan]]:
 
 def test_results_and_errors_are_those_of_the_function(left: Left) -> None:
     """Of all kinds of functions; an error has its class and its text."""
-    assert left.told["observed"] == left.told["plain"]
-    assert left.told["plain"][1] == [
+    assert left.outcome["observed"] == left.outcome["plain"]
+    assert left.outcome["plain"][1] == [
         ["PythonException", f"LookupError: no {BATCH + 10}"],
         ["PythonException", "KeyError: 'nothing'"],
     ]
@@ -97,17 +97,17 @@ def test_all_that_it_did_is_counted(left: Left, function: str) -> None:
 
 
 def test_a_function_is_below_each_task_that_is_told(left: Left) -> None:
-    """0 orphans; of a stage whose tasks all called it, all that are told have it."""
+    """0 orphans; of a stage whose tasks all called it, all that have a span have it."""
     walking.assert_is_forest(left.app, left.spans)
     by_id = {span.place.span_id: span for span in left.spans}
-    told: dict[str, list[SparkSpan]] = defaultdict(list)
+    by_name: dict[str, list[SparkSpan]] = defaultdict(list)
     for span in left.spans:
         if span.kind is PYTHON_SPAN:
-            told[span.name].append(span)
-    assert {by_id[span.place.parent_id or 0].kind.prefix for spans in told.values() for span in spans} == {"task"}
-    assert set(told) >= {f"python {name}" for name in EXPECTED}
+            by_name[span.name].append(span)
+    assert {by_id[span.place.parent_id or 0].kind.prefix for spans in by_name.values() for span in spans} == {"task"}
+    assert set(by_name) >= {f"python {name}" for name in EXPECTED}
     for name in ("map_arrow", "column", "columns", "pairs"):
-        assert [span.attributes["spark.python.input.records"] for span in told[f"python {name}"]] == [100] * 5
+        assert [span.attributes["spark.python.input.records"] for span in by_name[f"python {name}"]] == [100] * 5
 
 
 def test_an_error_is_that_of_the_function(left: Left) -> None:
@@ -118,15 +118,15 @@ def test_an_error_is_that_of_the_function(left: Left) -> None:
 
 def test_a_worker_has_nothing_of_ours(left: Left) -> None:
     """Neither the program, nor an exporter, nor a thread; nor does it look for the module."""
-    assert len(left.told["within"]) == BATCHES
-    assert {json.dumps(found) for found in left.told["within"]} == {json.dumps([[], ["MainThread"]])}
+    assert len(left.outcome["within"]) == BATCHES
+    assert {json.dumps(found) for found in left.outcome["within"]} == {json.dumps([[], ["MainThread"]])}
 
 
 def test_a_line_that_cannot_be_written_changes_nothing(left: Left) -> None:
     """The folder is a file."""
-    assert left.told["unwritable"] == [left.told["plain"][0]["map_pandas"]]
+    assert left.outcome["unwritable"] == [left.outcome["plain"][0]["map_pandas"]]
 
 
 def test_lines_go_with_their_log(left: Left) -> None:
     """Of applications whose log is there they are kept; whatever lists the logs sees none of them."""
-    assert left.told["spools"] == sorted(["app-0", left.app.id or ""])
+    assert left.outcome["spools"] == sorted(["app-0", left.app.id or ""])

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from app.eventlog.operators import plan_of
+from app.eventlog.model.operators import plan_of
 from tests.eventlogs import hard, walking
 from tests.eventlogs.left import Log, left_by
 
@@ -103,7 +103,7 @@ def test_a_failure_is_told_at_every_level(log: Log, case: str, error: str) -> No
 
 @pytest.mark.parametrize(("case", "text"), [("subquery", "SCALAR_SUBQUERY_TOO_MANY_ROWS"), ("slow broadcast", "1 sec")])
 def test_a_query_fails_though_its_jobs_do_not(log: Log, case: str, text: str) -> None:
-    """What the driver finds out is told of the query."""
+    """What the driver finds out is on the span of the query."""
     (query,) = log.of(case, "sql")
     assert query.failure is not None
     assert text in f"{query.failure.type} {query.failure.message}"

@@ -41,7 +41,7 @@ print(json.dumps({"results": [results, said], "frozen": frozen}))
 """
 
 
-def told(module: str) -> dict[str, Any]:
+def measured(module: str) -> dict[str, Any]:
     """What the job says with a worker module."""
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
@@ -55,12 +55,12 @@ def told(module: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def default() -> dict[str, Any]:
     """With PySpark's own worker."""
-    return told("default")
+    return measured("default")
 
 
 def test_frozen_workers_change_neither_results_nor_errors(default: dict[str, Any]) -> None:
     """And what they hold is frozen."""
-    frozen = told("pyspark_frozen")
+    frozen = measured("pyspark_frozen")
     assert frozen["results"] == default["results"]
     assert default["frozen"] == 0
     assert frozen["frozen"] > 0

@@ -1,30 +1,31 @@
-"""What the stack's own programs say of its files: Compose, the collector, promtool."""
+"""Compose, the collector and promtool accept the files of the stack."""
 
 import itertools
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
+from tests.documentation.test_recipes import apply, copy_tree
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 RULES: Final = ROOT / "prometheus"
 COMPOSE: Final = ("docker-compose.yml", "docker-compose.observability.yml", "docker-compose.full.yml")
 COMBINATIONS: Final = [[file] for file in COMPOSE] + [list(COMPOSE[:2])]
-WIDE: Final = {"BIND_ADDRESS": "0.0.0.0"}
+OPEN: Final = {"BIND_ADDRESS": "0.0.0.0"}
 SECRETS: Final = {"GRAFANA_ADMIN_PASSWORD": "only-for-this-test", "JUPYTER_TOKEN": "only-for-this-test"}
 
 
 def run(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """A command in the project's folder."""
-    environment = {key: value for key, value in os.environ.items() if key not in {*WIDE, *SECRETS}}
+    environment = {key: value for key, value in os.environ.items() if key not in {*OPEN, *SECRETS}}
     return subprocess.run(command, cwd=ROOT, env=environment | variables, capture_output=True, text=True, check=False)
 
 
 def configured(files: list[str], **variables: str) -> dict[str, Any]:
-    """What Compose makes of some files."""
+    """The project that Compose merges from some files."""
     options = itertools.chain.from_iterable(("-f", file) for file in files)
     done = run("docker", "compose", *options, "config", "--format", "json", **variables)
     assert done.returncode == 0, done.stderr
@@ -42,12 +43,12 @@ def addresses(project: dict[str, Any]) -> dict[str, set[str]]:
     }
 
 
-@pytest.mark.parametrize("files", COMBINATIONS, ids=" ".join)
-def test_compose_takes_every_combination(files: list[str]) -> None:
-    """Each file stands alone, and nothing is open beyond the loopback."""
-    project = configured(files)
-    assert project["services"]
-    assert set().union(*addresses(project).values()) == {"127.0.0.1"}
+def test_compose_accepts_every_combination_of_files() -> None:
+    """Each file works by itself, and nothing is open beyond the loopback."""
+    for files in COMBINATIONS:
+        project = configured(files)
+        assert project["services"]
+        assert set().union(*addresses(project).values()) == {"127.0.0.1"}, files
 
 
 def test_the_full_stack_is_the_sum_of_both() -> None:
@@ -62,43 +63,63 @@ def test_the_full_stack_is_the_sum_of_both() -> None:
     assert full["spark-master"]["environment"]["SPARK_APP_CLUSTER"] == "config/spark/cluster.conf"
 
 
-def test_a_wider_address_is_refused_without_passwords() -> None:
-    """And opens only what asks for one."""
-    refused = run("docker", "compose", "-f", "docker-compose.full.yml", "config", **WIDE)
+def test_every_command_reads_env_local(tmp_path: Path) -> None:
+    """Plain Compose has the variables of the start script and replaces no container; the file is optional."""
+    shutil.copytree(ROOT / "compose", tmp_path / "compose", symlinks=True)
+    for file in (*COMPOSE, ".env"):
+        shutil.copy(ROOT / file, tmp_path)
+    for expected in ({"9092"}, {"9192"}):
+        command = ["docker", "compose", "-f", "docker-compose.full.yml", "config", "--format", "json"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        kafka = json.loads(done.stdout)["services"]["kafka"]
+        assert {port["published"] for port in kafka["ports"]} == expected
+        assert kafka["environment"]["KAFKA_ADVERTISED_LISTENERS"].rpartition(":")[2] in expected
+        (tmp_path / ".env.local").write_text("KAFKA_PORT=9192\n", encoding="utf-8")
+
+
+def test_open_address_is_refused_without_passwords() -> None:
+    """With passwords, it opens only the services that ask for one."""
+    refused = run("docker", "compose", "-f", "docker-compose.full.yml", "config", **OPEN)
     assert refused.returncode != 0
     assert "in .env.local" in refused.stderr
     open_to_all = {
         name
-        for name, hosts in addresses(configured(["docker-compose.full.yml"], **WIDE, **SECRETS)).items()
+        for name, hosts in addresses(configured(["docker-compose.full.yml"], **OPEN, **SECRETS)).items()
         if hosts != {"127.0.0.1"}
     }
     assert open_to_all == {"grafana", "jupyter"}
 
 
-@pytest.mark.parametrize("layers", [["collector.yaml"], ["collector.yaml", "collector-kafka.yaml"]], ids=" ".join)
-def test_the_collector_takes_its_layers(layers: list[str], tmp_path: Path) -> None:
-    """`validate` finds no unknown key, no missing component and no wrong value."""
-    files = []
-    for layer in layers:
+def test_collector_accepts_its_configuration(tmp_path: Path) -> None:
+    """`validate` finds no unknown key, no missing component and no wrong value, with and without Kafka's layer."""
+    options = []
+    for layer in ("collector.yaml", "collector-kafka.yaml"):
         text = (ROOT / "config" / "otel" / layer).read_text(encoding="utf-8")
         file = tmp_path / layer
         file.write_text(text.replace("/var/lib/otelcol", str(tmp_path)), encoding="utf-8")
-        files.append(f"--config={file}")
-    done = run("otelcol-contrib", "validate", *files)
-    assert done.returncode == 0, done.stderr
-    assert "deprecated" not in done.stderr
+        options.append(f"--config={file}")
+        done = run("otelcol-contrib", "validate", *options)
+        assert done.returncode == 0, done.stderr
+        assert "deprecated" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_promtool_accepts_the_rules() -> None:
+    """The configuration is valid, no rule has a lint, and each alert fires and is silent as its cases say."""
+    for command in (
         ["check", "config", "prometheus/prometheus.yml"],
         ["check", "rules", "--lint=all", "--lint-fatal", *map(str, sorted(RULES.glob("rules/*.yml")))],
         ["test", "rules", *map(str, sorted(RULES.glob("tests/*.yml")))],
-    ],
-    ids=lambda command: " ".join(command[:2]),
-)
-def test_promtool_takes_the_rules(command: list[str]) -> None:
-    """The configuration is whole, no rule has a fault, and each fires and keeps silent as its cases say."""
-    done = run("promtool", *command)
-    assert done.returncode == 0, done.stdout + done.stderr
+    ):
+        done = run("promtool", *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_promtool_accepts_the_recipe_of_an_alert(tmp_path: Path) -> None:
+    """The rule of docs/recipes.md is valid, and its cases fire and are silent as they say."""
+    tree = copy_tree(tmp_path)
+    apply("An alert", tree)
+    for command in (["check", "rules", "--lint=all", "--lint-fatal"], ["test", "rules"]):
+        folder = "rules" if command[0] == "check" else "tests"
+        done = run("promtool", *command, str(tree / "prometheus" / folder / "quality.yml"))
+        assert done.returncode == 0, done.stdout + done.stderr

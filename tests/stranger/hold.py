@@ -1,6 +1,6 @@
 """Runs programs one after another in one process, and holds each at its end until a line comes on standard input.
 
-While a program is held its UI answers; its address and the id of the application are told on standard error.
+While a program is held its UI answers; its address and the id of the application are printed on standard error.
 """
 
 import runpy
@@ -15,7 +15,7 @@ stop: Final = SparkSession.stop
 
 
 def held(session: SparkSession) -> None:
-    """Stops a session when it is told to."""
+    """Stops a session when it is asked to."""
     context = session.sparkContext
     sys.stderr.write(f"held {context.uiWebUrl}/api/v1/applications/{context.applicationId}\n")
     sys.stderr.flush()

@@ -4,23 +4,20 @@ import datetime
 from pathlib import Path
 from typing import Any
 
-from app.records import RunRecord
+from app.runs.run_record import RunRecord
 
 
-def run_record(folder: Path = Path("/runs/r1"), **changes: Any) -> RunRecord:
+def example_record(folder: Path = Path("/runs/r1"), **changes: Any) -> RunRecord:
     """The record of a run of customers that went well, but for the changes."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "run_id": folder.name,
         "invocation_id": "0123456789ab",
         "pipeline": "etl.customers",
-        "date": datetime.date(2024, 1, 1),
+        "slice": "2024-01-01",
         "outcome": "succeeded",
         "started_at": datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC),
         "seconds": 1.24,
-        "rows_read": 12_345,
-        "rows_written": 12_000,
-        "rows_quarantined": 300,
-        "rows_duplicate": 45,
+        "counts": {"read": 12_345, "published": 12_000, "quarantined": 300, "duplicates": 45},
         "tables": {"customers": "s3a://shop/customers"},
         "folder": folder,
         "trace_id": "0" * 32,
@@ -28,4 +25,4 @@ def run_record(folder: Path = Path("/runs/r1"), **changes: Any) -> RunRecord:
         "event_log": "file:/events",
         "spark_log": "/logs/spark.jsonl",
     }
-    return RunRecord(**(told | changes))
+    return RunRecord(**(fields | changes))

@@ -1,3 +1,4 @@
+import importlib.metadata
 import json
 import os
 import shlex
@@ -61,7 +62,7 @@ def _probe() -> str:
 
 
 def test_without_arguments_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """Who does not know what to type is told."""
+    """A command line without a command gets the help."""
     assert program.run([]) == 0
     assert "Usage: spark-app" in capsys.readouterr().out
 
@@ -79,11 +80,16 @@ def test_without_arguments_help_is_shown(capsys: pytest.CaptureFixture[str]) -> 
         (["tables", "--vacuum", "--retain-days", "6"], "--retain-days"),
         (["tables", "--retain-days", "8"], "--vacuum"),
         (["show"], "TABLE"),
-        (["show", "bronz"], "there is no table 'bronz'"),
+        (["show", "bronz"], "no table 'bronz'"),
         (["show", "bronze", "--version", "1", "--as-of", "2024-01-01"], "--version"),
         (["etl", "--date", "2024-01-01", "--config", "nowhere"], "nowhere/app.yml"),
-        (["--mode", "ml", "--date", "2024-01-01"], "not there yet"),
-        (["--mode=streaming"], "not there yet"),
+        (["--mode", "ml", "score"], "--date"),
+        (["ml", "rollback", "3"], "take a version"),
+        (["ml", "evaluate", "3", "--date", "2024-01-01"], "evaluate takes a version, or the --date"),
+        (["ml", "list", "--date", "2024-01-01"], "--date"),
+        (["ml", "nonsense"], "nonsense"),
+        (["streaming", "--for", "5"], "90s"),
+        (["streaming", "no"], "no pipeline"),
         (["--mode", "x"], "'x'"),
         (["--mode"], "--mode"),
         (["--mode", "etl"], "--date"),
@@ -110,7 +116,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
         ["etl", "--date", "x", "--json"],
         ["etl", "--nonsense", "--json"],
         ["show", "bronz", "--json"],
-        ["--mode", "ml", "--json"],
+        ["--mode", "ml", "score", "--json"],
         ["--mode=etl", "--json"],
         ["nonsense", "--json"],
     ],
@@ -119,8 +125,8 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
 def test_wrong_usage_is_json_if_that_was_asked_for(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """A script reads one document, whatever went wrong."""
     assert program.run(arguments) == 2
-    told = json.loads(capsys.readouterr().out)
-    assert (told["exit_code"], told["error"]["type"]) == (2, "UsageError")
+    ended = json.loads(capsys.readouterr().out)
+    assert (ended["exit_code"], ended["error"]["type"]) == (2, "UsageError")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +179,7 @@ def test_a_mode_is_a_verb_in_another_place(given: list[str], meant: list[str]) -
 
 def test_an_unknown_mode_names_those_there_are() -> None:
     """The line says what can be chosen."""
-    with pytest.raises(UsageError, match="there is etl"):
+    with pytest.raises(UsageError, match=r"unknown --mode .batch.; use etl"):
         program.spelled_out(["--mode", "batch"])
 
 
@@ -181,7 +187,8 @@ def test_a_wrong_argument_is_told_before_anything_heavy_is_loaded() -> None:
     """Help and usage errors wait neither for Spark nor for the rows' maker."""
     script = "import sys; from app import __main__ as p; p.run(['etl', '--date', 'x']); print(*sys.modules)"
     _, out, _ = spark_app("-c", script, start=())
-    assert {"pyspark", "numpy", "pandas", "app.settings", "app.runner", "opentelemetry"} & set(out.split()) == set()
+    heavy = {"pyspark", "numpy", "pandas", "app.settings", "app.execution.run", "opentelemetry", "msgspec", "rich"}
+    assert heavy & set(out.split()) == set()
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -195,12 +202,12 @@ def test_an_interruption_is_one_line_and_exit_code_130(sent: signal.Signals) -> 
         process.send_signal(sent)
         _, err = process.communicate()
     assert process.returncode == 130
-    assert err == "interrupted; what was published is whole; give the same command again\n"
+    assert err == "Interrupted. Published tables are consistent; run the same command again.\n"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["data", "--date", "2024-01-01", "--rows", "1"]])
 def test_an_answer_that_cannot_be_written_is_an_error(arguments: list[str], tmp_path: Path) -> None:
-    """A full disk behind standard output is told in one line; nobody takes an empty file for the answer."""
+    """A full disk behind standard output is one line of error; nobody takes an empty file for the answer."""
     environment = os.environ | {"SPARK_APP_HOME": str(tmp_path)}
     start = [sys.executable, "-m", "app", *arguments]
     with Path("/dev/full").open("w") as out:
@@ -227,7 +234,7 @@ def test_a_working_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     )
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
-    assert done.stderr == "error: the folder that this was started in is not there any more: change to another\n"
+    assert done.stderr == "error: the current folder was deleted: change to another folder\n"
 
 
 @pytest.mark.parametrize(("raised", "code"), [(SystemExit(3), 3), (SystemExit(0), 0), (SystemExit("why"), 1)])
@@ -251,6 +258,26 @@ def test_readers_that_went_away_are_no_error(arguments: list[str], code: int) ->
     with os.fdopen(writer, "w") as out:
         start = [sys.executable, "-m", "app", *arguments]
         assert subprocess.run(start, stdout=out, stderr=out, cwd=ROOT, check=False).returncode == code
-        told = subprocess.run(start, stdout=out, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
-    assert told.returncode == code
-    assert "BrokenPipe" not in told.stderr
+        ended = subprocess.run(start, stdout=out, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    assert ended.returncode == code
+    assert "BrokenPipe" not in ended.stderr
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also before other options."""
+    assert program.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"spark-app {importlib.metadata.version('spark-app')}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("spark-app re", ["report", "resend"]), ("spark-app report --fail-on failed_a", ["failed_application"])],
+)
+def test_a_shell_completes_commands_and_conditions(
+    typed: str, offered: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the script that `--show-completion` prints."""
+    for name, value in (("", "complete_bash"), ("COMP_WORDS", typed), ("COMP_CWORD", str(typed.count(" ")))):
+        monkeypatch.setenv(name or "_SPARK_APP_COMPLETE", value)
+    assert program.run([]) == 0
+    assert capsys.readouterr().out.split() == offered

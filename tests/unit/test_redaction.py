@@ -9,11 +9,12 @@ from app.redaction import REDACTED, is_secret, redacted, setting
         "spark.shop.passwd", "spark.jdbc.password", "spark.ssl.keyPassword", "ssl.keystore.pass", "DB_PWD",
         "spark.kubernetes.authenticate.oauthToken", "spark.hadoop.fs.s3a.access.key", "AWS_ACCESS_KEY_ID",
         "spark.hadoop.fs.s3a.secret.key", "fs.azure.account.key.shop.blob.core.windows.net", "spark.my.apiKey",
-        "spark.kafka.sasl.jaas.config", "GOOGLE_CREDENTIALS", "Authorization",
+        "spark.kafka.sasl.jaas.config", "kafka.ssl.keystore.key", "GOOGLE_CREDENTIALS", "Authorization",
+        "dbpass", "spark.executorEnv.OPENAI_KEY",
     ],
 )  # fmt: skip
-def test_a_secret_is_known_by_its_name(name: str) -> None:
-    """By what Spark and Hadoop call sensitive, and by what databases, stores and brokers call theirs."""
+def test_a_secret_is_recognised_by_its_name(name: str) -> None:
+    """Those of Spark, Hadoop, databases, stores and brokers."""
     assert is_secret(name)
     assert setting(name, "hunter2") == REDACTED
 
@@ -21,19 +22,20 @@ def test_a_secret_is_known_by_its_name(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "spark.sql.shuffle.partitions", "spark.shop.tokenizer", "spark.bypass", "spark.shop.design", "spark.keyBy",
+        "spark.sql.shuffle.partitions", "spark.shop.tokenizer", "spark.bypass", "spark.compass", "PARTITION_KEY",
+        "spark.shop.design", "spark.keyBy",
         "spark.hadoop.fs.s3a.aws.credentials.provider", "spark.io.encryption.keySizeBits", "spark.kerberos.keytab",
         "hadoop.security.authorization.manager",
     ],
 )  # fmt: skip
-def test_what_only_looks_like_a_secret_is_shown(name: str) -> None:
-    """Names that have a part of such a word in them, and those of classes, sizes and files."""
+def test_names_that_only_resemble_secrets_are_shown(name: str) -> None:
+    """Parts of other words, and names of classes, sizes and files."""
     assert not is_secret(name)
     assert setting(name, "128") == "128"
 
 
-def test_a_switch_is_no_secret() -> None:
-    """Whether tokens are fetched is worth knowing; a number may be somebody's password."""
+def test_true_and_false_are_never_masked() -> None:
+    """Any other value may be a password."""
     assert setting("spark.security.credentials.hive.enabled", "False") == "False"
     assert setting("spark.shop.password", "123456") == REDACTED
 
@@ -54,11 +56,24 @@ def test_a_switch_is_no_secret() -> None:
         ('{"apiKey":"hunter2","n":1}', '{"apiKey":(redacted),"n":1}'),
         ("Authorization: Bearer hunter2", "Authorization: (redacted)"),
         ("job.py --db-password hunter2 --date x", "job.py --db-password (redacted) --date x"),
+        ("OPTIONS (user 'u', password 'hunter2hunter2')", "OPTIONS (user 'u', password (redacted))"),
+        ('.option("password", "hunter2").load', '.option("password", (redacted)).load'),
+        ("ArrayBuffer((password,hunter2), (n,1))", "ArrayBuffer((password,(redacted)), (n,1))"),
+        ("Map(user -> me, password -> hunter2, n -> 1)", "Map(user -> me, password -> (redacted), n -> 1)"),
+        (r"{\"password\":\"hunter 2\",\"n\":1}", r"{\"password\":(redacted),\"n\":1}"),
+        (r"{\"password\":\"hun\\\"ter2\",\"n\":1}", r"{\"password\":(redacted),\"n\":1}"),
+        ("dbpass=hunter2 n=1", "dbpass=(redacted) n=1"),
+        ("OPENAI_KEY=hunter2", "OPENAI_KEY=(redacted)"),
+        ("sent Bearer eyJhbGciOiJIUzI1NiJ9.x to", "sent Bearer (redacted) to"),
+        ("password=hun,ter2,user=me", "password=(redacted),user=me"),
+        ("{password=hun,ter2, user=me}", "{password=(redacted), user=me}"),
+        ("jdbc:x://me:hun@ter2@host/db", "jdbc:x://(redacted)@host/db"),
+        ("https://hunter2@host/x", "https://(redacted)@host/x"),
         ("https://me:hun:ter2@host:4318/v1 or you:pw@host", "https://(redacted)@host:4318/v1 or (redacted)@host"),
     ],
 )
-def test_a_secret_in_a_text_is_masked(text: str, shown: str) -> None:
-    """What has a name in an option, an address, an object or a header, or stands before a host; the rest stays."""
+def test_a_secret_in_text_is_masked(text: str, shown: str) -> None:
+    """In options, URLs, objects and headers; the rest stays."""
     assert redacted(text) == shown
     assert redacted(shown) == shown
 
@@ -67,9 +82,12 @@ def test_a_secret_in_a_text_is_masked(text: str, shown: str) -> None:
     "text",
     [
         "abfss://container@account.dfs.core.windows.net/x", "Unrecognized token 'abc': was expecting", "12:30:01 a@b",
+        "the password policy is 'strict'", "password must not be empty", 'secrets "spark" not found', "bypass=1",
+        "compass=north", "EqualTo(token,5)", '{"name":"token","type":"string"}', '["id","password","n"]',
+        "PRIMARY_KEY=id", "bearer authentication failed", "Project [token#1, user#2]", "[DUPLICATED_MAP_KEY: x]",
         "isnotnull(token#12)", "at a.B.c(D.java:12), e.F@1f2e", "spark.shop.tokenizer=a", "--no-password --date x",
     ],
 )  # fmt: skip
-def test_other_text_stays_as_it_is(text: str) -> None:
-    """Containers of Azure, columns, times, objects of Java, options without a value."""
+def test_other_text_is_unchanged(text: str) -> None:
+    """Azure containers, columns, times, Java objects, options without a value, prose."""
     assert redacted(text) == text

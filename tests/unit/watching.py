@@ -1,11 +1,11 @@
-"""Somebody who is told how runs get on."""
+"""A listener that keeps what it hears of runs."""
 
 
 class Watching:
     """Keeps the notes, and nothing else."""
 
     def __init__(self) -> None:
-        """Nothing was told yet."""
+        """No notes yet."""
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:
@@ -16,4 +16,7 @@ class Watching:
         """Nothing to keep."""
 
     def step_ended(self, *_: object) -> None:
+        """Nothing to keep."""
+
+    def step_progress(self, *_: object) -> None:
         """Nothing to keep."""

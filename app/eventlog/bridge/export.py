@@ -1,6 +1,6 @@
-"""Spans and metrics of event logs in the form that the SDK's exporters take, with ids that are derived.
+"""Converts spans and metrics of event logs to the types of the OpenTelemetry SDK, with derived ids.
 
-Neither a tracer nor a meter is used: they would draw ids and read the clock.
+It uses no tracer and no meter, which would generate ids and read the clock.
 """
 
 import functools
@@ -14,10 +14,11 @@ from opentelemetry.sdk.metrics import export as sdk
 from opentelemetry.sdk.metrics.export import AggregationTemporality, MetricsData
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.util import BoundedList
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
+from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlags
 
-from app.eventlog.bridge.histograms import MEASURES, Exemplar, Histogram, Measure
+from app.eventlog.bridge.histograms import MEASURES, PER_UNIT, Exemplar, Histogram, Measure
 from app.eventlog.bridge.metrics import Aggregate, Numbers
 from app.eventlog.findings import Finding
 from app.eventlog.spans import SparkSpan
@@ -25,12 +26,14 @@ from app.telemetry import names, spark_names
 from app.telemetry.names import Attribute, Metric
 
 NANOSECONDS: Final = 1_000_000
-"""In a millisecond, the unit of event logs."""
+"""Nanoseconds of a millisecond, the unit of event logs."""
 POINTS: Final = 2000
-"""Points of one request, about: receivers of gRPC take 4 MiB, a point of a histogram has up to 1 KiB."""
+"""Approximate points of one request: gRPC receivers accept 4 MiB, a histogram point has up to 1 KiB."""
 _METRICS: Final = {metric.name: metric for metric in spark_names.METRICS}
 _SCOPE: Final = InstrumentationScope(names.SCOPE)
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
+_MOST_DROPPED: Final = 2**32 - 1
+"""The number of dropped links has 32 bits in OTLP."""
 
 
 @functools.lru_cache(maxsize=1000)
@@ -39,16 +42,16 @@ def resource_of(application: str, *, environment: str) -> Resource:
 
     `OTEL_SERVICE_NAME` is left out: it names the program that reads the log, not the one that wrote it.
     """
-    told = {
+    attributes = {
         names.SERVICE_NAME.name: application,
         names.SERVICE_INSTANCE_ID.name: names.BATCH_INSTANCE_ID,
         names.APPLICATION.name: application,
     }
-    return Resource({names.ENVIRONMENT.name: environment}).merge(Resource.create(told))
+    return Resource({names.ENVIRONMENT.name: environment}).merge(Resource.create(attributes))
 
 
 def sdk_spans(spans: Iterable[SparkSpan], resource: Resource) -> list[ReadableSpan]:
-    """Spans as a tracer would have ended them, but with the derived ids."""
+    """Spans as a tracer would end them, but with the derived ids."""
     return [_sdk_span(span, resource) for span in spans]
 
 
@@ -62,6 +65,7 @@ def _sdk_span(span: SparkSpan, resource: Resource) -> ReadableSpan:
         resource=resource,
         attributes=span.attributes,
         events=[*_exceptions(span), *(_finding(finding, ended) for finding in span.findings)],
+        links=_links(span),
         status=_status(span),
         start_time=span.started * NANOSECONDS,
         end_time=ended,
@@ -73,6 +77,17 @@ def _context(trace_id: int, span_id: int, *, is_remote: bool) -> SpanContext:
     return SpanContext(trace_id, span_id, is_remote, _SAMPLED)
 
 
+def _links(span: SparkSpan) -> BoundedList[Link]:
+    """Links to spans of other programs, and the number of those that were left out."""
+    contexts = (
+        SpanContext(link.trace_id, link.span_id, is_remote=True, trace_flags=TraceFlags(link.flags))
+        for link in span.links
+    )
+    links = BoundedList.from_seq(max(1, len(span.links)), map(Link, contexts))
+    links.dropped = min(span.links_left_out, _MOST_DROPPED)
+    return links
+
+
 def _status(span: SparkSpan) -> Status:
     if span.failure is None:
         return Status(StatusCode.UNSET)
@@ -80,11 +95,11 @@ def _status(span: SparkSpan) -> Status:
 
 
 def _exceptions(span: SparkSpan) -> Iterator[Event]:
-    """The exception that a span failed with, if it is known."""
+    """The exception of a failed span, if it is known."""
     if span.failure is not None and (span.failure.type or span.failure.message):
         known = {names.EXCEPTION_TYPE: span.failure.type, names.EXCEPTION_MESSAGE: span.failure.message}
-        told = {attribute.name: text for attribute, text in known.items() if text}
-        yield Event(names.EXCEPTION_EVENT, told, span.ended * NANOSECONDS)
+        attributes = {attribute.name: text for attribute, text in known.items() if text}
+        yield Event(names.EXCEPTION_EVENT, attributes, span.ended * NANOSECONDS)
 
 
 def _finding(finding: Finding, time: int) -> Event:
@@ -97,13 +112,13 @@ def _finding(finding: Finding, time: int) -> Event:
         spark_names.FINDING_OPERATOR: finding.operator,
         spark_names.FINDING_NUMBERS: msgspec.json.encode(finding.numbers).decode() if finding.numbers else None,
     }
-    told = {attribute.name: value for attribute, value in known.items() if value is not None}
-    return Event(spark_names.FINDING_EVENT, told, time)
+    attributes = {attribute.name: value for attribute, value in known.items() if value is not None}
+    return Event(spark_names.FINDING_EVENT, attributes, time)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The time that points of metrics are about.
+    """The interval of metric points.
 
     Attributes:
         started_ns, ended_ns: Nanoseconds since the epoch.
@@ -116,18 +131,18 @@ class Window:
 
     @property
     def temporality(self) -> AggregationTemporality:
-        """The SDK's word for it."""
+        """The temporality for the SDK."""
         return AggregationTemporality.DELTA if self.is_delta else AggregationTemporality.CUMULATIVE
 
 
 def metrics_data(aggregate: Aggregate, window: Window, *, environment: str) -> Iterator[MetricsData]:
-    """Totals as requests of a size that receivers take; each application is a resource of its own."""
+    """Totals as requests that receivers accept by their size; each application is a resource."""
     waiting: list[sdk.ResourceMetrics] = []
     size = 0
     for application, numbers in aggregate.applications.items():
-        made = _metrics(numbers, window)
-        size += sum(len(metric.data.data_points) for metric in made)
-        scope = sdk.ScopeMetrics(_SCOPE, made, "")
+        metrics = _metrics(numbers, window)
+        size += sum(len(metric.data.data_points) for metric in metrics)
+        scope = sdk.ScopeMetrics(_SCOPE, metrics, "")
         waiting.append(sdk.ResourceMetrics(resource_of(application, environment=environment), [scope], ""))
         if size >= POINTS:
             yield MetricsData(waiting)
@@ -137,21 +152,21 @@ def metrics_data(aggregate: Aggregate, window: Window, *, environment: str) -> I
 
 
 def _metrics(numbers: Numbers, window: Window) -> list[sdk.Metric]:
-    """Metrics of one application; deltas have no levels, as the application has ended."""
-    found: dict[Metric, list[Any]] = {}
+    """The metrics of one application; deltas have no gauges, because the application has ended."""
+    points_by_metric: dict[Metric, list[Any]] = {}
     for name, group in numbers.groups.items():
         labels = {spark_names.STAGE_GROUP.name: name}
         for metric, histogram in group.histograms.items():
             measure = MEASURES[metric]
-            found.setdefault(measure.metric, []).append(_histogram(measure, histogram, labels, window))
+            points_by_metric.setdefault(measure.metric, []).append(_histogram(measure, histogram, labels, window))
         for metric, count in group.counts.items():
-            found.setdefault(_METRICS[metric], []).append(_number(count, labels, window))
+            points_by_metric.setdefault(_METRICS[metric], []).append(_number(metric, count, labels, window))
     for (metric, *values), count in numbers.counts.items():
         labels = dict(zip((label.name for label in _METRICS[metric].labels), values, strict=True))
-        found.setdefault(_METRICS[metric], []).append(_number(count, labels, window))
+        points_by_metric.setdefault(_METRICS[metric], []).append(_number(metric, count, labels, window))
     for metric, level in numbers.levels.items() if not window.is_delta else ():
-        found.setdefault(_METRICS[metric], []).append(_number(level, {}, window))
-    return [_metric(metric, points, window) for metric, points in found.items()]
+        points_by_metric.setdefault(_METRICS[metric], []).append(_number(metric, level, {}, window))
+    return [_metric(metric, points, window) for metric, points in points_by_metric.items()]
 
 
 def _metric(metric: Metric, points: list[Any], window: Window) -> sdk.Metric:
@@ -166,8 +181,10 @@ def _metric(metric: Metric, points: list[Any], window: Window) -> sdk.Metric:
     return sdk.Metric(metric.name, metric.meaning, metric.unit, data)
 
 
-def _number(value: int, labels: Mapping[str, str], window: Window) -> sdk.NumberDataPoint:
-    return sdk.NumberDataPoint(labels, window.started_ns, window.ended_ns, value)
+def _number(metric: str, value: int, labels: Mapping[str, str], window: Window) -> sdk.NumberDataPoint:
+    per_unit = PER_UNIT.get(metric)
+    in_unit = value if per_unit is None else value / per_unit
+    return sdk.NumberDataPoint(labels, window.started_ns, window.ended_ns, in_unit)
 
 
 def _histogram(

@@ -1,19 +1,19 @@
-"""Histograms of tasks, as counts by bucket: an instrument of the SDK would cost 10 µs for each value."""
+"""Histograms and sums of tasks, in the units of the log: an instrument of the SDK would cost 10 µs for each value."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from app.eventlog.model import scheduler_delay_ms
-from app.eventlog.parts import TaskInfo, TaskMetrics
+from app.eventlog.model.entities import scheduler_delay_ms
+from app.eventlog.parse.events import TaskInfo, TaskMetrics
 from app.telemetry import spark_names as names
 from app.telemetry.names import Metric
 
 EXEMPLAR_MS: Final = 300_000
-"""For how long the largest value is the exemplar before a smaller but newer one is: somebody looks for recent ones."""
+"""How long the largest value stays the exemplar; then a smaller but newer one replaces it."""
 
 
 class Exemplar(msgspec.Struct, array_like=True, frozen=True, order=True):
@@ -50,7 +50,7 @@ class Histogram(msgspec.Struct, array_like=True):
 
     def merge(self, other: "Histogram") -> None:
         """Adds the values of another histogram of the same bounds."""
-        self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
+        self.counts = [count + more for count, more in zip(self.counts, other.counts, strict=True)]
         self.sum += other.sum
         if other.least is not None and other.most is not None:
             self._widen(other.least, other.most)
@@ -74,46 +74,48 @@ class Measure:
     Attributes:
         metric: Its entry in the catalogue.
         per_unit: How many of the log's units make one of the metric's.
-        least: The smallest number that is a value; 1 where 0 stands for a task that has nothing of the kind.
         bounds: The bounds of the metric, in the log's unit.
     """
 
     metric: Metric
     per_unit: int
-    least: int
     bounds: tuple[int, ...]
 
     def empty(self) -> Histogram:
         """A histogram without a value."""
         return Histogram([0] * (len(self.bounds) + 1))
 
-    def values(self, found: list[int]) -> list[int]:
-        """The numbers that are values, least first."""
-        ordered = sorted(found)
-        return ordered[bisect_left(ordered, self.least) :]
+
+def _measure(metric: Metric, *, per_unit: int) -> Measure:
+    return Measure(metric, per_unit, tuple(round(bound * per_unit) for bound in metric.buckets))
 
 
-def _measure(metric: Metric, *, per_unit: int = 1, least: int) -> Measure:
-    return Measure(metric, per_unit, least, tuple(round(bound * per_unit) for bound in metric.buckets))
-
+DURATION: Final = _measure(names.TASK_DURATION, per_unit=1000)
+MEASURES: Final = {measure.metric.name: measure for measure in (DURATION,)}
 
 Metered = Sequence[tuple[TaskInfo, TaskMetrics]]
+Values = Callable[[Metered], Iterable[int]]
 
-DURATION: Final = _measure(names.TASK_DURATION, per_unit=1000, least=0)
-"""Of each task; the others are of tasks that reported metrics."""
-
-OF_METERED: Final[tuple[tuple[Measure, Callable[[Metered], list[int]]], ...]] = (
-    (_measure(names.TASK_RUN_TIME, per_unit=1000, least=0), lambda tasks: [m.run_ms for _, m in tasks]),
-    (_measure(names.TASK_CPU_TIME, per_unit=10**9, least=1), lambda tasks: [m.cpu_ns for _, m in tasks]),
-    (_measure(names.TASK_GC_TIME, per_unit=1000, least=0), lambda tasks: [m.gc_ms for _, m in tasks]),
-    (_measure(names.TASK_DELAY, per_unit=1000, least=0), lambda tasks: [scheduler_delay_ms(i, m) for i, m in tasks]),
-    (_measure(names.TASK_SHUFFLE_READ, least=1), lambda tasks: [m.shuffle_read.bytes for _, m in tasks]),
-    (_measure(names.TASK_SHUFFLE_WRITE, least=1), lambda tasks: [m.shuffle_write.bytes for _, m in tasks]),
-    (_measure(names.TASK_SPILL, least=1), lambda tasks: [m.disk_spilled for _, m in tasks]),
-    (_measure(names.TASK_INPUT, least=1), lambda tasks: [m.input.bytes for _, m in tasks]),
-    (_measure(names.TASK_OUTPUT, least=1), lambda tasks: [m.output.bytes for _, m in tasks]),
+OF_GROUPS: Final[tuple[tuple[Metric, Values], ...]] = (
+    (names.TASK_RUN_TIME, lambda tasks: (m.run_ms for _, m in tasks)),
+    (names.TASK_SPILL, lambda tasks: (m.disk_spilled for _, m in tasks)),
 )
-PYTHON: Final = _measure(names.STAGE_PYTHON_TIME, per_unit=1000, least=1)
-"""Of each stage attempt in which SQL called Python; Spark writes it from 4.0 on."""
-_ALL: Final = (DURATION, PYTHON, *(measure for measure, _ in OF_METERED))
-MEASURES: Final = {measure.metric.name: measure for measure in _ALL}
+"""Sums over tasks, by stage group. Only durations have buckets: each further histogram would be 20 series a group."""
+OF_APPLICATIONS: Final[tuple[tuple[Metric, Values], ...]] = (
+    (names.TASK_CPU_TIME, lambda tasks: (m.cpu_ns or 0 for _, m in tasks)),
+    (names.TASK_GC_TIME, lambda tasks: (m.gc_ms for _, m in tasks)),
+    (names.TASK_DELAY, lambda tasks: (scheduler_delay_ms(i, m) for i, m in tasks)),
+    (names.TASK_SHUFFLE_READ, lambda tasks: (m.shuffle_read.bytes for _, m in tasks)),
+    (names.TASK_SHUFFLE_WRITE, lambda tasks: (m.shuffle_write.bytes for _, m in tasks)),
+    (names.TASK_INPUT, lambda tasks: (m.input.bytes for _, m in tasks)),
+    (names.TASK_OUTPUT, lambda tasks: (m.output.bytes for _, m in tasks)),
+)
+"""Sums over all tasks of an application."""
+PER_UNIT: Final = {
+    names.TASK_RUN_TIME.name: 1000,
+    names.TASK_CPU_TIME.name: 10**9,
+    names.TASK_GC_TIME.name: 1000,
+    names.TASK_DELAY.name: 1000,
+    names.STAGE_PYTHON_TIME.name: 1000,
+}
+"""How many of the log's units make one of a counter's; 1 where it is absent."""

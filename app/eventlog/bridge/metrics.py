@@ -4,7 +4,7 @@ Series go by the name of the application and what a stage does (`groups`), so th
 same series.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -16,9 +16,8 @@ from app.telemetry.names import Metric
 
 MAX_GROUPS: Final = 100
 """Stage groups of one application that have series of their own; the rest is `other`."""
-MAX_APPLICATIONS: Final = 500
-"""Names of applications in one total; the rest is `other`, since some programs have a date in their name."""
 OTHER: Final = "other"
+Series = tuple[str, ...]
 
 
 class Group(msgspec.Struct):
@@ -49,7 +48,7 @@ class Numbers(msgspec.Struct):
     Attributes:
         groups: By the name of the group.
         counts: By the name of the metric and the values of its labels.
-        levels: What is at work now, by the name of the metric.
+        levels: The current values of gauges, by the name of the metric.
     """
 
     groups: dict[str, Group] = {}
@@ -86,8 +85,8 @@ class Aggregate(msgspec.Struct):
     applications: dict[str, Numbers] = {}
 
     def application(self, name: str) -> Numbers:
-        """The numbers of an application's name, or of `other` when there are too many names."""
-        return self.applications.setdefault(_named(name, self.applications, MAX_APPLICATIONS), Numbers())
+        """The numbers of an application's name, made when they are first asked for."""
+        return self.applications.setdefault(name, Numbers())
 
     def merge(self, other: "Aggregate") -> None:
         """Adds the numbers of another, which is not changed."""
@@ -108,19 +107,85 @@ def merged(aggregates: Iterable[Aggregate]) -> Aggregate:
 
 
 def decoded(content: bytes) -> Aggregate:
-    """The numbers that `encoded` made bytes of.
+    """Decodes the bytes of `encoded`.
 
     Raises:
-        ValueError: Another version wrote them.
+        ValueError: Another version of the bridge wrote them.
     """
-    found = msgspec.msgpack.decode(content, type=Aggregate)
-    for numbers in found.applications.values():
+    aggregate = msgspec.msgpack.decode(content, type=Aggregate)
+    for numbers in aggregate.applications.values():
         for group in numbers.groups.values():
             for name, histogram in group.histograms.items():
                 if name not in MEASURES or len(histogram.counts) != len(MEASURES[name].empty().counts):
-                    raise ValueError(f"{name} was counted with other bounds")
-    return found
+                    raise ValueError(f"the histogram {name} has other bucket bounds")
+    return aggregate
 
 
 def _named(name: str, known: Mapping[str, object], most: int) -> str:
     return name if name in known or len(known.keys() - {OTHER}) < most else OTHER
+
+
+class BasePoints:
+    """What each series is at before it grows, for a point that is dated just before the growth.
+
+    Prometheus computes an increase from two values within a range. A series that is new begins with 0; one of an
+    application that was not sent for a while is sent once more as it was. Without these points the first growth, or the
+    growth since the pause, would be the increase of no range.
+    """
+
+    def __init__(self, known: Aggregate) -> None:
+        """Begins with the totals at which the last bridge ended; this one has sent nothing."""
+        self._known = dict(known.applications)
+        self._sent = set[str]()
+
+    def sent(self, numbers: Aggregate, *, kept: Collection[str] = ()) -> None:
+        """The series of these totals, and no other, were sent.
+
+        Args:
+            numbers: The totals.
+            kept: Further applications whose totals go on where they are; the series of all others begin with 0 again.
+        """
+        self._known = {name: each for name, each in self._known.items() if name in kept} | numbers.applications
+        self._sent = set(numbers.applications)
+
+    def of(self, numbers: Aggregate) -> Aggregate:
+        """The series that need a base, with their bases."""
+        bases = Aggregate()
+        for application, each in numbers.applications.items():
+            known = self._known.get(application, Numbers())
+            base = Numbers() if application in self._sent else _without_levels(known)
+            sent = set(_series(known))
+            for key in _series(each):
+                if key not in sent:
+                    _begin(base, *key)
+            if base != Numbers():
+                bases.applications[application] = base
+        return bases
+
+
+def _without_levels(numbers: Numbers) -> Numbers:
+    """A copy of the counts, which may grow on its own."""
+    copy = Numbers()
+    copy.merge(numbers)
+    copy.levels.clear()
+    return copy
+
+
+def _series(numbers: Numbers) -> Iterator[Series]:
+    """Each series as the kind of metric, and the names that tell it from others of its kind."""
+    for name, group in numbers.groups.items():
+        yield from (("histogram", name, metric) for metric in group.histograms)
+        yield from (("count", name, metric) for metric in group.counts)
+    yield from (("of all", *key) for key in numbers.counts)
+
+
+def _begin(numbers: Numbers, kind: str, *rest: str) -> None:
+    if kind == "of all":
+        numbers.counts[rest] = 0
+        return
+    name, metric = rest
+    group = numbers.groups.setdefault(name, Group())
+    if kind == "histogram":
+        group.histograms[metric] = MEASURES[metric].empty()
+    else:
+        group.counts[metric] = 0

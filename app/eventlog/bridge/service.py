@@ -1,4 +1,4 @@
-"""Runs a bridge until it shall end: with its state, its port, its exporters and its messages."""
+"""Runs a bridge until it is stopped: opens its checkpoint, its port and its exporters, and prints its messages."""
 
 import gc
 import threading
@@ -11,21 +11,21 @@ from typing import Final
 
 from app.errors import ConfigError
 from app.eventlog.bridge.bridge import Bridge, Options
+from app.eventlog.bridge.checkpoint import CheckpointStore
 from app.eventlog.bridge.export import Window, metrics_data, resource_of, sdk_spans
-from app.eventlog.bridge.journal import State
 from app.eventlog.bridge.metrics import Aggregate
-from app.eventlog.bridge.selfmetrics import SelfMetrics, Standing
-from app.eventlog.bridge.sending import OwnedSpan
-from app.settings import process_environment
-from app.telemetry.outlet import Outlet, outlet
-from app.telemetry.problems import Problems
+from app.eventlog.bridge.self_metrics import BridgeStatus, SelfMetrics
+from app.eventlog.bridge.span_queue import OwnedSpan
+from app.eventlog.parse.locations import LogPath
+from app.telemetry.errors import TelemetryErrors
+from app.telemetry.otlp_client import OtlpClient, otlp_client
 
 METRICS_SECONDS: Final = 10.0
-"""Between two exports of metrics, unless OTEL_METRIC_EXPORT_INTERVAL (milliseconds) says otherwise."""
+"""The default interval between two exports of metrics."""
 DELTA_NANOSECONDS: Final = 1_000_000
-"""New counts are dated just before they are sent; see `app.telemetry.export.narrowed`."""
+"""The length of the interval of new counts, which ends when they are sent; see `app.telemetry.export.with_bases`."""
 REST_SECONDS: Final = 0.25
-"""Between two turns when nothing is left to read."""
+"""The pause between two turns when nothing is left to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,79 +37,73 @@ class Address:
 
 
 def serve(
-    folder: Path,
+    folder: LogPath,
     *,
     state: Path,
     address: Address,
     options: Options,
     environment: str,
     say: Callable[[str], None],
-    meanwhile: Callable[[Outlet, Problems], object],
+    meanwhile: Callable[[OtlpClient, TelemetryErrors], object],
     ending: threading.Event,
 ) -> None:
-    """Follows a folder of event logs until `ending` is set, and sends what waits then.
+    """Follows a folder of event logs until `ending` is set, and then sends the queued spans.
 
     Args:
         folder: The event logs.
-        state: The folder of what a restart needs.
-        address: Where it serves /metrics and /health.
-        options: How it follows.
+        state: The folder of the checkpoint.
+        address: Where the bridge serves /metrics and /health.
+        options: The options of the bridge.
         environment: The deployment environment, unless an OTEL variable names another.
         say: Prints a line for the operator.
-        meanwhile: Is called once, on a thread of its own.
-        ending: Ends the bridge when it is set.
+        meanwhile: A background task; the bridge calls it once, on a thread of its own.
+        ending: Stops the bridge when it is set.
 
     Raises:
-        ConfigError: There is no endpoint to send to.
-        MachineError: The state cannot be kept, or the port is taken.
+        ConfigError: No OTLP endpoint is configured.
+        MachineError: The checkpoint cannot be written, or the port is in use.
     """
-    problems, standing = Problems(), Standing()
+    problems, status = TelemetryErrors(), BridgeStatus()
     with (
         closing(_outlet(problems, say=say)) as out,
-        closing(State(state)) as kept,
-        closing(SelfMetrics(standing, folder, host=address.host, port=address.port)) as own,
+        closing(CheckpointStore(state)) as kept,
+        closing(SelfMetrics(status, folder, host=address.host, port=address.port)) as own,
     ):
         export = Otlp(out, environment=environment)
-        bridge = Bridge(folder, state=kept, export=export, say=say, options=options, standing=standing)
+        bridge = Bridge(folder, state=kept, export=export, say=say, options=options, status=status)
         say(f"following {folder}; /metrics and /health on {address.host}:{own.port}")
-        aside = ("what goes on beside has ended", meanwhile, out, problems)
-        threading.Thread(target=problems.guard, args=aside, name="meanwhile", daemon=True).start()
-        gc.freeze()  # what is loaded now stays: the collector need not look at it again
+        task = ("the background task of the bridge has stopped", meanwhile, out, problems)
+        threading.Thread(target=problems.guard, args=task, name="meanwhile", daemon=True).start()
+        gc.freeze()  # modules stay loaded: garbage collections need not visit them
         while not ending.is_set():
             if not bridge.turn():
                 ending.wait(REST_SECONDS)
-            for problem in problems.unreported():
+            for problem in problems.unlogged():
                 say(problem)
         bridge.close()
-
-
-def metrics_seconds() -> float:
-    """How often metrics are sent."""
-    text = process_environment().get("OTEL_METRIC_EXPORT_INTERVAL", "").strip()
-    return int(text) / 1000 if text.isdigit() and int(text) else METRICS_SECONDS
 
 
 class Otlp:
     """Sends over OTLP; a signal without an endpoint counts as accepted."""
 
-    def __init__(self, out: Outlet, *, environment: str) -> None:
-        """Spans and metrics are each sent by one thread."""
+    def __init__(self, out: OtlpClient, *, environment: str) -> None:
+        """One thread sends spans, and another sends metrics."""
         self._out, self._environment = out, environment
 
     def spans(self, batch: Sequence[OwnedSpan]) -> bool:
-        """Sends spans; gives back whether they were accepted."""
+        """Sends spans, and returns whether the collector accepted them."""
         if not self._out.takes_spans:
             return True
-        resources = (resource_of(told.application, environment=self._environment) for told in batch)
-        made = [sdk_spans([told.span], resource)[0] for told, resource in zip(batch, resources, strict=True)]
-        return self._out.send_spans(made)
+        resources = (resource_of(owned.application, environment=self._environment) for owned in batch)
+        spans = [sdk_spans([owned.span], resource)[0] for owned, resource in zip(batch, resources, strict=True)]
+        return self._out.send_spans(spans)
 
     def numbers(self, numbers: Aggregate, *, started_ns: int, ended_ns: int) -> bool:
-        """Sends totals since a start; gives back whether they were accepted."""
+        """Sends cumulative totals, and returns whether the collector accepted them."""
         return self._counted(numbers, Window(started_ns, ended_ns, is_delta=False))
 
     def new_numbers(self, numbers: Aggregate) -> bool:
-        """Sends counts that are sent only once, as deltas; gives back whether they were accepted."""
+        """Sends counts once, as deltas, and returns whether the collector accepted them."""
         now = time.time_ns()
         return self._counted(numbers, Window(now - DELTA_NANOSECONDS, now, is_delta=True))
 
@@ -118,12 +112,12 @@ class Otlp:
         return not self._out.takes_metrics or all(self._out.send_metrics(request) for request in requests)
 
 
-def _outlet(problems: Problems, *, say: Callable[[str], None]) -> Outlet:
-    out = outlet(problems=problems)
+def _outlet(problems: TelemetryErrors, *, say: Callable[[str], None]) -> OtlpClient:
+    out = otlp_client(errors=problems)
     if not (out.takes_spans or out.takes_metrics):
-        told = "".join(f"; {problem}" for problem in problems)
-        raise ConfigError(f"there is nowhere to send to: set OTEL_EXPORTER_OTLP_ENDPOINT{told}")
+        reasons = "".join(f"; {problem}" for problem in problems)
+        raise ConfigError(f"no OTLP endpoint is configured: set OTEL_EXPORTER_OTLP_ENDPOINT{reasons}")
     for signal, is_taken in (("spans", out.takes_spans), ("metrics", out.takes_metrics)):
         if not is_taken:
-            say(f"{signal} are not sent: there is no endpoint for them")
+            say(f"{signal} are not exported: no OTLP endpoint is configured for them")
     return out

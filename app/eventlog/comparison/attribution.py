@@ -1,19 +1,20 @@
-"""Where the difference between two applications went: amounts of wall-clock time that add up to it.
+"""Splits the difference between two runs into amounts of wall-clock time by cause, which add up to it.
 
-Groups of stages are aligned by what they do. Of each, the time that has changed is taken apart in this order: work that
-had to be done again; more or less input, at the earlier time per row; more or fewer cores, at the work that then is
-left; and of the rest, what tasks did with their time (processor, garbage collector, shuffle, the rest of the run, the
-way to and from the executor), and cores that had none. Where the plan or the number of tasks changed, the rest is
-theirs.
+Groups of stages are matched by their work. The changed time of each group is split in this order: repeated work; more
+or less input, at the earlier time per row; more or fewer cores, for the remaining work; then what tasks did with their
+time (spill, CPU, garbage collection, shuffle, Python, storage, other waiting, scheduling), and idle cores. Where the
+plan distributes rows in another way, or the number of tasks changed, that change gets what the distribution of rows
+determines: CPU, shuffle, scheduling, waiting and idle cores.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from msgspec.structs import astuple, replace
 
-from app.eventlog.comparison.record import Group, Spent, Summary, Volume, Wall, merged
+from app.eventlog.comparison.plan_changes import PlanChange, plan_changes
+from app.eventlog.comparison.profile import Group, RunProfile, Spent, Volume, Wall, merged
 
 Kind = Literal[
     "input", "skew", "cores", "executors", "retries", "spill", "gc", "plan", "storage", "python", "machine", "queueing",
@@ -21,19 +22,25 @@ Kind = Literal[
 ]  # fmt: skip
 NO_GROUP: Final = Group("", "", Wall(), Spent(), Volume())
 SAME: Final = 0.02
-"""Two figures this near to each other are taken as equal. Ours."""
+"""Figures that differ by less than this ratio count as equal. Project."""
 OTHER_TASKS: Final = 1.5
-"""Tasks per stage that are this many times more or fewer are another partitioning. Ours."""
+"""From this ratio of tasks per stage on, the partitioning is different. Project."""
 SKEWED: Final = 1.5
-"""The longest task over the median one, or its part of the data, this many times what it was is skew. Ours."""
+"""Skew: the ratio of the longest to the median task, or its share of the data, grew by this factor. Project."""
 SPILLED: Final = 16 * 1024**2
-"""Bytes, in memory, that must be spilled beyond what was spilled before, to be a cause. Ours."""
+"""Additional bytes of spill, by their size in memory, from which spill is a cause. Project."""
 SPILL_BYTES_PER_MS: Final = 10_000
-"""Nothing spills more slowly than 10 MB/s; time beyond that has another cause. Ours: a poor network disk."""
+"""The slowest spill, 10 MB/s; time beyond that has another cause. Project: a poor network disk."""
+READ_BYTES: Final = 512 * 1024
+READ_ROWS: Final = 100_000
+"""Tasks that read less than both wait for something else than storage: it is one request of an object store. Rows
+count because Spark counts too few bytes of local Parquet files. Project."""
+OF_DISTRIBUTION: Final[tuple[Kind, ...]] = ("shuffle", "scheduling", "processor", "machine", "skew", "balance")
+"""What the distribution of rows over tasks determines."""
 
 
-class Amount(NamedTuple):
-    """Wall-clock milliseconds that one cause added; negative where it saved time. The groups are the evidence."""
+class Contribution(NamedTuple):
+    """Wall-clock milliseconds that a cause added; negative where it saved time. The groups are the evidence."""
 
     kind: Kind
     ms: float
@@ -41,54 +48,53 @@ class Amount(NamedTuple):
     now: Group = NO_GROUP
 
 
-def amounts(before: Summary, now: Summary) -> list[Amount]:
-    """All of the difference in duration, by kind and group."""
-    found = [
-        Amount("startup", now.startup_ms - before.startup_ms),
-        Amount("driver", now.end_ms - before.end_ms),
+def contributions(before: RunProfile, now: RunProfile) -> list[Contribution]:
+    """The difference in duration, by kind and group."""
+    amounts = [
+        Contribution("startup", now.startup_ms - before.startup_ms),
+        Contribution("driver", now.end_ms - before.end_ms),
     ]
-    changed = changed_plans(before, now)
-    earlier, later = _comparable(before, changed), _comparable(now, changed)
+    changes = plan_changes(before, now)
+    whole = {place for place in changes if changes[place].moves_rows or _flows(before, place) != _flows(now, place)}
+    earlier, later = _comparable(before, whole), _comparable(now, whole)
     for key in earlier | later:
-        found += _of_groups(earlier.get(key), later.get(key), has_other_plan=key[0] in changed)
+        amounts += _of_groups(earlier.get(key), later.get(key), changes.get(key[0]))
     if now.executors_lost > before.executors_lost:
-        found = [_blamed_on_loss(amount) for amount in found]
-    return [amount for amount in found if amount.ms]
+        amounts = [_blamed_on_loss(amount) for amount in amounts]
+    return [amount for amount in amounts if amount.ms]
 
 
-def changed_plans(before: Summary, now: Summary) -> set[str]:
-    """Places whose queries ran with other plans."""
-    one, other = (
-        {place: [plan.fingerprint for plan in plans] for place, plans in summary.plans.items()}
-        for summary in (before, now)
-    )
-    return {place for place in one.keys() & other.keys() if set(one[place]) != set(other[place])}
+def _flows(summary: RunProfile, place: str) -> set[str]:
+    return {group.flow for group in summary.groups if group.place == place}
 
 
-def _comparable(summary: Summary, changed: set[str]) -> dict[tuple[str, str], Group]:
-    """Groups by place and flow; all groups of a place whose plan has changed are merged, as their flows may differ."""
-    found: dict[tuple[str, str], list[Group]] = defaultdict(list)
+def _comparable(summary: RunProfile, whole: set[str]) -> dict[tuple[str, str], Group]:
+    """Groups by place and flow; all groups of a place are merged where its flows differ between the runs."""
+    groups_by_key: dict[tuple[str, str], list[Group]] = defaultdict(list)
     for group in summary.groups:
-        found[group.place, "" if group.place in changed else group.flow].append(group)
-    return {key: replace(merged(groups), flow=key[1]) for key, groups in found.items()}
+        groups_by_key[group.place, "" if group.place in whole else group.flow].append(group)
+    return {key: replace(merged(groups), flow=key[1]) for key, groups in groups_by_key.items()}
 
 
-def _of_groups(before: Group | None, now: Group | None, *, has_other_plan: bool) -> Iterator[Amount]:
+def _of_groups(before: Group | None, now: Group | None, change: PlanChange | None) -> Iterator[Contribution]:
     if before is None or now is None:
         group = before or now or NO_GROUP
         sign = 1 if before is None else -1
         work = group.wall.work + group.wall.idle
         blocking = min(work, group.wall.blocking) if before is None else 0
         evidence = (before or NO_GROUP, now or NO_GROUP)
-        yield Amount("queueing", blocking, *evidence)
-        yield Amount("new" if before is None else "gone", sign * (work - blocking), *evidence)
-        yield Amount("queueing", sign * group.wall.waiting, *evidence)
-        yield Amount("driver", sign * group.wall.gap, *evidence)
+        yield Contribution("queueing", blocking, *evidence)
+        yield Contribution("new" if before is None else "gone", sign * (work - blocking), *evidence)
+        yield Contribution("queueing", sign * group.wall.waiting, *evidence)
+        yield Contribution("driver", sign * group.wall.gap, *evidence)
         return
-    yield Amount("driver", now.wall.gap - before.wall.gap, before, now)
-    yield Amount("queueing", now.wall.waiting - before.wall.waiting, before, now)
-    for kind, ms in _of_work(_Work(before), _Work(now), has_other_plan=has_other_plan):
-        yield Amount(kind, ms, before, now)
+    yield Contribution("driver", now.wall.gap - before.wall.gap, before, now)
+    yield Contribution("queueing", now.wall.waiting - before.wall.waiting, before, now)
+    amounts: dict[Kind, float] = defaultdict(float)
+    for kind, ms in _of_work(_Work(before), _Work(now), change):
+        amounts[kind] += ms
+    for kind, ms in amounts.items():
+        yield Contribution(kind, ms, before, now)
 
 
 class _Work:
@@ -106,16 +112,16 @@ class _Work:
         self.wall = group.wall.work + group.wall.idle - self.wasted
 
 
-def _of_work(before: _Work, now: _Work, *, has_other_plan: bool) -> Iterator[tuple[Kind, float]]:
+def _of_work(before: _Work, now: _Work, change: PlanChange | None) -> Iterator[tuple[Kind, float]]:
     """The difference of the work and idle time of two groups, split by kind; the amounts add up to the difference."""
     yield "retries", now.wasted - before.wasted
-    more = _more_input(before, now, of_files=has_other_plan)
+    more = _more_input(before, now, of_files=change is not None)
     yield "input", more
     scale = (before.wall + more) / before.wall if before.wall else 1.0
     idle = now.group.wall.idle - before.group.wall.idle * scale
     by_cores = before.useful * scale * (1 / now.cores - 1 / before.cores)
     if abs(now.cores - before.cores) > SAME * before.cores and by_cores * idle < 0:
-        moved = max(-abs(by_cores), min(abs(by_cores), idle))  # fewer cores are better used; that is no gain of its own
+        moved = max(-abs(by_cores), min(abs(by_cores), idle))  # fewer cores are busier, which is not a gain of its own
         by_cores, idle = by_cores + moved, idle - moved
     yield "cores", by_cores
     rest = {
@@ -126,13 +132,20 @@ def _of_work(before: _Work, now: _Work, *, has_other_plan: bool) -> Iterator[tup
         if name != "wasted"
     }
     idle -= _charge_idle(rest, idle, before.group)
-    if has_other_plan:
-        yield "plan", sum(rest.values()) + idle
-    elif _has_other_tasks(before.group, now.group):
-        yield "gc", rest.pop("gc")
-        yield "tasks", sum(rest.values()) + idle
-    else:
-        yield from _of_rest(rest, idle, before.group, now.group, scale=scale, cores=now.cores)
+    explained = _explained(before.group, now.group, change)
+    moves_rows = change is not None and change.moves_rows
+    parts = _of_rest(rest, idle, before.group, now.group, scale=scale, cores=now.cores, moves_rows=moves_rows)
+    for kind, ms in parts:
+        yield explained.get(kind, kind), ms
+
+
+def _explained(before: Group, now: Group, change: PlanChange | None) -> Mapping[Kind, Kind]:
+    """The kinds that another distribution of rows explains, with what distributes them: the plan, or other tasks."""
+    if change is not None and change.moves_rows:
+        return dict.fromkeys(OF_DISTRIBUTION, "plan")
+    if _has_other_tasks(before, now):
+        return dict.fromkeys(OF_DISTRIBUTION, "tasks")
+    return {} if change is None else {"processor": "plan"}
 
 
 def _charge_idle(rest: dict[str, float], idle: float, before: Group) -> float:
@@ -151,15 +164,15 @@ def _charge_idle(rest: dict[str, float], idle: float, before: Group) -> float:
 
 
 def _more_input(before: _Work, now: _Work, *, of_files: bool) -> float:
-    """What additional rows cost at the earlier time per row, at most the time that was added; likewise for fewer rows.
+    """The cost of additional rows at the earlier time per row, at most the additional time; likewise for fewer rows.
 
-    Where the plan is another, only rows of files count: what a plan shuffles is its own choice.
+    If the plan changed, only rows of files count, because the plan determines the shuffled rows.
     """
-    one, other = (_volume(work.group, of_files=of_files) for work in (before, now))
-    measure = next((number for number in range(len(one)) if one[number] and other[number]), None)
-    if measure is None or abs(other[measure] / one[measure] - 1) < SAME:
+    earlier, later = (_volume(work.group, of_files=of_files) for work in (before, now))
+    measure = next((number for number in range(len(earlier)) if earlier[number] and later[number]), None)
+    if measure is None or abs(later[measure] / earlier[measure] - 1) < SAME:
         return 0.0
-    expected = before.wall * (other[measure] / one[measure] - 1)
+    expected = before.wall * (later[measure] / earlier[measure] - 1)
     actual = now.wall - before.wall
     if expected * actual <= 0:
         return 0.0
@@ -167,7 +180,7 @@ def _more_input(before: _Work, now: _Work, *, of_files: bool) -> float:
 
 
 def _volume(group: Group, *, of_files: bool) -> tuple[float, float, float]:
-    """How much there was to do: rows read, else bytes read, else stages."""
+    """The amount of work: rows read, bytes read, and stages; the first known one counts."""
     volume = group.volume
     if of_files:
         return volume.input_records, volume.input_bytes, 0
@@ -176,12 +189,12 @@ def _volume(group: Group, *, of_files: bool) -> tuple[float, float, float]:
 
 
 def _has_other_tasks(before: Group, now: Group) -> bool:
-    one, other = (max(1, group.tasks - group.failed) / max(1, group.stages) for group in (before, now))
-    return max(one, other) / min(one, other) >= OTHER_TASKS
+    earlier, later = (max(1, group.tasks - group.failed) / max(1, group.stages) for group in (before, now))
+    return max(earlier, later) / min(earlier, later) >= OTHER_TASKS
 
 
 def _of_rest(
-    rest: dict[str, float], idle: float, before: Group, now: Group, *, scale: float, cores: float
+    rest: dict[str, float], idle: float, before: Group, now: Group, *, scale: float, cores: float, moves_rows: bool
 ) -> Iterator[tuple[Kind, float]]:
     spilled = now.volume.memory_spilled - before.volume.memory_spilled * scale
     if spilled > SPILLED:
@@ -190,12 +203,13 @@ def _of_rest(
     yield "shuffle", rest["shuffle_wait"]
     yield "scheduling", rest["overhead"]
     yield "processor", rest["cpu"]
-    yield _kind_of_other(now), rest["other"]
+    for kind, part in _parts_of_other(before, now, scale=scale, moves_rows=moves_rows):
+        yield kind, rest["other"] * part
     yield _kind_of_idle(before, now), idle
 
 
 def _taken(rest: dict[str, float], names: Sequence[str], room: float) -> float:
-    """Takes the time that was added out of `rest`, in the order of the names, up to `room`; returns the sum."""
+    """Removes added time from `rest`, in the order of the names, up to `room`; returns the sum."""
     taken = 0.0
     for name in names:
         more = max(0.0, min(room - taken, rest[name]))
@@ -204,10 +218,29 @@ def _taken(rest: dict[str, float], names: Sequence[str], room: float) -> float:
     return taken
 
 
-def _kind_of_other(now: Group) -> Kind:
-    if now.volume.input_bytes or now.volume.input_records:
-        return "storage"
-    return "python" if now.has_python else "machine"
+def _parts_of_other(before: Group, now: Group, *, scale: float, moves_rows: bool) -> Iterator[tuple[Kind, float]]:
+    """The parts of storage, Python and other waiting in the changed `other` time; they add up to 1.
+
+    Scans and Python workers have what Spark measured. What is left is Python's if Spark does not measure its workers,
+    and storage's if it does not measure the scans and the rows are distributed as before.
+    """
+    other = now.spent.other - before.spent.other * scale
+
+    def part(earlier: float | None, later: float | None) -> float:
+        more = (later or 0) - (earlier or 0) * scale
+        return min(1.0, max(0.0, more / other)) if other else 0.0
+
+    volumes = before.volume, now.volume
+    has_read = any(volume.input_bytes >= READ_BYTES or volume.input_records >= READ_ROWS for volume in volumes)
+    storage = part(before.scan_ms, now.scan_ms) if has_read else 0.0
+    longer = now if other > 0 else before
+    is_unmeasured = longer.has_python and longer.python_ms is None
+    python = min(1 - storage, 1.0 if is_unmeasured else part(before.python_ms, now.python_ms))
+    is_scanned = before.scan_ms is not None or now.scan_ms is not None
+    rest: Kind = "machine" if is_scanned or moves_rows or not has_read else "storage"
+    yield "storage", storage
+    yield "python", python
+    yield rest, 1 - storage - python
 
 
 def _kind_of_idle(before: Group, now: Group) -> Kind:
@@ -218,7 +251,7 @@ def _kind_of_idle(before: Group, now: Group) -> Kind:
     return "skew" if now.largest_share > SKEWED * before.largest_share > 0 else "balance"
 
 
-def _blamed_on_loss(amount: Amount) -> Amount:
-    """The same amount under `executors`, if the loss of one explains it: cores, tasks or blocks that went with it."""
+def _blamed_on_loss(amount: Contribution) -> Contribution:
+    """The same amount as `executors`, if a lost executor explains it by its cores, tasks or shuffle blocks."""
     is_loss = amount.ms > 0 and amount.kind in ("cores", "retries", "queueing", "shuffle")
     return amount._replace(kind="executors") if is_loss else amount

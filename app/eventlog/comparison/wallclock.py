@@ -1,16 +1,16 @@
-"""Where the wall-clock time of an application went: every millisecond belongs to the driver or to one stage attempt.
+"""Assigns the wall-clock time of an application: every millisecond belongs to the driver or to stage attempts.
 
-While tasks run, the share of the cores that they have is work, the rest idle; while none runs though a stage is
-submitted, its attempts wait; otherwise the driver is on its own. The parts add up to the duration, so that the
-difference of two applications is the sum of the differences of their parts.
+While tasks run, their share of the cores is work and the rest is idle. While no task runs and a stage is submitted, its
+attempts wait. All other time belongs to the driver. The parts add up to the duration, so the difference between two
+applications is the sum of the differences between their parts.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from app.eventlog.application import Application
-from app.eventlog.model import StageAttempt
+from app.eventlog.model.application import Application
+from app.eventlog.model.entities import StageAttempt
 
 Key = tuple[int, int]
 Change = tuple[int, Literal["cores", "begin", "end", "launch", "finish"], Key, int]
@@ -18,15 +18,15 @@ NO_STAGE: Final = (-1, -1)
 
 
 @dataclass(slots=True)
-class Part:
+class TimeShare:
     """The wall-clock time of a stage attempt, in milliseconds.
 
     Attributes:
-        work: Its tasks ran, weighted by the share of the cores that they had.
-        idle: Cores without a task while its tasks ran.
-        waiting: It was submitted, and no task ran at all.
-        gap: Before it was submitted: the driver alone.
-        blocking: The part of its work during which another job had tasks to run, and none of them running.
+        work: Time in which its tasks ran, multiplied by their share of the cores.
+        idle: Time in which its tasks ran, multiplied by the share of the cores without a task.
+        waiting: Time in which it was submitted and no task of any stage ran.
+        gap: Time before its submission in which only the driver worked.
+        blocking: The part of its work during which all tasks of another job waited for cores.
     """
 
     work: float = 0
@@ -40,17 +40,17 @@ class Part:
 class WallClock:
     """The wall-clock time of an application: `startup` before its first stage, stage attempts, `end` after the last.
 
-    `core_ms` is what the executors could have worked: the cores that were there, over time.
+    `core_ms` is the cores of the executors over time.
     """
 
     startup: float = 0
     end: float = 0
     core_ms: float = 0
-    parts: dict[Key, Part] = field(default_factory=dict)
+    parts: dict[Key, TimeShare] = field(default_factory=dict)
 
 
 def wall_clock(app: Application) -> WallClock:
-    """Where the time went, from the start of the application to its end, or to its last event."""
+    """The wall-clock time of an application, from its start to its end or its last event."""
     clock = _Clock(app)
     changes = sorted(_changes(app), key=lambda change: change[0])
     for change in changes:
@@ -61,11 +61,11 @@ def wall_clock(app: Application) -> WallClock:
 
 
 class _Clock:
-    """The state of the application at a moment, and where the time went until then."""
+    """The state of the application at a moment, and the assigned time until then."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
-        self._wall = WallClock(parts={key: Part() for key in app.stages})
+        self._wall = WallClock(parts={key: TimeShare() for key in app.stages})
         self._now = app.began or 0
         self._gap = 0.0
         self._cores = 0
@@ -110,7 +110,7 @@ class _Clock:
                 self._tasks -= 1
 
     def closed(self) -> WallClock:
-        """The result, once the last change is taken."""
+        """The result, after the last change."""
         if self._has_begun:
             self._wall.end = self._gap
         else:
@@ -118,7 +118,7 @@ class _Clock:
         return self._wall
 
     def _share_work(self, passed: int) -> None:
-        cores = max(self._cores, self._tasks)  # an executor that registers late, or one that the log does not tell of
+        cores = max(self._cores, self._tasks)  # some executors register late, or are missing in the log
         is_blocking = self._tasks >= cores and self._is_starved()
         for key, tasks in ((key, self._running[key]) for key in self._active | self._stragglers()):
             part = self._wall.parts[key]
@@ -128,13 +128,13 @@ class _Clock:
             part.blocking += work if is_blocking else 0
 
     def _stragglers(self) -> set[Key]:
-        """Attempts that have ended with tasks still at work: those of a stage that failed, or killed copies."""
+        """Attempts that have ended while tasks still run: tasks of a failed stage, or speculative copies."""
         if sum(self._running[key] for key in self._active) == self._tasks:
             return set()
         return {key for key, tasks in self._running.items() if tasks and key not in self._active}
 
     def _is_starved(self) -> bool:
-        """Whether a job has tasks to run and none running."""
+        """Whether a job has waiting tasks and no running one."""
         working = {self._owners[key] for key in self._active if self._running[key]}
         return any(self._left[key] and self._owners[key] not in working for key in self._active)
 
@@ -162,7 +162,7 @@ def _changes(app: Application) -> Iterator[Change]:
 
 
 def _owner(app: Application, stage: StageAttempt) -> tuple[str, int | None]:
-    """The outermost query, or else the job, that a stage works for."""
+    """The outermost query of a stage, or else its job."""
     query = app.query_of(app.job_of(stage))
     while query is not None and query.root in app.queries:
         query = app.queries[query.root]

@@ -1,22 +1,42 @@
-"""All rules, over a stage attempt, a query or an application that has ended: findings with their evidence.
+"""Applies all rules to a stage attempt, a query or an application that has ended, and to batches of a stream.
 
-A rule is a plain function named as its findings; docs/diagnoses.md has a heading for each.
+A rule is a plain function with the name of its findings; docs/diagnoses.md has a heading for each. What the rules
+find in single places is judged together: `judgement`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from app.eventlog.application import Application
-from app.eventlog.diagnoses import executors, files, joins, python_udfs, reading_again, tasks, timeline, troubles
+from app.eventlog.diagnoses import (
+    exclusions,
+    executors,
+    failure,
+    files,
+    joins,
+    processors,
+    python_udfs,
+    repeated_reads,
+    spill_and_failures,
+    stream_state,
+    streams,
+    tasks,
+    timeline,
+)
+from app.eventlog.diagnoses.judgement import Causes
 from app.eventlog.diagnoses.query import QueryView
 from app.eventlog.diagnoses.stage import StageView
+from app.eventlog.diagnoses.stream import StreamView, view
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
-from app.eventlog.model import Query, StageAttempt
+from app.eventlog.model.application import Application
+from app.eventlog.model.entities import Query, StageAttempt
+from app.eventlog.model.stream_queries import StreamQuery
+from app.eventlog.model.stream_samples import StreamSample
 
 StageRule = Callable[[StageView], Finding | None]
 QueryRule = Callable[[QueryView], Iterator[Finding]]
+StreamRule = Callable[[StreamView], Finding | None]
 ApplicationRule = Callable[[Application, Thresholds], list[Finding]]
 
 STAGE_RULES: Final[tuple[StageRule, ...]] = (
@@ -24,10 +44,11 @@ STAGE_RULES: Final[tuple[StageRule, ...]] = (
     tasks.tiny_tasks,
     tasks.too_few_tasks,
     tasks.huge_partitions,
-    troubles.spill,
-    troubles.gc_pressure,
-    troubles.failed_tasks,
-    troubles.retried_stage,
+    spill_and_failures.spill,
+    spill_and_failures.gc_pressure,
+    spill_and_failures.failed_tasks,
+    spill_and_failures.retried_stage,
+    processors.cpu_starvation,
 )
 QUERY_RULES: Final[tuple[QueryRule, ...]] = (
     files.small_files_read,
@@ -36,50 +57,77 @@ QUERY_RULES: Final[tuple[QueryRule, ...]] = (
     joins.sort_merge_join_could_broadcast,
     joins.cross_join,
     python_udfs.row_python_udf,
+    files.small_files_written,
 )
-LASTING_RULES: Final[tuple[QueryRule, ...]] = (files.small_files_written,)
-"""Rules about what costs only later, however short the query was."""
+STREAM_RULES: Final[tuple[StreamRule, ...]] = (
+    streams.batch_longer_than_trigger,
+    streams.falling_behind,
+    streams.stalled_watermark,
+    streams.tiny_batches,
+    streams.batch_overhead,
+    stream_state.growing_state,
+    stream_state.skewed_state,
+    stream_state.many_state_partitions,
+)
 MOST: Final = 5
-"""How many findings of a rule a query has: plans are generated, too."""
+"""How many findings of one rule a query has at most: programs can generate plans with thousands of operators."""
 APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (
+    failure.failed_application,
     timeline.driver_gap,
     timeline.idle_cores,
     executors.lost_executors,
+    exclusions.excluded_executors,
     executors.memory_over,
     executors.memory_under,
-    reading_again.repeated_scan,
-    reading_again.unused_cache,
+    repeated_reads.repeated_scan,
+    repeated_reads.unused_cache,
 )
 
 
 def diagnose(app: Application, thresholds: Thresholds) -> list[Finding]:
-    """Everything that is found in what has ended, worst first: warnings before infos, then by what they cost."""
-    found = of_application(app, thresholds)
+    """A finding for each cause that costs enough, in an application, its ended stages and queries, and its streams.
+
+    The failure of the application comes first, then warnings, then what costs most.
+    """
+    causes = Causes(of_application(app, thresholds))
     for stage in app.stages.values():
-        found += of_stage(app, stage, thresholds)
+        for finding in of_stage(app, stage, thresholds):
+            causes.add(finding)
     for query in app.queries.values():
-        found += of_query(app, query, thresholds)
-    return sorted(found, key=lambda finding: (finding.severity != "warning", -(finding.cost_ms or 0)))
+        for finding in of_query(app, query, thresholds):
+            causes.add(finding)
+    for stream in app.streams.queries.values():
+        for finding in of_stream(app, stream, stream.history.all, thresholds):
+            causes.add(finding)
+    return causes.judged(app, thresholds)
 
 
 def of_stage(app: Application, stage: StageAttempt, thresholds: Thresholds) -> list[Finding]:
-    """What is found in an attempt of a stage; nothing as long as it is at work."""
+    """The findings about an attempt of a stage, not judged by cost yet; none while it runs."""
     if stage.info.completed is None:
         return []
     view = StageView(app, stage, thresholds)
-    found = [rule(view) for rule in STAGE_RULES]
-    return [finding for finding in found if finding is not None]
+    findings = (rule(view) for rule in STAGE_RULES)
+    return [finding for finding in findings if finding is not None]
 
 
 def of_query(app: Application, query: Query, thresholds: Thresholds) -> list[Finding]:
-    """What is found in a query; nothing as long as it is at work. One that took less than `cost_ms` costs no more."""
+    """The findings about a query, not judged by cost yet; none while it runs."""
     if query.ended is None:
         return []
     view = QueryView(app, query, thresholds)
-    rules = LASTING_RULES if view.is_cheap(view.wall_ms) else (*QUERY_RULES, *LASTING_RULES)
-    return [finding for rule in rules for finding in islice(rule(view), MOST)]
+    return [finding for rule in QUERY_RULES for finding in islice(rule(view), MOST)]
+
+
+def of_stream(
+    app: Application, stream: StreamQuery, samples: Sequence[StreamSample], thresholds: Thresholds
+) -> list[Finding]:
+    """The findings about some batches of a streaming query, not judged by cost yet; none about a few."""
+    batches = view(app, stream, samples, thresholds)
+    findings = (rule(batches) for rule in STREAM_RULES) if batches else ()
+    return [finding for finding in findings if finding is not None]
 
 
 def of_application(app: Application, thresholds: Thresholds) -> list[Finding]:
-    """What is found in an application as a whole, so far."""
+    """The findings about an application as a whole, by the events so far, not judged by cost yet."""
     return [finding for rule in APPLICATION_RULES for finding in rule(app, thresholds)]

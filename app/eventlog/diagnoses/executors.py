@@ -1,55 +1,56 @@
-"""Rules about the executors of an application: those that were lost, and how much of their memory was used."""
+"""Rules about the executors of an application: lost executors, and executors with too much or too little memory."""
 
 import re
 from collections import Counter
 from typing import Final
 
-from app.amounts import count, duration, share, size, things
-from app.eventlog.application import Application
-from app.eventlog.diagnoses import sizing
+from app.eventlog.diagnoses import switches
+from app.eventlog.diagnoses.excerpts import excerpt
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.diagnoses.words import cut
-from app.eventlog.executor import Executor
 from app.eventlog.findings import Finding
-from app.eventlog.losses import is_lost
+from app.eventlog.model import memory_settings
+from app.eventlog.model.application import Application
+from app.eventlog.model.executor_loss import is_lost
+from app.eventlog.model.executors import Executor
+from app.formatting import count, duration, quantity, share, size
 
 _OUT_OF_MEMORY: Final = re.compile(r"\bmemory\b|OOM|code 52\b")
-"""What out of memory sounds like; 52 is out of heap in Spark's `SparkExitCode`."""
+"""Finds loss reasons about memory; 52 is an `OutOfMemoryError` in Spark's `SparkExitCode`."""
 _KILLED: Final = re.compile(r"code 137\b")
 _MORE_MEMORY: Final = (
-    "It was the memory: raise spark.executor.memoryOverhead (killed from outside; Python workers count) or "
+    "It ran out of memory: raise spark.executor.memoryOverhead (killed from outside; Python workers count) or "
     "spark.executor.memory (out of heap), or run fewer tasks at once (spark.executor.cores)."
 )
 _WHO_KILLED: Final = (
-    "It was killed (SIGKILL): by its host for the memory it took, which spark.executor.memoryOverhead or fewer "
-    "spark.executor.cores mend, or by somebody who wanted the place. The log of the host tells which."
+    "The executor was killed (SIGKILL): by its host for its memory use (raise spark.executor.memoryOverhead, or lower "
+    "spark.executor.cores), or by preemption. The log of the host says which."
 )
 _LOOK: Final = (
-    "Look at the log of the executor and of its host: killed, preempted, or not heard of for too long "
+    "Read the logs of the executor and of its host: it was killed, preempted, or sent no heartbeat in time "
     "(spark.network.timeout; long garbage collections)."
 )
-_UNITS: Final = {"": 1024**2, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4, "p": 1024**5}
-DEFAULT_MEMORY: Final = "1g"
 
 
-def lost_executors(app: Application, limits: Thresholds) -> list[Finding]:
-    """Executors that went away though nobody had sent them away.
+def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:
+    """Finds executors that disappeared, except by dynamic allocation or decommissioning.
 
-    Cost: the time of the tasks that were lost with them, over the tasks that could run at once. What they had written
-    for other stages is made again in another attempt of a stage, whose cost is told there. An info if it cost little.
+    Cost: the time of the tasks that were lost with them, divided by the mean number of running tasks. Spark writes
+    their shuffle output once more in another attempt of a stage, whose cost `retried_stage` reports. An info if the
+    cost is low.
     """
     lost = [executor for executor in app.executors.values() if is_lost(app, executor)]
     if not lost:
         return []
-    reason, _ = Counter(cut(executor.reason or "no reason is told") for executor in lost).most_common(1)[0]
-    tasks, task_ms = sum(one.lost_tasks for one in lost), sum(one.lost_task_ms for one in lost)
-    cost = task_ms / max(1.0, app.slots or 0.0)
+    reason, _ = Counter(excerpt(executor.reason or "no reason given") for executor in lost).most_common(1)[0]
+    tasks, task_ms = sum(executor.lost_tasks for executor in lost), sum(executor.lost_task_ms for executor in lost)
+    wall = app.usage.wall_of(task_ms)
+    cost = task_ms / max(1.0, app.slots or 0.0) if wall is None else wall
     return [
         Finding(
             "lost_executors",
-            "warning" if cost >= limits.cost_ms else "info",
-            f"Lost {count(len(lost))} of {things(len(app.executors), 'executor')} and {things(tasks, 'task')} that ran "
-            f"there ({duration(task_ms)} of work); most often: {reason}",
+            "info",
+            f"Lost {count(len(lost))} of {quantity(len(app.executors), 'executor')} and {quantity(tasks, 'task')} "
+            f"that ran there ({duration(task_ms)} of task time); most frequent reason: {reason}",
             _advice(reason),
             {"lost_executors": len(lost), "executors": len(app.executors)}
             | {"lost_tasks": tasks, "lost_task_ms": task_ms},
@@ -65,41 +66,43 @@ def _advice(reason: str) -> str:
 
 
 def memory_over(app: Application, limits: Thresholds) -> list[Finding]:
-    """Executors that never used much of their heap.
+    """Finds applications whose executors never used much of their heap.
 
-    No cost in time. Only reports tell it: Spark makes one with each heartbeat (10 s) while a task runs, or for each
-    stage with spark.eventLog.logStageExecutorMetrics=true. The heap in use holds garbage, so that it is less than told
-    here that is needed; without enough reports nothing is said.
+    No cost in time. Spark reports the heap with each heartbeat (10 s) while a task runs, or for each stage with
+    spark.eventLog.logStageExecutorMetrics=true. The used heap includes garbage, so tasks need less than these reports
+    show. Without enough reports there is no finding.
     """
-    told = _told(app, limits)
+    executors = _measured(app, limits)
     memory = executor_memory(app)
-    if not told or memory is None or memory < limits.memory_over_bytes:
+    if not executors or memory is None or memory < limits.memory_over_bytes:
         return []
-    peak = max(executor.peak_heap or 0 for executor in told)
+    peak = max(executor.peak_heap or 0 for executor in executors)
     if peak >= limits.memory_over_ratio * memory:
         return []
     return [
         Finding(
             "memory_over",
             "info",
-            f"No executor used more than {size(peak)} of {size(memory)} of heap ({share(peak / memory)}), as far as "
-            f"{things(len(told), 'executor')} told.",
-            f"Lower {sizing.memory(app.properties)}, or run more tasks at once in it ({sizing.cores(app.properties)}).",
-            {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(told)},
+            f"No executor used more than {size(peak)} of {size(memory)} of heap ({share(peak / memory)}), by the "
+            f"reports of {quantity(len(executors), 'executor')}.",
+            f"Lower {switches.now(app.properties, memory_settings.memory(app.properties))}, "
+            f"or run more tasks at once ({memory_settings.cores(app.properties)}).",
+            {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(executors)},
         )
     ]
 
 
 def memory_under(app: Application, limits: Thresholds) -> list[Finding]:
-    """Executors whose heap was full.
+    """Finds executors whose heap was full, by the same reports as `memory_over`.
 
-    No cost in time: it is seen as garbage collection, spill and lost executors. Known as in `memory_over`.
+    No cost in time: garbage collection, spill and lost executors report it.
     """
-    told, memory = _told(app, limits), executor_memory(app)
+    executors, memory = _measured(app, limits), executor_memory(app)
     if memory is None:
         return []
-    raised, fewer = sizing.memory(app.properties), sizing.cores(app.properties)
-    full = [executor for executor in told if (executor.peak_heap or 0) > limits.memory_under_ratio * memory]
+    raised = switches.now(app.properties, memory_settings.memory(app.properties))
+    fewer = memory_settings.cores(app.properties)
+    full = [executor for executor in executors if (executor.peak_heap or 0) > limits.memory_under_ratio * memory]
     if not full:
         return []
     peak = max(executor.peak_heap or 0 for executor in full)
@@ -107,22 +110,20 @@ def memory_under(app: Application, limits: Thresholds) -> list[Finding]:
         Finding(
             "memory_under",
             "warning",
-            f"{count(len(full))} of {things(len(told), 'executor')} used up to {size(peak)} of {size(memory)} of heap "
-            f"({share(peak / memory)}).",
+            f"{count(len(full))} of {quantity(len(executors), 'executor')} used up to {size(peak)} of {size(memory)} "
+            f"of heap ({share(peak / memory)}).",
             f"Raise {raised}, or run fewer tasks at once ({fewer}), before it runs out.",
             {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(full)},
         )
     ]
 
 
-def _told(app: Application, limits: Thresholds) -> list[Executor]:
-    return [one for one in app.executors.values() if one.peak_heap and one.heap_samples >= limits.memory_samples]
+def _measured(app: Application, limits: Thresholds) -> list[Executor]:
+    """Executors with enough memory reports."""
+    executors = app.executors.values()
+    return [executor for executor in executors if executor.peak_heap and executor.heap_samples >= limits.memory_samples]
 
 
 def executor_memory(app: Application) -> int | None:
-    """The heap of an executor in bytes, as configured; None where it cannot be read, or the log has no settings."""
-    if not app.properties:
-        return None
-    text = app.properties.get(sizing.memory(app.properties), DEFAULT_MEMORY).strip().lower()
-    found = re.fullmatch(r"(\d+)\s*([kmgtp]?)b?", text)
-    return int(found[1]) * _UNITS[found[2]] if found else None
+    """The configured heap of an executor in bytes; None if the setting is invalid, or the log has no settings."""
+    return memory_settings.heap(app.properties) if app.properties else None

@@ -1,13 +1,15 @@
-"""Rules about how queries join."""
+"""Rules about joins."""
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from app.amounts import count, duration, size
+from app.eventlog.diagnoses import switches
 from app.eventlog.diagnoses.query import QueryView, value
+from app.eventlog.diagnoses.shuffle_cost import DATA_SIZE, ROWS, rows_of, shuffle_ms
 from app.eventlog.findings import Finding
-from app.eventlog.operators import Operator
+from app.eventlog.model.operators import Operator
+from app.formatting import count, duration, size
 
 SHUFFLED_JOINS: Final = ("SortMergeJoin", "ShuffledHashJoin")
 _KEEPS_SIZE: Final = ("Sort", "AQEShuffleRead", "Filter", "ReusedExchange")
@@ -22,14 +24,12 @@ _SIDES: Final = {
 """Which sides of a join of a type Spark may broadcast: left is 0, right is 1. Source: Spark's `JoinSelectionHelper`."""
 _NAMES: Final = ("left", "right")
 _TYPE: Final = re.compile(rf"\b({'|'.join(_SIDES)})\b")
-ROWS: Final = "number of output rows"
-DATA_SIZE: Final = "data size"
 
 
 def large_broadcast(view: QueryView) -> Iterator[Finding]:
-    """A table that is sent to each executor is too large for that.
+    """Finds broadcasts of large tables.
 
-    Cost: the time in which the driver built and sent it; collecting it is work that a shuffle would do as well.
+    Cost: the time in which the driver built and sent the table. A shuffle would cost as much as collecting it.
     """
     for exchange in view.operators:
         sent = value(exchange, DATA_SIZE)
@@ -37,25 +37,26 @@ def large_broadcast(view: QueryView) -> Iterator[Finding]:
             continue
         parts = [part for name in ("time to build", "time to broadcast") if (part := value(exchange, name)) is not None]
         cost = sum(parts) if parts else None
-        if not view.is_cheap(cost):
-            rows = value(exchange, ROWS)
-            told = "" if rows is None else f" ({count(rows)} rows)"
-            took = "" if cost is None else f"; to build and to send it took {duration(cost)}"
-            yield view.finding(
-                "large_broadcast",
-                f"broadcasts {size(sent)}{told} to each executor{took}",
-                advice="Take the F.broadcast hint away, or lower spark.sql.autoBroadcastJoinThreshold and "
-                "spark.sql.adaptive.autoBroadcastJoinThreshold; or broadcast only the rows and columns needed.",
-                operator=exchange,
-                numbers={"broadcast_bytes": sent} | ({} if rows is None else {"broadcast_rows": rows}),
-                cost_ms=cost,
-            )
+        rows = value(exchange, ROWS)
+        size_in_rows = "" if rows is None else f" ({count(rows)} rows)"
+        took = "" if cost is None else f"; building and sending it took {duration(cost)}"
+        yield view.finding(
+            "large_broadcast",
+            f"broadcasts {size(sent)}{size_in_rows} to each executor{took}",
+            advice=f"Remove the F.broadcast hint, or lower {switches.now(view.settings, switches.BROADCAST)} and "
+            "spark.sql.adaptive.autoBroadcastJoinThreshold; or broadcast only the rows and columns needed.",
+            operator=exchange,
+            numbers={"broadcast_bytes": sent} | ({} if rows is None else {"broadcast_rows": rows}),
+            cost_ms=cost,
+        )
 
 
 def sort_merge_join_could_broadcast(view: QueryView) -> Iterator[Finding]:
-    """A join that shuffles both sides, although one is small enough to be sent to each executor.
+    """Finds joins that shuffle both sides although one is small enough for a broadcast.
 
-    Cost: the time that tasks spent on writing, fetching and sorting both sides, spread over all slots.
+    Cost: the time that tasks spent on writing, reading and sorting both sides, by the estimate of
+    `shuffle_cost.shuffle_ms`, divided by the mean number of running tasks. A shuffle that other operators read, too, is
+    not counted where it is reused. The broadcast of so small a side costs next to nothing.
     """
     for join in view.operators:
         if not join.name.startswith(SHUFFLED_JOINS) or len(join.children) != 2:
@@ -63,34 +64,35 @@ def sort_merge_join_could_broadcast(view: QueryView) -> Iterator[Finding]:
         sides = [_shuffled(child) for child in join.children]
         sizes = [None if not side else value(side[-1], DATA_SIZE) for side in sides]
         small = _small_side(join, sizes, view.limits.broadcast_tiers)
-        cost = view.spread(sum(_shuffle_ms(step) for side in sides for step in side))
-        if small is not None and not view.is_cheap(cost):
+        steps = [step for side in sides for step in _moves(side)]
+        if small is not None:
             few, many = sizes[small] or 0, sizes[1 - small] or 0
             yield view.finding(
                 "sort_merge_join_could_broadcast",
                 f"{join.name} shuffles {size(few)} of its {_NAMES[small]} side and {size(many)} of the other",
-                advice="Broadcast the small side: large.join(F.broadcast(small), ...), or raise "
-                "spark.sql.autoBroadcastJoinThreshold above its size (and take away a merge or shuffle_hash hint).",
+                advice=f"{switches.allow_broadcast(view.settings)}Broadcast the small side: "
+                "large.join(F.broadcast(small), ...), or raise spark.sql.autoBroadcastJoinThreshold above its size "
+                "(and remove a merge or shuffle_hash hint).",
                 operator=join,
                 numbers={"small_side_bytes": few, "large_side_bytes": many},
-                cost_ms=cost,
+                cost_ms=view.wall_of(shuffle_ms(view, steps), join, *steps),
             )
 
 
 def _small_side(join: Operator, sizes: list[float | None], tiers: tuple[tuple[int, int], ...]) -> int | None:
-    """The side that could be broadcast beside the other one; None if neither, or if their sizes are not told."""
-    found = _TYPE.search(join.text)
+    """The side that Spark could broadcast; None if it can broadcast neither, or if the plan lacks a size."""
+    join_type = _TYPE.search(join.text)
     left, right = sizes
-    if left is None or right is None or found is None:
+    if left is None or right is None or join_type is None:
         return None
     small = 0 if left < right else 1
     few, many = min(left, right), max(left, right)
     fits = any(few < at_most and many > at_least for at_most, at_least in tiers)
-    return small if fits and small in _SIDES[found[1]] else None
+    return small if fits and small in _SIDES[join_type[1]] else None
 
 
 def _shuffled(operator: Operator) -> list[Operator]:
-    """The steps from a side of a join down to its shuffle, none of which adds data; none if something else is there."""
+    """The operators from a side of a join down to its shuffle; empty if another operator may change the data size."""
     steps = [operator]
     while steps[-1].name != "Exchange":
         last = steps[-1]
@@ -100,14 +102,17 @@ def _shuffled(operator: Operator) -> list[Operator]:
     return steps
 
 
-def _shuffle_ms(step: Operator) -> float:
-    return sum(value(step, name) or 0 for name in ("sort time", "shuffle write time", "fetch wait time"))
+def _moves(side: list[Operator]) -> list[Operator]:
+    """The shuffle and the sorts of a side of a join; without a shuffle that is reused, which is needed anyway."""
+    is_reused = any(step.name == "ReusedExchange" for step in side)
+    return [step for step in side if step.name == "Sort" or (step.name == "Exchange" and not is_reused)]
 
 
 def cross_join(view: QueryView) -> Iterator[Finding]:
-    """A join that compares each row of one side with each of the other.
+    """Finds joins that compare each row of one side with each row of the other.
 
-    No cost: its tasks also do what comes before and after it.
+    Cost: the run time of the tasks of the join, divided by the mean number of running tasks: the most that the join can
+    have taken, because the same tasks also run the operators before and after it.
     """
     for join in view.operators:
         is_nested = join.name.startswith(("CartesianProduct", "BroadcastNestedLoopJoin"))
@@ -115,30 +120,22 @@ def cross_join(view: QueryView) -> Iterator[Finding]:
         if pairs is not None and pairs >= view.limits.cross_join_pairs:
             yield view.finding(
                 "cross_join",
-                f"{join.name} makes at least {count(pairs)} pairs of rows",
-                advice="Join on equal columns (join(other, 'key')), even if they only narrow the choice (a day, a "
-                "bucket of a range), and put other conditions beside them; F.broadcast does not make fewer pairs.",
+                f"{join.name} produces at least {count(pairs)} pairs of rows",
+                advice="Join on equal columns (join(other, 'key')), even if they only narrow the candidates (a day, a "
+                "bucket of a range), and add the other conditions; F.broadcast does not reduce the pairs.",
                 operator=join,
                 numbers={"pairs": pairs},
+                cost_ms=view.wall_of(view.run_ms(join), join),
             )
 
 
 def _pairs(join: Operator) -> float | None:
-    """How many pairs a join has at least made: of the rows of both sides, or else what it gave.
+    """The least number of pairs that a join compared: the product of both sides, or else its output rows.
 
-    A cartesian product reads its sides many times, so that their rows tell nothing.
+    A cartesian product reads its sides many times, so their row counts are useless.
     """
-    given = value(join, ROWS)
-    sides = [_rows(child) for child in join.children]
+    output = value(join, ROWS)
+    sides = [rows_of(child) for child in join.children]
     if join.name.startswith("CartesianProduct") or len(sides) != 2 or None in sides:
-        return given
-    return max(given or 0, (sides[0] or 0) * (sides[1] or 0)) if min(side or 0 for side in sides) > 1 else None
-
-
-def _rows(operator: Operator) -> float | None:
-    """How many rows it gives; operators that neither add nor drop rows do not count them."""
-    rows = value(operator, ROWS)
-    if rows is not None or not operator.children:
-        return rows
-    below = [_rows(child) for child in operator.children]
-    return None if None in below else sum(rows or 0 for rows in below)
+        return output
+    return max(output or 0, (sides[0] or 0) * (sides[1] or 0)) if min(side or 0 for side in sides) > 1 else None

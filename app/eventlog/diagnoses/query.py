@@ -1,17 +1,19 @@
-"""A query that has ended, with what the rules ask of it and of its plan."""
+"""A query that has ended, with the figures that rules need."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from app.eventlog.application import Application
+from app.eventlog.diagnoses import switches
+from app.eventlog.diagnoses.excerpts import excerpt
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.diagnoses.words import cut
 from app.eventlog.findings import Finding, Severity
-from app.eventlog.model import Query
-from app.eventlog.operators import Operator, plan_of
-from app.eventlog.reuse import ran
+from app.eventlog.model import work_names
+from app.eventlog.model.application import Application
+from app.eventlog.model.entities import Query, StageAttempt
+from app.eventlog.model.operators import Operator, plan_of
+from app.eventlog.model.repeated_reads import ran, ran_in
 
 MAX_DESCRIPTION: Final = 100
 MAX_OPERATOR: Final = 300
@@ -19,12 +21,12 @@ MAX_OPERATOR: Final = 300
 
 @dataclass(frozen=True)
 class QueryView:
-    """A query under the thresholds.
+    """A query and the thresholds of the rules.
 
     Attributes:
-        app: What it is a part of.
-        query: Its last plan, which is the one that ran.
-        limits: When rules speak.
+        app: The application of the query.
+        query: The query, with its final plan.
+        limits: The thresholds.
     """
 
     app: Application
@@ -33,7 +35,7 @@ class QueryView:
 
     @cached_property
     def operators(self) -> tuple[Operator, ...]:
-        """The operators that ran for this query, each once; none where the log holds no plan."""
+        """The operators that ran for this query, each once; empty if the log has no plan."""
         try:
             plan = plan_of(self.query, self.app.numbers)
         except ValueError:
@@ -42,23 +44,43 @@ class QueryView:
 
     @property
     def wall_ms(self) -> int:
-        """From its start to its end; no finding in it can cost more."""
+        """The duration of the query; no finding about it can cost more."""
         return (self.query.ended or self.query.started) - self.query.started
 
-    @property
-    def slots(self) -> float | None:
-        """How many tasks could run at once, on average; None where the log tells of no executor."""
-        return self.app.slots
+    @cached_property
+    def settings(self) -> Mapping[str, str]:
+        """The settings that applied to it."""
+        return switches.settings_of(self.app, self.query)
 
-    def spread(self, task_ms: float | None) -> float | None:
-        """Task time as wall-clock time, had it been spread over all slots; None where it cannot be told."""
-        if task_ms is None or not self.slots:
+    def stages_of(self, operator: Operator) -> list[StageAttempt]:
+        """The attempts of stages that the operator ran in."""
+        return [stage for stage in self.app.stages_of(self.query) if ran_in(operator, stage)]
+
+    def run_ms(self, operator: Operator) -> float | None:
+        """The run time of all tasks of the stages that an operator ran in; None if no stage is known.
+
+        The tasks also run other operators, so that this is the most that the operator can have taken.
+        """
+        stages = self.stages_of(operator)
+        return float(sum(stage.totals.run_ms for stage in stages)) if stages else None
+
+    def wall_of(self, task_ms: float | None, *operators: Operator) -> float | None:
+        """What a time of tasks that run operators took of the wall-clock time; at most the duration of the query.
+
+        The time is divided by the mean number of tasks that ran meanwhile, or by the slots where that is unknown; None
+        if both are unknown.
+        """
+        if task_ms is None:
             return None
-        return min(float(self.wall_ms), task_ms / self.slots)
-
-    def is_cheap(self, cost_ms: float | None) -> bool:
-        """Whether a cost is known, and too small to speak of."""
-        return cost_ms is not None and cost_ms < self.limits.cost_ms
+        stages = {(stage.info.id, stage.info.attempt): stage for each in operators for stage in self.stages_of(each)}
+        usages = [stage.usage for stage in stages.values() if stage.usage is not None and stage.usage.task_ms]
+        if usages:
+            task_ms *= sum(usage.busy_ms for usage in usages) / sum(usage.task_ms for usage in usages)
+        elif self.app.slots:
+            task_ms /= self.app.slots
+        else:
+            return None
+        return min(float(self.wall_ms), task_ms)
 
     def finding(
         self,
@@ -70,26 +92,28 @@ class QueryView:
         numbers: Mapping[str, float],
         cost_ms: float | None = None,
         severity: Severity = "warning",
+        cause: str = "",
     ) -> Finding:
-        """A finding in this query."""
-        told = f"{sentence(query_name(self.app, self.query.id))}: {text}"
-        where = None if operator is None else cut(operator.text or operator.name, MAX_OPERATOR)
-        return Finding(rule, severity, told, advice, numbers, cost_ms, query=self.query.id, operator=where)
+        """A finding about this query."""
+        message = f"{sentence(query_name(self.app, self.query.id))}: {text}"
+        where = None if operator is None else excerpt(operator.text or operator.name, MAX_OPERATOR)
+        own = self.query.id
+        return Finding(rule, severity, message, advice, numbers, cost_ms, query=own, operator=where, cause=cause)
 
 
 def query_name(app: Application, number: int) -> str:
-    """A query as a person may know it: `query 7 (daily sales)`."""
+    """The number and the name of a query: `query 7 (daily sales)`."""
     query = app.queries.get(number)
-    told = cut(query.description, MAX_DESCRIPTION) if query else ""
-    return f"query {number} ({told})" if told else f"query {number}"
+    description = excerpt(work_names.of_query(app, query), MAX_DESCRIPTION) if query else ""
+    return f"query {number} ({description})" if description else f"query {number}"
 
 
 def sentence(text: str) -> str:
-    """A text as it begins a sentence; the rest of it is left as it is."""
+    """A text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def value(operator: Operator, *names: str) -> float | None:
-    """What an operator has counted, by the first of some names that it has; None where it has none."""
-    found = next((operator.numbers[name] for name in names if name in operator.numbers), None)
-    return None if found is None else found.value
+    """The first metric of these names that an operator has; None if it has none of them."""
+    metric = next((operator.numbers[name] for name in names if name in operator.numbers), None)
+    return None if metric is None else metric.value

@@ -1,31 +1,34 @@
-"""One attempt of a stage that has ended, with what the rules ask of it."""
+"""A stage attempt that has ended, with the figures that rules need."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 from typing import Final
 
-from app.eventlog.application import Application
+from app.eventlog.diagnoses import switches
+from app.eventlog.diagnoses.excerpts import excerpt
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.diagnoses.words import cut
-from app.eventlog.events import TaskEnd
 from app.eventlog.findings import Finding, Severity
-from app.eventlog.groups import is_nowhere
-from app.eventlog.model import StageAttempt
-from app.eventlog.parts import JobProperties, StageInfo
+from app.eventlog.model import work_names
+from app.eventlog.model.application import Application
+from app.eventlog.model.entities import StageAttempt
+from app.eventlog.model.stream_skew import has_state
+from app.eventlog.parse.events import JobProperties, StageInfo, TaskEnd
 
 MAX_PLACE: Final = 100
+_JOINS: Final = re.compile(rb'"nodeName":\s*"(?:SortMergeJoin|ShuffledHashJoin)')
 
 
 @dataclass(frozen=True)
 class StageView:
-    """A stage attempt under the thresholds.
+    """A stage attempt and the thresholds of the rules.
 
     Attributes:
-        app: What it is a part of.
-        stage: Its tasks, and what they summed up to.
-        limits: When rules speak.
+        app: The application of the stage.
+        stage: The attempt, with the totals of its tasks.
+        limits: The thresholds.
     """
 
     app: Application
@@ -34,45 +37,75 @@ class StageView:
 
     @cached_property
     def wall_ms(self) -> int:
-        """From its submission to its end; 0 where one of them is not told."""
+        """The duration of the attempt; 0 if the log lacks its submission or its end."""
         info = self.stage.info
         return (info.completed or 0) - info.submitted if info.submitted is not None else 0
 
     @cached_property
     def slots(self) -> float | None:
-        """How many tasks could run at once, on average over its time; None where the log tells of no executor."""
+        """How many tasks could run at once, on average over its duration; None if the log has no executor."""
         return None if self.stage.usage is None else self.stage.usage.slots(self.app.task_cpus)
 
     @cached_property
     def idle_ms(self) -> float | None:
-        """Time in which it ran, times the share of all slots that had no task, of no stage; None if not known.
+        """The duration of the attempt, times the share of all slots that ran no task of any stage; None if unknown.
 
-        So much sooner it could have ended, had its work been spread over all slots.
+        The attempt could end that much sooner if its work were spread over all slots.
         """
         usage = self.stage.usage
         if usage is None or not self.slots or not self.app.is_whole:
             return None
         return max(0.0, usage.wall_ms - usage.task_ms / self.slots)
 
+    def wall_of(self, task_ms: float) -> float:
+        """What a part of the time of its tasks took of the wall-clock time; at most its duration.
+
+        The part is divided by the mean number of tasks that ran meanwhile, or by the slots where that is unknown.
+        """
+        wall = None if self.stage.usage is None else self.stage.usage.wall_of(task_ms)
+        return min(float(self.wall_ms), task_ms / max(1.0, self.slots or 1.0) if wall is None else wall)
+
+    @cached_property
+    def settings(self) -> Mapping[str, str]:
+        """The settings that applied to it."""
+        return switches.settings_of(self.app, self.app.query_of(self.app.job_of(self.stage)))
+
+    @property
+    def is_of_rdds(self) -> bool:
+        """Whether its job runs for no SQL query; unknown jobs may."""
+        job = self.app.job_of(self.stage)
+        return job is not None and job.query is None
+
+    @property
+    def more_partitions(self) -> str:
+        """What makes more partitions of the shuffle that it reads."""
+        return switches.more_partitions(self.settings, is_rdd=self.is_of_rdds, has_state=has_state(self.stage))
+
+    @property
+    def is_of_join(self) -> bool:
+        """Whether its query shuffles rows for a join."""
+        query = self.app.query_of(self.app.job_of(self.stage))
+        return query is not None and _JOINS.search(query.plan) is not None
+
     @cached_property
     def median_ms(self) -> float:
-        """Half of its task attempts took longer; 0 where it had none."""
+        """The median duration of its task attempts; 0 without any."""
         return median(self.stage.durations_ms) if self.stage.durations_ms else 0.0
 
     @cached_property
     def longest(self) -> TaskEnd | None:
-        """The task attempt that took longest of those that went well."""
+        """The longest task attempt that succeeded."""
         retried = [task for task in self.stage.kept if not (task.info.has_failed or task.info.was_killed)]
         return max([*self.stage.slowest, *retried], key=duration_ms, default=None)
 
     @property
     def name(self) -> str:
-        """Its id, and the call or the description of what it is for: `stage 3 (collect at job.py:7)`."""
+        """The id of the stage, and its call site or description: `stage 3 (collect at job.py:7)`."""
         return stage_name(self.app, self.stage.info, self.stage.properties)
 
     @property
     def is_shuffled(self) -> bool:
-        """Whether it reads what other stages have written."""
+        """Whether the stage reads the shuffle output of other stages."""
         return bool(self.stage.info.parents)
 
     def finding(
@@ -84,30 +117,21 @@ class StageView:
         numbers: Mapping[str, float],
         cost_ms: float | None = None,
         severity: Severity = "warning",
+        cause: str = "",
     ) -> Finding:
-        """A finding in this attempt."""
+        """A finding about this attempt."""
         info, job = self.stage.info, self.app.job_of(self.stage)
-        query = None if job is None else job.query
+        query, key = None if job is None else job.query, (info.id, info.attempt)
         sentence = f"{self.name[:1].upper()}{self.name[1:]}: {text}"
-        return Finding(rule, severity, sentence, advice, numbers, cost_ms, stage=(info.id, info.attempt), query=query)
+        return Finding(rule, severity, sentence, advice, numbers, cost_ms, stage=key, query=query, cause=cause)
 
 
 def stage_name(app: Application, info: StageInfo, properties: JobProperties | None) -> str:
-    """A stage as a person may know it: by the description or the code line of what it is for."""
-    execution = properties.execution if properties else None
-    query = app.queries.get(int(execution)) if execution and execution.isdigit() else None
-    told = (
-        properties.description if properties else None,
-        query.description if query else None,
-        properties.call_site if properties else None,
-        info.name,
-    )
-    known = [text for text in told if text]
-    place = next((text for text in known if not is_nowhere(text)), known[-1] if known else "")
+    """The id of a stage, and the name of its work."""
     attempt = f", attempt {info.attempt}" if info.attempt else ""
-    return f"stage {info.id}{attempt} ({cut(place, MAX_PLACE)})"
+    return f"stage {info.id}{attempt} ({excerpt(work_names.of_stage(app, info, properties), MAX_PLACE)})"
 
 
 def duration_ms(task: TaskEnd) -> int:
-    """How long a task attempt took, from its launch to its end."""
+    """The duration of a task attempt, from its launch to its end."""
     return task.info.duration_ms

@@ -1,7 +1,7 @@
-"""From when on something is worth a finding: the keys of `config/diagnoses.yml`, with their defaults and sources.
+"""The thresholds of the diagnoses: the keys of `config/diagnoses.yml`, with their defaults and sources.
 
 Sources: DataFlint (github.com/dataflint/spark, its alert reducers), Dr. Elephant (github.com/linkedin/dr-elephant, its
-heuristics); "ours" is a judgement of this project: what costs less is nobody's problem at night.
+heuristics); "project" marks a choice of this project.
 """
 
 from pathlib import Path
@@ -16,51 +16,67 @@ GIB: Final = 1024**3
 
 
 class Thresholds(BaseModel):
-    """When each rule speaks; times in milliseconds, sizes in bytes, shares from 0 to 1.
+    """The threshold of each rule; times in milliseconds, sizes in bytes, shares from 0 to 1.
 
     Attributes:
-        cost_ms: A finding whose cost is known and below this is none. Ours.
-        skew_longest_ms, skew_ratio: Longest task at least, and more than so many times the median. DataFlint.
-        skew_data_ratio: Data of that task over the mean of the others, from which it is the data. Ours.
-        tiny_tasks, tiny_median_ms: More tasks than this, with a median below this. DataFlint.
-        few_tasks_stage_ms: A stage at least this long must have a task for each core. Ours.
-        spill_bytes: Spilled to disk by a stage. Ours.
+        cost_ratio, cost_ms, cost_most_ms: A cause is reported if its cost over all its places is at least this share of
+            the application; at least `cost_ms`, and at most `cost_most_ms`, are asked for. Project.
+        skew_longest_ms, skew_ratio: Longest task at least (project; DataFlint has 5 s), and more than so many times
+            the median (Dr. Elephant, severe; DataFlint has 10).
+        skew_data_ratio: Data of that task over the mean of the others, from which the data is the cause. Project.
+        tiny_tasks, tiny_median_ms: More tasks of a stage than this (project; DataFlint has 5000), with a median below
+            this (DataFlint).
+        few_tasks_stage_ms: A stage at least this long must have a task for each core. Project.
         disk_bytes_per_second: What a disk of a host reads or writes, to estimate what spilling costs. AWS gp3 baseline.
         gc_ratio: Garbage collection over the run time of tasks. Dr. Elephant, moderate.
-        failed_ratio: Failed task attempts of a stage, from which they are a warning. Dr. Elephant, low.
+        cpu_ratio: Time on a processor over the same and the time that tasks waited for one, below this. Project.
         huge_bytes: Input, output or shuffle of one task. DataFlint.
-        driver_gap_ms, driver_gap_ratio: Time without a task, and its share of the application's. Ours.
-        idle_ratio, idle_core_ms: Idle share of all core time (DataFlint), idle core time (ours): more than both.
+        driver_gap_ms, driver_edge_ms, driver_gap_ratio: Time without a task within queries or between them, before the
+            first or after the last query, and the share of the application's time of each. Project.
+        idle_ratio, idle_core_ms: Idle share of all core time (DataFlint), idle core time (project): more than both.
         memory_over_ratio, memory_over_bytes: Highest use of an executor's heap below this (DataFlint), and the memory
-            from which on it matters (ours).
-        memory_samples: Reports of an executor's heap that there must be, for both. Ours.
+            from which on it matters (project).
+        memory_samples: Reports of an executor's heap that both rules need. Project.
         memory_under_ratio: Highest use of an executor's heap above this. DataFlint.
         small_files, small_file_bytes: More files than this, smaller than this on average. DataFlint.
-        unfiltered_partitions, unfiltered_bytes: Partitions and bytes of a filtered scan without partition filter. Ours.
-        broadcast_bytes: A broadcast larger than this. DataFlint.
+        unfiltered_partitions, unfiltered_bytes: Partitions and bytes of a filtered scan without partition filter.
+            Project.
+        broadcast_bytes: A broadcast larger than this. Project: ten times Spark's default of
+            `spark.sql.autoBroadcastJoinThreshold`; DataFlint has 1 GiB.
         broadcast_tiers: Pairs: a side below the first could be broadcast where the other is above the second.
-            DataFlint; that the other must be above 100 MiB is ours, and to leave out its last pair (5 GiB, 1 TiB).
-        cross_join_pairs: Pairs of rows that a join makes. Ours; DataFlint has ten times as many.
-        python_udf_rows: Calls of Python functions, one by one. Ours.
-        repeated_scans, repeated_scan_bytes: Times that files are read, and bytes read again, at least. Ours.
-        cache_fill_ms: Time of the tasks that filled a cache, at least. Ours.
+            DataFlint, without its last pair (5 GiB, 1 TiB); its first pair has no second size.
+        cross_join_pairs: Pairs of rows that a join makes. Project; DataFlint has 10 billion.
+        python_udf_rows: Calls of Python functions, one by one. Project.
+        stream_batches: Batches that any rule about streams needs. Project.
+        late_batches_ratio: Share of batches that are longer than the interval of their trigger, at least. Spark logs a
+            warning for each (`ProcessingTimeExecutor.notifyBatchFallingBehind`); the share is the project's.
+        behind_batches: Records that a query falls behind, in batches of its own. Project.
+        stalled_batches, stalled_event_ms: Batches with newer rows and the same watermark, and how much newer. Project.
+        tiny_batch_rows, tiny_batch_ms: Fewer rows of a batch on average, and less time from one to the next. Project.
+        overhead_ratio: Time of batches outside of their work over the work, above this. Project.
+        state_batches, state_growth_rows: Batches, and rows that state has grown by without losing one. Project.
+        state_partitions_ratio, state_partition_rows: Partitions of state over slots, more than this, with fewer updated
+            rows of each in a batch. Project.
+        repeated_scans: Times that files are read, at least. Project.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    cost_ratio: float = Field(default=0.05, ge=0, le=1)
     cost_ms: float = Field(default=5000, ge=0)
-    skew_longest_ms: float = Field(default=5000, ge=0)
-    skew_ratio: float = Field(default=10, ge=1)
+    cost_most_ms: float = Field(default=180_000, ge=0)
+    skew_longest_ms: float = Field(default=2000, ge=0)
+    skew_ratio: float = Field(default=3.16, ge=1)
     skew_data_ratio: float = Field(default=2, ge=1)
-    tiny_tasks: int = Field(default=5000, ge=1)
+    tiny_tasks: int = Field(default=100, ge=1)
     tiny_median_ms: float = Field(default=500, ge=0)
-    few_tasks_stage_ms: float = Field(default=30_000, ge=0)
-    spill_bytes: int = Field(default=GIB, ge=1)
+    few_tasks_stage_ms: float = Field(default=3000, ge=0)
     disk_bytes_per_second: int = Field(default=125 * MIB, ge=1)
     gc_ratio: float = Field(default=0.10, gt=0, le=1)
-    failed_ratio: float = Field(default=0.10, gt=0, le=1)
+    cpu_ratio: float = Field(default=0.50, gt=0, le=1)
     huge_bytes: int = Field(default=5 * GIB, ge=1)
-    driver_gap_ms: float = Field(default=60_000, ge=0)
+    driver_gap_ms: float = Field(default=10_000, ge=0)
+    driver_edge_ms: float = Field(default=60_000, ge=0)
     driver_gap_ratio: float = Field(default=0.30, gt=0, le=1)
     idle_ratio: float = Field(default=0.50, gt=0, le=1)
     idle_core_ms: float = Field(default=3_600_000, ge=0)
@@ -72,17 +88,27 @@ class Thresholds(BaseModel):
     small_file_bytes: int = Field(default=3 * MIB, ge=1)
     unfiltered_partitions: int = Field(default=100, ge=2)
     unfiltered_bytes: int = Field(default=10 * GIB, ge=1)
-    broadcast_bytes: int = Field(default=GIB, ge=1)
+    broadcast_bytes: int = Field(default=100 * MIB, ge=1)
     broadcast_tiers: tuple[tuple[int, int], ...] = (
-        (10 * MIB, 100 * MIB),
+        (10 * MIB, 10 * MIB),
         (100 * MIB, 10 * GIB),
         (1000 * MIB, 300 * GIB),
     )
-    cross_join_pairs: float = Field(default=1e9, ge=1)
-    python_udf_rows: int = Field(default=100_000, ge=1)
+    cross_join_pairs: float = Field(default=1e7, ge=1)
+    python_udf_rows: int = Field(default=1000, ge=1)
+    stream_batches: int = Field(default=10, ge=4)
+    late_batches_ratio: float = Field(default=0.20, gt=0, le=1)
+    behind_batches: float = Field(default=3, gt=0)
+    stalled_batches: int = Field(default=10, ge=1)
+    stalled_event_ms: float = Field(default=300_000, ge=0)
+    tiny_batch_rows: float = Field(default=1000, ge=1)
+    tiny_batch_ms: float = Field(default=10_000, ge=1)
+    overhead_ratio: float = Field(default=1, gt=0)
+    state_batches: int = Field(default=20, ge=4)
+    state_growth_rows: int = Field(default=100_000, ge=1)
+    state_partitions_ratio: float = Field(default=4, gt=0)
+    state_partition_rows: float = Field(default=1000, ge=1)
     repeated_scans: int = Field(default=3, ge=2)
-    repeated_scan_bytes: int = Field(default=GIB, ge=1)
-    cache_fill_ms: float = Field(default=10_000, ge=0)
 
 
 def load_thresholds(folder: Path | None = None) -> Thresholds:

@@ -1,4 +1,4 @@
-"""What was set, where it is not what Spark does anyway; secrets are not shown."""
+"""The Spark properties that the application, its defaults file or its queries set; secrets are masked."""
 
 import re
 from dataclasses import dataclass
@@ -7,58 +7,56 @@ from typing import Final
 from app.redaction import setting
 from app.report.limits import Limits
 from app.report.scope import Scope
-from app.report.sections.defaults import default_of, is_default
 
-_BY_SPARK: Final = re.compile(
+_SET_BY_SPARK: Final = re.compile(
     r"spark\.(app\.(id|startTime|submitTime|initial\..*)|driver\.(host|port|appUIAddress)|executor\.id|rdd\.compress"
     r"|serializer\.objectStreamReset|submit\.(pyFiles|deployMode)|sql\.artifact\..*|hadoop\.fs\.s3a\.vectored\..*"
     r"|databricks\.delta\.(lastCommitVersionInSession|commitInfo\..*)|sql\.execution\..*root\.id)"
 )
-_JAVA_BY_SPARK: Final = re.compile(
+_JAVA_OPTIONS_OF_SPARK: Final = re.compile(
     r"--add-opens=\S+|--add-modules=jdk\.incubator\.vector|--enable-native-access=ALL-UNNAMED"
     r"|-XX:\+(IgnoreUnrecognizedVMOptions|UnlockExperimentalVMOptions)"
     r"|-D(java\.net\.preferIPv6Addresses=false|jdk\.reflect\.useDirectMethodHandle=false"
-    r"|io\.netty\.tryReflectionSetAccessible=true|io\.netty\.noUnsafe=false)"
+    r"|io\.netty\.(tryReflectionSetAccessible=true|noUnsafe=false|allocator\.type=pooled"
+    r"|handler\.ssl\.defaultEndpointVerificationAlgorithm=NONE))|--sun-misc-unsafe-memory-access=allow"
 )
 """What Spark adds to the options of every JVM; source: its `JavaModuleOptions`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property, its value, and what Spark would have taken, if that is known."""
+    """A Spark property and the value that the application ran with."""
 
     key: str
     value: str
-    default: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What was set, by name."""
+    """Properties by name; `total` counts those that are not listed, too."""
 
     shown: list[Property]
     total: int
 
 
 def configuration(scope: Scope, limits: Limits) -> Configuration:
-    """The properties that someone set; without those that Spark sets for itself, and those set to the default."""
-    version = scope.app.spark_version
-    told = ((key, _own(key, value)) for key, value in sorted(_told(scope).items()))
-    kept = ((key, value) for key, value in told if value and not _BY_SPARK.fullmatch(key))
-    found = [Property(key, setting(key, value), default_of(key, version)) for key, value in kept]
-    differing = [each for each in found if not is_default(each.key, each.value, version)]
-    return Configuration(differing[: limits.properties], len(differing))
+    """The properties that a person set, without those that Spark sets for itself in every application."""
+    values = ((key, _without_sparks_options(key, value)) for key, value in sorted(_values(scope).items()))
+    properties = [
+        Property(key, setting(key, value)) for key, value in values if value and not _SET_BY_SPARK.fullmatch(key)
+    ]
+    return Configuration(properties[: limits.properties], len(properties))
 
 
-def _told(scope: Scope) -> dict[str, str]:
-    """What the application was started with, and after it what the program changed for its queries."""
-    told = {key: [value] for key, value in scope.app.properties.items()}
+def _values(scope: Scope) -> dict[str, str]:
+    """What the application started with, then the values that queries ran with after the program changed them."""
+    values = {key: [value] for key, value in scope.app.properties.items()}
     for query in scope.queries:
         for key, value in query.settings.items():
-            if value not in told.setdefault(key, []):
-                told[key].append(value)
-    return {key: ", then ".join(values) for key, values in told.items()}
+            if value not in values.setdefault(key, []):
+                values[key].append(value)
+    return {key: ", then ".join(changes) for key, changes in values.items()}
 
 
-def _own(key: str, value: str) -> str:
-    return " ".join(_JAVA_BY_SPARK.sub("", value).split()) if key.endswith("JavaOptions") else value
+def _without_sparks_options(key: str, value: str) -> str:
+    return " ".join(_JAVA_OPTIONS_OF_SPARK.sub("", value).split()) if key.endswith("JavaOptions") else value

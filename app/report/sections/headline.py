@@ -1,31 +1,37 @@
-"""How it ended, and the numbers that say how big it was; what no task told is None."""
+"""The top of a report: the outcome, the size of the work, and what of the log could not be read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from app.eventlog.model import Totals
+from app.eventlog.model.entities import Totals
+from app.eventlog.model.outcome import BAD, GOOD, ending_of
+from app.eventlog.model.shares import cpu_share, gc_share
+from app.eventlog.reader import Reading
+from app.formatting import quantity
 from app.report import intervals
 from app.report.scope import Scope
 
 ALL_CORES: Final = 1.02
-"""A share of busy cores from which on some cores cannot have been told; clocks of hosts differ a little."""
+"""A higher share of busy cores means that the log lacks executors; clocks of hosts differ a little."""
 Mood = Literal["good", "bad", "unsure"]
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Outcome and numbers; times in milliseconds, sizes in bytes, shares from 0 to 1."""
+    """Outcome and numbers; times in milliseconds, sizes in bytes, shares from 0 to 1; None if not reported."""
 
     outcome: str
     mood: Mood
     error: str | None
     duration: float
     tasks: int
+    completed_tasks: int
     failed_tasks: int
     rows_read: int | None
     rows_written: int | None
     bytes_read: int | None
+    is_input_missed: bool
     bytes_written: int | None
     shuffled: int | None
     spilled: int | None
@@ -41,9 +47,9 @@ class Headline:
 
 
 def headline(scope: Scope) -> Headline:
-    """The numbers of all that is in scope."""
+    """Outcome and sums over all jobs, stages and tasks in scope."""
     totals = [stage.totals for stage in scope.stages if stage.shuffle_read_bytes]
-    run_ms, period = _sum(totals, lambda each: each.run_ms), scope.period
+    period, is_missed = scope.period, any(stage.is_input_missed for stage in scope.stages)
     outcome, mood, error = _outcome(scope)
     idle = sum(gap.length for gap in intervals.gaps(intervals.of_tasks(scope.stages), period))
     return Headline(
@@ -52,15 +58,19 @@ def headline(scope: Scope) -> Headline:
         error=error,
         duration=period.length,
         tasks=sum(len(stage.durations_ms) for stage in scope.stages),
+        completed_tasks=sum(stage.completed for stage in scope.stages),
         failed_tasks=sum(stage.failed for stage in scope.stages),
-        rows_read=_told(totals, lambda each: each.input_records, lambda each: each.input_bytes),
-        rows_written=_told(totals, lambda each: each.output_records, lambda each: each.output_bytes),
-        bytes_read=_told(totals, lambda each: each.input_bytes, lambda each: each.input_records),
-        bytes_written=_told(totals, lambda each: each.output_bytes, lambda each: each.output_records),
+        rows_read=_counted(totals, lambda each: each.input_records, lambda each: each.input_bytes),
+        rows_written=_counted(totals, lambda each: each.output_records, lambda each: each.output_bytes),
+        bytes_read=None
+        if is_missed
+        else _counted(totals, lambda each: each.input_bytes, lambda each: each.input_records),
+        is_input_missed=is_missed,
+        bytes_written=_counted(totals, lambda each: each.output_bytes, lambda each: each.output_records),
         shuffled=_sum(totals, lambda each: each.shuffle_write_bytes),
         spilled=_sum(totals, lambda each: each.disk_spilled),
-        gc_share=_ratio(_sum(totals, lambda each: each.gc_ms), run_ms),
-        cpu_share=_ratio(_sum(totals, lambda each: each.cpu_ns / 1e6), run_ms),
+        gc_share=gc_share(totals, scope.app.task_cpus),
+        cpu_share=cpu_share(totals),
         cores_busy=_cores_busy(scope),
         cores=sum(executor.cores for executor in scope.app.executors.values() if executor.removed is None) or None,
         idle=idle,
@@ -74,39 +84,32 @@ def headline(scope: Scope) -> Headline:
 def _outcome(scope: Scope) -> tuple[str, Mood, str | None]:
     if scope.run is not None:
         return _outcome_of_run(scope)
-    app = scope.app
-    failed = [job for job in scope.jobs if job.has_failed]
-    error = next((job.failure for job in reversed(failed) if job.failure), None)
-    if app.exit_code:
-        return f"failed with exit code {app.exit_code}", "bad", error
-    if app.ended is None:
-        return "no end in its log: still at work, or killed", "unsure", error
-    if failed:
-        return f"ended; {len(failed):,} of {len(scope.jobs):,} jobs failed", "bad", error
-    return ("succeeded" if app.exit_code == 0 else "ended, no job failed"), "good", None
+    ending = ending_of(scope.app)
+    mood: Mood = "bad" if ending.outcome in BAD else "good" if ending.outcome in GOOD else "unsure"
+    return ending.text, "unsure" if mood == "good" and ending.failed_jobs else mood, ending.error
 
 
 def _outcome_of_run(scope: Scope) -> tuple[str, Mood, str | None]:
     run = scope.run
     record = run.record if run else None
-    if run is None or record is None or run.is_at_work:
-        return "no end: still at work, or killed", "unsure", None
+    if run is None or record is None or run.is_running:
+        return "no end: still running, or killed", "unsure", None
     return record.outcome.replace("_", " "), "good" if record.outcome == "succeeded" else "bad", record.error
 
 
 def _cores_busy(scope: Scope) -> float | None:
-    """Time of tasks over time of cores; unknown where the log has not told of all executors: more than all is none."""
+    """Task time over core time; None where the log lacks executors, so that more cores would be busy than there are."""
     cores, cpus = intervals.of_cores(scope.app.executors.values(), scope.period.end), scope.app.task_cpus
     busy = intervals.within(((task, cpus) for task in intervals.of_tasks(scope.stages)), scope.period)
     share = _ratio(busy, intervals.within(cores, scope.period))
-    return None if share is None or share > ALL_CORES else share
+    return None if share is None or share > ALL_CORES else min(1.0, share)
 
 
 def _sum(totals: list[Totals], of: Callable[[Totals], float]) -> int | None:
     return round(sum(of(each) for each in totals)) if totals else None
 
 
-def _told(totals: list[Totals], of: Callable[[Totals], int], other: Callable[[Totals], int]) -> int | None:
+def _counted(totals: list[Totals], of: Callable[[Totals], int], other: Callable[[Totals], int]) -> int | None:
     """A sum; unknown where there are bytes without rows or rows without bytes, which some sources do not count."""
     total = _sum(totals, of)
     return None if total == 0 and _sum(totals, other) else total
@@ -114,3 +117,26 @@ def _told(totals: list[Totals], of: Callable[[Totals], int], other: Callable[[To
 
 def _ratio(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else part / whole
+
+
+def unread(reading: Reading, scope: Scope, *, is_live: bool = False) -> list[str]:
+    """What the report lacks because the log, or a file of the run, could not be read: a sentence each.
+
+    That the log has no end yet is no lack of a page that follows it.
+    """
+    return list(_unread(reading, scope, is_live=is_live))
+
+
+def _unread(reading: Reading, scope: Scope, *, is_live: bool) -> Iterator[str]:
+    app, run = reading.app, scope.run
+    if app.ended is None and not is_live:
+        yield "The log has no end: the application is still running or was killed. Times end with the last event."
+    yield from reading.remarks
+    if app.started is None:
+        yield "The log lacks the start of the application: what happened before its first job is unknown."
+    if run is not None and run.unread:
+        yield f"Skipped {quantity(run.unread, 'unreadable line')} in the files of the run."
+    if run is not None and run.trouble is not None:
+        yield f"The report has no page of the model: {run.trouble}."
+    if run is not None and run.trace_id is None:
+        yield "The run was not traced: the report shows what Spark did between its start and its end."

@@ -1,39 +1,46 @@
-"""SQL executions with the plans that they ran with, and what each operator has counted."""
+"""SQL executions, their final plans, and the SQL metrics of each operator."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app import amounts
-from app.eventlog.model import Query
-from app.eventlog.operators import Number, Operator, own_plan_of
+from app import formatting
+from app.eventlog.model import work_names
+from app.eventlog.model.entities import Query
+from app.eventlog.model.operators import Number, Operator, own_plan_of
 from app.report.limits import Limits
-from app.report.scope import Scope
+from app.report.scope import Scope, Status, scheduling
 
 _FIRST: Final = ("number of output rows", "number of written rows", "number of files read", "data size", "spill size")
-MOST_NUMBERS: Final = 12
+MAX_METRICS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An operator: `depth` counts the branchings above it; `numbers` are shown texts by Spark's names."""
+    """An operator of a plan: `depth` counts the branches above it; `metrics` are formatted, by Spark's names."""
 
     depth: int
     name: str
     text: str
-    numbers: list[tuple[str, str]]
+    metrics: list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """A SQL execution; `nodes` is None where its plan is not listed or cannot be read, `note` says which."""
+    """A SQL execution; `nodes` is None where its plan is not listed or cannot be read, and `note` says why.
+
+    `stack` are the lines of the program that ran it, where PySpark's calls are named (`app.spark.call_sites`).
+    """
 
     anchor: str
     id: int
-    description: str
+    name: str
+    group: str | None
+    pool: str | None
+    stack: str
     started: float
     duration: float | None
-    status: str
+    status: Status
     error: str | None
     jobs: int
     replans: int
@@ -43,21 +50,30 @@ class Sql:
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """The longest, in the order of their starts."""
+    """The longest SQL executions in the order of their starts; `total` counts all."""
 
     shown: list[Sql]
     total: int
 
 
 def queries(scope: Scope, limits: Limits) -> Queries:
-    """The queries that took longest; failed ones before all others. So far as there is room, with their plans."""
-    ranked = sorted(scope.queries, key=lambda query: (query.error is None, -_weight(scope, query)))[: limits.queries]
-    room, found = limits.operators, []
-    for query in ranked:
+    """The failed and the longest SQL executions, with plans for as many as the report has room for."""
+    room, executions = limits.operators, []
+    for query in ranked(scope)[: limits.queries]:
         nodes, note = _plan(query, min(room, limits.operators_of_one))
         room -= len(nodes or ())
-        found.append(_sql(scope, query, nodes, note))
-    return Queries(sorted(found, key=lambda query: (query.started, query.id)), len(scope.queries))
+        executions.append(_sql(scope, query, nodes, note))
+    return Queries(sorted(executions, key=lambda query: (query.started, query.id)), len(scope.queries))
+
+
+def ranked(scope: Scope) -> list[Query]:
+    """All SQL executions: the failed ones first, then the longest."""
+    return sorted(scope.queries, key=lambda query: (query.error is None, -_weight(scope, query)))
+
+
+def of_query(scope: Scope, query: Query, limits: Limits) -> Sql:
+    """One SQL execution with its plan."""
+    return _sql(scope, query, *_plan(query, limits.operators_of_one))
 
 
 def _weight(scope: Scope, query: Query) -> float:
@@ -65,11 +81,16 @@ def _weight(scope: Scope, query: Query) -> float:
 
 
 def _sql(scope: Scope, query: Query, nodes: list[Node] | None, note: str | None) -> Sql:
-    status = "failed" if query.error else "done" if query.ended is not None else "not finished"
+    status: Status = "failed" if query.error else "done" if query.ended is not None else "not finished"
+    site, _, stack = query.details.partition("\n")
+    group, pool = scheduling(scope.app.jobs[number] for number in query.jobs if number in scope.app.jobs)
     return Sql(
         anchor=f"query-{query.id}",
         id=query.id,
-        description=scope.named(query.description),
+        name=scope.named(work_names.of_query(scope.app, query)),
+        group=group,
+        pool=pool,
+        stack=stack if work_names.placed(site) else "",
         started=query.started,
         duration=None if query.ended is None else query.ended - query.started,
         status=status,
@@ -83,11 +104,11 @@ def _sql(scope: Scope, query: Query, nodes: list[Node] | None, note: str | None)
 
 def _plan(query: Query, room: int) -> tuple[list[Node] | None, str | None]:
     if room <= 0:
-        return None, "plan left out: those of longer queries fill the room that a report has"
+        return None, "plan omitted: the plans of longer queries use up the size limit of the report"
     try:
         plan = own_plan_of(query)
     except ValueError as error:
-        return None, f"the plan cannot be read: {error}"
+        return None, f"cannot read the plan: {error}"
     nodes: list[Node] = []
     is_cut = plan.is_cut
     for node in _nodes(plan.root, 0, {}):
@@ -95,32 +116,32 @@ def _plan(query: Query, room: int) -> tuple[list[Node] | None, str | None]:
             is_cut = True
             break
         nodes.append(node)
-    return nodes, "the plan is cut: it has more operators than are listed" if is_cut else None
+    return nodes, "plan truncated: it has more operators than are listed" if is_cut else None
 
 
 def _nodes(operator: Operator, depth: int, around: Mapping[str, Number]) -> Iterator[Node]:
-    """The operators that do something; what wraps them lends them its time. Only branches are indented."""
+    """The operators in pre-order; code generation wrappers only add their time. Only branches are indented."""
     below: Mapping[str, Number] = {}
     if operator.is_wrapper:
         timed = {f"{name} of its stage": number for name, number in operator.numbers.items() if name == "duration"}
         below = {**around, **timed}
     else:
-        yield Node(depth, operator.title, operator.text, _numbers({**operator.numbers, **around}))
+        yield Node(depth, operator.title, operator.text, _metrics({**operator.numbers, **around}))
     deeper = depth + 1 if len(operator.children) > 1 else depth
     for child in operator.children:
         yield from _nodes(child, deeper, below)
 
 
-def _numbers(numbers: Mapping[str, Number]) -> list[tuple[str, str]]:
-    """The telling ones first; zeros last, which are true but say little."""
+def _metrics(numbers: Mapping[str, Number]) -> list[tuple[str, str]]:
+    """Row and byte counts first, zeros last."""
     ranked = sorted(numbers.items(), key=lambda item: (item[1].value == 0, item[0] not in _FIRST))
-    return [(name, _shown(number)) for name, number in ranked[:MOST_NUMBERS]]
+    return [(name, _shown(number)) for name, number in ranked[:MAX_METRICS]]
 
 
 def _shown(number: Number) -> str:
     match number.unit:
         case "By":
-            return amounts.size(number.value)
+            return formatting.size(number.value)
         case "ms":
-            return amounts.duration(number.value)
-    return amounts.count(number.value)
+            return formatting.duration(number.value)
+    return formatting.count(number.value)

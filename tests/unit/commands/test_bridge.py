@@ -22,24 +22,26 @@ def begin(tmp_path: Path, *options: str) -> int:
     return run(["bridge", str(tmp_path), "--state", str(tmp_path / "state"), "--metrics-port", "0", *options])
 
 
-def test_without_an_endpoint_there_is_nothing_to_do(
+def test_the_bridge_needs_an_endpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The variable that names one is said."""
+    """The message names the variable."""
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT")
     assert begin(tmp_path) == 2
-    assert capsys.readouterr().err == "error: there is nowhere to send to: set OTEL_EXPORTER_OTLP_ENDPOINT\n"
+    assert capsys.readouterr().err == "error: no OTLP endpoint is configured: set OTEL_EXPORTER_OTLP_ENDPOINT\n"
 
 
-def test_a_state_that_cannot_be_kept_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_state_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the option that names another."""
     (tmp_path / "state").touch()
     assert begin(tmp_path) == 2
-    text = f"the state of the bridge cannot be kept in {tmp_path / 'state'}: File exists; name another with --state"
+    text = (
+        f"the bridge cannot write its checkpoint in {tmp_path / 'state'}: File exists; set another folder with --state"
+    )
     assert capsys.readouterr().err == f"error: {text}\n"
 
 
-def test_a_port_that_is_taken_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_in_use_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the option that names another."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])

@@ -9,8 +9,8 @@ from app.commands import cells
 UTC_NOON = datetime.datetime(2024, 1, 1, 12, 0, 0, 123456, tzinfo=datetime.UTC)
 
 
-def test_instants_are_utc_whatever_zone_they_come_in() -> None:
-    """An instant is shown in UTC, with the Z that says so; one without a zone gets none."""
+def test_instants_are_shown_in_utc() -> None:
+    """With a `Z`; one without a zone has none."""
     berlin = UTC_NOON.astimezone(datetime.timezone(datetime.timedelta(hours=1)))
     assert cells.value(berlin) == "2024-01-01T12:00:00.123456Z"
     assert cells.value(UTC_NOON.replace(tzinfo=None)) == "2024-01-01T12:00:00.123456"
@@ -29,26 +29,33 @@ def test_instants_are_utc_whatever_zone_they_come_in() -> None:
         (1.5, "1.5"),
     ],
 )
-def test_a_cell_has_all_digits_and_no_surprise(content: object, text: str) -> None:
-    """Decimals keep their digits and are never written with an exponent; structures are shown flat."""
+def test_a_cell_has_all_digits(content: object, text: str) -> None:
+    """Decimals have no exponent; structures are flat."""
     assert cells.value(content) == text
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[31m", "a\nb", "\r", "\u202e", "\x9b31m", "\u2028", "\x00", "\u200b"])
-def test_text_that_a_terminal_would_act_on_is_escaped(hostile: str) -> None:
-    """Control, invisible and direction characters are shown as escapes, on one line."""
+def test_control_characters_are_escaped(hostile: str) -> None:
+    """Invisible and direction characters too, on one line."""
     assert cells.value(hostile).isprintable()
     assert cells.value(hostile).startswith(("\\", "a\\n"))
 
 
-def test_text_that_is_harmless_stays() -> None:
-    """Letters of any script and markup are left as they are."""
+def test_other_text_is_unchanged() -> None:
+    """Letters of any script, and markup."""
     assert cells.value("[red]Grüße 東京[/red]") == "[red]Grüße 東京[/red]"
 
 
-def test_a_path_is_given_as_it_is_typed_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path below the working folder is relative; any other, and a URI, stays whole."""
+def test_a_path_below_the_working_folder_is_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any other path, and a URI, stays whole."""
     monkeypatch.chdir(tmp_path)
     assert cells.place(tmp_path / "runs" / "x") == "runs/x"
     assert cells.place("/elsewhere/x") == "/elsewhere/x"
     assert cells.place("s3a://bucket/x") == "s3a://bucket/x"
+
+
+def test_a_file_has_an_address_for_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Escaped, so that neither white space nor control characters end it; a URL stays."""
+    monkeypatch.chdir(tmp_path)
+    assert cells.uri("a b\x1b.html") == f"{tmp_path.as_uri()}/a%20b%1B.html"
+    assert cells.uri("http://localhost:8088/r.html") == "http://localhost:8088/r.html"

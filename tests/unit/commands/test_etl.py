@@ -1,4 +1,3 @@
-import datetime
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,15 +5,14 @@ from typing import Any
 
 import pytest
 
-from app.commands import etl
+from app.commands import errors, etl
 from app.errors import QualityGateError
 from tests.unit.commands.conftest import Printed
-from tests.unit.run_records import run_record
+from tests.unit.run_records import example_record
 
-SALES = run_record(
+SALES = example_record(
     pipeline="etl.daily_sales",
-    rows_read=None,
-    rows_written=1_000_000,
+    counts={"published": 1_000_000, "quarantined": 300, "duplicates": 45},
     seconds=75,
     tables={"transactions": "s3a://shop/transactions", "daily_sales": "s3a://shop/daily_sales"},
     folder=Path("/runs/r2"),
@@ -35,11 +33,11 @@ def job(*results: Any, error: BaseException | None = None) -> Callable[[], Seque
 
 def test_a_run_ends_with_its_figures_and_where_things_are(printed: Printed) -> None:
     """What all rows have in common is in the title; a figure that nobody knows is a dash; each place is a line."""
-    etl.summarize(printed.terminal, [run_record(), SALES], seconds=76.3)
+    etl.summarize(printed.terminal, [example_record(), SALES], seconds=76.3)
     assert printed.out.getvalue().splitlines() == [
         "",
         "2024-01-01: 2 succeeded in 1 min 16 s",
-        "pipeline           read    written  quarantined  duplicates        time",
+        "pipeline           read  published  quarantined  duplicates        time",
         "etl.customers    12,345     12,000          300          45       1.2 s",
         "etl.daily_sales       -  1,000,000          300          45  1 min 15 s",
         "",
@@ -53,8 +51,8 @@ def test_a_run_ends_with_its_figures_and_where_things_are(printed: Printed) -> N
 
 def test_what_differs_between_runs_is_a_column(printed: Printed) -> None:
     """Days and outcomes are shown per run where they differ; many folders are one line."""
-    rejected = run_record(date=datetime.date(2024, 1, 2), outcome="missing_input", rows_written=None)
-    etl.summarize(printed.terminal, [run_record(), SALES, rejected], seconds=4)
+    rejected = example_record(slice="2024-01-02", outcome="missing_input", counts={"read": 12_345})
+    etl.summarize(printed.terminal, [example_record(), SALES, rejected], seconds=4)
     lines = printed.out.getvalue().splitlines()
     assert lines[1] == "2024-01-01 to 2024-01-02: 2 succeeded, 1 missing input in 4.0 s"
     assert lines[2].split()[:4] == ["pipeline", "date", "outcome", "read"]
@@ -64,7 +62,7 @@ def test_what_differs_between_runs_is_a_column(printed: Printed) -> None:
 
 def test_of_many_runs_the_list_of_their_reports_is_told(printed: Printed) -> None:
     """A line each would be too many; where they are served it is an address."""
-    served = [run_record(report=f"http://localhost:8088/r-{number}.html") for number in range(3)]
+    served = [example_record(report=f"http://localhost:8088/r-{number}.html") for number in range(3)]
     etl.summarize(printed.terminal, served, seconds=4)
     assert printed.out.getvalue().splitlines()[-1] == "reports          http://localhost:8088/index.html"
 
@@ -72,19 +70,19 @@ def test_of_many_runs_the_list_of_their_reports_is_told(printed: Printed) -> Non
 def test_runs_that_ended_before_a_failure_are_told(printed: Printed) -> None:
     """A failure hides nothing of what was done, and still ends the program."""
     with pytest.raises(QualityGateError):
-        etl.perform(job(run_record(), error=QualityGateError("x")), terminal=printed.terminal, is_json=False)
+        etl.perform(job(example_record(), error=QualityGateError("x")), terminal=printed.terminal, is_json=False)
     assert "etl.customers" in printed.out.getvalue()
 
 
 def test_an_interruption_is_told_likewise(printed: Printed) -> None:
     """Ctrl-C shows what was done until then."""
     with pytest.raises(KeyboardInterrupt):
-        etl.perform(job(run_record(), error=KeyboardInterrupt()), terminal=printed.terminal, is_json=False)
+        etl.perform(job(example_record(), error=KeyboardInterrupt()), terminal=printed.terminal, is_json=False)
     assert "etl.customers" in printed.out.getvalue()
 
 
 def test_a_failure_before_the_first_run_prints_no_table(printed: Printed) -> None:
-    """Nothing was done, so nothing is told."""
+    """Nothing was done, so nothing is printed."""
     with pytest.raises(QualityGateError):
         etl.perform(job(error=QualityGateError("x")), terminal=printed.terminal, is_json=False)
     assert printed.out.getvalue() == ""
@@ -93,13 +91,34 @@ def test_a_failure_before_the_first_run_prints_no_table(printed: Printed) -> Non
 def test_json_has_all_that_is_known(printed: Printed) -> None:
     """Standard output is one document with the runs as they are; what is not known is null."""
     etl.perform(job(SALES), terminal=printed.terminal, is_json=True)
-    told = json.loads(printed.out.getvalue())
-    assert (told["exit_code"], told["error"], told["runs"][0]["rows_read"]) == (0, None, None)
-    assert (told["runs"][0]["date"], told["runs"][0]["folder"]) == ("2024-01-01", "/runs/r2")
+    document = json.loads(printed.out.getvalue())
+    assert (document["exit_code"], document["error"], document["runs"][0]["counts"]["published"]) == (
+        0,
+        None,
+        1_000_000,
+    )
+    assert (document["runs"][0]["slice"], document["runs"][0]["folder"]) == ("2024-01-01", "/runs/r2")
 
 
 def test_a_failure_prints_no_second_document(printed: Printed) -> None:
     """With --json the failure's own document is the only one."""
     with pytest.raises(QualityGateError):
-        etl.perform(job(run_record(), error=QualityGateError("x")), terminal=printed.terminal, is_json=True)
+        etl.perform(job(example_record(), error=QualityGateError("x")), terminal=printed.terminal, is_json=True)
     assert printed.out.getvalue() == ""
+
+
+@pytest.mark.parametrize("error", [QualityGateError("x"), KeyboardInterrupt()])
+def test_the_document_of_a_failure_has_what_that_of_a_success_has(
+    printed: Printed, capsys: pytest.CaptureFixture[str], error: BaseException
+) -> None:
+    """Also beside the runs: the card of a version says why it was refused."""
+    with pytest.raises(type(error)) as raised:
+        etl.perform(
+            job(example_record(), error=error),
+            terminal=printed.terminal,
+            is_json=True,
+            also=lambda runs: {"models": [len(runs)]},
+        )
+    errors.report(raised.value, errors.Asked(json=True))
+    document = json.loads(capsys.readouterr().out)
+    assert ([run["pipeline"] for run in document["runs"]], document["models"]) == (["etl.customers"], [1])

@@ -1,6 +1,5 @@
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -8,22 +7,25 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from app.commands.observe import figures, list_applications, outcome, report_each, send_ended, worst
-from app.eventlog import events, reading
-from app.eventlog.application import Application
-from app.eventlog.comparison import history, summary
+from app.commands.observe import figures, list_applications, report_each, to_open, worst
+from app.eventlog import reader
+from app.eventlog.comparison import baselines, profiling
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
-from app.eventlog.follow import Troubles
-from app.eventlog.parts import StageInfo, TaskEndReason, TaskInfo, TaskMetrics
-from app.eventlog.reading import Reading
-from app.observe.launches import LAUNCH
-from app.observe.seen import Seen
+from app.eventlog.model.application import Application
+from app.eventlog.parse import events
+from app.eventlog.parse.events import Input, StageInfo, TaskEndReason, TaskInfo, TaskMetrics
+from app.eventlog.parse.log_tailer import ReadErrors
+from app.eventlog.reader import Reading
+from app.execution.analysis import analyze
+from app.observe.event_log_injection import LAUNCH
+from app.observe.results import ObservedApplications
+from app.report import index
+from app.report.results.schema import Application as Application_
 from app.settings import Settings, load_settings
-from tests.polling import poll_until
-from tests.receivers import Receiver, receiver
 from tests.unit.commands.conftest import Printed
 from tests.unit.eventlog.made import Run, Stage, Task
+from tests.unit.report.results.test_fail_on import application
 
 OBSERVE: Final = (sys.executable, "-m", "app", "observe")
 
@@ -40,69 +42,66 @@ def observed(home: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def read(*told: events.Event, is_finished: bool = True) -> Reading:
+def read(*logged: events.Event, is_finished: bool = True) -> Reading:
     """A log with certain events."""
     app = Application("app-1")
-    for event in told:
+    for event in logged:
         app.take(event)
-    return Reading(Path("local-1"), app, Troubles(), 0, is_finished)
+    return Reading(Path("local-1"), app, ReadErrors(), 0, is_finished)
 
 
 STARTED: Final = events.ApplicationStart("one", 1000)
 
 
 @pytest.mark.parametrize("before", [[], ["--"]])
-def test_the_options_of_a_command_are_its_own(tmp_path: Path, before: list[str]) -> None:
-    """What follows the command is handed to it, `--json`, `--help` and `--` too, with or without `--` before it."""
+def test_options_after_the_command_belong_to_the_command(tmp_path: Path, before: list[str]) -> None:
+    """`--json`, `--help` and `--` too, with or without `--` before the command."""
     done = observed(tmp_path, *before, "echo", "--json", "--help", "--", "--debug")
     assert (done.returncode, done.stdout) == (0, "--json --help -- --debug\n")
 
 
-def test_a_program_without_spark_is_said_in_a_line(tmp_path: Path) -> None:
-    """The exit code is the program's, nothing of ours is on standard output, and one line says what was not there."""
+def test_a_program_without_spark_gets_one_line(tmp_path: Path) -> None:
+    """The exit code is the program's, and standard output has only the program's output."""
     done = observed(tmp_path, "sh", "-c", "echo hi; exit 3")
     assert (done.returncode, done.stdout) == (3, "hi\n")
     assert "no Spark was started" in done.stderr
 
 
-def test_a_command_that_is_not_there(tmp_path: Path) -> None:
-    """The exit code is that of a shell, and one line says which command it was."""
+def test_a_missing_command_exits_like_a_shell(tmp_path: Path) -> None:
+    """One line names the command."""
     done = observed(tmp_path, "no-such-command", "--json")
     assert (done.returncode, done.stdout) == (127, "")
     assert done.stderr == "error: no-such-command: command not found\n"
 
 
-@pytest.mark.parametrize(
-    ("end", "is_running", "told"),
-    [
-        ([events.ApplicationEnd(3000)], False, "ended"),
-        ([events.ApplicationEnd(3000, 0)], False, "ended"),
-        ([events.ApplicationEnd(3000, 3)], False, "failed"),
-        ([], False, "incomplete"),
-        ([], True, "still running"),
-    ],
-)
-def test_the_outcome_is_what_the_log_tells(*, end: list[events.Event], is_running: bool, told: str) -> None:
-    """A log without an end is of an application that was killed, or goes on."""
-    assert outcome(read(STARTED, *end, is_finished=bool(end)), is_running=is_running) == told
+def test_control_characters_in_a_name_are_escaped() -> None:
+    """The terminal shows them and does not act on them."""
+    row = figures(read(events.ApplicationStart("\x1b[31mred\n", 1000)))
+    assert row["application"] == "\\x1b[31mred\\n"
 
 
-def test_a_hostile_name_is_text() -> None:
-    """What a terminal would act on is shown as it is written."""
-    told = figures(read(events.ApplicationStart("\x1b[31mred\n", 1000)), is_running=False)
-    assert told["application"] == "\\x1b[31mred\\n"
-
-
-@pytest.mark.parametrize(("metrics", "told"), [(None, "-"), (TaskMetrics(disk_spilled=7), "7 B")])
-def test_what_no_task_has_told_is_unknown(metrics: TaskMetrics | None, told: str) -> None:
-    """A task that was lost with its executor has no metrics: its bytes are not 0, they are not known."""
+@pytest.mark.parametrize(("metrics", "expected"), [(None, "-"), (TaskMetrics(disk_spilled=7), "7 B")])
+def test_bytes_of_tasks_without_metrics_are_unknown(metrics: TaskMetrics | None, expected: str) -> None:
+    """A task that was lost with its executor has no metrics: its bytes are not 0."""
     info = StageInfo(0, 0, "collect", 1)
     end = events.TaskEnd(0, 0, TaskEndReason("Success"), TaskInfo(0, 0, 0, 1, "1", "host", finished=2), metrics)
-    assert figures(read(STARTED, events.StageSubmitted(info), end), is_running=False)["spilled"] == told
+    assert figures(read(STARTED, events.StageSubmitted(info), end))["spilled"] == expected
 
 
-def test_the_worst_findings_are_listed() -> None:
-    """The first three are told, the rest is counted."""
+@pytest.mark.parametrize(
+    ("rows", "size", "expected"),
+    [(3, 5, "3 rows, 5 B"), (3, 0, "3 rows"), (0, 5, "5 B"), (0, 0, "0 rows, 0 B")],
+)
+def test_a_zero_beside_another_amount_was_not_counted(rows: int, size: int, expected: str) -> None:
+    """Some sources count rows only, others bytes only: the table claims no 0."""
+    info = StageInfo(0, 0, "collect", 1)
+    metrics = TaskMetrics(input=Input(records=rows, bytes=size))
+    end = events.TaskEnd(0, 0, TaskEndReason("Success"), TaskInfo(0, 0, 0, 1, "1", "host", finished=2), metrics)
+    assert figures(read(STARTED, events.StageSubmitted(info), end))["read"] == expected
+
+
+def test_the_three_worst_findings_are_listed() -> None:
+    """The rest is counted."""
     found = [Finding(f"rule_{number}", "info", f"finding {number}", "") for number in range(5)]
     first = [("info", "finding 0"), ("info", "finding 1"), ("info", "finding 2")]
     assert worst(found) == [*first, ("", "2 more in the report")]
@@ -120,45 +119,48 @@ def settings(home: Path, **changes: Any) -> Settings:
     return load_settings().model_copy(update={"home": home, **changes})
 
 
-def seen(home: Path, run: Run, id: str, *running: str) -> Seen:  # noqa: A002 - it is what Spark calls it
+def seen(home: Path, run: Run, id: str, *, code: int = 0, is_running: bool = False) -> ObservedApplications:  # noqa: A002 - it is what Spark calls it
     """A command with one application, whose log is there."""
     log = home / "spark-events" / (id if run.is_finished else f"{id}.inprogress")
     log.parent.mkdir(exist_ok=True)
     log.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in replace(run, id=id).lines()))
-    return Seen([reading.read(log)], frozenset(running), [])
+    reading = reader.read(log)
+    reading.app.is_alive, reading.app.process_exit_code = is_running, None if is_running else code
+    return ObservedApplications([reading], [])
 
 
-def told(printed: Printed, found: Seen, home: Path, *, code: int = 0, **changes: Any) -> str:
+def report_text(printed: Printed, found: ObservedApplications, home: Path, *, code: int = 0, **changes: Any) -> str:
     """What is printed of a command."""
     list_applications(printed.terminal, found, code=code, seconds=1)
-    report_each(printed.terminal, found, settings(home, **changes), Thresholds(), is_good=code == 0, report=None)
+    report_each(printed.terminal, found, settings(home, **changes), Thresholds(), code=code, report=None, found=[])
     return printed.out.getvalue()
 
 
-def test_the_report_of_a_second_one_says_why_it_was_slower(tmp_path: Path, printed: Printed) -> None:
-    """It is compared with the first, which was good; one of a command that failed is nothing to be measured by."""
-    told(printed, seen(tmp_path, replace(BEFORE, at=900_000), "app-0"), tmp_path, code=1)
-    told(printed, seen(tmp_path, BEFORE, "app-1"), tmp_path)
+def test_a_slower_application_is_compared_with_the_earlier_one(tmp_path: Path, printed: Printed) -> None:
+    """On the terminal and in its report; only with applications of commands that succeeded."""
+    report_text(printed, seen(tmp_path, replace(BEFORE, at=900_000), "app-0", code=1), tmp_path, code=1)
+    report_text(printed, seen(tmp_path, BEFORE, "app-1"), tmp_path)
     assert "more input" not in (tmp_path / "reports" / "app-1.html").read_text(encoding="utf-8")
+    assert "compared with" not in printed.out.getvalue()
     now = seen(tmp_path, NOW, "app-2")
-    told(printed, now, tmp_path)
+    assert "more input: sum up" in report_text(printed, now, tmp_path)
     assert "more input" in (tmp_path / "reports" / "app-2.html").read_text(encoding="utf-8")
-    earlier = history.last_good(settings(tmp_path).records_path, summary.of(now.readings[0]))
+    earlier = baselines.last_good(settings(tmp_path).records_path, profiling.of(now.readings[0]))
     assert [each.id for each in earlier] == ["app-1"]
     assert "app-2.html" in (tmp_path / "reports" / "index.html").read_text(encoding="utf-8")
 
 
-def test_one_that_goes_on_is_not_remembered(tmp_path: Path, printed: Printed) -> None:
-    """It has a report, as it is now."""
-    going_on = seen(tmp_path, replace(BEFORE, is_finished=False), "app-1", "l-1")
-    assert "still running" in told(printed, going_on, tmp_path)
-    assert [path.name for path in (tmp_path / "reports").iterdir()] == ["app-1.html", "index.html"]
+def test_a_running_application_is_no_baseline(tmp_path: Path, printed: Printed) -> None:
+    """It has a report of its state so far."""
+    going_on = seen(tmp_path, replace(BEFORE, is_finished=False), "app-1", is_running=True)
+    assert " running " in report_text(printed, going_on, tmp_path)
+    assert not (tmp_path / "reports" / "records").exists()
 
 
-def test_of_several_applications_each_has_its_name_above_what_is_found(tmp_path: Path, printed: Printed) -> None:
-    """Whose findings and whose report it is can be told, also where nobody knows the id."""
+def test_each_of_several_applications_has_its_name_above_its_findings(tmp_path: Path, printed: Printed) -> None:
+    """So that findings and reports can be distinguished."""
     logs = [seen(tmp_path, replace(BEFORE, name=name), name).readings[0] for name in ("one", "two")]
-    lines = told(printed, Seen(logs, frozenset(), []), tmp_path).splitlines()
+    lines = report_text(printed, ObservedApplications(logs, []), tmp_path).splitlines()
     places = [lines.index(name) for name in ("one", "two")]
     assert [lines[place - 1] for place in places] == ["", ""]
     assert [next(line for line in lines[place:] if line.startswith("report")).split("/")[-1] for place in places] == [
@@ -167,56 +169,116 @@ def test_of_several_applications_each_has_its_name_above_what_is_found(tmp_path:
     ]
 
 
-def test_where_reports_are_served_their_address_is_told(tmp_path: Path, printed: Printed) -> None:
-    """In place of the path."""
-    assert "http://localhost:8088/app-1.html" in told(
+ENDS: Final = [
+    (143, "killed", "killed by SIGTERM (exit code 143)", "bad"),
+    (3, "failed", "failed with exit code 3", "bad"),
+    (0, "succeeded", "succeeded", "good"),
+]
+
+
+@pytest.mark.parametrize(("code", "outcome", "text", "mood"), ENDS)
+def test_the_outcome_is_the_same_everywhere(
+    tmp_path: Path, printed: Printed, *, code: int, outcome: str, text: str, mood: str
+) -> None:
+    """In the table, the title and the badge of the report, the list of reports, the stored profile, and findings."""
+    found = seen(tmp_path, BEFORE, "app-1", code=code)
+    said = report_text(printed, found, tmp_path, code=code)
+    assert figures(found.readings[0])["outcome"] == outcome
+    content = (tmp_path / "reports" / "app-1.html").read_text(encoding="utf-8")
+    assert f"<title>shop · {text}</title>" in content
+    assert f'<span class="pill {mood}">{text}</span>' in content
+    (entry,) = index.entries(tmp_path / "reports")
+    assert (entry.outcome, entry.mood) == (text, mood)
+    (record,) = (tmp_path / "reports" / "records").glob("*/*.json")
+    assert baselines.load(record).outcome == outcome
+    assert (f"The application was {text}" in said or f"The application {text}" in said) == (mood == "bad")
+
+
+def test_a_later_report_of_the_log_has_the_outcome_that_observe_saw(tmp_path: Path, printed: Printed) -> None:
+    """The log itself says that the application ended well."""
+    reading = seen(tmp_path, BEFORE, "app-1").readings[0]
+    reading.app.process_exit_code = 143
+    report_text(printed, ObservedApplications([reading], []), tmp_path, code=143)
+    again = analyze(reader.read(reading.log), settings(tmp_path), Thresholds())
+    assert (again.profile.outcome, again.findings[0].rule) == ("killed", "failed_application")
+
+
+def test_a_served_report_is_named_by_its_url(tmp_path: Path, printed: Printed) -> None:
+    """Instead of its path."""
+    assert "http://localhost:8088/app-1.html" in report_text(
         printed, seen(tmp_path, BEFORE, "app-1"), tmp_path, reports_url="http://localhost:8088/"
     )
 
 
-@pytest.fixture
-def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    """A receiver that the environment names."""
-    with receiver() as found:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", found.http_endpoint)
-        monkeypatch.setattr("app.eventlog.bridge.once.STALLED_SECONDS", 60.0)
-        yield found
-
-
-def test_what_an_application_did_is_sent_once(
-    tmp_path: Path, collector: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By us, as there is no bridge: its spans, and what it counts."""
-    monkeypatch.setattr("app.conclusions.SENDING_SECONDS", 60.0)
-    send_ended(seen(tmp_path, BEFORE, "app-1"), settings(tmp_path), Thresholds())
-    ids = [span.span_id for span in collector.spans]
-    assert {span.name.split()[0] for span in collector.spans} >= {"application", "job", "stage"}
-    assert len(ids) == len(set(ids))
-    tasks = [metric for metric in collector.metrics if metric.name == "spark.task.duration"]
-    assert sum(point.count for metric in tasks for point in metric.histogram.data_points) == 2
-
-
-@pytest.mark.parametrize("why", ["a bridge does", "it goes on"])
-def test_what_others_send_or_has_not_ended_is_not_sent(tmp_path: Path, collector: Receiver, why: str) -> None:
-    """A bridge does it where there is one, and an application that goes on would be told as if it were killed."""
-    found = seen(tmp_path, replace(BEFORE, is_finished=why == "a bridge does"), "app-1", "l-1")
-    exporter = "bridge" if why == "a bridge does" else "runner"
-    send_ended(found, settings(tmp_path, event_log_exporter=exporter), Thresholds())
-    assert (collector.spans, collector.metrics) == ([], [])
-
-
-def test_an_endpoint_that_takes_nothing_is_waited_for_once(
-    tmp_path: Path, collector: Receiver, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """However many applications there are; nothing is said and nothing is raised."""
-    collector.mode = "refusing"
-    (one,) = seen(tmp_path, BEFORE, "app-1").readings
-    send_ended(Seen([one] * 20, frozenset(), []), settings(tmp_path), Thresholds())
-    poll_until(lambda: bool(collector.headers), "the first request")
-    assert len(collector.headers) < 20
-    assert capfd.readouterr() == ("", "")
-
-
-def test_an_etl_that_is_observed_does_not_send_what_we_send(tmp_path: Path) -> None:
-    """Its variable says so; what Spark did is told by one of us only."""
+def test_an_observed_etl_does_not_export_its_event_log(tmp_path: Path) -> None:
+    """`observe` exports it."""
     assert observed(tmp_path, "printenv", "SPARK_APP_EVENT_LOG_EXPORTER").stdout == "bridge\n"
+
+
+def test_the_results_have_what_is_printed(tmp_path: Path, printed: Printed) -> None:
+    """Of each application, with its comparison."""
+    report_text(printed, seen(tmp_path, BEFORE, "app-1"), tmp_path)
+    found: list[Application_] = []
+    now = seen(tmp_path, NOW, "app-2")
+    report_each(printed.terminal, now, settings(tmp_path), Thresholds(), code=0, report=None, found=found)
+    (about,) = found
+    assert about.comparison is not None
+    assert (about.id, about.outcome, about.comparison.difference_ms) == ("app-2", "succeeded", 5000)
+    assert about.report == str(tmp_path / "reports" / "app-2.html")
+
+
+def test_a_log_that_cannot_be_analysed_leaves_the_others(tmp_path: Path, printed: Printed) -> None:
+    """What was found before it stays."""
+    both = ObservedApplications([*seen(tmp_path, BEFORE, "app-1").readings, read(STARTED)], [])
+    (tmp_path / "reports" / "local-1.html").mkdir(parents=True)
+    found: list[Application_] = []
+    with pytest.raises(IsADirectoryError):
+        report_each(printed.terminal, both, settings(tmp_path), Thresholds(), code=0, report=None, found=found)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(("options", "code"), [([], 0), (["--fail-on", "warning"], 5)])
+def test_a_condition_that_cannot_be_judged_fails(tmp_path: Path, options: list[str], code: int) -> None:
+    """No Spark, no verdict: one line says so, and standard output is still that of the command."""
+    done = observed(tmp_path, *options, "--", "echo", "hi")
+    assert (done.returncode, done.stdout) == (code, "hi\n")
+    expected = ["error: --fail-on warning: cannot be judged: no Spark application was observed"] if code else []
+    assert [line for line in done.stderr.splitlines() if line.startswith("error")] == expected
+
+
+def test_the_exit_code_of_the_command_comes_first(tmp_path: Path) -> None:
+    """A condition that holds as well is said, and in the file."""
+    file = tmp_path / "observed.json"
+    done = observed(tmp_path, "--fail-on", "warning", "--json", str(file), "--", "sh", "-c", "exit 7")
+    assert done.returncode == 7
+    content = msgspec.json.decode(file.read_bytes())
+    assert (content["exit_code"], content["program"]["exit_code"], len(content["failed_on"])) == (7, 7, 1)
+
+
+def test_a_document_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    """After the command, whose own exit code stays."""
+    for command, code in (["true"], 2), (["false"], 1):
+        done = observed(tmp_path, "--json", str(tmp_path), "--", *command)
+        assert (done.returncode, f"error: cannot write {tmp_path}: " in done.stderr) == (code, True)
+
+
+def test_a_summary_that_cannot_be_written_is_in_the_document(tmp_path: Path) -> None:
+    """As the exit code."""
+    file = tmp_path / "observed.json"
+    done = observed(tmp_path, "--json", str(file), "--summary-md", str(tmp_path), "--", "true")
+    assert (done.returncode, f"error: cannot write summary {tmp_path}: " in done.stderr) == (2, True)
+    assert msgspec.json.decode(file.read_bytes())["exit_code"] == 2
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_the_command_runs(tmp_path: Path) -> None:
+    """Hours of work would otherwise end without their results."""
+    done = observed(tmp_path, "--json", "/proc/x/observed.json", "--", "echo", "ran")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_of_several_reports_the_list_is_opened(tmp_path: Path) -> None:
+    """Unless they are written elsewhere, where there is no list."""
+    home, one, two = settings(tmp_path), application(), application(id="app-2")
+    assert to_open([one], home, None) == one.report
+    assert to_open([one, two], home, None) == str(tmp_path / "reports" / "index.html")
+    assert to_open([one, two], home, tmp_path / "mine.html") == one.report

@@ -12,19 +12,19 @@ DAY = datetime.date(2024, 2, 28)
 @pytest.mark.parametrize(
     "text", ["2024-1-1", "20240101", "2024-W01-1", "2024-02-30", "01/02/2024", " 2024-01-01", "２０２４-01-01", ""]
 )
-def test_only_one_form_of_a_day_is_taken(text: str) -> None:
-    """A day is YYYY-MM-DD and exists; nothing else is guessed at."""
+def test_a_date_must_be_yyyy_mm_dd_and_exist(text: str) -> None:
+    """No other form is guessed."""
     with pytest.raises(typer.BadParameter):
         options.day(text)
 
 
-def test_a_day_of_the_right_form_is_taken() -> None:
-    """A leap day is a day."""
+def test_a_valid_date_is_accepted() -> None:
+    """Leap days too."""
     assert options.day("2024-02-29") == datetime.date(2024, 2, 29)
 
 
-def test_a_range_has_both_of_its_ends() -> None:
-    """Days are in order, over the end of a month, the last included."""
+def test_a_range_includes_both_ends() -> None:
+    """Days are in order, across months."""
     last = datetime.date(2024, 3, 1)
     assert options.days(None, DAY, last) == [DAY, datetime.date(2024, 2, 29), last]
     assert options.days(None, DAY, DAY) == [DAY]
@@ -37,14 +37,14 @@ def test_a_range_has_both_of_its_ends() -> None:
         (None, None, None, "--date"),
         (DAY, DAY, None, "not both"),
         (DAY, None, DAY, "not both"),
-        (None, DAY, None, "both ends"),
-        (None, None, DAY, "both ends"),
+        (None, DAY, None, "require each other"),
+        (None, None, DAY, "require each other"),
         (None, DAY, datetime.date(2024, 2, 27), "--from 2024-02-28 is after --to 2024-02-27"),
     ],
 )
-def test_days_that_make_no_sense_are_refused(
+def test_invalid_combinations_of_dates_are_refused(
     date: datetime.date | None, first: datetime.date | None, last: datetime.date | None, named: str
 ) -> None:
-    """No day, half a range, a range backwards, or a day and a range: the line says what is wrong."""
+    """No date, half a range, a reversed range, or a date and a range."""
     with pytest.raises(UsageError, match=named):
         options.days(date, first, last)

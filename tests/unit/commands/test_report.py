@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,8 @@ from tests.receivers import dead_port
 from tests.unit.eventlog import log
 from tests.unit.report import made
 
+ROOT = Path(__file__).parents[3]
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -16,34 +21,35 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_path_of_the_report_is_printed_alone(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A script can open what standard output says; the name is that of the application."""
+def test_standard_output_is_the_path_of_the_report(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Named after the application."""
     written = made.written(home / "log", [log.started(), log.ended()])
     assert run(["report", str(written)]) == 0
     assert Path(capsys.readouterr().out.strip()) == home / "reports" / "app-1.html"
     assert (home / "reports" / "app-1.html").read_text().startswith("<!doctype html>")
 
 
-def test_the_list_of_reports_leads_to_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where reports are served, that of a stranger's application is found beside those of runs, by the id of either."""
+def test_the_list_of_reports_links_to_the_report(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside those of runs."""
     (home / "spark-events" / "eventlog_v2_app-1").mkdir(parents=True)
     made.written(home / "spark-events" / "eventlog_v2_app-1" / "events_1_app-1", [log.started(), log.ended()])
     assert run(["report", "app-1"]) == 0
     assert 'href="app-1.html"' in (home / "reports" / "index.html").read_text()
 
 
-def test_a_report_lies_where_it_was_asked_for(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And the JSON document says where."""
+def test_output_names_the_file_of_the_report(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And the JSON document has its path, and that of the log."""
     written, output = made.written(home / "log", [log.started(), log.ended()]), home / "deep" / "mine.html"
     assert run(["report", str(written), "--output", str(output), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"exit_code": 0, "error": None, "report": str(output)}
+    (about,) = json.loads(capsys.readouterr().out)["applications"]
+    assert (about["report"], about["log"]) == (str(output), str(written))
     assert output.is_file()
 
 
-def test_it_links_to_the_stack_only_where_telemetry_goes_to_one(
+def test_a_report_links_to_the_stack_only_with_an_endpoint(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after a run: what was never sent is in no Jaeger, and a link there would be dead."""
+    """What was never exported is in no Jaeger."""
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
     written = made.written(home / "log", [log.started(), log.ended()])
     assert run(["report", str(written)]) == 0
@@ -53,10 +59,10 @@ def test_it_links_to_the_stack_only_where_telemetry_goes_to_one(
     assert "Trace in Jaeger" in Path(capsys.readouterr().out.strip()).read_text()
 
 
-def test_where_reports_are_served_the_address_is_printed(
+def test_the_url_of_a_served_report_is_printed(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after a run; one that was asked for elsewhere is told by its path."""
+    """The path of one that was written elsewhere."""
     monkeypatch.setenv("SPARK_APP_REPORTS_URL", "http://localhost:8088")
     written = made.written(home / "log", [log.started(), log.ended()])
     assert run(["report", str(written)]) == 0
@@ -65,30 +71,98 @@ def test_where_reports_are_served_the_address_is_printed(
     assert Path(capsys.readouterr().out.strip()) == home / "mine.html"
 
 
-def test_the_name_of_an_application_leads_nowhere_else(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An id with slashes and dots names a file in the folder of reports."""
+def test_an_application_id_cannot_name_another_folder(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An id with slashes and dots is a file in the folder of reports."""
     written = made.written(home / "log", [log.started() | {"App ID": "../../x"}, log.ended()])
     assert run(["report", str(written)]) == 0
     assert Path(capsys.readouterr().out.strip()).parent == home / "reports"
 
 
-def test_what_is_not_there_ends_with_3(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Missing input, told in one line that says where it was looked for; nothing is written."""
+def test_an_unknown_run_exits_with_3(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says where it was sought; nothing is written."""
     assert run(["report", "nothing"]) == 3
-    assert "neither a run 'nothing' in" in capsys.readouterr().err
+    assert "no run 'nothing' in" in capsys.readouterr().err
     assert not (home / "reports").exists()
 
 
-def test_a_report_that_cannot_be_written_ends_with_2(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The machine lacks something: the line names the file and says what."""
+def test_a_report_that_cannot_be_written_exits_with_2(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The line names the file and the reason."""
     written = made.written(home / "log", [log.started(), log.ended()])
     assert run(["report", str(written), "--output", str(written / "below.html")]) == 2
-    assert f"cannot write the report {written}/below.html: " in capsys.readouterr().err
+    assert f"cannot write report {written}/below.html: " in capsys.readouterr().err
 
 
-def test_the_newest_of_our_own_logs_is_taken_by_default(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """After an application there is one word to type."""
+def test_the_default_is_the_newest_event_log(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In spark-events/."""
     (home / "spark-events").mkdir()
     made.written(home / "spark-events" / "log", [log.started(), log.ended()])
     assert run(["report"]) == 0
     assert capsys.readouterr().out.strip().endswith("app-1.html")
+
+
+WARNING = [log.started(), log.job(0, [0]), log.job_ended(0, error="boom"), log.ended()]
+
+
+def test_a_condition_that_holds_ends_with_5(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The path is on standard output as ever, one line says why, and the summary has it."""
+    written, summary = made.written(home / "log", WARNING), home / "summary.md"
+    options = ["--fail-on", "failed_application", "--fail-on", "spill", "--summary-md", str(summary)]
+    assert run(["report", str(written), *options]) == 5
+    out, err = capsys.readouterr()
+    assert Path(out.strip()).is_file()
+    (line,) = err.splitlines()
+    assert line.startswith("error: --fail-on failed_application: The application failed")
+    assert "**Failed:** `--fail-on failed_application`" in summary.read_text(encoding="utf-8")
+
+
+def test_conditions_that_do_not_hold_change_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit code is 0."""
+    written = made.written(home / "log", [log.started(), log.ended()])
+    assert run(["report", str(written), "--fail-on", "warning"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_an_unknown_condition_is_refused_first(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is read or written."""
+    assert run(["report", "nothing", "--fail-on", "spil"]) == 2
+    assert "did you mean spill?" in capsys.readouterr().err
+
+
+def test_a_summary_that_cannot_be_written_exits_with_2(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The line names the file."""
+    written = made.written(home / "log", [log.started(), log.ended()])
+    assert run(["report", str(written), "--summary-md", str(home)]) == 2
+    assert f"cannot write summary {home}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("url", [None, "http://localhost:8088"])
+def test_the_report_opens_in_the_browser(home: Path, monkeypatch: pytest.MonkeyPatch, url: str | None) -> None:
+    """The one that the variable BROWSER names; as a served page, if it is one."""
+    if url:
+        monkeypatch.setenv("SPARK_APP_REPORTS_URL", url)
+    opened = shown_by_browser(home, made.written(home / "log", [log.started(), log.ended()]))
+    assert opened == f"{url or (home / 'reports').as_uri()}/app-1.html"
+
+
+def test_without_a_browser_a_line_says_so(home: Path) -> None:
+    """The report is there nevertheless."""
+    written = made.written(home / "log", [log.started(), log.ended()])
+    done = opening(home, written, browser="false")
+    assert (done.returncode, "no browser was found" in done.stderr) == (0, True)
+
+
+def shown_by_browser(home: Path, log: Path) -> str:
+    """The address that a browser is given; this one writes it down."""
+    browser = home / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {home}/address\n', encoding="utf-8")
+    browser.chmod(0o755)
+    assert opening(home, log, browser=f"{browser} %s").returncode == 0
+    return (home / "address").read_text(encoding="utf-8")
+
+
+def opening(home: Path, log: Path, *, browser: str) -> subprocess.CompletedProcess[str]:
+    """A report that is opened in a browser; webbrowser reads the variable once for each process."""
+    started = [sys.executable, "-m", "app", "report", str(log), "--open"]
+    return subprocess.run(
+        started, env=os.environ | {"BROWSER": browser}, cwd=ROOT, capture_output=True, text=True, check=False
+    )

@@ -2,7 +2,7 @@ import datetime
 from dataclasses import dataclass, field
 
 from app.commands import tables
-from app.tables import HistoryEntry, TableFacts
+from app.warehouse.tables import HistoryEntry, TableFacts
 from tests.unit.commands.conftest import Printed
 
 NOON = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
@@ -25,13 +25,13 @@ class Care:
         return f"{name}: done"
 
 
-def test_tables_are_listed_with_what_is_known(printed: Printed) -> None:
-    """A table that is not there yet is said to be so, with dashes and no place."""
+def test_tables_are_listed_with_their_facts(printed: Printed) -> None:
+    """A table that does not exist yet has dashes and no path."""
     tables.listing(printed.terminal, [BRONZE, MISSING])
     assert printed.out.getvalue().splitlines() == [
         "table      version   rows  files      size  changed",
         "bronze           7  1,234      5  66.3 KiB  2024-01-01 12:00:00Z",
-        "customers        -      -      -         -  not made yet",
+        "customers        -      -      -         -  not created yet",
         "",
         "table   version  at                    operation  rows",
         *[f"bronze        {version}  2024-01-01 12:00:00Z  MERGE         {version}" for version in range(7, 2, -1)],
@@ -40,14 +40,14 @@ def test_tables_are_listed_with_what_is_known(printed: Printed) -> None:
     ]
 
 
-def test_where_no_table_is_no_history_is_shown(printed: Printed) -> None:
-    """Before the first run the list is all there is."""
+def test_without_tables_no_history_is_shown(printed: Printed) -> None:
+    """As before the first run."""
     tables.listing(printed.terminal, [MISSING])
     assert printed.out.getvalue().splitlines()[2:] == [""]
 
 
-def test_upkeep_cares_for_each_table(printed: Printed) -> None:
-    """Each step is done on each, and what came of it is told."""
+def test_maintenance_runs_each_step_on_each_table(printed: Printed) -> None:
+    """And notes its result."""
     first, second = Care(), Care()
     done = tables.upkeep(["bronze", "customers"], [first, second], note=printed.terminal.note)
     assert (first.asked, second.asked) == (["bronze", "customers"], ["bronze", "customers"])

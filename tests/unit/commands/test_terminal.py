@@ -11,7 +11,7 @@ import pytest
 from app.commands.terminal import Terminal
 from tests.unit.commands.conftest import Printed, Screen
 
-DAY = datetime.date(2024, 1, 1)
+DAY = "2024-01-01"
 STYLE = re.compile(r"\x1b\[[\d;]*m")
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3|9)\d(?:;\d+)*m")
 
@@ -26,8 +26,8 @@ def run_steps(terminal: Terminal) -> None:
         terminal.step_started("etl.customers", DAY, "publish customers")
 
 
-def test_where_no_terminal_is_steps_are_plain_lines(printed: Printed) -> None:
-    """A line per step, without escape codes, carriage returns or folding; one that did not end has stopped."""
+def test_without_a_terminal_steps_are_plain_lines(printed: Printed) -> None:
+    """A line per step, without escape codes, carriage returns or wrapping; an unfinished step is `stopped`."""
     run_steps(printed.terminal)
     lines = printed.err.getvalue().splitlines()
     assert [line.split() for line in lines[:2]] == [
@@ -40,8 +40,8 @@ def test_where_no_terminal_is_steps_are_plain_lines(printed: Printed) -> None:
     assert printed.out.getvalue() == ""
 
 
-def test_on_a_terminal_the_step_at_work_is_shown_live(screen: Screen) -> None:
-    """The step at work is a line that is redrawn; its finished line replaces it, and the cursor comes back."""
+def test_on_a_terminal_the_running_step_is_redrawn(screen: Screen) -> None:
+    """Its finished line replaces it, and the cursor comes back."""
     run_steps(Terminal(out=screen.stream, err=screen.stream))
     text = screen.text()
     assert text.startswith("\x1b[?25l")
@@ -51,8 +51,8 @@ def test_on_a_terminal_the_step_at_work_is_shown_live(screen: Screen) -> None:
     assert re.search(r"✗ \S*etl\.customers    2024-01-01  publish customers +stopped", text)
 
 
-def test_what_is_waited_for_is_shown_only_until_the_first_step(printed: Printed, screen: Screen) -> None:
-    """The seconds until Spark is there are no silence on a terminal; elsewhere nothing is said."""
+def test_the_spinner_ends_with_the_first_step(printed: Printed, screen: Screen) -> None:
+    """Without a terminal there is none."""
     for terminal in (printed.terminal, Terminal(out=screen.stream, err=screen.stream)):
         terminal.wait("starting Spark")
         run_steps(terminal)
@@ -63,14 +63,14 @@ def test_what_is_waited_for_is_shown_only_until_the_first_step(printed: Printed,
 
 
 def test_a_dumb_terminal_gets_plain_lines(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where lines cannot be redrawn, none is."""
+    """No line is redrawn."""
     monkeypatch.setenv("TERM", "dumb")
     run_steps(Terminal(out=screen.stream, err=screen.stream))
     assert screen.text().replace("\n", "").isprintable()
 
 
-def test_no_color_is_honoured(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With NO_COLOR set no colour is sent."""
+def test_no_color_disables_colours(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With NO_COLOR set, no colour is written."""
     run_steps(Terminal(out=screen.stream, err=screen.stream))
     assert COLOUR.search(screen.text())
     monkeypatch.setenv("NO_COLOR", "1")
@@ -79,7 +79,7 @@ def test_no_color_is_honoured(screen: Screen, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("name", ["FORCE_COLOR", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"])
-def test_no_variable_makes_a_terminal_of_a_file(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_variable_makes_a_file_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a terminal gets escape codes, whatever the environment says."""
     monkeypatch.setenv(name, "1")
     out, err = io.StringIO(), io.StringIO()
@@ -89,8 +89,8 @@ def test_no_variable_makes_a_terminal_of_a_file(name: str, monkeypatch: pytest.M
     assert "\x1b" not in out.getvalue() + err.getvalue()
 
 
-def test_a_table_lines_up_and_ends_without_blanks(printed: Printed) -> None:
-    """Columns are as wide as their widest cell, wide characters counted as two; numbers are set to the right."""
+def test_a_table_is_aligned_without_trailing_blanks(printed: Printed) -> None:
+    """Columns are as wide as their widest cell, wide characters count as two; numbers are right-aligned."""
     printed.terminal.table(("name", "rows"), [["東京", "1"], ["b", "1,000"]], right=("rows",))
     assert printed.out.getvalue() == "name   rows\n東京      1\nb     1,000\n"
     printed.out.truncate(0)
@@ -98,15 +98,15 @@ def test_a_table_lines_up_and_ends_without_blanks(printed: Printed) -> None:
     assert printed.out.getvalue().replace("\0", "") == "a  b\nx  long\ny\n"
 
 
-def test_markup_and_control_characters_are_no_orders(printed: Printed) -> None:
-    """What looks like markup is text; a note cannot move the cursor."""
+def test_markup_and_control_characters_are_shown_as_text(printed: Printed) -> None:
+    """A note cannot move the cursor."""
     printed.terminal.note("[red]x[/red] :smile: \x1b[2J")
     printed.terminal.table(("[b]h[/b]",), [["[/nothing]"]])
     assert printed.err.getvalue() == "[red]x[/red] :smile: \\x1b[2J\n"
     assert printed.out.getvalue() == "[b]h[/b]\n[/nothing]\n"
 
 
-def test_lines_are_not_folded_where_no_terminal_is(printed: Printed) -> None:
+def test_without_a_terminal_lines_are_not_wrapped(printed: Printed) -> None:
     """A line of any length stays one line."""
     printed.terminal.table(("path",), [["x" * 5000]])
     printed.terminal.note("y" * 5000)
@@ -117,23 +117,23 @@ def test_lines_are_not_folded_where_no_terminal_is(printed: Printed) -> None:
 @pytest.mark.parametrize(
     ("screen", "first"), [(13, "a    b    c"), (10, "a   b   c"), (8, "-- 1 --")], indirect=["screen"]
 )
-def test_a_table_too_wide_for_the_terminal_is_set_below_itself(screen: Screen, first: str) -> None:
-    """Columns move together first; where that does not help, each row is a block of lines."""
+def test_a_table_that_is_too_wide_becomes_blocks(screen: Screen, first: str) -> None:
+    """Columns move together first; if that is not enough, each row is a block of lines."""
     Terminal(out=screen.stream, err=screen.stream).table(("a", "b", "c"), [["111", "222", "3"], ["4", "5", "6"]])
     lines = STYLE.sub("", screen.text()).splitlines()
     assert lines[0] == first
     assert len(lines) == (8 if first.startswith("--") else 3)
 
 
-def test_an_answer_says_that_all_went_well(printed: Printed) -> None:
-    """Exit code 0 and no error come first, then what was asked for."""
+def test_the_document_of_a_success_has_exit_code_0_and_no_error(printed: Printed) -> None:
+    """Before the results."""
     printed.terminal.answer(rows=[1])
     assert json.loads(printed.out.getvalue()) == {"exit_code": 0, "error": None, "rows": [1]}
 
 
 @pytest.mark.parametrize("screen", [44], indirect=True)
-def test_a_long_last_column_is_folded_below_itself(screen: Screen) -> None:
-    """One long sentence does not tear a table of short ones apart; no column but the last is folded."""
+def test_a_long_last_column_is_wrapped(screen: Screen) -> None:
+    """One long sentence does not break a table of short ones; no other column is wrapped."""
     rows = [["jaeger", "down", "it does not answer: connection refused by host"], ["kafka", "ok", ""]]
     terminal = Terminal(out=screen.stream, err=screen.stream)
     terminal.table(("hop", "is", "found"), rows, is_prose=True)
@@ -148,7 +148,7 @@ def test_a_long_last_column_is_folded_below_itself(screen: Screen) -> None:
 
 
 def test_json_is_one_document(printed: Printed) -> None:
-    """Decimals are text, instants and days ISO 8601, paths text."""
+    """Decimals are strings, instants and dates ISO 8601, paths strings."""
     instant = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
     printed.terminal.document({"a": Decimal("1.10"), "b": instant, "c": DAY, "d": Path("/x"), "e": None})
     assert json.loads(printed.out.getvalue()) == {
@@ -160,8 +160,8 @@ def test_json_is_one_document(printed: Printed) -> None:
     }
 
 
-def test_a_reader_that_went_away_stops_nothing() -> None:
-    """Notes, steps and tables go nowhere when nobody reads them; no error comes of it, not even at the last flush."""
+def test_a_closed_stream_stops_nothing() -> None:
+    """Notes, steps and tables are discarded without an error, also by the last flush."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as stream:
@@ -171,8 +171,8 @@ def test_a_reader_that_went_away_stops_nothing() -> None:
         terminal.line("c" * 100_000)
 
 
-def test_characters_that_the_stream_cannot_hold_are_escaped() -> None:
-    """A stream of plain ASCII gets escapes, not an error."""
+def test_characters_that_the_encoding_lacks_are_escaped() -> None:
+    """An ASCII stream gets escapes, not an error."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
     Terminal(out=stream, err=stream).table(("city",), [["東京"]])
@@ -180,10 +180,28 @@ def test_characters_that_the_stream_cannot_hold_are_escaped() -> None:
     assert raw.getvalue() == b"city\n\\u6771\\u4eac\n"
 
 
-def test_counting_shows_a_bar_only_on_a_terminal(printed: Printed, screen: Screen) -> None:
-    """A long work of known size moves a bar; where no terminal is, nothing is said until it is done."""
+def test_a_progress_bar_is_shown_only_on_a_terminal(printed: Printed, screen: Screen) -> None:
+    """Without one, nothing is printed until the work is done."""
     for terminal in (printed.terminal, Terminal(out=screen.stream, err=screen.stream)):
         with terminal, terminal.counting("making 2024-01-01", 10_000) as advance:
             advance(10_000)
     assert printed.err.getvalue() == ""
     assert re.search(r"making 2024-01-01.*━.*10,000 rows", screen.text())
+
+
+def test_a_path_leads_to_its_file_on_a_terminal(printed: Printed, screen: Screen) -> None:
+    """Elsewhere it is plain text."""
+    for terminal in (printed.terminal, Terminal(out=screen.stream, err=screen.stream)):
+        terminal.line("r.html", link="file:///srv/r.html")
+        terminal.facts([("report", "r.html")], links={"r.html": "file:///srv/r.html"})
+    assert printed.out.getvalue().split() == ["r.html", "report", "r.html"]
+    shown = screen.text()
+    assert shown.count("file:///srv/r.html") == 2
+    assert re.search(r"\x1b\]8;id=\d+;file:///srv/r\.html\x1b\\r\.html\x1b\]8;;\x1b\\", shown)
+
+
+def test_a_dumb_terminal_gets_no_links(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would show their escapes."""
+    monkeypatch.setenv("TERM", "dumb")
+    Terminal(out=screen.stream, err=screen.stream).line("r.html", link="file:///srv/r.html")
+    assert screen.text() == "r.html\n"

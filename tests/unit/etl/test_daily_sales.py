@@ -7,10 +7,18 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 
-from app import quality
 from app.etl.customers import customer_versions
-from app.etl.daily_sales import amount_category, daily_sales, promises, transactions, with_customers
-from app.schemas import BRONZE, DAILY_SALES, RAW_CUSTOMERS, RAW_TRANSACTIONS, TRANSACTIONS
+from app.etl.daily_sales import (
+    amount_category,
+    daily_sales,
+    expectations,
+    newest_first,
+    transactions,
+    with_customers,
+)
+from app.pipeline import ingest
+from app.quality import expectations as expect
+from app.warehouse.schemas import BRONZE, DAILY_SALES, RAW_CUSTOMERS, RAW_TRANSACTIONS, TRANSACTIONS
 
 DAY = datetime.date(2024, 1, 1)
 GOOD: dict[str, Any] = {
@@ -44,9 +52,9 @@ def reasons(
     read = spark.createDataFrame(
         [(values, malformed, found)], f"text {text}, is_malformed boolean, customer_found string"
     )
-    typed = read.select("text", "is_malformed", "customer_found", *quality.typed(RAW_TRANSACTIONS))
-    row = typed.select(quality.problems(promises(DAY, currency="EUR")).alias("problems")).collect()[0]
-    return list(row.problems)
+    typed = read.select("text", "is_malformed", "customer_found", *expect.typed(RAW_TRANSACTIONS))
+    row = typed.select(expect.violations(expectations(DAY, currency="EUR")).alias("violations")).collect()[0]
+    return list(row.violations)
 
 
 def published(spark: SparkSession, *rows: tuple[str, str, str | None]) -> DataFrame:
@@ -66,11 +74,11 @@ def bronze(spark: SparkSession, **changes: Any) -> DataFrame:
     """One valid row of bronze."""
     typed = {"quantity": 2, "amount": Decimal("19.99"), "created_at": at(8), "updated_at": at(9)}
     none = dict.fromkeys(BRONZE.names)
-    return spark.createDataFrame([Row(**{**none, **GOOD, **typed, "problems": [], "date": DAY, **changes})], BRONZE)
+    return spark.createDataFrame([Row(**{**none, **GOOD, **typed, "violations": [], "date": DAY, **changes})], BRONZE)
 
 
 def test_a_good_row_breaks_nothing(spark: SparkSession) -> None:
-    """A column that no promise is about may be null."""
+    """A column that no expectation is about may be null."""
     assert reasons(spark) == []
 
 
@@ -118,17 +126,24 @@ def test_the_customer_is_the_one_of_that_instant(spark: SparkSession) -> None:
     assertDataFrameEqual(found, spark.createDataFrame(expected, found.schema))
 
 
+def published_versions(rows: DataFrame) -> DataFrame:
+    """The transactions that are published of some rows of bronze."""
+    ranked = ingest.with_version_rank(rows, key=["transaction_id"], newest_first=newest_first())
+    return transactions(ranked.where("version_rank = 1"), date=DAY)
+
+
 def test_the_version_that_was_updated_last_is_published(spark: SparkSession) -> None:
-    """One row per key; exact duplicates and older versions are removed."""
+    """One row per key; exact duplicates and older versions are ranked behind it."""
     rows = bronze(spark, status="pending").unionByName(bronze(spark, updated_at=at(10))).unionByName(bronze(spark))
-    result = transactions(rows, date=DAY).select("status", F.hour("updated_at")).collect()
+    result = published_versions(rows).select("status", F.hour("updated_at")).collect()
     assert [tuple(row) for row in result] == [("completed", 10)]
 
 
 def test_versions_of_one_instant_do_not_depend_on_order(spark: SparkSession) -> None:
     """Two contents of one key and instant: always the same one wins."""
-    one, two = bronze(spark, status="pending"), bronze(spark, status="completed")
-    assertDataFrameEqual(transactions(one.unionByName(two), date=DAY), transactions(two.unionByName(one), date=DAY))
+    pending, completed = bronze(spark, status="pending"), bronze(spark, status="completed")
+    ahead, behind = pending.unionByName(completed), completed.unionByName(pending)
+    assertDataFrameEqual(published_versions(ahead), published_versions(behind))
 
 
 def test_amount_categories_have_sharp_bounds(spark: SparkSession) -> None:

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from app.eventlog import events
-from app.eventlog.application import Application
-from app.eventlog.events import Event
+from app.eventlog.model.application import Application
+from app.eventlog.parse import events
+from app.eventlog.parse.events import Event
 from app.eventlog.spans import SparkSpan
 from tests.eventlogs import walking
 
@@ -69,13 +69,24 @@ def task(
     number: int, stage: int, attempt: int = 0, *, seconds: float = 0.1, error: str | None = None, **info: Any
 ) -> Line:
     """A task ends."""
-    told = {"Task ID": number, "Index": number, "Attempt": 0, "Launch Time": 2200, "Executor ID": "0", "Host": "h"}
-    told |= {"Finish Time": 2200 + int(seconds * 1000), "Failed": error is not None, "Killed": False} | info
+    task_info = {"Task ID": number, "Index": number, "Attempt": 0, "Launch Time": 2200, "Executor ID": "0", "Host": "h"}
+    task_info |= {"Finish Time": 2200 + int(seconds * 1000), "Failed": error is not None, "Killed": False} | info
     failed = {"Reason": "ExceptionFailure", "Class Name": "java.lang.IllegalStateException", "Description": error}
     metrics = {"Executor Run Time": int(seconds * 900), "Memory Bytes Spilled": 5}
-    fields = {"Stage ID": stage, "Stage Attempt ID": attempt, "Task Type": "ResultTask", "Task Info": told}
+    fields = {"Stage ID": stage, "Stage Attempt ID": attempt, "Task Type": "ResultTask", "Task Info": task_info}
     reason = {"Reason": "Success"} if error is None else failed
     return {"Event": "SparkListenerTaskEnd", **fields, "Task End Reason": reason, "Task Metrics": metrics}
+
+
+def resubmitted(task: Line) -> Line:
+    """A task that has succeeded ends once more, because its output was lost with its executor."""
+    reason = {"Task End Reason": {"Reason": "Resubmitted"}}
+    return {key: value for key, value in task.items() if key != "Task Metrics"} | reason
+
+
+def exclusion(name: str, *, time: int = 2500, **fields: Any) -> Line:
+    """An executor or a host is excluded, or no longer: `ExecutorExcluded`, `NodeUnexcluded`."""
+    return {"Event": f"org.apache.spark.scheduler.SparkListener{name}", "time": time, **fields}
 
 
 def query(number: int, *, root: int | None = None, time: int = 1900) -> Line:
@@ -109,7 +120,7 @@ def application(lines: Iterable[Line]) -> Application:
 
 def read(lines: Iterable[Line]) -> tuple[Application, dict[str, SparkSpan]]:
     """What some lines say of an application, and its spans by kind and number."""
-    app, found = walking.told_by(packed(lines))
+    app, found = walking.read_lines(packed(lines))
     return app, {label(span): span for span in found}
 
 

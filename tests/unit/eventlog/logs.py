@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from app.eventlog.bridge.bridge import Bridge, Options
-from app.eventlog.bridge.journal import State
+from app.eventlog.bridge.checkpoint import CheckpointStore
 from app.eventlog.bridge.metrics import Aggregate
-from app.eventlog.bridge.selfmetrics import Standing
-from app.eventlog.bridge.sending import OwnedSpan
+from app.eventlog.bridge.self_metrics import BridgeStatus
+from app.eventlog.bridge.span_queue import OwnedSpan
 from app.eventlog.diagnoses.thresholds import load_thresholds
+from app.eventlog.parse.locations import LogPath
 from tests.polling import poll_until
 from tests.unit.eventlog.log import Line, ended, job, job_ended, stage, started, task
 
@@ -24,8 +25,8 @@ def text(*lines: Line) -> str:
 def program(tasks: int = 1, *, app_id: str = "app-1") -> list[Line]:
     """An application with one job of one stage."""
     begin = started() | {"App ID": app_id}
-    told = [task(number, 0) for number in range(tasks)]
-    return [begin, job(0, [0]), stage(0), *told, stage(0, end=2900), job_ended(0), ended()]
+    task_ends = [task(number, 0) for number in range(tasks)]
+    return [begin, job(0, [0]), stage(0), *task_ends, stage(0, end=2900), job_ended(0), ended()]
 
 
 class Collector:
@@ -34,28 +35,28 @@ class Collector:
     def __init__(self) -> None:
         """Nothing has come."""
         self.is_willing = True
-        self.told: list[OwnedSpan] = []
-        self.numbers_told: list[Aggregate] = []
+        self.received: list[OwnedSpan] = []
+        self.aggregates: list[Aggregate] = []
 
     def spans(self, batch: Sequence[OwnedSpan]) -> bool:
         """Takes spans."""
-        self.told += batch if self.is_willing else []
+        self.received += batch if self.is_willing else []
         return self.is_willing
 
     def numbers(self, numbers: Aggregate, *, started_ns: int, ended_ns: int) -> bool:
         """Takes what was counted."""
-        self.numbers_told += [numbers] if self.is_willing else []
+        self.aggregates += [numbers] if self.is_willing else []
         return self.is_willing
 
     @property
     def ids(self) -> set[int]:
         """Of all spans that came."""
-        return {told.span.place.span_id for told in self.told}
+        return {owned.span.place.span_id for owned in self.received}
 
     @property
     def tasks(self) -> int:
-        """How many tasks were counted, as told last; beginnings of series have none."""
-        return next((count for numbers in reversed(self.numbers_told) if (count := tasks_of(numbers))), 0)
+        """How many tasks were counted, as reported last; beginnings of series have none."""
+        return next((count for numbers in reversed(self.aggregates) if (count := tasks_of(numbers))), 0)
 
 
 def tasks_of(numbers: Aggregate) -> int:
@@ -67,18 +68,25 @@ def tasks_of(numbers: Aggregate) -> int:
 class Bridged:
     """A bridge that is turned by hand."""
 
-    def __init__(self, folder: Path, *, options: Options = OPTIONS, collector: Collector | None = None) -> None:
-        """Begins where the one before left off."""
+    def __init__(
+        self,
+        folder: LogPath,
+        *,
+        options: Options = OPTIONS,
+        collector: Collector | None = None,
+        state: Path | None = None,
+    ) -> None:
+        """Begins where the one before left off; its state is beside the folder unless it is named."""
         self.said: list[str] = []
         self.collector = collector or Collector()
-        self.state = State(folder.with_name("state"))
+        self.state = CheckpointStore(state or Path(str(folder)).with_name("state"))
         self.bridge = Bridge(
             folder,
             state=self.state,
             export=self.collector,
             say=self.said.append,
             options=options,
-            standing=Standing(),
+            status=BridgeStatus(),
         )
 
     def until(self, holds: Callable[[], bool]) -> None:
@@ -88,14 +96,14 @@ class Bridged:
             self.bridge.turn()
             return holds()
 
-        poll_until(turned, lambda: (self.said, self.bridge.standing))
+        poll_until(turned, lambda: (self.said, self.bridge.status))
 
     def until_done(self, logs: int = 1) -> None:
-        """Turns until so many logs are done, and what they count is told."""
-        self.until(lambda: self.bridge.standing.logs_done == logs)
-        before = len(self.collector.numbers_told)
+        """Turns until so many logs are done, and what they count is reported."""
+        self.until(lambda: self.bridge.status.logs_done == logs)
+        before = len(self.collector.aggregates)
         if self.collector.is_willing:
-            self.until(lambda: len(self.collector.numbers_told) > before + 1)
+            self.until(lambda: len(self.collector.aggregates) > before + 1)
 
     def close(self) -> None:
         """Ends in order."""

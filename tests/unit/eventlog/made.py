@@ -1,14 +1,15 @@
 """Applications made stage by stage, as a log of theirs would tell: what comparisons are tried on."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.eventlog.application import Application
-from app.eventlog.comparison import summary
-from app.eventlog.comparison.record import Summary
-from app.eventlog.follow import Troubles
-from app.eventlog.reading import Reading
+from app.eventlog.comparison import profiling
+from app.eventlog.comparison.profile import RunProfile
+from app.eventlog.model.application import Application
+from app.eventlog.parse.log_tailer import ReadErrors
+from app.eventlog.reader import Reading
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import SQL, Line
 
@@ -30,6 +31,30 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Operator:
+    """An operator of the plan of a query: its name and text, and what it counted, by Spark's names."""
+
+    name: str
+    text: str = ""
+    numbers: Mapping[str, int] = field(default_factory=dict)
+
+    def plan(self, first: int, children: list[Line]) -> Line:
+        """The operator with what it reads from; its accumulables are numbered from `first` on."""
+        metrics = [
+            {"name": name, "accumulatorId": number, "metricType": "timing" if "time" in name else "sum"}
+            for number, name in enumerate(self.numbers, first)
+        ]
+        return {"nodeName": self.name, "simpleString": self.text, "metrics": metrics, "children": children}
+
+    def accumulables(self, first: int) -> list[Line]:
+        """What it counted."""
+        return [
+            {"ID": number, "Name": name, "Value": str(value)}
+            for number, (name, value) in enumerate(self.numbers.items(), first)
+        ]
+
+
+@dataclass(frozen=True)
 class Stage:
     """An attempt of a stage of a job of its own, with what the job is for."""
 
@@ -39,6 +64,20 @@ class Stage:
     tasks: Sequence[Task]
     attempt: int = 0
     joins: str | None = None
+    operators: Sequence[Operator] = ()
+
+    @property
+    def ran(self) -> list[Operator]:
+        """The operators of its query."""
+        return [*([Operator(self.joins)] if self.joins else []), *self.operators]
+
+    @property
+    def rdds(self) -> list[Line]:
+        """An RDD for each operator; the first operator has the last one."""
+        return [
+            {"RDD ID": 100 - number, "Name": "MapPartitionsRDD", "Scope": json.dumps({"name": operator.name})}
+            for number, operator in enumerate(self.operators)
+        ]
 
 
 @dataclass(frozen=True)
@@ -58,9 +97,9 @@ class Run:
     is_finished: bool = True
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> RunProfile:
         """Its record, made of its log."""
-        return summary.of(Reading(Path("app-1"), self.application, Troubles(), 0, is_finished=True))
+        return profiling.of(Reading(Path("app-1"), self.application, ReadErrors(), 0, is_finished=True))
 
     @property
     def application(self) -> Application:
@@ -89,17 +128,17 @@ class Run:
         is_tried_again = any(other.attempt for other in self.stages[number + 1 : number + 2])
         info = {
             "Stage ID": own, "Stage Attempt ID": stage.attempt, "Stage Name": "collect at job.py:1",
-            "Number of Tasks": len(stage.tasks), "Submission Time": self.at + stage.start,
+            "Number of Tasks": len(stage.tasks), "Submission Time": self.at + stage.start, "RDD Info": stage.rdds,
         }  # fmt: skip
         properties = {"spark.job.description": stage.name, "spark.sql.execution.id": str(own)}
         job = {"Job ID": own, "Submission Time": self.at + stage.start, "Stage IDs": [own], "Properties": properties}
-        plan = {
-            "nodeName": "Project",
-            "simpleString": "",
-            "children": [{"nodeName": stage.joins}] if stage.joins else [],
-        }
+        below: list[Line] = []
+        for index, operator in reversed(list(enumerate(stage.ran))):
+            below = [operator.plan(1000 * own + 10 * index, below)]
+        plan = {"nodeName": "Project", "simpleString": "", "children": below}
         query = {"executionId": own, "rootExecutionId": own, "time": self.at + stage.start, "sparkPlanInfo": plan}
-        done = info | {"Completion Time": self.at + stage.end}
+        sums = [line for at, each in enumerate(stage.ran) for line in each.accumulables(1000 * own + 10 * at)]
+        done = info | {"Completion Time": self.at + stage.end, "Accumulables": sums}
         ended = {"Job ID": own, "Completion Time": self.at + stage.end, "Job Result": {"Result": "JobSucceeded"}}
         return [
             {"Event": f"{SQL}ExecutionStart", **query, "description": stage.name, "details": ""},
@@ -111,7 +150,7 @@ class Run:
         ]
 
     def _task(self, stage: int, attempt: int, index: int, task: Task) -> Line:
-        told = {
+        task_info = {
             "Task ID": 1000 * stage + index, "Index": index, "Attempt": 0,
             "Executor ID": "e1", "Host": "h", "Failed": task.has_failed,
             "Launch Time": self.at + task.start, "Finish Time": self.at + task.end,
@@ -125,7 +164,7 @@ class Run:
             },
         }  # fmt: skip
         return {
-            "Event": "SparkListenerTaskEnd", "Stage ID": stage, "Stage Attempt ID": attempt, "Task Info": told,
+            "Event": "SparkListenerTaskEnd", "Stage ID": stage, "Stage Attempt ID": attempt, "Task Info": task_info,
             "Task End Reason": {"Reason": "ExceptionFailure" if task.has_failed else "Success"},
             "Task Metrics": metrics,
         }  # fmt: skip

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.bridge.followed import Followed
-from app.eventlog.failures import Failure
-from app.eventlog.logs import logs_in
+from app.eventlog.bridge.log_processor import LogProcessor
+from app.eventlog.model.failures import Failure
+from app.eventlog.parse.log_files import logs_in
 from app.eventlog.python_functions import FOLDER, MOST_BYTES, MOST_FUNCTIONS, MOST_LINES
 from app.eventlog.spans import SparkSpan
 from app.telemetry.spark_names import PYTHON_SPAN, TASK_SPAN
@@ -20,7 +20,7 @@ LINE: Final[dict[str, Any]] = {
     "task": 4, "function": "cleaned", "error": None, "batches": 2, "rows_in": 20, "rows_out": 15,
     "began_ms": LAUNCHED + 10, "ended_ms": LAUNCHED + 60, "wall_us": 40_000, "cpu_us": 2600,
 }  # fmt: skip
-# Tasks of the same length: the first five are told.
+# Tasks of the same length: the first five have spans.
 PROGRAM: Final[list[Line]] = [
     started(), job(0, [0]), stage(0), *(task(number, 0) for number in range(8)), stage(0, end=2900), job_ended(0),
 ]  # fmt: skip
@@ -35,13 +35,13 @@ def left(events: Path, *lines: bytes | dict[str, Any], application: str = "app-1
     return file
 
 
-def told(events: Path, program: list[Line] = PROGRAM) -> list[SparkSpan]:
-    """The spans of functions that are told with a log; each is below a task."""
+def function_spans(events: Path, program: list[Line] = PROGRAM) -> list[SparkSpan]:
+    """The spans of functions beside a log; each is below a task."""
     (events / "app-1").write_text(text(*program))
     spans: list[SparkSpan] = []
-    followed = Followed(
+    followed = LogProcessor(
         logs_in(events)["app-1"],
-        tell=lambda _, span: spans.append(span),
+        on_span=lambda _, span: spans.append(span),
         is_crowded=lambda: False,
         thresholds=OPTIONS.thresholds,
         was_counted=False,
@@ -58,7 +58,7 @@ def told(events: Path, program: list[Line] = PROGRAM) -> list[SparkSpan]:
 def test_a_function_is_below_its_task(tmp_path: Path) -> None:
     """With what the catalogue says of it, at the time of its calls."""
     left(tmp_path, LINE)
-    (span,) = told(tmp_path)
+    (span,) = function_spans(tmp_path)
     assert (span.name, span.started, span.ended, span.failure) == ("python cleaned", 2210, 2260, None)
     assert span.attributes == {
         "spark.python.function": "cleaned",
@@ -77,7 +77,7 @@ def test_lines_of_a_task_add_up(tmp_path: Path) -> None:
     """By function; what has no rows to take in has no such attribute, and an error is that of the whole."""
     scalar = LINE | {"function": "scored", "rows_in": None, "error": "LookupError"}
     left(tmp_path, LINE, scalar, LINE | {"began_ms": LAUNCHED + 5}, scalar | {"error": None})
-    cleaned, scored = told(tmp_path)
+    cleaned, scored = function_spans(tmp_path)
     assert cleaned.attributes["spark.python.input.records"] == 40
     assert (cleaned.started, cleaned.ended) == (LAUNCHED + 5, LAUNCHED + 60)
     assert scored.attributes["spark.python.batches"] == 4
@@ -88,14 +88,14 @@ def test_lines_of_a_task_add_up(tmp_path: Path) -> None:
 def test_only_tasks_that_are_told_have_functions(tmp_path: Path) -> None:
     """Whatever else the file holds."""
     left(tmp_path, *(LINE | {"task": number} for number in range(100)))
-    assert sorted(span.attributes["spark.task.id"] for span in told(tmp_path)) == [0, 1, 2, 3, 4]
+    assert sorted(span.attributes["spark.task.id"] for span in function_spans(tmp_path)) == [0, 1, 2, 3, 4]
 
 
 def test_it_is_told_the_same_when_read_again(tmp_path: Path) -> None:
     """Ids are derived."""
     left(tmp_path, LINE, LINE | {"function": "scored"})
-    assert told(tmp_path) == told(tmp_path)
-    assert len({span.place.span_id for span in told(tmp_path)}) == 2
+    assert function_spans(tmp_path) == function_spans(tmp_path)
+    assert len({span.place.span_id for span in function_spans(tmp_path)}) == 2
 
 
 def test_a_function_stays_within_its_task(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_function_stays_within_its_task(tmp_path: Path) -> None:
     left(tmp_path, LINE | {"began_ms": LAUNCHED - 500, "ended_ms": LAUNCHED + 1000})
     left(tmp_path, LINE | {"function": "later", "began_ms": LAUNCHED + 60_000, "ended_ms": LAUNCHED + 60_000})
     left(tmp_path, LINE | {"function": "earlier", "began_ms": 0, "ended_ms": 100})
-    (span,) = told(tmp_path)
+    (span,) = function_spans(tmp_path)
     assert (span.started, span.ended) == (LAUNCHED, LAUNCHED + 100)
 
 
@@ -124,45 +124,45 @@ def test_a_function_stays_within_its_task(tmp_path: Path) -> None:
 def test_what_is_no_line_is_skipped(tmp_path: Path, noise: bytes) -> None:
     """A worker may be killed at any moment, and anybody may write there."""
     left(tmp_path, LINE, noise if noise.endswith(b"\n") else noise + b"\n", LINE)
-    assert [span.attributes["spark.python.batches"] for span in told(tmp_path)] == [4]
+    assert [span.attributes["spark.python.batches"] for span in function_spans(tmp_path)] == [4]
 
 
 def test_what_is_read_is_bounded(tmp_path: Path) -> None:
     """Functions of a task, lines and bytes of a file."""
     left(tmp_path, *(LINE | {"function": f"f{number}"} for number in range(2 * MOST_FUNCTIONS)))
-    assert len(told(tmp_path)) == MOST_FUNCTIONS
+    assert len(function_spans(tmp_path)) == MOST_FUNCTIONS
     file = left(tmp_path, application="app-1")
     for noise in (b"\n" * MOST_LINES, b"\0" * MOST_BYTES + b"\n"):
         file.write_bytes(noise + json.dumps(LINE).encode() + b"\n")
-        assert told(tmp_path) == []
+        assert function_spans(tmp_path) == []
 
 
 def test_a_file_that_is_none_has_no_lines(tmp_path: Path) -> None:
     """Nothing waits for a pipe that nobody writes to, and an id leads nowhere else."""
     os.mkfifo(left(tmp_path).with_name("1.jsonl"))
     one = [stage(1), task(9, 1), stage(1, end=2900)]
-    assert told(tmp_path, [*PROGRAM[:1], job(0, [0, 1]), *one, job_ended(0)]) == []
+    assert function_spans(tmp_path, [*PROGRAM[:1], job(0, [0, 1]), *one, job_ended(0)]) == []
     (tmp_path / "0.jsonl").write_text(json.dumps(LINE) + "\n")
     for led in ("..", "../..", str(tmp_path), ""):
-        assert told(tmp_path, [started() | {"App ID": led}, *PROGRAM[1:]]) == []
+        assert function_spans(tmp_path, [started() | {"App ID": led}, *PROGRAM[1:]]) == []
 
 
 def test_a_stage_that_never_ended_has_its_functions(tmp_path: Path) -> None:
     """Of the tasks that did."""
     left(tmp_path, LINE)
-    assert [span.name for span in told(tmp_path, PROGRAM[:-2])] == ["python cleaned"]
+    assert [span.name for span in function_spans(tmp_path, PROGRAM[:-2])] == ["python cleaned"]
 
 
 def test_a_task_that_ends_after_its_stage_has_its_functions(tmp_path: Path) -> None:
-    """It is told late, with them."""
+    """Its span comes late, with theirs."""
     late = task(8, 0, error="lost")
     left(tmp_path, LINE | {"task": 8, "error": "KeyError"})
-    (span,) = told(tmp_path, [*PROGRAM[:-1], late, PROGRAM[-1]])
+    (span,) = function_spans(tmp_path, [*PROGRAM[:-1], late, PROGRAM[-1]])
     assert span.failure == Failure("KeyError", "")
 
 
 def test_the_folder_is_no_log(tmp_path: Path) -> None:
     """It is hidden."""
     left(tmp_path, LINE)
-    assert told(tmp_path)
+    assert function_spans(tmp_path)
     assert list(logs_in(tmp_path)) == ["app-1"]

@@ -4,7 +4,20 @@ import itertools
 from typing import Final
 
 from tests.eventlogs import walking
-from tests.unit.eventlog.log import SQL, Line, ended, job, job_ended, query, query_ended, read, stage, started, task
+from tests.unit.eventlog.log import (
+    SQL,
+    Line,
+    ended,
+    job,
+    job_ended,
+    packed,
+    query,
+    query_ended,
+    read,
+    stage,
+    started,
+    task,
+)
 
 STEP: Final = f"00-{'a' * 32}-{'b' * 16}-01"
 STREAMING: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$"
@@ -40,10 +53,10 @@ def test_times_are_those_of_the_events() -> None:
 
 
 def test_names_have_few_values() -> None:
-    """The operator that does something, the call site: no numbers, no dates."""
+    """The operator that does something, and the work of the stages, without numbers and dates."""
     _, spans = read(GOOD)
     assert spans["sql 0"].name == "sql Project"
-    assert spans["job 0"].name == "job save at job.py:7"
+    assert spans["job 0"].name == "job d"
 
 
 def test_a_stage_that_was_not_needed_is_counted_as_skipped() -> None:
@@ -67,12 +80,14 @@ def test_a_failure_is_told_at_every_level() -> None:
         "stage 0.0": "java.lang.IllegalStateException",
         "job 0": "java.lang.IllegalStateException",
         "sql 0": "DIVIDE_BY_ZERO",
+        "application app-1": "DIVIDE_BY_ZERO",
     }
     assert {name: span.failure.message for name, span in spans.items() if span.failure} == {
         "task 0": "no",
         "stage 0.0": text,
         "job 0": text,
         "sql 0": "[DIVIDE_BY_ZERO] Division by zero.",
+        "application app-1": "[DIVIDE_BY_ZERO] Division by zero.",
     }
 
 
@@ -96,7 +111,7 @@ def test_stages_at_work_at_once_have_each_their_own() -> None:
 
 
 def test_the_plan_is_the_last_one() -> None:
-    """Adaptive execution replaces it; how many there were is told."""
+    """Adaptive execution replaces it; the span has how many there were."""
     changed = {"Event": f"{SQL}AdaptiveExecutionUpdate", "executionId": 0, "sparkPlanInfo": {"nodeName": "Union"}}
     _, spans = read([started(), query(0), changed, changed, query_ended(0), ended()])
     known = spans["sql 0"].attributes
@@ -136,8 +151,8 @@ def test_of_many_tasks_only_those_are_told_that_say_something() -> None:
     tasks = [task(number, 0, seconds=number) for number in range(20)]
     tasks += [task(20, 0, error="no"), task(21, 0, Attempt=1), task(22, 0, Speculative=True)]
     app, spans = read([started(), job(0, [0]), stage(0), *tasks, stage(0, end=9000), job_ended(0), ended()])
-    told = {int(name.split()[1]) for name in spans if name.startswith("task")}
-    assert told == {15, 16, 17, 18, 19, 20, 21, 22}
+    exported = {int(name.split()[1]) for name in spans if name.startswith("task")}
+    assert exported == {15, 16, 17, 18, 19, 20, 21, 22}
     assert len(app.stages[0, 0].durations_ms) == 23
     assert spans["stage 0.0"].attributes["spark.spill.memory_bytes"] == 23 * 5
 
@@ -237,8 +252,8 @@ def test_a_query_whose_plan_is_none_is_told_without_it() -> None:
 
 
 def test_an_exit_code_is_a_failure_of_the_application() -> None:
-    """Unless it is 0, or not told."""
-    for code, message in ((None, None), (0, None), (3, "exit code 3")):
+    """Unless it is 0, or unknown."""
+    for code, message in ((None, None), (0, None), (3, "failed with exit code 3")):
         _, spans = read([started(), ended() | ({} if code is None else {"ExitCode": code})])
         failure = spans["application app-1"].failure
         assert (failure.message if failure else None) == message
@@ -252,3 +267,47 @@ def test_attempts_of_an_application_do_not_share_ids() -> None:
         assert spans["application app-1"].attributes["spark.app.attempt.id"] == attempt
         ids |= {span.place.span_id for span in spans.values()}
     assert len(ids) == 4
+
+
+def test_what_lost_its_end_ends_with_what_it_is_a_part_of() -> None:
+    """Not with the log: an orderly parent has ended before."""
+    properties = {"spark.sql.execution.id": "0"}
+    _, spans = read([started(), query(0), job(0, [0], **properties), stage(0), query_ended(0), ended()])
+    assert [spans[name].ended for name in ("sql 0", "job 0", "stage 0.0")] == [3100] * 3
+    assert [spans[name].attributes.get("spark.incomplete") for name in ("job 0", "stage 0.0")] == [True] * 2
+
+
+def test_a_stage_whose_start_is_not_logged_starts_with_its_first_task() -> None:
+    """As in logs of Spark before 2.2, which have it only in its end, and in those that lost their beginning."""
+    begun, over = stage(0), stage(0, end=2900)
+    for line in (begun, over):
+        del line["Stage Info"]["Submission Time"]
+    _, spans = read([started(), job(0, [0]), begun, task(0, 0), over, job_ended(0), ended()])
+    assert spans["stage 0.0"].started == 2200
+    app, spans = read([task(0, 0), stage(0, end=2900)])
+    assert (app.began, spans["stage 0.0"].started, spans["application app-1"].started) == (2100, 2100, 2100)
+
+
+def test_what_ends_twice_has_one_span() -> None:
+    """Of a damaged log: ids of other things may have become those of this one."""
+    twice = [
+        stage(0, end=2900),
+        job_ended(0),
+        stage(0, end=2950),
+        query_ended(0),
+        job_ended(0),
+        query_ended(0, time=3200),
+    ]
+    lines = [started(), query(0), job(0, [0], **{"spark.sql.execution.id": "0"}), stage(0), task(0, 0), *twice, ended()]
+    app, found = walking.read_lines(packed(lines))
+    walking.assert_is_forest(app, found)
+    assert app.stages[0, 0].info.completed == 2900
+
+
+def test_a_stage_that_is_logged_as_submitted_after_its_end_ends_once() -> None:
+    """Spark writes what it knows when it writes: of a short stage that is its end as well."""
+    late = stage(0, end=2900) | {"Event": "SparkListenerStageSubmitted"}
+    app, spans = read([started(), job(0, [0]), late, task(0, 0), stage(0, end=2900), job_ended(0), ended()])
+    assert (spans["stage 0.0"].started, spans["stage 0.0"].ended) == (2100, 2900)
+    assert "spark.incomplete" not in spans["stage 0.0"].attributes
+    assert app.stages[0, 0].usage is not None

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.observe.child import CommandError, run
+from app.observe.child import CommandError, environment_of_user, run
 from tests.polling import poll_until
 
 TIMES: Final = 20
@@ -19,13 +19,13 @@ import os, sys
 from app.observe.child import run
 sys.exit(run(sys.argv[1:], os.environ, look=lambda: None))
 """
-# Tells each signal that it gets, and ends with 7 when it is told to. It does not print: a signal may come within.
+# Writes each signal that it receives, and exits with 7 on SIGTERM. It does not print, which a signal may interrupt.
 LISTENER: Final = """
 import os, signal, sys, time
-def told(number, _):
+def record(number, _):
     os.write(1, f"{signal.Signals(number).name}\\n".encode())
     if number == signal.SIGTERM: sys.exit(7)
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1): signal.signal(number, told)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1): signal.signal(number, record)
 os.write(1, b"ready\\n")
 while True: time.sleep(60)
 """
@@ -33,27 +33,27 @@ while True: time.sleep(60)
 
 @contextmanager
 def listening(folder: Path, *before: str, **options: Any) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """A listener that runs below us, and the file of what it told."""
-    told = folder / "told"
+    """A listener in a child process, and the file of the signals that it received."""
+    received = folder / "received"
     command = [*before, sys.executable, "-c", RUN, sys.executable, "-c", LISTENER]
-    with told.open("wb") as output, subprocess.Popen(command, stdout=output, **options) as process:
+    with received.open("wb") as output, subprocess.Popen(command, stdout=output, **options) as process:
         try:
-            poll_until(lambda: lines(told) == ["ready"], "the listener is not ready")
-            yield process, told
+            poll_until(lambda: lines(received) == ["ready"], "the listener is not ready")
+            yield process, received
         finally:
             process.kill()
 
 
 def lines(file: Path) -> list[str]:
-    """The lines that a listener has told."""
+    """The lines that a listener has received."""
     return file.read_text(encoding="utf-8").splitlines()
 
 
-def press(key: bytes, keyboard: int, told: Path) -> None:
-    """Types a key, and waits until the listener tells something."""
-    before = len(lines(told))
+def press(key: bytes, keyboard: int, received: Path) -> None:
+    """Types a key, and waits until the listener writes a line."""
+    before = len(lines(received))
     os.write(keyboard, key)
-    poll_until(lambda: len(lines(told)) > before, "what the key means")
+    poll_until(lambda: len(lines(received)) > before, "what the key means")
 
 
 def state(pid: int) -> str:
@@ -69,8 +69,8 @@ def test_the_exit_code_is_that_of_the_command(script: str, code: int) -> None:
     assert run(["sh", "-c", script], os.environ, look=lambda: None) == code
 
 
-def test_what_cannot_be_started_is_told(tmp_path: Path) -> None:
-    """A command that is not there is 127, a file that is no program 126."""
+def test_a_command_that_cannot_start_exits_like_a_shell(tmp_path: Path) -> None:
+    """127 if it is missing, 126 if it is not executable."""
     (tmp_path / "text").write_text("no program", encoding="utf-8")
     with pytest.raises(CommandError, match="no-such-command: command not found") as missing:
         run(["no-such-command"], os.environ, look=lambda: None)
@@ -79,8 +79,8 @@ def test_what_cannot_be_started_is_told(tmp_path: Path) -> None:
     assert (missing.value.shell_code, refused.value.shell_code) == (127, 126)
 
 
-def test_every_byte_passes_through(tmp_path: Path) -> None:
-    """Standard input, output and error are those of the command, and nothing is added."""
+def test_standard_streams_are_those_of_the_command(tmp_path: Path) -> None:
+    """Byte for byte."""
     content = bytes(range(256)) * 1000
     done = subprocess.run(
         [sys.executable, "-c", RUN, "sh", "-c", "tee /dev/stderr"], input=content, capture_output=True, check=True
@@ -89,8 +89,8 @@ def test_every_byte_passes_through(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [[], ["nohup"]])
-def test_signals_have_the_effect_that_they_would_have_without_us(before: list[str]) -> None:
-    """Nothing that Python or we block or ignore is blocked or ignored there; what our caller ignores still is."""
+def test_signals_have_their_usual_effect_on_the_command(before: list[str]) -> None:
+    """What Python blocks or ignores is not blocked or ignored there; what the caller ignores is."""
     command = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
     shown, usual = [
         subprocess.run([*before, *start, *command], capture_output=True, text=True, check=True).stdout
@@ -101,27 +101,27 @@ def test_signals_have_the_effect_that_they_would_have_without_us(before: list[st
     assert own[0] == own[1]
 
 
-def test_a_signal_to_us_reaches_the_command(tmp_path: Path) -> None:
-    """What somebody sends to us alone is passed on once, and the command decides what it means."""
-    with listening(tmp_path) as (process, told):
+def test_a_signal_to_spark_app_is_forwarded_once(tmp_path: Path) -> None:
+    """The command decides what it means."""
+    with listening(tmp_path) as (process, received):
         process.send_signal(signal.SIGUSR1)
-        poll_until(lambda: len(lines(told)) == 2, "the first signal")
+        poll_until(lambda: len(lines(received)) == 2, "the first signal")
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 7
-        assert lines(told) == ["ready", "SIGUSR1", "SIGTERM"]
+        assert lines(received) == ["ready", "SIGUSR1", "SIGTERM"]
 
 
-def test_an_interrupt_at_the_terminal_comes_once(tmp_path: Path) -> None:
-    """Ctrl-C reaches the command from the terminal itself; it is not sent a second time."""
-    ours, theirs = os.openpty()
-    with listening(tmp_path, "setsid", "--ctty", stdin=theirs) as (process, told):
-        os.close(theirs)
+def test_ctrl_c_at_the_terminal_arrives_once(tmp_path: Path) -> None:
+    """It is not forwarded a second time."""
+    keyboard, terminal = os.openpty()
+    with listening(tmp_path, "setsid", "--ctty", stdin=terminal) as (process, received):
+        os.close(terminal)
         for _ in range(TIMES):
-            press(b"\x03", ours, told)
+            press(b"\x03", keyboard, received)
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 7
-        assert lines(told) == ["ready", *["SIGINT"] * TIMES, "SIGTERM"]
-    os.close(ours)
+        assert lines(received) == ["ready", *["SIGINT"] * TIMES, "SIGTERM"]
+    os.close(keyboard)
 
 
 def test_we_stop_and_go_on_with_the_command(tmp_path: Path) -> None:
@@ -129,10 +129,25 @@ def test_we_stop_and_go_on_with_the_command(tmp_path: Path) -> None:
 
     In a group of its own, as a shell starts it: the kernel stops no group whose session nobody watches from outside.
     """
-    with listening(tmp_path, process_group=0) as (process, told):
+    with listening(tmp_path, process_group=0) as (process, received):
         process.send_signal(signal.SIGTSTP)
         poll_until(lambda: state(process.pid) == "T", "we have not stopped")
         process.send_signal(signal.SIGCONT)
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 7
-        assert lines(told) == ["ready", "SIGTERM"]
+        assert lines(received) == ["ready", "SIGTERM"]
+
+
+def test_a_command_below_uvx_has_the_python_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless the environment of `uvx` has a PySpark, or is activated and so the user's own."""
+    given = {"UV": "/uv", "PATH": "/cache/tool/bin:/venv/bin:/bin", "VIRTUAL_ENV": "/venv"}
+    assert environment_of_user(given, prefix="/cache/tool") == given
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    assert environment_of_user(given, prefix="/cache/tool") == given | {"PATH": "/venv/bin:/bin"}
+    for kept in (
+        given | {"VIRTUAL_ENV": "/cache/tool"},
+        given | {"PATH": "/venv/bin:/cache/tool/bin"},
+        {"PATH": "/cache/tool/bin"},
+        {},
+    ):
+        assert environment_of_user(kept, prefix="/cache/tool") == kept

@@ -26,15 +26,15 @@ def running(thread: str, option: str) -> Iterator[int]:
         yield process.pid
 
 
-def test_a_jvm_of_a_launch_is_found_as_long_as_it_is_there() -> None:
-    """Its command line has the id of the launch; those of other commands are not ours."""
+def test_a_jvm_is_found_by_the_launch_id_in_its_command_line() -> None:
+    """While it runs; JVMs of other commands are not found."""
     with running("java", "-Dspark.observed.launch=mine-7") as pid, running("java", "-Dspark.observed.launch=other-8"):
         assert launches_alive("mine") == {"mine-7": [Path(f"/proc/{pid}")]}
     assert launches_alive("mine") == {}
 
 
-def test_a_session_is_known_by_its_scheduler() -> None:
-    """A JVM with the thread of a scheduler has a SparkContext; one without has none; one that is gone neither."""
+def test_a_spark_context_is_recognised_by_its_scheduler_thread() -> None:
+    """A JVM without that thread, or a dead one, has none."""
     for thread, is_one in {"dag-scheduler-e": True, "java": False}.items():
         with running(thread, "") as pid:
             assert has_context(Path(f"/proc/{pid}")) is is_one

@@ -1,10 +1,13 @@
 """Event logs made by hand, as large and as hostile as a test needs."""
 
+import datetime
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from app.eventlog.comparison.changes import Change
+from app.eventlog.comparison.compare import Cause, Comparison
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 
@@ -67,3 +70,34 @@ def started_query(number: int, time: int, text: str, operators: int) -> Line:
         plan = {"nodeName": f"Project {depth}", "simpleString": text, "children": [plan], "metrics": []}
     plan = {"nodeName": "Join", "simpleString": text, "children": [plan, {"nodeName": "Scan"}], "metrics": []}
     return log.query(number, time=time) | {"description": text, "sparkPlanInfo": plan}
+
+
+def stream_event(kind: str, query: str = "query-1", run: str = "run-1", **fields: Any) -> Line:
+    """A run of a streaming query begins or ends: `Started`, `Terminated`."""
+    event = f"org.apache.spark.sql.streaming.StreamingQueryListener$Query{kind}Event"
+    return {"Event": event, "id": query, "runId": run, **fields}
+
+
+def stream_batch(
+    number: int, started: int, *, ms: int = 500, rows: int = 10, query: str = "query-1", run: str = "run-1", **more: Any
+) -> Line:
+    """A batch of a streaming query is done; its time is in milliseconds since the epoch."""
+    instant = datetime.datetime.fromtimestamp(started / 1000, datetime.UTC)
+    progress = {
+        "id": query,
+        "runId": run,
+        "name": "orders",
+        "timestamp": instant.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "batchId": number,
+        "batchDuration": ms,
+        "durationMs": {"addBatch": ms - 100, "walCommit": 60, "triggerExecution": ms},
+        "sources": [{"numInputRows": rows}],
+    }
+    event = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
+    return {"Event": event, "progress": progress | more}
+
+
+def comparison(text: str) -> Comparison:
+    """A comparison with a slower run, in which every text is this one."""
+    cause = Cause("gc", 8000, text, advice=text, settings={})
+    return Comparison(text, text, text, 1, 9000, 1000, 1, [text], [cause] * 9, changes=[Change("plan", text)] * 9)

@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from app.eventlog import identity
-from app.report import runs
+from app.eventlog import span_ids
+from app.report import run_info
 from app.report.links import links
 from app.report.scope import scope
 from app.settings import Backends
@@ -11,15 +11,15 @@ from tests.unit.report.conftest import TRACE, Read, record_of
 JAEGER, GRAFANA = "http://jaeger:16686", "http://grafana:3000"
 
 
-def backends(**told: str) -> Backends:
+def backends(**urls: str) -> Backends:
     """Some programs of the stack; all others are not configured."""
-    return Backends.model_validate(dict.fromkeys(Backends.model_fields) | told)
+    return Backends.model_validate(dict.fromkeys(Backends.model_fields) | urls)
 
 
-def test_a_run_leads_to_its_trace_and_to_its_time_on_a_dashboard(reading: Read, run_folder: Path) -> None:
-    """From a minute before it to a minute after it; a slash at the end of an address does no harm."""
+def test_a_run_links_to_its_trace_and_to_its_time_on_a_dashboard(reading: Read, run_folder: Path) -> None:
+    """From a minute before it to a minute after it; a trailing slash in the configured URL does no harm."""
     record_of(run_folder)
-    about = scope(reading([log.started(), log.ended()]).app, runs.of(run_folder))
+    about = scope(reading([log.started(), log.ended()]).app, run_info.of(run_folder))
     start, end = int(about.period.start) - 60_000, int(about.period.end) + 60_000
     assert [link.url for link in links(about, backends(jaeger=f"{JAEGER}/", grafana=GRAFANA))] == [
         f"{JAEGER}/trace/{TRACE}",
@@ -27,15 +27,15 @@ def test_a_run_leads_to_its_trace_and_to_its_time_on_a_dashboard(reading: Read, 
     ]
 
 
-def test_an_application_leads_to_the_trace_that_a_bridge_makes_of_it(reading: Read) -> None:
-    """By the id that is derived of it."""
+def test_an_application_links_to_the_trace_that_the_bridge_exports(reading: Read) -> None:
+    """By the derived trace id."""
     app = reading([log.started(), log.ended()]).app
     (link,) = links(scope(app, None), backends(jaeger=JAEGER))
-    assert link.url == f"{JAEGER}/trace/{identity.of_application(app).trace_id:032x}"
+    assert link.url == f"{JAEGER}/trace/{span_ids.of_application(app).trace_id:032x}"
 
 
-def test_what_is_not_configured_is_no_link(reading: Read) -> None:
-    """Nothing, or a part of it."""
+def test_only_configured_backends_are_linked(reading: Read) -> None:
+    """None, or some of them."""
     about = scope(reading([log.started(), log.ended()]).app, None)
     assert links(about, None) == []
     assert [link.name for link in links(about, backends(grafana=GRAFANA))] == ["Dashboard in Grafana"]

@@ -42,8 +42,8 @@ def test_every_day_has_all_customers(snapshots: Snapshots) -> None:
     assert all(set(snapshot) == everyone for snapshot in snapshots.values())
 
 
-def test_faulty_rows_are_of_nobody_else(raw: Path, snapshots: Snapshots) -> None:
-    """A row with a fault has an id of its own, which no customer and no transaction has."""
+def test_faulty_rows_have_ids_of_their_own(raw: Path, snapshots: Snapshots) -> None:
+    """No customer and no transaction has such an id."""
     rows = [row for _, row in read_rows(day_folder(raw, "customers", FIRST), "customers") if row is not None]
     faulty = [row["customer_id"] for row in rows if list(faults_of(row, "customers", FIRST, None, "EUR"))]
     sold_to = set(recounted(raw, "transactions", FIRST).rows_of)
@@ -51,8 +51,8 @@ def test_faulty_rows_are_of_nobody_else(raw: Path, snapshots: Snapshots) -> None
     assert not set(faulty) & (set(snapshots[FIRST]) | sold_to)
 
 
-def test_a_customer_changes_only_on_the_day_that_its_updated_at_tells(snapshots: Snapshots) -> None:
-    """Of two days in a row a customer is the same on both, or differs and was updated on the second."""
+def test_a_customer_changes_only_on_the_day_of_its_updated_at(snapshots: Snapshots) -> None:
+    """On two consecutive days a customer is equal, or was updated on the second."""
     for (_, before), (day, after) in pairwise(snapshots.items()):
         for customer, row in after.items():
             if row["updated_at"] == before[customer]["updated_at"]:
@@ -63,14 +63,14 @@ def test_a_customer_changes_only_on_the_day_that_its_updated_at_tells(snapshots:
                 assert row["signed_up_at"] == before[customer]["signed_up_at"]
 
 
-def test_about_one_customer_in_thirty_changes_a_day(snapshots: Snapshots) -> None:
-    """Changes are rare and come on every day."""
+def test_about_one_customer_in_thirty_changes_per_day(snapshots: Snapshots) -> None:
+    """Every day."""
     changes = [sum(row["updated_at"][:10] == str(day) for row in rows.values()) for day, rows in snapshots.items()]
     assert sum(changes) / len(changes) / customer_count(ROWS) == pytest.approx(1 / 30, rel=0.2)
 
 
-def test_an_older_version_is_what_the_customer_was(raw: Path, snapshots: Snapshots) -> None:
-    """An older version in a file says what an earlier snapshot has said already."""
+def test_an_older_version_equals_an_earlier_snapshot(raw: Path, snapshots: Snapshots) -> None:
+    """Of the same customer."""
     known = {(customer, row["updated_at"]): row for rows in snapshots.values() for customer, row in rows.items()}
     later = list(snapshots)[60:]
     older = [
@@ -84,8 +84,8 @@ def test_an_older_version_is_what_the_customer_was(raw: Path, snapshots: Snapsho
     assert all(known[row["customer_id"], row["updated_at"]] == row for row in older)
 
 
-def test_customers_have_signed_up_before_anything_else(snapshots: Snapshots) -> None:
-    """They were there long before their first transaction and before any change."""
+def test_customers_sign_up_before_anything_else(snapshots: Snapshots) -> None:
+    """Before their first transaction and before any change."""
     for day, rows in snapshots.items():
         assert all(row["signed_up_at"] < row["updated_at"] < f"{day}T24" for row in rows.values())
     assert max(row["signed_up_at"] for row in snapshots[FIRST].values()) < "2011-11-01"

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from app.errors import InputError
 from app.samples import DEMO_ROWS, DEMO_SEED, demo
-from app.samples.shop import day_folder, write_day
+from app.samples.shop import LOCK, day_folder, write_day
 from app.settings import Settings, load_settings
 
 DAY = datetime.date(2024, 1, 1)
@@ -21,8 +21,9 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file under a folder."""
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """Every file under a folder but the lock."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != LOCK]
+    return {str(path): path.read_bytes() for path in files}
 
 
 def made(spark: SparkSession, settings: Settings) -> list[str]:
@@ -32,9 +33,9 @@ def made(spark: SparkSession, settings: Settings) -> list[str]:
     return notes
 
 
-def test_a_day_is_made_once(spark: SparkSession, settings: Settings) -> None:
-    """One line says so, and a day that is there, be it anybody's, is no reason to say or make anything."""
-    assert made(spark, settings)[0].startswith("no raw data for 2024-01-01: made 10,000 demo transactions in ")
+def test_a_missing_day_is_generated_once(spark: SparkSession, settings: Settings) -> None:
+    """With one line; a day that exists, of any origin, is left as it is."""
+    assert made(spark, settings)[0].startswith("no raw data for 2024-01-01: generated 10,000 demo transactions in ")
     before = contents(settings.home)
     assert len(before) == 4
     assert made(spark, settings) == []
@@ -42,7 +43,7 @@ def test_a_day_is_made_once(spark: SparkSession, settings: Settings) -> None:
 
 
 def test_half_a_day_is_completed(spark: SparkSession, settings: Settings) -> None:
-    """As a making leaves it that was killed between the two sources."""
+    """As a writer leaves it that was killed between the two sources."""
     made(spark, settings)
     whole = contents(settings.home)
     for path in day_folder(Path(settings.raw_path), "transactions", DAY).iterdir():
@@ -54,34 +55,34 @@ def test_half_a_day_is_completed(spark: SparkSession, settings: Settings) -> Non
 @pytest.mark.parametrize(
     ("there", "named"),
     [
-        ("transactions/date=2024-01-01/mine.json", "transactions/date=2024-01-01/mine.json was not made"),
-        ("transactions/date=2024-01-01/part-00000.json", "part-00000.json was not made"),
-        ("customers/date=2024-01-01/.keep", "customers/date=2024-01-01/.keep was not made"),
+        ("transactions/date=2024-01-01/mine.json", "transactions/date=2024-01-01/mine.json was not generated"),
+        ("transactions/date=2024-01-01/part-00000.json", "part-00000.json was not generated"),
+        ("customers/date=2024-01-01/.keep", "customers/date=2024-01-01/.keep was not generated"),
     ],
 )
-def test_somebodys_files_stay(spark: SparkSession, settings: Settings, there: str, named: str) -> None:
-    """What is missing is named, and the file in the way, however it is called; nothing is made or deleted."""
+def test_files_of_other_origin_are_kept(spark: SparkSession, settings: Settings, there: str, named: str) -> None:
+    """The message names what is missing and the file in the way; nothing is written or deleted."""
     file = Path(settings.raw_path, there)
     file.parent.mkdir(parents=True)
     file.write_text("{}\n")
     before = contents(settings.home)
     with pytest.raises(
-        InputError, match=r"no raw data at .*/customers/date=2024-01-01.*, and none can be made"
-    ) as told:
+        InputError, match=r"no raw data in .*/customers/date=2024-01-01.*, and it cannot be generated"
+    ) as raised:
         made(spark, settings)
-    assert named in str(told.value)
+    assert named in str(raised.value)
     assert contents(settings.home) == before
 
 
 @pytest.mark.parametrize("changed", [{"seed": DEMO_SEED + 1}, {"rows": DEMO_ROWS - 100}])
-def test_another_making_stays(spark: SparkSession, settings: Settings, changed: dict[str, int]) -> None:
-    """A day that was made on demand is not replaced by the demo's because a part of it is lost."""
+def test_a_day_with_other_options_is_kept(spark: SparkSession, settings: Settings, changed: dict[str, int]) -> None:
+    """It is not replaced though a part of it is lost."""
     raw = Path(settings.raw_path)
     asked = {"rows": DEMO_ROWS, "seed": DEMO_SEED} | changed
     write_day(raw, date=DAY, formats=settings.raw.formats, rows=asked["rows"], seed=asked["seed"])
     for path in day_folder(raw, "customers", DAY).iterdir():
         path.unlink()
     before = contents(settings.home)
-    with pytest.raises(InputError, match="transactions/date=2024-01-01 is of another making"):
+    with pytest.raises(InputError, match="transactions/date=2024-01-01 was generated with different options"):
         made(spark, settings)
     assert contents(settings.home) == before

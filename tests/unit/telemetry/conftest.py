@@ -1,5 +1,4 @@
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,12 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def telemetry(tmp_path: Path) -> Iterator[InMemory]:
+def telemetry(tmp_path: Path) -> InMemory:
     """Telemetry that keeps what it would send."""
-    memory = InMemory(tmp_path)
-    yield memory
-    memory.telemetry.close()
+    return InMemory(tmp_path)
+
+
+@pytest.fixture
+def flushed(tmp_path: Path) -> InMemory:
+    """Telemetry that flushes its runs often."""
+    return InMemory(tmp_path, flush_seconds=0.01)

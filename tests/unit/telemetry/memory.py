@@ -1,13 +1,14 @@
 """Telemetry that keeps in memory what it would send."""
 
-import datetime
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter
@@ -15,20 +16,23 @@ from opentelemetry.sdk.metrics.export import Metric, MetricExporter, MetricExpor
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from app.telemetry.errors import TelemetryErrors
 from app.telemetry.export import Exporters
-from app.telemetry.facts import RunFacts
-from app.telemetry.problems import Problems
-from app.telemetry.runs import Run
+from app.telemetry.resend import QUIET_SECONDS
+from app.telemetry.run_files import SEGMENT_BYTES
+from app.telemetry.run_identity import RunIdentity
+from app.telemetry.run_telemetry import RunTelemetry
 from app.telemetry.setup import Telemetry, resource
 
 PROGRAM: Final = """
-import datetime, os, resource, signal, sys
+import os, resource, signal, sys
 from pathlib import Path
-from app.telemetry.facts import RunFacts
+from app.telemetry.run_files import SEGMENT_BYTES
+from app.telemetry.run_identity import RunIdentity
 from app.telemetry.setup import start
 
 telemetry = start(service_version="1", environment="test", application="shop")
-facts = RunFacts("run-1", "0a1b2c3d4e5f", "etl.daily_sales", datetime.date(2024, 1, 1), Path(sys.argv[1]), "shop")
+identity = RunIdentity("run-1", "0a1b2c3d4e5f", "etl.daily_sales", "2024-01-01", Path(sys.argv[1]), "shop")
 """
 
 
@@ -39,11 +43,16 @@ class KeptMetrics(MetricExporter):
         """Nothing kept yet."""
         super().__init__()
         self.kept: list[MetricsData] = []
+        self.result = MetricExportResult.SUCCESS
+        self.asked = 0
 
     def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **_: object) -> MetricExportResult:
-        """Keeps one."""
-        self.kept.append(metrics_data)
-        return MetricExportResult.SUCCESS
+        """Keeps one, counts an empty one, and answers as it is set to."""
+        if metrics_data.resource_metrics:
+            self.kept.append(metrics_data)
+        else:
+            self.asked += 1
+        return self.result
 
     def force_flush(self, timeout_millis: float = 10_000) -> bool:
         """Nothing waits."""
@@ -55,10 +64,13 @@ class KeptMetrics(MetricExporter):
 
 @dataclass
 class InMemory:
-    """Telemetry whose exporters keep what they get; reading closes it."""
+    """Telemetry whose exporters keep what they get; the properties close it first, and the end of a test does."""
 
+    opened: ClassVar[list["InMemory"]] = []
     folder: Path
     variables: Mapping[str, str] = field(default_factory=dict)
+    flush_seconds: float = 3600
+    segment_bytes: int = SEGMENT_BYTES
     spans_kept: InMemorySpanExporter = field(default_factory=InMemorySpanExporter)
     metrics_kept: KeptMetrics = field(default_factory=KeptMetrics)
     logs_kept: InMemoryLogRecordExporter = field(default_factory=InMemoryLogRecordExporter)
@@ -69,14 +81,17 @@ class InMemory:
             resource(service_version="1.2.3", environment="test", application="shop"),
             exporters=Exporters(self.spans_kept, self.metrics_kept, self.logs_kept),
             variables=self.variables,
-            problems=Problems(),
+            errors=TelemetryErrors(),
+            flush_seconds=self.flush_seconds,
+            segment_bytes=self.segment_bytes,
         )
+        self.opened.append(self)
 
-    def run(self, run_id: str = "run-1", *, pipeline: str = "etl.daily_sales") -> Run:
+    def run(self, run_id: str = "run-1", *, pipeline: str = "etl.daily_sales") -> RunTelemetry:
         """A run whose folder exists."""
         folder = self.folder / run_id
         folder.mkdir(exist_ok=True)
-        return self.telemetry.run(RunFacts(run_id, "0a1b2c3d4e5f", pipeline, datetime.date(2024, 1, 1), folder, "shop"))
+        return self.telemetry.run(RunIdentity(run_id, "0a1b2c3d4e5f", pipeline, "2024-01-01", folder, "shop"))
 
     @property
     def spans(self) -> dict[str, ReadableSpan]:
@@ -104,15 +119,15 @@ class InMemory:
 
     def values(self, name: str) -> dict[tuple[str, ...], float]:
         """The values of a metric by its labels, in the order of their names: added up, of a gauge the last."""
-        found: dict[tuple[str, ...], float] = {}
+        values: dict[tuple[str, ...], float] = {}
         for metric in self.metrics:
             for point in metric.data.data_points if metric.name == name else ():
                 labels = tuple(str(value) for _, value in sorted((point.attributes or {}).items()))
                 value = getattr(point, "value", None)
                 is_sum = hasattr(metric.data, "is_monotonic")
                 amount = getattr(point, "count", 0) if value is None else value
-                found[labels] = amount + (found.get(labels, 0) if is_sum else 0)
-        return found
+                values[labels] = amount + (values.get(labels, 0) if is_sum else 0)
+        return values
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -155,15 +170,45 @@ def file_logs(path: Path) -> list[dict[str, Any]]:
 
 def plain(attributes: list[dict[str, Any]]) -> dict[str, Any]:
     """Attributes in OTLP JSON as plain values; its integers are strings there."""
-    found = {}
+    values = {}
     for pair in attributes:
         ((kind, value),) = pair["value"].items()
-        found[pair["key"]] = int(value) if kind == "intValue" else value
-    return found
+        values[pair["key"]] = int(value) if kind == "intValue" else value
+    return values
 
 
-def process(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A process of its own that runs a program on a run's folder."""
+def process(program: str, folder: Path, *, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a process of its own, with the folder of a run and a time limit."""
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM + program, str(folder)], check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", PROGRAM + program, str(folder)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
     )
+
+
+def messages(folder: Path) -> list[tuple[str, str]]:
+    """The run id and the text of each log record in the folder of a run."""
+    return [
+        (plain(record["attributes"])["pipeline.run.id"], record["body"]["stringValue"])
+        for record in file_logs(folder / "logs.jsonl")
+    ]
+
+
+def total(folder: Path, name: str) -> int:
+    """The sum of a counter in the folder of a run."""
+    metrics = [metric for metric in file_metrics(folder / "metrics.jsonl") if metric["name"] == name]
+    return sum(int(point["asInt"]) for metric in metrics for point in metric["sum"]["dataPoints"])
+
+
+def leave_metrics(runs: Path) -> None:
+    """A run in a folder, whose metrics were not accepted, and that has been quiet for long enough to be sent later."""
+    away = KeptMetrics()
+    away.result = MetricExportResult.FAILURE
+    telemetry = InMemory(runs, metrics_kept=away)
+    with telemetry.run() as run:
+        run.record(rows_read=5)
+    telemetry.telemetry.close()
+    for file in (runs / "run-1").glob("*.jsonl"):
+        os.utime(file, (0, time.time() - QUIET_SECONDS - 1))

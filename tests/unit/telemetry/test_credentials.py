@@ -1,4 +1,4 @@
-"""What whoever sets the standard variables gives as a secret is told to the endpoint and to nobody else."""
+"""A secret in the standard variables reaches the endpoint and no message."""
 
 import logging
 from typing import Final
@@ -10,8 +10,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext
 
 from app.telemetry.credentials import Credentials
-from app.telemetry.outlet import outlet
-from app.telemetry.problems import Problems
+from app.telemetry.errors import TelemetryErrors
+from app.telemetry.otlp_client import otlp_client
 from tests.receivers import Protocol, dead_port
 
 SPAN: Final = ReadableSpan("one", SpanContext(1, 1, is_remote=False), start_time=1, end_time=2)
@@ -38,10 +38,10 @@ CASES: Final[dict[str, tuple[Protocol, dict[str, str]]]] = {
 
 
 @pytest.mark.parametrize(("protocol", "variables"), CASES.values(), ids=CASES)
-def test_no_message_has_a_secret_of_the_variables(
+def test_no_error_contains_a_secret_of_the_variables(
     monkeypatch: pytest.MonkeyPatch, protocol: Protocol, variables: dict[str, str]
 ) -> None:
-    """What goes wrong is told, whatever is wrong with the variables; who made the message puts the secret in it."""
+    """Whatever is wrong with the variables, the error is kept without the secret that the message has."""
     port = str(dead_port())
     given = {ENDPOINT: "http://127.0.0.1:PORT", "OTEL_EXPORTER_OTLP_TIMEOUT": "1"} | variables
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
@@ -50,29 +50,29 @@ def test_no_message_has_a_secret_of_the_variables(
     for name in logging.root.manager.loggerDict:
         if name.startswith("opentelemetry."):  # the SDK says the same only once a minute
             monkeypatch.setattr(logging.getLogger(name), "filters", [])
-    problems = Problems()
-    way = outlet(problems=problems)
+    errors = TelemetryErrors()
+    way = otlp_client(errors=errors)
     way.send_spans([SPAN])
     way.send_metrics(MetricsData([]))
     way.close()
-    assert list(problems) != []
-    assert TOKEN not in " ".join(problems)
+    assert list(errors) != []
+    assert TOKEN not in " ".join(errors)
 
 
 @pytest.mark.parametrize("secret", [f"{TOKEN}/+x==", f"Basic {TOKEN}", f"{TOKEN}'\\q", f"{TOKEN}%", f"\u00e9{TOKEN}"])
-@pytest.mark.parametrize("told", [str, repr, ascii, quote, str.lower, lambda text: repr(text.encode())])
-def test_a_secret_is_known_however_it_is_written(secret: str, told: object) -> None:
-    """Quoted, escaped, encoded or in lower case; raw or percent-encoded in the variable."""
-    assert callable(told)
+@pytest.mark.parametrize("encode", [str, repr, ascii, quote, str.lower, lambda text: repr(text.encode())])
+def test_a_secret_is_removed_in_any_encoding(secret: str, encode: object) -> None:
+    """In the message, it may be quoted, escaped, encoded or in lower case; in the variable, raw or percent-encoded."""
+    assert callable(encode)
     for value in (quote(secret), secret):
-        found = Credentials({HEADERS: f"x=1,authorization={value}"}).hidden(f"bad: {told(secret)} of 1")
-        assert TOKEN not in found
-        assert found.startswith("bad: ")
-        assert found.endswith(" of 1")
+        text = Credentials({HEADERS: f"x=1,authorization={value}"}).hidden(f"bad: {encode(secret)} of 1")
+        assert TOKEN not in text
+        assert text.startswith("bad: ")
+        assert text.endswith(" of 1")
 
 
-def test_what_is_no_secret_stays() -> None:
-    """Hosts, ports and paths of endpoints, the names of headers, and all where no variable has any."""
+def test_other_parts_of_the_variables_stay() -> None:
+    """Hosts, ports and paths of endpoints and the names of headers stay, as does a text without a secret."""
     text = "POST http://collector:4318/v1/traces authorization failed in 1 s"
     variables = {HEADERS: "authorization=abcd,x=1", ENDPOINT: "http://collector:4318/v1", "OTHER_HEADERS": "a=traces"}
     assert Credentials(variables).hidden(text) == Credentials({}).hidden(text) == text

@@ -8,11 +8,11 @@ from opentelemetry._logs import SeverityNumber
 from app.telemetry.logs import severity
 from tests.unit.telemetry.memory import InMemory, file_logs, plain, process
 
-LOG: Final = logging.getLogger("app.runner")
+LOG: Final = logging.getLogger("app.execution.run")
 
 
-def test_a_record_has_the_ids_of_its_span_and_the_facts_of_its_run(telemetry: InMemory) -> None:
-    """From a log line one gets to its step and its run, in the file and at the backend."""
+def test_a_record_has_the_ids_of_its_span_and_the_attributes_of_its_run(telemetry: InMemory) -> None:
+    """A log line leads to its step and its run, in the file and at the backend."""
     with telemetry.run() as run, run.step("write bronze", kind="write") as step:
         LOG.warning("%d rows", 5, extra={"pipeline.table": "bronze", "ignored": object()})
     (kept,) = file_logs(telemetry.folder / "run-1" / "logs.jsonl")
@@ -22,17 +22,17 @@ def test_a_record_has_the_ids_of_its_span_and_the_facts_of_its_run(telemetry: In
         "pipeline.name": "etl.daily_sales",
         "pipeline.run.id": "run-1",
         "pipeline.invocation.id": "0a1b2c3d4e5f",
-        "pipeline.run.date": "2024-01-01",
+        "pipeline.run.slice": "2024-01-01",
         "pipeline.table": "bronze",
     }
     (sent,) = telemetry.logs
     assert sent.instrumentation_scope is not None
-    assert (sent.log_record.body, sent.instrumentation_scope.name) == ("5 rows", "app.runner")
+    assert (sent.log_record.body, sent.instrumentation_scope.name) == ("5 rows", "app.execution.run")
     assert f"{sent.log_record.span_id:016x}" == step.span_id
 
 
 def test_an_exception_is_logged_with_its_bounded_message(telemetry: InMemory) -> None:
-    """A log record of an exception carries what a span does, no more."""
+    """A log record has the same attributes of an exception as a span."""
     with telemetry.run():
         try:
             raise ValueError("x" * 5000)
@@ -45,16 +45,16 @@ def test_an_exception_is_logged_with_its_bounded_message(telemetry: InMemory) ->
 
 
 def test_no_secret_is_logged(telemetry: InMemory) -> None:
-    """Neither in a line nor in what it says of an exception: logs go to a store that others read."""
+    """Neither the message nor the attributes of an exception have it: others read the log store."""
     with telemetry.run():
         try:
             raise ValueError("no way to https://me:hunter2@store")
         except ValueError as error:
             LOG.exception("ended by %s, password=hunter2", error)
     (kept,) = file_logs(telemetry.folder / "run-1" / "logs.jsonl")
-    told = "no way to https://(redacted)@store"
-    assert kept["body"] == {"stringValue": f"ended by {told}, password=(redacted)"}
-    assert plain(kept["attributes"])["exception.message"] == told
+    text = "no way to https://(redacted)@store"
+    assert kept["body"] == {"stringValue": f"ended by {text}, password=(redacted)"}
+    assert plain(kept["attributes"])["exception.message"] == text
     assert "hunter2" not in str(kept)
 
 
@@ -69,24 +69,24 @@ def test_no_secret_is_logged(telemetry: InMemory) -> None:
         (logging.CRITICAL, SeverityNumber.FATAL, "FATAL"),
     ],
 )
-def test_a_level_has_opentelemetrys_number_and_text(level: int, number: SeverityNumber, text: str) -> None:
+def test_a_level_maps_to_a_severity_of_opentelemetry(level: int, number: SeverityNumber, text: str) -> None:
     """WARNING is WARN and CRITICAL is FATAL there; a level between two is the lower one."""
     assert severity(level) == (number, text)
 
 
 def test_nothing_reaches_the_terminal(tmp_path: Path) -> None:
-    """Not our records, not the SDK's complaints, not a record with wrong arguments, which is told as a problem."""
+    """Neither records of the program, nor those of the SDK, nor one with wrong arguments, which becomes an error."""
     ended = process(
         """
 import logging
-with telemetry.run(facts):
-    logging.getLogger("app.runner").error("hello")
-    logging.getLogger("app.runner").error("%d rows", "five")
+with telemetry.run(identity):
+    logging.getLogger("app.execution.run").error("hello")
+    logging.getLogger("app.execution.run").error("%d rows", "five")
     logging.getLogger("opentelemetry.sdk").error("a complaint")
 telemetry.close()
 logging.getLogger("opentelemetry.sdk").error("a complaint of a thread left behind")
-lost, complaint = telemetry.problems
-assert lost.startswith("a log record of app.runner line "), lost
+lost, complaint = telemetry.errors
+assert lost.startswith("a log record of app.execution.run line "), lost
 assert complaint == "opentelemetry.sdk: a complaint", complaint
 """,
         tmp_path,
@@ -94,14 +94,26 @@ assert complaint == "opentelemetry.sdk: a complaint", complaint
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_our_logger_is_put_back(telemetry: InMemory) -> None:
-    """After the end, logging is as it was before."""
+def test_close_restores_the_logger(telemetry: InMemory) -> None:
+    """`close` restores handlers, propagation and level."""
     telemetry.telemetry.close()
     logger = logging.getLogger("app")
     assert (logger.handlers, logger.propagate, logger.level) == ([], True, logging.NOTSET)
 
 
-def test_debug_is_left_out(telemetry: InMemory) -> None:
+@pytest.mark.parametrize("first_closed", [0, 1])
+def test_the_logger_is_restored_whichever_telemetry_is_closed_first(tmp_path: Path, first_closed: int) -> None:
+    """One that is still open gets the records; when both are closed, the logger is as it was."""
+    logger = logging.getLogger("app")
+    both = [InMemory(tmp_path), InMemory(tmp_path)]
+    still_open = both[1 - first_closed]
+    both[first_closed].telemetry.close()
+    LOG.warning("hello")
+    assert [record.log_record.body for record in still_open.logs] == ["hello"]
+    assert (logger.handlers, logger.propagate, logger.level) == ([], True, logging.NOTSET)
+
+
+def test_debug_records_are_dropped(telemetry: InMemory) -> None:
     """Records below INFO are not kept."""
     with telemetry.run():
         LOG.debug("hello")

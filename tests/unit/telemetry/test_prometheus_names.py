@@ -20,18 +20,18 @@ from app.telemetry.prometheus_names import label, series
     ids=lambda case: case.name if isinstance(case, Metric) else "",
 )
 def test_a_series_has_the_unit_and_the_kind_in_its_name(metric: Metric, name: str) -> None:
-    """Units in braces vanish, a unit that is in the name already comes once, counters end in total, shares in ratio."""
+    """Units in braces are dropped, a unit in the name is not repeated, counters end in total, shares in ratio."""
     assert series(metric) == name
 
 
 def test_no_two_metrics_become_one_series() -> None:
-    """What differs in the catalogue differs in Prometheus too."""
+    """Different metrics of the catalogue have different series."""
     made = [series(metric) for metric in names.METRICS]
     assert len(made) == len(set(made))
 
 
-def test_a_unit_that_nobody_thought_of_is_an_error() -> None:
-    """A guess would be a panel without data."""
+def test_an_unknown_unit_is_an_error() -> None:
+    """A guess would make a panel without data."""
     with pytest.raises(KeyError, match="ms"):
         series(Metric("pipeline.delay", "gauge", "ms", "How late", (names.PIPELINE,)))
 

@@ -13,8 +13,8 @@ import pytest
 import zstandard
 
 from app.eventlog.bridge.bridge import Options
-from app.eventlog.bridge.followed import Followed
-from app.eventlog.logs import Log
+from app.eventlog.bridge.log_processor import LogProcessor
+from app.eventlog.parse.log_files import EventLog
 from tests.unit.eventlog.log import Line, job, stage, started, task
 from tests.unit.eventlog.logs import OPTIONS, Bridged, Collector, program, tasks_of, text, write
 
@@ -47,13 +47,13 @@ def test_a_finished_log_is_told_once_and_never_again(start: Start, folder: Path)
     write(folder / "app-1", program(3))
     bridged = start()
     bridged.until_done()
-    assert len(bridged.collector.told) == 3 + 3
+    assert len(bridged.collector.received) == 3 + 3
     assert bridged.collector.tasks == 3
-    assert bridged.said == ["shop (app-1) ended: 1 jobs, 3 tasks, 8.0 s"]
+    assert bridged.said == ["shop (app-1) ended: 1 job, 3 tasks, 8.0 s"]
     bridged.close()
     again = start()
     again.until_done()
-    assert again.collector.told == []
+    assert again.collector.received == []
     assert again.collector.tasks == 3
 
 
@@ -63,24 +63,75 @@ def test_a_series_begins_with_nothing(start: Start, folder: Path) -> None:
     first = start()
     first.until_done()
     first.close()
-    assert [tasks_of(numbers) for numbers in first.collector.numbers_told][:2] == [0, 3]
+    assert [tasks_of(numbers) for numbers in first.collector.aggregates][:2] == [0, 3]
     again = start()
     again.until_done()
-    assert {tasks_of(numbers) for numbers in again.collector.numbers_told} == {3}
+    assert {tasks_of(numbers) for numbers in again.collector.aggregates} == {3}
+
+
+def test_a_finished_application_stops_being_sent(start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A while after its last totals were accepted; the next of its name counts from 0, after a 0, and none is lost."""
+    write(folder / "app-1", program(3))
+    bridged = start()
+    bridged.until_done()
+    assert bridged.collector.tasks == 3
+    monkeypatch.setattr("app.eventlog.bridge.bridge.SETTLED_SECONDS", 0.0)
+    bridged.until(lambda: not bridged.collector.aggregates[-1].applications)
+    before = len(bridged.collector.aggregates)
+    monkeypatch.setattr("app.eventlog.bridge.bridge.SETTLED_SECONDS", 300.0)
+    write(folder / "app-2", program(2, app_id="app-2"))
+    bridged.until_done(2)
+    counts = [tasks_of(each) for each in bridged.collector.aggregates[before:] if each.applications]
+    assert counts[:2] == [0, 2]
+    assert set(counts[1:]) == {2}
+
+
+def test_an_application_is_sent_until_its_last_totals_are_accepted(
+    start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the collector is away."""
+    monkeypatch.setattr("app.eventlog.bridge.bridge.SETTLED_SECONDS", 0.0)
+    bridged = start()
+    bridged.collector.is_willing = False
+    write(folder / "app-1", program(3))
+    bridged.until(lambda: bridged.bridge.status.metric_failures > 3)
+    bridged.collector.is_willing = True
+    bridged.until_done()
+    assert bridged.collector.tasks == 3
+
+
+def test_a_log_that_grows_after_its_application_was_not_sent_counts_once(
+    start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read again from its start; what it counted before is sent first, as the base of what is new."""
+    monkeypatch.setattr("app.eventlog.bridge.log_directory.LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("app.eventlog.bridge.bridge.SETTLED_SECONDS", 0.0)
+    lines = program(4)
+    log = write(folder / "app-1.inprogress", lines[:5])
+    bridged = start(SOON)
+    bridged.until_done()
+    bridged.until(lambda: not bridged.collector.aggregates[-1].applications)
+    before = len(bridged.collector.aggregates)
+    log.write_text(text(*lines))
+    log.rename(folder / "app-1")
+    bridged.until(lambda: bridged.collector.tasks == 4)
+    counts = [tasks_of(each) for each in bridged.collector.aggregates[before:] if each.applications]
+    assert counts[0] == 2
+    assert counts == sorted(counts)
 
 
 def test_a_growing_log_is_told_as_it_grows(start: Start, folder: Path) -> None:
-    """What has ended is told before the application ends; the renaming at its end loses nothing."""
+    """What has ended is exported before the application ends; the renaming at its end loses nothing."""
     lines = program()
     log = write(folder / "app-1.inprogress", lines[:-2])
     bridged = start()
-    bridged.until(lambda: len(bridged.collector.told) == 2)
-    assert bridged.said == ["shop (app-1) began"]
+    bridged.until(lambda: len(bridged.collector.received) == 2)
+    assert bridged.said == ["shop (app-1) started"]
     with log.open("a") as file:
         file.write(text(*lines[-2:]))
     log.rename(folder / "app-1")
     bridged.until_done()
-    assert len(bridged.collector.told) == 4
+    assert len(bridged.collector.received) == 4
 
 
 def test_a_log_in_work_is_read_again_by_the_next_bridge(
@@ -97,41 +148,43 @@ def test_a_log_in_work_is_read_again_by_the_next_bridge(
     monkeypatch.setattr("app.eventlog.bridge.bridge.SLICE_SECONDS", -1.0)
     again = start(collector=first.collector)
     again.until_done()
-    counted = [count for numbers in first.collector.numbers_told if (count := tasks_of(numbers))]
+    counted = [count for numbers in first.collector.aggregates if (count := tasks_of(numbers))]
     assert counted == sorted(counted)
-    assert len(again.collector.ids) == len(again.collector.told) == 3 + 4
+    assert len(again.collector.ids) == len(again.collector.received) == 3 + 4
     assert again.collector.tasks == 4
 
 
 def test_a_log_that_vanished_while_no_bridge_ran_still_counts(start: Start, folder: Path) -> None:
-    """What was told is never taken back."""
+    """What was exported is never taken back."""
     log = write(folder / "app-1.inprogress", program(4)[:-1])
     first = start()
     first.until(lambda: first.collector.tasks == 4)
     first.kill()
     log.unlink()
     again = start(SOON)
-    again.until(lambda: len(again.collector.numbers_told) > 2)
+    again.until(lambda: len(again.collector.aggregates) > 2)
     assert again.collector.tasks == 4
 
 
 def test_a_silent_log_is_given_up_and_taken_up_again_when_it_grows(
     start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its open spans are told as incomplete; read again, it counts what it counts, not twice."""
-    monkeypatch.setattr("app.eventlog.bridge.shelf.LOOK_AGAIN_SECONDS", 0.0)
+    """Its open spans are exported as incomplete; read again, it counts what it counts, not twice."""
+    monkeypatch.setattr("app.eventlog.bridge.log_directory.LOOK_AGAIN_SECONDS", 0.0)
     lines = program(2)
     log = write(folder / "app-1.inprogress", lines[:4])
     bridged = start(SOON)
     bridged.until_done()
-    incomplete = {told.span.name for told in bridged.collector.told if told.span.attributes.get("spark.incomplete")}
-    assert incomplete == {"application shop", "job save at job.py:7", "stage save at job.py:7"}
+    incomplete = {
+        owned.span.name for owned in bridged.collector.received if owned.span.attributes.get("spark.incomplete")
+    }
+    assert incomplete == {"application shop", "job save at job.py", "stage save at job.py"}
     log.write_text(text(*lines))
     log.rename(folder / "app-1")
     bridged.until(lambda: bridged.collector.tasks == 2)
     bridged.until_done()
     assert bridged.collector.tasks == 2
-    assert "spark.incomplete" not in bridged.collector.told[-1].span.attributes
+    assert "spark.incomplete" not in bridged.collector.received[-1].span.attributes
 
 
 def test_a_collector_that_is_away_is_waited_for_and_reading_goes_on(start: Start, folder: Path) -> None:
@@ -139,16 +192,16 @@ def test_a_collector_that_is_away_is_waited_for_and_reading_goes_on(start: Start
     write(folder / "app-1", program(3))
     bridged = start()
     bridged.collector.is_willing = False
-    bridged.until(lambda: bridged.bridge.standing.span_failures > 0)
-    assert bridged.bridge.standing.read.events == len(program(3))
-    assert bridged.bridge.standing.logs_done == 0
+    bridged.until(lambda: bridged.bridge.status.span_failures > 0)
+    assert bridged.bridge.status.read.events == len(program(3))
+    assert bridged.bridge.status.logs_done == 0
     bridged.collector.is_willing = True
     bridged.until_done()
-    assert len(bridged.collector.told) == 6
-    assert bridged.bridge.standing.spans_dropped == 0
+    assert len(bridged.collector.received) == 6
+    assert bridged.bridge.status.spans_dropped == 0
     assert [line for line in bridged.said if "collector" in line] == [
-        "the collector does not take spans; reading goes on, trying again",
-        "the collector takes spans again",
+        "the collector does not accept spans; the bridge retries",
+        "the collector accepts spans again",
     ]
 
 
@@ -160,12 +213,12 @@ def test_a_folder_that_is_not_there_is_waited_for(start: Start, folder: Path, mo
     bridged.until(lambda: next(looks) > 5)
     write(folder / "app-1", program())
     bridged.until_done()
-    assert bridged.said[0] == f"{folder} cannot be read: No such file or directory; waiting for it"
+    assert bridged.said[0] == f"the bridge cannot read {folder}: No such file or directory; it keeps trying"
     assert len(bridged.said) == 2
 
 
 def test_what_is_broken_costs_what_is_broken(start: Start, folder: Path) -> None:
-    """A broken line, an unknown event and a torn last line in one log, zstd cut off in another: the rest is told."""
+    """A broken line, an unknown event and a torn last line in a log, zstd cut off in another: the rest is exported."""
     lines, others = program(2), program(2, app_id="app-2")
     broken = '{"Event":"SparkListenerTaskEnd"\n{"Event":"SparkListenerNew"}\n{"Event":"SparkListenerTaskEnd"}\nx\n'
     (folder / "app-1").write_text(text(*lines[:3]) + broken + text(*lines[3:]) + '{"Eve')
@@ -173,9 +226,25 @@ def test_what_is_broken_costs_what_is_broken(start: Start, folder: Path) -> None
     (folder / "app-2.zstd.inprogress").write_bytes(b"".join(frames)[:-5])
     bridged = start(SOON)
     bridged.until_done(2)
-    assert bridged.bridge.standing.read.unreadable_lines == 3
+    assert bridged.bridge.status.read.unreadable_lines == 3
     assert bridged.collector.tasks == 4
     assert len(bridged.collector.ids) == 2 * 5
+
+
+def test_a_bug_is_said_with_its_place(start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, and counted; the rest of the log is exported."""
+
+    def stumble(*_: object) -> None:
+        raise TypeError("no order")
+
+    monkeypatch.setattr("app.eventlog.bridge.event_processor._suppressed", stumble)
+    write(folder / "app-1", program())
+    bridged = start()
+    bridged.until_done()
+    read = bridged.bridge.status.read
+    assert (read.unreadable_lines, read.failed_events) == (0, 2)
+    bug = next(said for said in bridged.said if "a bug of spark-app" in said)
+    assert "StageCompleted: TypeError: no order at test_bridge.py" in bug
 
 
 def test_other_files_are_left_alone_and_that_is_said(start: Start, folder: Path) -> None:
@@ -186,7 +255,7 @@ def test_other_files_are_left_alone_and_that_is_said(start: Start, folder: Path)
     bridged = start()
     bridged.until_done()
     bridged.until(lambda: len(bridged.said) == 3)
-    assert f"{folder / 'notes.txt'} is left alone: it is no event log" in bridged.said
+    assert f"the bridge skips {folder / 'notes.txt'}: it is not a Spark event log" in bridged.said
     assert any("set spark.eventLog.compression.codec to zstd" in line for line in bridged.said)
 
 
@@ -224,7 +293,7 @@ def test_an_application_that_never_said_who_it_is_is_told(start: Start, folder: 
     bridged = start()
     bridged.until_done(2)
     assert len(bridged.collector.ids) == 2 * 4
-    assert {told.application for told in bridged.collector.told} == {"unknown"}
+    assert {owned.application for owned in bridged.collector.received} == {"unknown"}
 
 
 def test_what_runs_now_is_not_kept_waiting_by_history(start: Start, folder: Path) -> None:
@@ -237,14 +306,16 @@ def test_what_runs_now_is_not_kept_waiting_by_history(start: Start, folder: Path
 
 
 def test_the_state_that_cannot_be_written_is_no_reason_to_stop(start: Start, folder: Path) -> None:
-    """It is counted and said; spans and totals are told all the same."""
+    """It is counted and said; spans and totals are exported all the same."""
     write(folder / "app-1", program(2))
     bridged = start()
     shutil.rmtree(folder.with_name("state"))
+    folder.with_name("state").write_text("a file where the folder was", encoding="utf-8")
     bridged.until_done()
     assert bridged.collector.tasks == 2
-    assert bridged.bridge.standing.state_failures > 0
-    assert "the state is not kept, and what is read now will be read again: No such file or directory" in bridged.said
+    assert bridged.bridge.status.state_failures > 0
+    message = "cannot write the checkpoint: File exists; after a restart the bridge reads these events again"
+    assert message in bridged.said
 
 
 def test_what_waits_is_sent_at_the_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,9 +323,9 @@ def test_what_waits_is_sent_at_the_end(folder: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("app.eventlog.bridge.bridge.CLOSE_SECONDS", 300.0)
     write(folder / "app-1.inprogress", [started(), job(0, [0]), stage(0), task(0, 0), stage(0, end=2900)])
     bridged = Bridged(folder, options=dataclasses.replace(OPTIONS, metrics_every=3600))
-    bridged.until(lambda: bridged.bridge.standing.read.events == 5)
+    bridged.until(lambda: bridged.bridge.status.read.events == 5)
     bridged.close()
-    assert len(bridged.collector.told) == 2
+    assert len(bridged.collector.received) == 2
     assert bridged.collector.tasks == 1
 
 
@@ -263,9 +334,9 @@ def test_a_log_of_which_no_file_is_there_yet_is_not_taken_for_silent(tmp_path: P
     log = tmp_path / "eventlog_v2_app-1"
     log.mkdir()
     now = time.time()
-    followed = Followed(
-        Log(log.name, log, 1),
-        tell=lambda *_: None,
+    followed = LogProcessor(
+        EventLog(log.name, log, 1),
+        on_span=lambda *_: None,
         is_crowded=lambda: False,
         thresholds=OPTIONS.thresholds,
         was_counted=False,

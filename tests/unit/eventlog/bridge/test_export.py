@@ -16,10 +16,11 @@ from opentelemetry.trace import StatusCode
 from app.eventlog.bridge.export import POINTS, Window, metrics_data, resource_of, sdk_spans
 from app.eventlog.bridge.metrics import Aggregate, merged
 from app.eventlog.findings import Finding
+from app.eventlog.span_ids import SpanContext
 from app.telemetry import spark_names
+from app.telemetry.errors import TelemetryErrors
 from app.telemetry.export import Exporters
-from app.telemetry.outlet import Outlet, outlet
-from app.telemetry.problems import Problems
+from app.telemetry.otlp_client import OtlpClient, otlp_client
 from tests.receivers import PROTOCOLS, Protocol, Receiver, attributes, receiver
 from tests.unit.eventlog.bridge.test_metrics import GROUP, meter, metered, program
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, read, stage, started, task
@@ -51,7 +52,7 @@ def exported() -> dict[str, ReadableSpan]:
     found = Finding("spill", "warning", "5 GB", "more", {"spilled_bytes": 5e9}, 12.5, operator="Sort")
     spans["stage 0.0"] = dataclasses.replace(spans["stage 0.0"], findings=(found,))
     memory = InMemorySpanExporter()
-    assert Outlet(Exporters(spans=memory), problems=Problems()).send_spans(
+    assert OtlpClient(Exporters(spans=memory), errors=TelemetryErrors()).send_spans(
         sdk_spans(spans.values(), Resource({"a": "b"}))
     )
     return dict(zip(spans, memory.get_finished_spans(), strict=True))
@@ -70,17 +71,17 @@ def test_there_is_a_span_of_each_kind() -> None:
 
 def test_ids_and_times_are_those_of_the_log() -> None:
     """Nanoseconds; the parent is of another process; the scope and the resource are ours."""
-    _, told = read(LINES)
+    _, spans = read(LINES)
     for name, span in exported().items():
-        place = told[name].place
+        place = spans[name].place
         assert span.context is not None
         assert (span.context.trace_id, span.context.span_id) == (place.trace_id, place.span_id)
         assert span.context.trace_flags.sampled
-        assert (span.start_time, span.end_time) == (told[name].started * 10**6, told[name].ended * 10**6)
+        assert (span.start_time, span.end_time) == (spans[name].started * 10**6, spans[name].ended * 10**6)
         assert (span.parent and (span.parent.span_id, span.parent.is_remote)) == (
             place.parent_id and (place.parent_id, True)
         )
-        assert (span.name, span.resource.attributes) == (told[name].name, {"a": "b"})
+        assert (span.name, span.resource.attributes) == (spans[name].name, {"a": "b"})
         assert span.instrumentation_scope is not None
         assert span.instrumentation_scope.name == "app"
 
@@ -100,7 +101,7 @@ def test_a_failure_is_a_status_and_an_event_at_the_end() -> None:
             "exception.type": "java.lang.IllegalStateException",
             "exception.message": ERROR,
         }
-    for name in ("application app-1", "job 1", "stage 1.0", "task 1"):
+    for name in ("job 1", "stage 1.0", "task 1"):
         assert (found[name].status.status_code, found[name].events) == (StatusCode.UNSET, ())
 
 
@@ -118,10 +119,28 @@ def test_a_finding_is_an_event() -> None:
         "spark.finding.numbers": '{"spilled_bytes":5000000000.0}',
     }
     bare = dataclasses.replace(read(LINES)[1]["job 1"], findings=(Finding("spill", "info", "t", "a"),))
-    (told,) = sdk_spans([bare], Resource.get_empty())
-    assert set(told.events[0].attributes or ()) == {
+    (bare_exported,) = sdk_spans([bare], Resource.get_empty())
+    assert set(bare_exported.events[0].attributes or ()) == {
         f"spark.finding.{key}" for key in ("rule", "severity", "text", "advice")
     }
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_links_arrive_with_the_number_of_those_left_out(protocol: Protocol, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links have a field of their own in OTLP, and their trace is that of the producer; other spans have none."""
+    spans = read(LINES)[1]
+    linked = dataclasses.replace(spans["batch 7"], links=(SpanContext(2, 3, 1), SpanContext(4, 5, 0)), links_left_out=9)
+    flooded = dataclasses.replace(spans["job 1"], links_left_out=2**40)
+    with receiver() as receiving:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiving.endpoint(protocol))
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+        client = otlp_client(errors=TelemetryErrors())
+        assert client.send_spans(sdk_spans([linked, flooded, spans["job 0"]], Resource({"a": "b"})))
+        client.close()
+    links = [[(link.trace_id, link.span_id) for link in span.links] for span in receiving.spans]
+    ids = [[tuple(map(int.from_bytes, pair)) for pair in pairs] for pairs in links]
+    assert ids == [[(2, 3), (4, 5)], [], []]
+    assert [span.dropped_links_count for span in receiving.spans] == [9, 2**32 - 1, 0]
 
 
 def test_the_resource_is_the_application(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +173,7 @@ def metrics(window: Window, aggregate: Aggregate) -> dict[str, Metric]:
     return {metric.name: metric for metric in scope.metrics}
 
 
-def test_a_histogram_is_in_the_unit_of_the_catalogue() -> None:
+def test_values_are_in_the_unit_of_the_catalogue() -> None:
     """Seconds and bytes, with the bounds of the catalogue, and the exemplar in the same unit."""
     found = metrics(TOTAL, counted())
     duration = found["spark.task.duration"]
@@ -172,9 +191,10 @@ def test_a_histogram_is_in_the_unit_of_the_catalogue() -> None:
     (exemplar,) = point.exemplars
     assert (exemplar.value, exemplar.time_unix_nano) == (3.0, 5_200_000_000)
     (read_bytes,) = found["spark.task.input"].data.data_points
-    assert isinstance(found["spark.task.input"].data, SdkHistogram)
+    (run_time,) = found["spark.task.run_time"].data.data_points
+    assert isinstance(found["spark.task.input"].data, Sum)
     assert found["spark.task.input"].unit == "By"
-    assert vars(read_bytes)["sum"] == 2048
+    assert (vars(read_bytes)["value"], vars(run_time)["value"]) == (2048, 2.78)
 
 
 def test_each_metric_is_what_the_catalogue_says() -> None:
@@ -189,8 +209,8 @@ def test_each_metric_is_what_the_catalogue_says() -> None:
                 assert set(point.attributes or ()) == {label.name for label in metric.labels}
     missing = {metric.name for metric in spark_names.METRICS} - set(found)
     assert missing == {
-        "spark.task.shuffle.write", "spark.task.spill", "spark.task.output", "spark.stage.python_time",
-        "spark.executors.added", "spark.executors.lost", "spark.storage.memory",
+        "spark.task.shuffle.write", "spark.task.spill", "spark.task.output", "spark.task.gc_time",
+        "spark.stage.python_time", "spark.executors.added", "spark.executors.lost", "spark.storage.memory",
     }  # fmt: skip
 
 
@@ -205,7 +225,7 @@ def test_deltas_have_no_levels() -> None:
 
 
 def test_a_request_is_never_too_large() -> None:
-    """All applications are told, each in one request."""
+    """All applications are exported, each in one request."""
     one = counted().applications["shop"]
     many = merged(Aggregate({f"{number}": one}) for number in range(400))
     requests = list(metrics_data(many, TOTAL, environment="test"))
@@ -234,21 +254,21 @@ def protocol(request: pytest.FixtureRequest) -> Protocol:
 
 
 def test_spans_and_metrics_arrive(monkeypatch: pytest.MonkeyPatch, protocol: Protocol) -> None:
-    """What a receiver gets is what the log told: ids, times, exemplars."""
+    """What a receiver gets is what the log says: ids, times, exemplars."""
     with receiver() as found:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", found.endpoint(protocol))
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
-        problems = Problems()
-        way = outlet(problems=problems)
-        _, told = read(LINES)
+        problems = TelemetryErrors()
+        way = otlp_client(errors=problems)
+        _, spans = read(LINES)
         resource = resource_of("shop", environment="test")
-        assert way.send_spans(sdk_spans(told.values(), resource))
+        assert way.send_spans(sdk_spans(spans.values(), resource))
         for data in metrics_data(counted(), TOTAL, environment="test"):
             assert way.send_metrics(data)
         way.close()
     assert list(problems) == []
     assert [(span.span_id, span.start_time_unix_nano) for span in found.spans] == [
-        (each.place.span_id.to_bytes(8), each.started * 10**6) for each in told.values()
+        (each.place.span_id.to_bytes(8), each.started * 10**6) for each in spans.values()
     ]
     assert {resource["service.name"] for resource in found.resources} == {"shop"}
     assert_exemplar_leads_to_a_stage(found)

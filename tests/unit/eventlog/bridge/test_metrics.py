@@ -1,42 +1,50 @@
-"""What is counted of event logs is bounded, adds up, and is what the tasks told."""
+"""What is counted of event logs is bounded, adds up, and is what the tasks reported."""
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import pytest
 
-from app.eventlog import identity
-from app.eventlog.application import Application
+from app.eventlog import span_ids
 from app.eventlog.bridge.histograms import MEASURES, Histogram
-from app.eventlog.bridge.meter import LATE, WAITING, Meter
-from app.eventlog.bridge.metrics import MAX_APPLICATIONS, MAX_GROUPS, OTHER, Aggregate, Numbers, decoded, merged
+from app.eventlog.bridge.metrics import (
+    MAX_GROUPS,
+    OTHER,
+    Aggregate,
+    BasePoints,
+    Numbers,
+    decoded,
+    merged,
+)
+from app.eventlog.bridge.metrics_aggregator import LATE, WAITING, MetricsAggregator
 from app.eventlog.diagnoses.executors import lost_executors
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.events import TaskEnd
 from app.eventlog.findings import Finding
-from app.eventlog.model import scheduler_delay_ms
-from app.eventlog.parts import TaskInfo, TaskMetrics
-from tests.unit.eventlog import log
+from app.eventlog.model.application import Application
+from app.eventlog.model.entities import scheduler_delay_ms
+from app.eventlog.parse.events import TaskEnd, TaskInfo, TaskMetrics
+from tests.unit.eventlog import log, logs
 from tests.unit.eventlog.log import Line, ended, events_of, job, job_ended, read, stage, started, task
 
-GROUP: Final = "save at job.py:7 [result]"
-TOLD: Final[dict[str, Any]] = {
+GROUP: Final = "save at job.py [result]"
+METRICS: Final[dict[str, Any]] = {
     "Executor Run Time": 80, "Executor CPU Time": 7_000_000, "JVM GC Time": 0, "Disk Bytes Spilled": 0,
     "Executor Deserialize Time": 5, "Input Metrics": {"Bytes Read": 2048, "Records Read": 2},
     "Shuffle Read Metrics": {"Remote Bytes Read": 70, "Local Bytes Read": 30},
 }  # fmt: skip
 
 
-def metered(number: int, in_stage: int = 0, *, told: dict[str, Any] | None = None) -> Line:
-    """A task of 100 ms that told its metrics."""
-    return task(number, in_stage) | {"Task Metrics": TOLD | (told or {})}
+def metered(number: int, in_stage: int = 0, *, metrics: dict[str, Any] | None = None) -> Line:
+    """A task of 100 ms that reported its metrics."""
+    return task(number, in_stage) | {"Task Metrics": METRICS | (metrics or {})}
 
 
-def meter(lines: Iterable[Line]) -> Meter:
+def meter(lines: Iterable[Line]) -> MetricsAggregator:
     """What counted some lines."""
     app = Application("app-1")
-    found = Meter(app)
+    found = MetricsAggregator(app)
     for event in events_of(lines):
         app.take(event)
         found.take(event)
@@ -85,7 +93,7 @@ def test_an_application_that_runs_often_makes_the_same_series() -> None:
 OF_A_TASK: Final[dict[str, Callable[[TaskInfo, TaskMetrics], int]]] = {
     "duration": lambda info, _: info.finished - info.launched,
     "run_time": lambda _, metrics: metrics.run_ms,
-    "cpu_time": lambda _, metrics: metrics.cpu_ns,
+    "cpu_time": lambda _, metrics: metrics.cpu_ns or 0,
     "gc_time": lambda _, metrics: metrics.gc_ms,
     "scheduler_delay": scheduler_delay_ms,
     "shuffle.read": lambda _, metrics: metrics.shuffle_read.remote_bytes + metrics.shuffle_read.local_bytes,
@@ -96,56 +104,70 @@ OF_A_TASK: Final[dict[str, Callable[[TaskInfo, TaskMetrics], int]]] = {
 }
 
 
+MANY: Final = [
+    metered(number, metrics={
+        "Executor Run Time": number, "Executor CPU Time": number * 10**6 + 1, "JVM GC Time": number % 5,
+        "Disk Bytes Spilled": number * 4096, "Shuffle Write Metrics": {"Shuffle Bytes Written": number * 1024},
+        "Output Metrics": {"Bytes Written": 2 ** (number % 40)},
+    })
+    for number in range(2 * WAITING + 7)
+]  # fmt: skip
+ENDS: Final = [event for event in events_of(MANY) if isinstance(event, TaskEnd)]
+
+
+def sums(found: Numbers) -> dict[str, int]:
+    """The sums over the tasks, of all groups and of the application, by the metric."""
+    totals = Counter({key[0]: count for key, count in found.counts.items() if len(key) == 1})
+    for group in found.groups.values():
+        totals.update(group.counts)
+        totals.update({name: each.sum for name, each in group.histograms.items()})
+    return dict(totals)
+
+
 @pytest.mark.parametrize("name", OF_A_TASK)
 def test_sums_are_those_over_the_ends_of_tasks(name: str) -> None:
-    """Of each kind: sum, least and most, and each value in the bucket whose upper bound is not below it."""
-    lines = [
-        metered(number, told={
-            "Executor Run Time": number, "Executor CPU Time": number * 10**6 + 1, "JVM GC Time": number % 5,
-            "Disk Bytes Spilled": number * 4096, "Shuffle Write Metrics": {"Shuffle Bytes Written": number * 1024},
-            "Output Metrics": {"Bytes Written": 2 ** (number % 40)},
-        })
-        for number in range(2 * WAITING + 7)
-    ]  # fmt: skip
-    ends = [event for event in events_of(lines) if isinstance(event, TaskEnd)]
-    values = [OF_A_TASK[name](event.info, event.metrics) for event in ends if event.metrics]
-    measure = MEASURES[f"spark.task.{name}"]
-    values = [value for value in values if value >= measure.least]
-    found = histogram(numbers(program(*lines)), name)
+    """Of each kind, in the unit of the log."""
+    values = [OF_A_TASK[name](event.info, event.metrics) for event in ENDS if event.metrics]
+    assert sums(numbers(program(*MANY)))[f"spark.task.{name}"] == sum(values)
+
+
+def test_each_duration_is_in_the_bucket_whose_upper_bound_is_not_below_it() -> None:
+    """With the least and the most."""
+    values = [OF_A_TASK["duration"](event.info, event.metrics) for event in ENDS if event.metrics]
+    found = histogram(numbers(program(*MANY)), "duration")
     assert (found.sum, found.least, found.most) == (sum(values), min(values), max(values))
-    edges = [-1, *measure.bounds, 2**62]
-    expected = [sum(low < value <= high for value in values) for low, high in itertools.pairwise(edges)]
-    assert found.counts == expected
+    edges = [-1, *MEASURES["spark.task.duration"].bounds, 2**62]
+    assert found.counts == [sum(low < value <= high for value in values) for low, high in itertools.pairwise(edges)]
 
 
 def in_python(number: int, milliseconds: int) -> list[Line]:
-    """A stage that an operator's number of Python's time was told of."""
+    """A stage that an operator's number of Python's time was reported of."""
     done = stage(number, end=2900)
-    told = {"ID": 9, "Name": "time to run Python workers", "Value": str(milliseconds)}
-    return [stage(number), done | {"Stage Info": done["Stage Info"] | {"Accumulables": [told]}}]
+    python_time = {"ID": 9, "Name": "time to run Python workers", "Value": str(milliseconds)}
+    return [stage(number), done | {"Stage Info": done["Stage Info"] | {"Accumulables": [python_time]}}]
 
 
 def test_time_in_python_is_counted_once() -> None:
     """Spark's number of an operator is of all stages so far: each counts what it has added."""
     found = numbers([started(), job(0, [0, 1]), *in_python(0, 400), *in_python(1, 700), job_ended(0), ended()])
-    python = [group.histograms["spark.stage.python_time"] for group in found.groups.values() if group.histograms]
-    assert sorted(each.sum for each in python) == [300, 400]
-    assert not numbers(program(metered(0))).groups[GROUP].histograms.keys() & {"spark.stage.python_time"}
+    python = [group.counts.get("spark.stage.python_time", 0) for group in found.groups.values()]
+    assert sorted(each for each in python if each) == [300, 400]
+    assert not numbers(program(metered(0))).groups[GROUP].counts.keys() & {"spark.stage.python_time"}
 
 
 def test_what_a_task_does_not_have_is_absent() -> None:
-    """Without spill, shuffle or output there is no histogram of them; no time lost to the collector is a time."""
-    found = numbers(program(metered(0, told={"Shuffle Read Metrics": {}}))).groups[GROUP].histograms
-    assert set(found) == {
-        "spark.task.duration", "spark.task.run_time", "spark.task.cpu_time", "spark.task.gc_time",
-        "spark.task.scheduler_delay", "spark.task.input",
+    """Without spill, shuffle or output there is no sum of them; no time lost to the collector is no time."""
+    found = sums(numbers(program(metered(0, metrics={"Shuffle Read Metrics": {}}))))
+    assert {name for name in found if name.startswith(("spark.task.", "spark.stage."))} == {
+        "spark.task.duration", "spark.task.run_time", "spark.task.cpu_time", "spark.task.scheduler_delay",
+        "spark.task.input",
     }  # fmt: skip
 
 
 def test_a_task_that_told_no_metrics_has_a_duration_only() -> None:
     """It was lost with its executor: what it did is not known, and not 0."""
     lost = task(0, 0) | {"Task Metrics": None}
-    assert set(numbers(program(lost)).groups[GROUP].histograms) == {"spark.task.duration"}
+    assert {name for name in sums(numbers(program(lost))) if name.startswith("spark.task.")} == {"spark.task.duration"}
 
 
 def test_the_exemplar_is_the_largest_and_leads_to_the_attempt_of_the_stage() -> None:
@@ -153,18 +175,10 @@ def test_the_exemplar_is_the_largest_and_leads_to_the_attempt_of_the_stage() -> 
     lines = program(task(0, 0), task(1, 0, seconds=3), task(2, 0))
     found = histogram(numbers(lines), "duration").exemplar
     app = log.application(lines)
-    place = identity.of_stage(app, app.stages[0, 0])
+    place = span_ids.of_stage(app, app.stages[0, 0])
     assert found is not None
     assert (found.value, found.time_ms) == (3000, 5200)
     assert (int(found.trace_id, 16), found.span_id) == (place.trace_id, place.span_id)
-
-
-def test_the_exemplar_has_the_time_of_its_own_task() -> None:
-    """Also among tasks that told nothing."""
-    lost = task(0, 0, seconds=9) | {"Task Metrics": None}
-    found = histogram(numbers(program(lost, metered(1), lost)), "input").exemplar
-    assert found is not None
-    assert (found.value, found.time_ms) == (2048, 2300)
 
 
 def test_a_smaller_but_newer_value_becomes_the_exemplar_after_a_while() -> None:
@@ -179,6 +193,11 @@ def test_a_smaller_but_newer_value_becomes_the_exemplar_after_a_while() -> None:
     assert exemplar.value == 100
 
 
+def failures(found: Numbers) -> dict[str, int]:
+    """The counts of what failed, of one group."""
+    return {name: count for name, count in found.groups[GROUP].counts.items() if name.endswith("failed")}
+
+
 def test_failures_are_counted_by_group_and_start_at_0() -> None:
     """An alert sees the first failure as an increase; what was killed has not failed."""
     lines = program(task(0, 0, error="no"), task(1, 0, Killed=True), task(2, 0))
@@ -186,10 +205,10 @@ def test_failures_are_counted_by_group_and_start_at_0() -> None:
     assert before == {"spark.tasks.failed": 0, "spark.stages.failed": 0}
     lines[-3:] = [stage(0, end=2900, error="no"), job_ended(0, error="no")]
     found = numbers(lines)
-    assert found.groups[GROUP].counts == {"spark.tasks.failed": 1, "spark.stages.failed": 1}
+    assert failures(found) == {"spark.tasks.failed": 1, "spark.stages.failed": 1}
     assert found.counts["spark.jobs.failed",] == 1
     good = numbers(program(task(0, 0)))
-    assert good.groups[GROUP].counts == {"spark.tasks.failed": 0, "spark.stages.failed": 0}
+    assert failures(good) == {"spark.tasks.failed": 0, "spark.stages.failed": 0}
     assert good.counts["spark.jobs.failed",] == 0
 
 
@@ -241,10 +260,10 @@ def test_levels_are_0_when_the_application_is_over() -> None:
     begun = [started(), executor(0), job(0, [0]), stage(0)]
     begun += [task(number, 0) | {"Event": "SparkListenerTaskStart"} for number in range(3)]
     running = meter(begun)
-    told = {"spark.tasks.active": 3, "spark.executors.active": 1, "spark.cores.active": 2}
-    assert running.aggregate().applications["shop"].levels == told
+    levels = {"spark.tasks.active": 3, "spark.executors.active": 1, "spark.cores.active": 2}
+    assert running.aggregate().applications["shop"].levels == levels
     running.stop()
-    nothing = dict.fromkeys(told, 0)
+    nothing = dict.fromkeys(levels, 0)
     assert running.aggregate().applications["shop"].levels == nothing
     assert numbers([*begun, ended()]).levels == nothing
 
@@ -263,8 +282,8 @@ def many(first: int, last: int, *, application: str = "shop") -> Aggregate:
     """An application with many groups, one task each."""
     lines: list[Line] = [started() | {"App Name": application}]
     for number in range(first, last):
-        told: dict[str, Any] = {"spark.job.description": f"part {chr(0x4E00 + number)}"}
-        lines += [job(number, [number], **told), stage(number)]
+        properties: dict[str, Any] = {"spark.job.description": f"part {chr(0x4E00 + number)}"}
+        lines += [job(number, [number], **properties), stage(number)]
         lines += [task(number, number, seconds=number), stage(number, end=9000), job_ended(number)]
     return meter(lines).aggregate()
 
@@ -278,13 +297,6 @@ def test_groups_are_bounded() -> None:
     assert total == 2 * MAX_GROUPS
 
 
-def test_names_of_applications_are_bounded() -> None:
-    """Some programs have a date in their name."""
-    found = merged(many(0, 1, application=f"day {number}") for number in range(MAX_APPLICATIONS + 5))
-    assert len(found.applications) == MAX_APPLICATIONS + 1
-    assert sum(histogram(found.applications[OTHER], "duration", "part 一 [result]").counts) == 5
-
-
 def test_merging_is_associative() -> None:
     """Whichever logs are added up first, the totals are the same, also where groups are too many."""
     one, two, three = many(0, 60), many(40, 130), many(100, 220)
@@ -292,12 +304,12 @@ def test_merging_is_associative() -> None:
 
 
 def test_memory_of_caches_is_what_executors_told_last() -> None:
-    """On and off the heap; what went with an executor is no more, and of those that told nothing nothing is known."""
-    told = ((0, 100), (0, 70), (1, 5))
+    """On and off the heap; what went with an executor is gone, and of those that reported nothing, nothing is known."""
+    heaps = ((0, 100), (0, 70), (1, 5))
     peaks = [
         task(number, 0, **dict[str, Any]({"Executor ID": str(where)}))
         | {"Task Executor Metrics": {"JVMHeapMemory": 900, "OnHeapStorageMemory": size, "OffHeapStorageMemory": 1}}
-        for number, (where, size) in enumerate(told)
+        for number, (where, size) in enumerate(heaps)
     ]
     begun = [started(), *(executor(number) for number in range(3)), job(0, [0]), stage(0)]
     assert "spark.storage.memory" not in numbers(begun).levels
@@ -338,11 +350,11 @@ def test_merging_changes_nothing_that_is_merged() -> None:
 
 
 def test_what_is_written_is_read_again() -> None:
-    """Nothing is lost in the journal; what was counted with other bounds is refused."""
+    """Nothing is lost in the journal; a histogram with other bucket bounds is refused."""
     aggregate = many(0, 5)
     assert decoded(aggregate.encoded()) == aggregate
     histogram(aggregate.applications["shop"], "duration", "part 一 [result]").counts.append(0)
-    with pytest.raises(ValueError, match=r"spark\.task\.duration was counted with other bounds"):
+    with pytest.raises(ValueError, match=r"histogram spark\.task\.duration has other bucket bounds"):
         decoded(aggregate.encoded())
     with pytest.raises(ValueError, match=r"."):
         decoded(b"\x00")
@@ -350,9 +362,9 @@ def test_what_is_written_is_read_again() -> None:
 
 def test_nothing_ever_decreases() -> None:
     """However often it is asked for: sums, counts of buckets and counters; and asking changes nothing."""
-    lines = program(*(metered(number, told={"JVM GC Time": number % 3 - 1}) for number in range(WAITING + 50)))
+    lines = program(*(metered(number, metrics={"JVM GC Time": number % 3}) for number in range(WAITING + 50)))
     app, last = Application("app-1"), dict[tuple[str, ...], list[int]]()
-    asked = Meter(app)
+    asked = MetricsAggregator(app)
     for event in events_of(lines):
         app.take(event)
         asked.take(event)
@@ -399,3 +411,51 @@ def test_stages_that_ended_long_ago_are_forgotten() -> None:
 def test_an_application_without_a_name_is_counted() -> None:
     """Its log lost its beginning."""
     assert sum(histogram(numbers(program(metered(0))[1:], name="unknown"), "duration").counts) == 1
+
+
+def series_counts(aggregate: Aggregate) -> dict[tuple[str, ...], int]:
+    """What each series counts."""
+    found: dict[tuple[str, ...], int] = {}
+    for application, each in aggregate.applications.items():
+        found |= {(application, *key): count for key, count in each.counts.items()}
+        for name, group in each.groups.items():
+            found |= {(application, name, metric): count for metric, count in group.counts.items()}
+            found |= {
+                (application, name, metric): sum(histogram.counts) for metric, histogram in group.histograms.items()
+            }
+    return found
+
+
+def test_a_new_series_begins_with_zero() -> None:
+    """Every series, with all its buckets; nothing that has no end to count to."""
+    totals = meter(logs.program(3)).aggregate()
+    zeros = BasePoints(Aggregate()).of(totals)
+    assert series_counts(zeros) == dict.fromkeys(series_counts(totals), 0)
+    assert series_counts(merged([zeros, totals])) == series_counts(totals)
+    assert [each.levels for each in zeros.applications.values()] == [{}]
+
+
+def test_a_series_begins_with_zero_only_once() -> None:
+    """Only what is new does."""
+    bases, before = BasePoints(Aggregate()), meter(logs.program(3)).aggregate()
+    bases.sent(before)
+    assert series_counts(bases.of(before)) == {}
+    begin, *rest = logs.program()
+    after = meter([begin, *rest[:2], metered(0), *rest[3:]]).aggregate()
+    new = series_counts(bases.of(after))
+    assert new == dict.fromkeys(series_counts(after).keys() - series_counts(before).keys(), 0)
+    assert new
+
+
+def test_an_application_that_was_not_sent_for_a_while_is_sent_as_it_was_first() -> None:
+    """Else what it does now would be the increase of no range; what it was is not changed by that."""
+    before, now = meter(logs.program(3)).aggregate(), meter(logs.program(5)).aggregate()
+    bases = BasePoints(Aggregate())
+    bases.sent(before)
+    bases.sent(Aggregate(), kept=["shop"])
+    kept = before.encoded()
+    assert series_counts(bases.of(now)) == series_counts(before)
+    assert before.encoded() == kept
+    assert series_counts(BasePoints(before).of(now)) == series_counts(before), "the next bridge goes on where it was"
+    bases.sent(Aggregate())
+    assert set(series_counts(bases.of(now)).values()) == {0}

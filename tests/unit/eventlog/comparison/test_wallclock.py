@@ -1,10 +1,15 @@
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from app.eventlog.comparison.wallclock import Part, WallClock, wall_clock
+from app.eventlog.comparison.wallclock import TimeShare, WallClock, wall_clock
+from app.eventlog.reader import read
+from app.report.intervals import Interval, gaps, of_tasks
 from tests.unit.eventlog.made import Run, Stage, Task
+
+RECORDED = Path(__file__).parents[3] / "eventlogs" / "diagnoses"
 
 
 def total(clock: WallClock) -> float:
@@ -18,8 +23,8 @@ def test_each_part_of_the_time_is_told_apart() -> None:
     second = Stage("b", 3500, 5500, [Task(3500, 5500)])
     clock = wall_clock(Run(6000, [first, second]).application)
     assert (clock.startup, clock.end, clock.core_ms) == (1000, 500, 12_000)
-    assert clock.parts[0, 0] == Part(work=1300, idle=500, waiting=200)
-    assert clock.parts[1, 0] == Part(work=1000, idle=1000, gap=500)
+    assert clock.parts[0, 0] == TimeShare(work=1300, idle=500, waiting=200)
+    assert clock.parts[1, 0] == TimeShare(work=1000, idle=1000, gap=500)
 
 
 def test_an_application_without_stages_is_all_start() -> None:
@@ -41,7 +46,7 @@ def test_a_task_may_need_several_cores() -> None:
     """An executor runs as many tasks as their share of its cores allows."""
     run = Run(1000, [Stage("a", 0, 1000, [Task(0, 1000)])], cores=4, settings={"spark.task.cpus": "2"})
     clock = wall_clock(run.application)
-    assert (clock.parts[0, 0], clock.core_ms) == (Part(work=500, idle=500), 2000)
+    assert (clock.parts[0, 0], clock.core_ms) == (TimeShare(work=500, idle=500), 2000)
     assert wall_clock(replace(run, lost_at=500).application).core_ms == 3000
 
 
@@ -56,3 +61,14 @@ def test_the_parts_add_up_to_the_duration(seed: int) -> None:
         stages.append(Stage("s", start, start + draw.randrange(2000), tasks))
     run = Run(12_000, stages, cores=draw.randrange(1, 5), lost_at=draw.choice([None, draw.randrange(9000)]))
     assert total(wall_clock(run.application)) == pytest.approx(12_000)
+
+
+@pytest.mark.parametrize("log", [*RECORDED.glob("*.zst")], ids=lambda log: log.stem)
+def test_the_time_without_a_task_is_the_same_in_findings_reports_and_comparisons(log: Path) -> None:
+    """Each assigns it to something else. While a log is read, events are a little out of order: 0.1 % is allowed."""
+    app = read(log).app
+    clock = wall_clock(app)
+    compared = clock.startup + clock.end + sum(part.waiting + part.gap for part in clock.parts.values())
+    reported = sum(gap.length for gap in gaps(of_tasks(app.stages.values()), Interval(app.began or 0, app.last)))
+    assert compared == pytest.approx(reported)
+    assert app.task_free.total_ms == pytest.approx(compared, rel=0.001)

@@ -10,6 +10,8 @@ from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 
 DEFAULTS: Final = Thresholds()
+EVERY_COST: Final = Thresholds(cost_ms=0, cost_ratio=0)
+"""Costs are not judged."""
 BEGAN: Final = 10_000
 """When each stage begins, in milliseconds."""
 
@@ -51,17 +53,17 @@ def shuffle(count: int, records: int = 0) -> dict[str, Any]:
 def stage(tasks: Iterable[list[Line]], *, seconds: float, cores: int = 4, **info: Any) -> list[Line]:
     """An application with an executor and a stage, whose tasks begin and end in the order of time."""
     lines = sorted((line for pair in tasks for line in pair), key=_time)
-    told = {
+    stage_info = {
         "Stage ID": 0,
         "Stage Attempt ID": 0,
         "Stage Name": "collect at job.py:7",
         "Number of Tasks": len(lines) // 2,
     }
-    told |= {"Submission Time": BEGAN} | info
-    begins = {"Event": "SparkListenerStageSubmitted", "Stage Info": told}
+    stage_info |= {"Submission Time": BEGAN} | info
+    begins = {"Event": "SparkListenerStageSubmitted", "Stage Info": stage_info}
     ends = {
         "Event": "SparkListenerStageCompleted",
-        "Stage Info": told | {"Completion Time": BEGAN + int(seconds * 1000)},
+        "Stage Info": stage_info | {"Completion Time": BEGAN + int(seconds * 1000)},
     }
     before = [log.started(), log.executor(cores=cores), log.job(0, [0], time=BEGAN)]
     return [*before, begins, *lines, ends, log.job_ended(0, time=BEGAN + int(seconds * 1000))]

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
-from app.eventlog.application import Application
 from app.eventlog.diagnoses import diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
+from app.eventlog.model.application import Application
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 
@@ -54,8 +54,8 @@ def ran(
     by_driver = {
         metric["accumulatorId"]: by_stage.pop(metric["accumulatorId"]) for metric in _of_driver(counts or plan)
     }
-    told = [{"ID": key, "Value": str(value)} for key, value in by_stage.items()]
-    over["Stage Info"] |= {"Accumulables": told, "RDD Info": list(rdds)}
+    values = [{"ID": key, "Value": str(value)} for key, value in by_stage.items()]
+    over["Stage Info"] |= {"Accumulables": values, "RDD Info": list(rdds)}
     updates = {"executionId": number, "accumUpdates": [list(pair) for pair in by_driver.items()]}
     done = [_written(task, number, size=MIB if task < tasks else 0) for task in range(tasks + 1)]
     ends = [log.job_ended(number, time=begin + ms), log.query_ended(number, time=begin + ms)]
@@ -63,7 +63,7 @@ def ran(
 
 
 def cached(number: int, name: str = "sales", partitions: int = 2) -> Line:
-    """An RDD that is cached, as a stage that uses it tells."""
+    """An RDD that is cached, as a stage that uses it lists it."""
     level = {"Use Disk": True, "Use Memory": True}
     return {"RDD ID": number, "Name": name, "Storage Level": level, "Number of Partitions": partitions}
 

@@ -1,3 +1,5 @@
+import pytest
+
 from app.eventlog.diagnoses.diagnose import MOST
 from tests.unit.eventlog.diagnoses.plans import GIB, MIB, MINUTE, Node, application, found, node, ran, scan
 
@@ -12,10 +14,10 @@ def test_many_small_files_cost_the_share_of_the_scan_that_opens_them() -> None:
     assert (finding.query, finding.operator) == (1, "FileScan parquet")
 
 
-def test_what_a_format_does_not_tell_is_not_made_up() -> None:
-    """A scan that does not tell its time is a finding without a cost."""
-    (finding,) = found(application(ran(1, scan(files=1000, size=MIB))), "small_files_read")
-    assert finding.cost_ms is None
+def test_a_format_without_a_scan_time_costs_at_most_the_time_of_its_tasks() -> None:
+    """90 ms of a task on 4 cores, almost all of it for opening files."""
+    (finding,) = found(application(ran(1, scan(files=1000, size=MIB))), "small_files_read", cost_ms=0, cost_ratio=0)
+    assert finding.cost_ms == pytest.approx(90 / 4, rel=0.01)
 
 
 def test_few_files_large_files_cheap_scans_and_short_queries_are_no_findings() -> None:
@@ -33,31 +35,31 @@ def test_few_files_large_files_cheap_scans_and_short_queries_are_no_findings() -
 
 def test_a_cache_that_is_read_is_not_the_scan_that_filled_it() -> None:
     """A plan shows what filled a cache, with its numbers; only the query whose stages counted them is found."""
-    filling = node("InMemoryTableScan", scan(files=1000, size=MIB))
+    filling = node("InMemoryTableScan", scan(files=1000, size=MIB, scan_time=MINUTE))
     app = application(ran(1, filling), ran(2, filling, counts=node("Project")))
     assert [finding.query for finding in found(app, "small_files_read")] == [1]
 
 
 def test_a_scan_whose_shuffle_was_there_did_not_run() -> None:
     """A stage that is skipped reads nothing, though the plan has the numbers of the last time."""
-    again = node("Exchange", scan(files=1000, size=MIB))
+    again = node("Exchange", scan(files=1000, size=MIB, scan_time=MINUTE))
     app = application(ran(1, again), ran(2, again, counts=node("Project")))
     assert [finding.query for finding in found(app, "small_files_read")] == [1]
 
 
 def test_a_reused_shuffle_is_read_once() -> None:
     """A plan shows what is reused at each place."""
-    shuffle = node("Exchange", scan(files=1000, size=MIB))
-    assert (
-        len(found(application(ran(1, node("Join", shuffle, node("ReusedExchange", shuffle)))), "small_files_read")) == 1
-    )
+    shuffle = node("Exchange", scan(files=1000, size=MIB, scan_time=MINUTE))
+    (finding,) = found(application(ran(1, node("Join", shuffle, node("ReusedExchange", shuffle)))), "small_files_read")
+    assert finding.numbers["files"] == 1000
 
 
 def test_a_cache_that_is_filled_for_two_is_filled_once() -> None:
     """A plan shows what fills it at each place where it is read."""
-    filling = scan(files=1000, size=MIB)
+    filling = scan(files=1000, size=MIB, scan_time=MINUTE)
     plan = node("Union", node("InMemoryTableScan", filling), node("InMemoryTableScan", filling))
-    assert len(found(application(ran(1, plan)), "small_files_read")) == 1
+    (finding,) = found(application(ran(1, plan)), "small_files_read")
+    assert finding.numbers["files"] == 1000
 
 
 def test_nothing_in_a_query_costs_more_than_the_query() -> None:
@@ -76,7 +78,7 @@ def test_a_plan_that_is_none_has_no_findings() -> None:
 
 def test_a_query_has_no_more_findings_than_a_person_reads() -> None:
     """A generated plan with hundreds of scans does not flood anybody."""
-    plan = node("Union", *(scan(f"/{number}", files=1000, size=MIB) for number in range(50)))
+    plan = node("Union", *(scan(f"/{number}", files=1000, size=MIB, scan_time=MINUTE) for number in range(50)))
     assert len(found(application(ran(1, plan)), "small_files_read")) == MOST
 
 
@@ -86,6 +88,16 @@ def test_files_written_are_those_that_spark_has_counted() -> None:
     (finding,) = found(application(ran(1, command, ms=100)), "small_files_written")
     assert finding.text == "Query 1 (Query 1): writes 500 files of 1.0 MiB on average"
     assert finding.cost_ms is None
+
+
+def test_small_files_of_many_queries_are_counted_together() -> None:
+    """24 files of a batch are nobody's problem; those of five batches to the same folder are 120."""
+    text = "Execute InsertIntoHadoopFsRelationCommand file:/out, false, Parquet"
+    command = node("Execute InsertIntoHadoopFsRelationCommand", text=text, number_of_written_files=24, written_output=9)
+    (finding,) = found(application(*(ran(number, command) for number in range(5))), "small_files_written")
+    assert finding.numbers["files"] == 120
+    assert "writes 24 files of 0 B on average to file:/out; with 4 more places" in finding.text
+    assert not found(application(*(ran(number, command) for number in range(4))), "small_files_written")
 
 
 def test_each_task_that_wrote_has_left_a_file_at_least() -> None:
@@ -111,7 +123,7 @@ def test_a_filter_on_other_columns_than_those_of_partitions_reads_them_all() -> 
 
 def test_what_a_query_is_called_stays_as_it_is_on_one_line() -> None:
     """A description may hold anything."""
-    lines = ran(1, scan(files=1000, size=MIB))
+    lines = ran(1, scan(files=1000, size=MIB, scan_time=MINUTE))
     lines[0]["description"] = "<script>\nDaily SALES"
     (finding,) = found(application(lines), "small_files_read")
     assert finding.text.startswith("Query 1 (<script> Daily SALES): reads")

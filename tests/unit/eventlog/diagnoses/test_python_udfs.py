@@ -1,5 +1,8 @@
+from typing import Any
+
 import pytest
 
+from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.plans import MINUTE, Node, application, found, node, ran
 
 ARROW = "ArrowEvalPython [f(id#0L)#1L], [pythonUDF0#2L], "
@@ -18,11 +21,12 @@ ARROW = "ArrowEvalPython [f(id#0L)#1L], [pythonUDF0#2L], "
 )
 def test_a_function_is_called_by_row_where_spark_says_so(name: str, text: str, *, is_found: bool) -> None:
     """Eval type 101 is a plain udf over Arrow, 200 a pandas_udf, 204 one over an iterator."""
-    app = application(ran(1, node(name, text=text, number_of_output_rows=10**6)))
+    plan = node(name, text=text, number_of_output_rows=10**6, time_to_execute_Python_code=MINUTE)
+    app = application(ran(1, plan))
     assert bool(found(app, "row_python_udf")) == is_found
 
 
-def test_its_cost_is_at_most_the_time_in_python() -> None:
+def test_its_cost_is_the_time_in_python() -> None:
     """Two minutes of tasks on 4 cores; starting the workers is no part of it."""
     times: Node = {"time_to_execute_Python_code": 2 * MINUTE, "time_to_run_Python_workers": 3 * MINUTE}
     app = application(ran(1, node("BatchEvalPython", number_of_output_rows=10**6, **times)))
@@ -31,15 +35,53 @@ def test_its_cost_is_at_most_the_time_in_python() -> None:
     assert finding.numbers == {"rows": 10**6, "python_task_ms": 2 * MINUTE}
 
 
+def test_its_cost_is_by_the_tasks_that_ran_and_not_by_the_cores() -> None:
+    """A minute in Python of the only task that ran on 4 cores is a minute."""
+    lines = ran(1, node("BatchEvalPython", number_of_output_rows=10**6, time_to_execute_Python_code=MINUTE - 1000))
+    at = next(place for place, line in enumerate(lines) if line["Event"] == "SparkListenerTaskEnd")
+    info: dict[str, Any] = {"Launch Time": 70_000, "Finish Time": 70_000 + MINUTE - 1000}
+    end = log.task(0, 1, **info)
+    start = {"Event": "SparkListenerTaskStart", "Stage ID": 1, "Stage Attempt ID": 0, "Task Info": end["Task Info"]}
+    lines[at:at] = [start]
+    lines[at + 1] = end
+    (finding,) = found(application(lines), "row_python_udf")
+    assert finding.cost_ms == MINUTE - 1000
+
+
+def test_its_cost_is_the_wait_of_its_tasks_where_spark_does_not_measure_it() -> None:
+    """Of 81 ms of run time, 1 ms was at work in the JVM."""
+    lines = ran(1, node("BatchEvalPython", number_of_output_rows=10**6))
+    ends = next(line for line in lines if line["Event"] == "SparkListenerTaskEnd")
+    ends["Task Metrics"] |= {"Executor Run Time": 81, "Executor CPU Time": 1_000_000}
+    (finding,) = found(application(lines), "row_python_udf", cost_ms=0, cost_ratio=0)
+    assert finding.numbers["python_task_ms"] == 80
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("BatchEvalPython [tidy(name#0)#1], [pythonUDF0#2L]", "calls tidy for each of"),
+        ("BatchEvalPython [<lambda>(id#0L)#1L, score(cast(id#0L as int))#3], [p]", "calls <lambda> and score for"),
+        ("BatchEvalPython", "calls Python functions for each of"),
+    ],
+)
+def test_functions_are_named(text: str, words: str) -> None:
+    """Those that Spark calls, and not what computes their arguments."""
+    plan = node("BatchEvalPython", text=text, number_of_output_rows=10**6, time_to_execute_Python_code=MINUTE)
+    (finding,) = found(application(ran(1, plan)), "row_python_udf")
+    assert words in finding.text
+
+
 def test_a_function_whose_results_were_there_was_not_called_again() -> None:
     """The same plan, collected twice: what it shuffled is there, and its numbers are those of the first time."""
-    plan = node("Exchange", node("BatchEvalPython", number_of_output_rows=10**6))
+    called = node("BatchEvalPython", number_of_output_rows=10**6, time_to_execute_Python_code=MINUTE)
+    plan = node("Exchange", called)
     app = application(ran(1, plan), ran(2, plan, counts=node("Project")))
     assert [finding.query for finding in found(app, "row_python_udf")] == [1]
 
 
 def test_few_rows_and_little_time_are_none() -> None:
     """Whatever the other is."""
-    slow = node("BatchEvalPython", number_of_output_rows=99_999, time_to_execute_Python_code=MINUTE)
+    slow = node("BatchEvalPython", number_of_output_rows=999, time_to_execute_Python_code=MINUTE)
     quick = node("BatchEvalPython", number_of_output_rows=10**6, time_to_execute_Python_code=10_000)
     assert not found(application(ran(1, slow), ran(2, quick), ran(3, node("BatchEvalPython"))), "row_python_udf")

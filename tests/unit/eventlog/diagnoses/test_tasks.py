@@ -1,9 +1,15 @@
+from typing import Any
+
 import pytest
 
-from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, settings, shuffle, stage, task
+from app.eventlog.diagnoses import switches
+from tests.unit.eventlog import log
+from tests.unit.eventlog.diagnoses.cases import DEFAULTS, EVERY_COST, found, settings, shuffle, stage, task
+from tests.unit.eventlog.log import Line
 
 MIB = 1024**2
 GIB = 1024**3
+SHUFFLED: dict[str, Any] = {"Parent IDs": [9]}
 
 
 def test_skew_costs_the_time_in_which_cores_were_idle() -> None:
@@ -24,16 +30,36 @@ def test_skew_that_delays_nothing_is_none() -> None:
 
 
 def test_skew_of_a_short_task_is_none() -> None:
-    """A task of 4.9 s is nobody's problem, were it 490 times the others, and whatever else may be one."""
-    limits = DEFAULTS.model_copy(update={"cost_ms": 0})
-    tasks = [*(task(number, 0.01) for number in range(7)), task(7, 4.9)]
-    assert not found(stage(tasks, seconds=4.9), limits)
+    """A task of 1.9 s is nobody's problem, were it 190 times the others, and whatever else may be one."""
+    tasks = [*(task(number, 0.01) for number in range(7)), task(7, 1.9)]
+    assert not found(stage(tasks, seconds=1.9), EVERY_COST)
 
 
-def test_a_task_that_is_ten_times_the_others_is_no_skew() -> None:
+def test_a_task_that_is_three_times_the_others_is_no_skew() -> None:
     """The ratio must be exceeded."""
-    tasks = [*(task(number, 3) for number in range(7)), task(7, 30)]
-    assert not found(stage(tasks, seconds=33))
+    tasks = [*(task(number, 10) for number in range(7)), task(7, 31)]
+    assert not found(stage(tasks, seconds=41))
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        ({"sql_adaptive_enabled": "false"}, "spark.sql.adaptive.enabled is false: set it to true"),
+        ({"sql_adaptive_skewJoin_enabled": "false"}, "spark.sql.adaptive.skewJoin.enabled is false: set it to true"),
+        ({}, "only above spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes (default 256MB): lower it"),
+    ],
+    ids=["adaptive execution is off", "splitting is off", "its threshold is too high"],
+)
+def test_skew_of_a_join_names_what_keeps_spark_from_splitting_it(properties: dict[str, str], words: str) -> None:
+    """The switch that is off; with none, the threshold."""
+    tasks = [*(task(number, 1, **shuffle(5)) for number in range(7)), task(7, 41, **shuffle(500))]
+    begin, executor, job, *rest = stage(tasks, seconds=42, **SHUFFLED)
+    job = {**job, "Properties": {"spark.sql.execution.id": "4"}}
+    query = log.query(4) | {"sparkPlanInfo": {"nodeName": "SortMergeJoin", "simpleString": ""}}
+    lines = [begin, settings(**properties), executor, query, job, *rest]
+    assert words in found(lines)["partition_skew"].advice
+    group = [begin, settings(**properties), executor, log.query(4), job, *rest]
+    assert found(group)["partition_skew"].advice.startswith("A few keys hold most rows")
 
 
 @pytest.mark.parametrize(
@@ -42,8 +68,8 @@ def test_a_task_that_is_ten_times_the_others_is_no_skew() -> None:
         (shuffle(MIB, 10), shuffle(40 * MIB, 400), "it had 40.0 MiB and 400 records, the others 1.0 MiB and 10"),
         (shuffle(MIB, 10), shuffle(MIB, 400), "it had 1.0 MiB and 400 records"),
         (shuffle(MIB, 10), shuffle(9 * MIB, 10), "it had 9.0 MiB and 10 records"),
-        (shuffle(MIB, 10), shuffle(MIB, 10), "it had no more data than the others (1.0 MiB)"),
-        ({}, {}, "how much data the tasks had is not told"),
+        (shuffle(MIB, 10), shuffle(MIB, 10), "it was slower, with no more data than the others (1.0 MiB)"),
+        ({}, {}, "the log does not contain the data size of the tasks"),
     ],
 )
 def test_skew_tells_data_from_slowness(other: dict[str, int], own: dict[str, int], words: str) -> None:
@@ -53,10 +79,10 @@ def test_skew_tells_data_from_slowness(other: dict[str, int], own: dict[str, int
 
 
 def test_data_beside_nobodys_is_not_judged() -> None:
-    """Where no other task has told what it had, none had nothing: nobody knows."""
+    """Where no other task has reported what it had, none had nothing: nobody knows."""
     lost = [task(number, 1, loss="gone") for number in range(7)]
     finding = found(stage([*lost, task(7, 41, **shuffle(5))], seconds=42))["partition_skew"]
-    assert "how much data the tasks had is not told" in finding.text
+    assert "the log does not contain the data size of the tasks" in finding.text
     assert "mean_other_bytes" not in finding.numbers
 
 
@@ -105,14 +131,14 @@ def test_too_few_tasks_cost_the_share_of_idle_cores() -> None:
 
 @pytest.mark.parametrize(
     ("count", "seconds", "attempt"),
-    [(4, 40, 0), (1, 29, 0), (1, 40, 1)],
+    [(4, 40, 0), (1, 2.9, 0), (1, 40, 1)],
     ids=["as many tasks as cores", "a short stage", "a later attempt"],
 )
-def test_few_tasks_that_are_enough(count: int, seconds: int, attempt: int) -> None:
+def test_few_tasks_that_are_enough(count: int, seconds: float, attempt: int) -> None:
     """A task for each core, a stage that is short, and an attempt that has only what was missing."""
     info = {"Stage Attempt ID": attempt}
     lines = stage([task(number, seconds) for number in range(count)], seconds=seconds, **info)
-    assert "too_few_tasks" not in found(lines)
+    assert "too_few_tasks" not in found(lines, EVERY_COST)
 
 
 def test_few_tasks_beside_other_work_are_enough() -> None:
@@ -141,7 +167,7 @@ def test_tasks_of_two_cores_need_half_as_many() -> None:
 
 
 def test_a_log_that_is_not_whole_tells_no_idle_cores() -> None:
-    """The cost of skew is then the longest task minus the median, and too few tasks are not told."""
+    """The cost of skew is then the longest task minus the median, and too few tasks are not reported."""
     tasks = [*(task(number, 1) for number in range(2)), task(2, 41)]
     lines = [line for line in stage(tasks, seconds=41) if line["Event"] != "SparkListenerTaskStart"]
     findings = found(lines)
@@ -174,3 +200,51 @@ def test_a_stage_at_work_is_not_judged() -> None:
     """It may still change."""
     lines = stage([*(task(number, 1) for number in range(7)), task(7, 41)], seconds=42)
     assert not found(line for line in lines if line["Event"] != "SparkListenerStageCompleted")
+
+
+def test_settings_that_make_tiny_tasks_are_named() -> None:
+    """Adaptive execution would merge their partitions."""
+    tasks = [task(number, 0.03, begin=number // 2 * 0.03, **{"Executor Run Time": 10}) for number in range(1000)]
+    begin, *rest = of_query(stage(tasks, seconds=15, cores=2, **SHUFFLED))
+    lines = [begin, settings(sql_adaptive_enabled="false", sql_shuffle_partitions="1000"), *rest]
+    advice = found(lines)["tiny_tasks"].advice
+    assert advice.startswith("spark.sql.adaptive.enabled is false: set it to true, and Spark merges small")
+    assert "a lower spark.sql.shuffle.partitions (now 1000)" in advice
+    assert "adaptive.enabled" not in found([begin, settings(), *rest])["tiny_tasks"].advice
+
+
+def of_query(lines: list[Line]) -> list[Line]:
+    """The same stage as that of a SQL query."""
+    begin, executor, job, *rest = lines
+    return [begin, executor, log.query(4), {**job, "Properties": {"spark.sql.execution.id": "4"}}, *rest]
+
+
+FEW = stage([task(0, 40)], seconds=40, **SHUFFLED)
+TINY = stage(
+    [task(number, 0.03, begin=number // 2 * 0.03, **{"Executor Run Time": 10}) for number in range(1000)],
+    seconds=15,
+    cores=2,
+    **SHUFFLED,
+)
+HUGE = stage([task(0, 1, **shuffle(6 * GIB))], seconds=1, **SHUFFLED)
+SPILLED = stage([task(0, 60, **{"Disk Bytes Spilled": 2 * GIB})], seconds=60, **SHUFFLED)
+
+
+@pytest.mark.parametrize(
+    ("rule", "lines"),
+    [("too_few_tasks", FEW), ("tiny_tasks", TINY), ("huge_partitions", HUGE), ("spill", SPILLED)],
+)
+def test_partitions_of_rdds_are_not_those_of_sql(rule: str, lines: list[Line]) -> None:
+    """Settings of SQL have no effect on a job without a query."""
+    advice = found([lines[0], settings(sql_adaptive_enabled="false"), *lines[1:]], EVERY_COST)[rule].advice
+    assert "spark.default.parallelism (default the number of cores) or numPartitions" in advice
+    assert "spark.sql" not in advice
+    advice = found(of_query(lines), EVERY_COST)[rule].advice
+    assert "spark.sql.shuffle.partitions (default 200)" in advice
+    assert "parallelism" not in advice
+
+
+def test_more_partitions_of_state_need_a_new_checkpoint() -> None:
+    """A query with state keeps the number of its partitions."""
+    more = switches.more_partitions({}, is_rdd=False, has_state=True)
+    assert more.endswith("(default 200), for which a query with state needs a new checkpoint")

@@ -2,10 +2,11 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.findings import Severity
-from app.eventlog.usage import Usage
+from app.eventlog.diagnoses.diagnose import diagnose
+from app.eventlog.findings import Finding, Severity
+from app.eventlog.model.utilization import Utilization
 from tests.unit.eventlog import log
-from tests.unit.eventlog.diagnoses.cases import found, settings
+from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, settings
 from tests.unit.eventlog.log import Line
 
 HOUR = 3_600_000
@@ -44,9 +45,13 @@ def test_every_time_is_of_one_kind() -> None:
         log.query_ended(0, time=7500),
         log.ended(9000),
     ]
-    expected = Usage(wall_ms=8000, core_ms=13_000, task_ms=3000, planning_ms=2000, waiting_ms=500, outside_ms=2500)
-    usage = log.application(lines).usage
-    assert usage.since(Usage()) == expected
+    expected = Utilization(
+        wall_ms=8000, core_ms=13_000, task_ms=3000, planning_ms=2000, waiting_ms=500, outside_ms=2500
+    )
+    app = log.application(lines)
+    assert app.usage.since(Utilization()) == expected
+    assert app.task_free.sums == {"startup": 1000, "planning": 2000, "waiting": 500, "between": 0, "ending": 1500}
+    assert app.usage.busy_ms == app.usage.wall_ms - app.task_free.total_ms == 3000
 
 
 def test_concurrent_tasks_count_each() -> None:
@@ -60,11 +65,11 @@ def test_a_stage_knows_what_went_on_beside_it() -> None:
     """Cores and tasks of the whole application, while it ran and not before."""
     app = log.application([log.started(1000), log.executor(cores=2), *job(0, 2000, 5000), *job(1, 6000, 8000)])
     usage = app.stages[1, 0].usage
-    assert usage == Usage(wall_ms=2000, core_ms=4000, task_ms=2000)
+    assert usage == Utilization(wall_ms=2000, core_ms=4000, task_ms=2000)
 
 
 def test_cores_go_with_their_executor() -> None:
-    """An executor that is told to be gone twice goes once."""
+    """An executor that is removed twice goes once."""
     gone = [log.removed(time=time, reason="x") for time in (3000, 4000)]
     app = log.application([log.started(1000), log.executor(), *gone, log.ended(5000)])
     assert app.usage.core_ms == 8000
@@ -82,39 +87,53 @@ def gaps(outside: int, planning: int, work: int) -> list[Line]:
     return [*lines, log.query_ended(0, time=at + planning + work), log.ended(at + planning + work)]
 
 
+def gap_findings(lines: list[Line]) -> dict[str, Finding]:
+    """The findings about time without a task, by kind."""
+    findings = diagnose(log.application(lines), DEFAULTS)
+    return {finding.cause: finding for finding in findings if finding.rule == "driver_gap"}
+
+
 @pytest.mark.parametrize(
-    ("outside", "planning", "severity"),
-    [(70_000, 0, "info"), (0, 70_000, "warning"), (40_000, 40_000, "info")],
-    ids=["between", "within", "both"],
+    ("outside", "planning", "kinds"),
+    [
+        (70_000, 0, {"startup": "info"}),
+        (0, 70_000, {"planning": "warning"}),
+        (70_000, 70_000, {"startup": "info", "planning": "warning"}),
+    ],
+    ids=["before", "within", "both"],
 )
-def test_a_gap_within_queries_is_a_warning(outside: int, planning: int, severity: Severity) -> None:
-    """Between them a person may have been thinking."""
-    finding = found(gaps(outside, planning, 30_000))["driver_gap"]
-    assert (finding.severity, finding.cost_ms) == (severity, outside + planning)
+def test_time_without_a_task_is_told_apart(outside: int, planning: int, kinds: dict[str, Severity]) -> None:
+    """Before the first query the program starts; within queries the driver works, which is a warning."""
+    found_gaps = gap_findings(gaps(outside, planning, 30_000))
+    assert {kind: finding.severity for kind, finding in found_gaps.items()} == kinds
+    assert all(finding.cost_ms == (planning if kind == "planning" else outside) for kind, finding in found_gaps.items())
 
 
-@pytest.mark.parametrize(("gap", "work"), [(59_000, 1000), (70_000, 300_000)], ids=["a short time", "a small part"])
+@pytest.mark.parametrize(("gap", "work"), [(9_000, 1000), (70_000, 300_000)], ids=["a short time", "a small part"])
 def test_some_time_of_the_driver_alone_is_normal(gap: int, work: int) -> None:
-    """Less than a minute, or less than three tenths."""
-    assert "driver_gap" not in found(gaps(gap, 0, work))
+    """Less than ten seconds, or less than three tenths; and less than a minute to start."""
+    assert "driver_gap" not in found(gaps(0, gap, work))
+    assert "driver_gap" not in found(gaps(59_000, 0, work))
 
 
-def test_the_longest_gap_is_told_with_the_stage_that_ended_it() -> None:
-    """Of two gaps between tasks, the longer one."""
-    lines = [log.started(1000), log.executor(), *job(0, 2000, 3000), *job(1, 4000, 5000), *job(2, 95_000, 96_000)]
-    finding = found([*lines, log.ended(97_000)])["driver_gap"]
-    assert finding.numbers["longest_gap_ms"] == 90_000
-    assert "before stage 2 (save at job.py:7)" in finding.text
+def test_time_between_jobs_is_not_blamed_for_the_start() -> None:
+    """Of half a minute before the first job nothing is said where little passes between jobs."""
+    lines = [log.started(1000), log.executor(), *job(0, 91_000, 92_000), *job(1, 92_017, 93_000), log.ended(94_000)]
+    assert set(gap_findings(lines)) == {"startup"}
+    finding = gap_findings(lines)["startup"]
+    assert finding.text == "No task ran for 1 min 30 s of 1 min 33 s (97 %), before the first query or job."
+    assert "toPandas" not in finding.advice
 
 
-def test_the_time_before_the_first_task_is_no_gap_between_tasks() -> None:
-    """It has its place in the sum only."""
-    gap = log.application(gaps(70_000, 0, 30_000)).usage.longest_gap
-    assert gap is not None
-    assert gap.length_ms == 0
-    finding = found(gaps(70_000, 0, 30_000))["driver_gap"]
-    assert finding.text.endswith("between them.")
-    assert "longest_gap_ms" not in finding.numbers
+def test_the_longest_time_between_jobs_is_named_by_the_query_after_it() -> None:
+    """Of two times between jobs, the longer one; the time after the last job is another kind."""
+    lines = [log.started(1000), log.executor(), *job(0, 2000, 3000), *job(1, 14_000, 15_000)]
+    lines += [log.query(7, time=95_000), *job(2, 95_000, 96_000), log.query_ended(7, time=96_000), log.ended(197_000)]
+    found_gaps = gap_findings(lines)
+    assert {kind: finding.cost_ms for kind, finding in found_gaps.items()} == {"between": 91_000, "ending": 101_000}
+    assert found_gaps["between"].numbers["longest_gap_ms"] == 80_000
+    assert "; the longest time, 1 min 20 s, was before query 7 (d)." in found_gaps["between"].text
+    assert "Stop the session after the last action" in found_gaps["ending"].advice
 
 
 def test_a_streaming_application_has_no_gaps() -> None:
@@ -138,7 +157,7 @@ def test_a_log_that_is_not_whole_tells_no_gaps(lost: str) -> None:
 
 
 def test_a_log_of_ends_only_is_not_whole() -> None:
-    """Where no job has a start, those that are told to have ended are missed."""
+    """Where no job has a start, those whose end is logged are missed."""
     lines = [line for line in gaps(70_000, 0, 30_000) if line["Event"] != "SparkListenerJobStart"]
     assert not log.application(lines).is_whole
     assert "driver_gap" not in found(lines)

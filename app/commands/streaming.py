@@ -1,0 +1,136 @@
+"""`spark-app streaming`: runs streaming queries until they are stopped, and shows how they get on."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from app import formatting
+from app.commands import options
+from app.commands.etl import perform, summarize
+
+if TYPE_CHECKING:
+    from app.commands.stream_terminal import StreamTerminal
+    from app.execution.stream_reset import Deletion
+    from app.settings import Settings
+
+REPLAY: Final = "replay"
+
+
+def streaming(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Queries to run, such as events; all if none is named. replay: send dead letters again.",
+        ),
+    ] = None,
+    *,
+    available_now: Annotated[
+        bool, typer.Option("--available-now", metavar="", help="Read all that is there now, then end.")
+    ] = False,
+    seconds: Annotated[
+        float | None, typer.Option("--for", parser=options.span, metavar="TIME", help="End after 90s, 5m, 2h or 1d.")
+    ] = None,
+    status: Annotated[
+        bool, typer.Option("--status", metavar="", help="Show the queries that run now, of any process; start none.")
+    ] = False,
+    reset: Annotated[
+        bool,
+        typer.Option("--reset", metavar="", help="Start the named queries over: delete their tables and checkpoints."),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", metavar="", help="With --reset: delete without asking.")] = False,
+    json: options.Json = False,
+    config: options.Config = None,
+) -> None:
+    """Run streaming queries until Ctrl-C, and show how each gets on."""
+    from app.commands.stream_terminal import StreamTerminal
+    from app.settings import load_settings
+
+    settings, terminal = load_settings(config), StreamTerminal()
+    if status:
+        show_status(settings, terminal, is_json=json)
+    elif names == [REPLAY]:
+        send_again(settings, terminal, is_json=json)
+    elif reset:
+        start_over(settings, names or (), terminal, is_agreed=yes, is_json=json)
+    else:
+        run(settings, names or (), terminal, is_draining=available_now, seconds=seconds, is_json=json)
+
+
+def run(
+    settings: "Settings",
+    names: Sequence[str],
+    terminal: "StreamTerminal",
+    *,
+    is_draining: bool,
+    seconds: float | None,
+    is_json: bool,
+) -> None:
+    """Runs queries, and shows how they get on."""
+    from app.commands.stream_terminal import summary
+    from app.execution.streams import run_streams
+    from app.execution.supervisor import Until
+
+    until = Until(is_draining=is_draining, seconds=seconds)
+    job = partial(run_streams, settings, names, until, listener=terminal)
+    perform(job, terminal=terminal, is_json=is_json, show=partial(summarize, table=summary))
+
+
+def show_status(settings: "Settings", terminal: "StreamTerminal", *, is_json: bool) -> None:
+    """Prints the queries that run now, with their last micro-batch."""
+    from app.runs import stream_status
+
+    statuses = stream_status.running(settings.runs_path)
+    if is_json:
+        terminal.answer(queries=statuses)
+    elif statuses:
+        terminal.status(statuses)
+    else:
+        terminal.line("no streaming query runs; start them with `spark-app streaming`")
+
+
+def start_over(
+    settings: "Settings", names: Sequence[str], terminal: "StreamTerminal", *, is_agreed: bool, is_json: bool
+) -> None:
+    """Shows what starting queries over deletes, asks, and deletes it."""
+    from app.execution.stream_reset import reset
+
+    def confirm(deletions: Sequence["Deletion"]) -> bool:
+        terminal.end_wait()
+        for each in deletions:
+            terminal.note(f"{each.query} loses:")
+            for folder, rows in each.tables.items():
+                terminal.note(f"  {formatting.quantity(rows, 'row')} of {folder}")
+            terminal.note(f"  {each.checkpoint or 'no checkpoint: it has never run'}")
+        return is_agreed or terminal.confirmed("Delete this? [y/N] ")
+
+    terminal.wait("starting Spark")
+    with terminal:
+        deleted = reset(settings, names, confirm, listener=terminal)
+    if is_json:
+        terminal.answer(deleted=deleted)
+    else:
+        terminal.line("the next start reads from the beginning" if deleted else "nothing was deleted")
+
+
+def send_again(settings: "Settings", terminal: "StreamTerminal", *, is_json: bool) -> None:
+    """Sends the dead letters that parse by now to their topics, and prints how many."""
+    from app.execution.application import open_warehouse
+    from app.pipeline.replay import replay
+
+    terminal.wait("starting Spark")
+    with terminal, open_warehouse(settings, listener=terminal) as warehouse:
+        replayed = replay(warehouse, settings)
+    if is_json:
+        terminal.answer(replayed=replayed)
+        return
+    for topic, letters in replayed.sent.items():
+        terminal.line(f"{topic}: sent {formatting.quantity(letters, 'dead letter')} again")
+    for topic, letters in replayed.malformed.items():
+        terminal.line(
+            f"{topic}: {formatting.quantity(letters, 'dead letter')} still malformed: spark-app show dead_letters"
+        )
+    if not replayed.sent and not replayed.malformed:
+        terminal.line("no dead letter waits")

@@ -1,0 +1,51 @@
+"""The load of the host of a driver over time, as something beside Spark has measured it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Literal, NamedTuple
+
+Resource = Literal["cpu", "io", "memory"]
+
+
+class LoadSample(NamedTuple):
+    """The load of a host at a moment.
+
+    Attributes:
+        time_ms: The moment; milliseconds since the epoch.
+        runnable: Threads that ran or waited for a processor.
+        stalled_us: For how long some thread waited for a resource, in microseconds since the host started; without the
+            resources for which the kernel does not count it.
+    """
+
+    time_ms: int
+    runnable: int
+    stalled_us: Mapping[Resource, int]
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoad:
+    """The samples of a host, in the order of time; `processors` is how many it has."""
+
+    processors: int
+    samples: Sequence[LoadSample]
+
+    def runnable(self, started: int, ended: int) -> float | None:
+        """The mean number of threads that ran or waited for a processor; None without a sample in this time."""
+        taken = [sample.runnable for sample in self.samples if started <= sample.time_ms <= ended]
+        return mean(taken) if taken else None
+
+    def pressure(self, resource: Resource, started: int, ended: int) -> float | None:
+        """The share of the time in which some thread waited for a resource, from 0 to 1; None if unknown.
+
+        Source: the kernel's pressure stall information, `some` of `/proc/pressure/*`.
+        """
+        stalled = [
+            (sample.time_ms, sample.stalled_us[resource])
+            for sample in self.samples
+            if started <= sample.time_ms <= ended and resource in sample.stalled_us
+        ]
+        if len(stalled) < 2 or stalled[-1][0] <= stalled[0][0]:
+            return None
+        (first, before), (last, after) = stalled[0], stalled[-1]
+        return min(1.0, max(0.0, (after - before) / 1000 / (last - first)))

@@ -1,0 +1,157 @@
+"""How long an application would have taken with other cores: its stages and tasks replayed on other slots.
+
+Each stage begins as long after the stage that ended last before it as it did: the driver takes the same time. Its tasks
+take the time that they took, one after another on the slots that are free. So what more cores change about a task, such
+as its share of a disk or of memory, is not seen. The same replay on the slots that there were gives the error of all.
+
+After Sparklens (Qubole), which replays stages and tasks likewise and shows no error per application.
+"""
+
+import bisect
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.eventlog.model.application import Application
+from app.eventlog.model.entities import StageAttempt
+from app.eventlog.model.executors import Executor
+
+FACTORS: Final = (0.5, 1.0, 2.0)
+MOST_ERROR: Final = 0.25
+"""Where the replay on the slots that there were is further off than this share, no other one is shown."""
+Key = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A replay of the work.
+
+    Attributes:
+        cores: How many there would be; None for as many as tasks could ever use.
+        ms: How long it would take, in milliseconds.
+    """
+
+    cores: int | None
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Replays of the same work on other cores.
+
+    Attributes:
+        cores: The most that were registered at a time.
+        took_ms: How long it took, in milliseconds.
+        own: The replay on the cores that there were.
+        others: Those on half, on twice as many, and on unlimited cores.
+    """
+
+    cores: int
+    took_ms: float
+    own: Replay
+    others: tuple[Replay, ...]
+
+    @property
+    def error(self) -> float:
+        """How far the replay on the same cores is off, as a share of what it took; positive if it is too long."""
+        return self.own.ms / self.took_ms - 1
+
+    @property
+    def is_credible(self) -> bool:
+        """Whether its error is small enough to show what it says about other cores."""
+        return abs(self.error) <= MOST_ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """A stage to replay: when it began, after which stages, and what its tasks took in the order of their starts."""
+
+    key: Key
+    began: int
+    ended: int
+    parents: tuple[Key, ...]
+    durations: Sequence[int]
+
+
+def what_if(app: Application, stages: Iterable[StageAttempt], start: float, end: float) -> WhatIf | None:
+    """Replays the work between two instants on other cores.
+
+    Args:
+        app: The application, with its executors.
+        stages: The stages to replay.
+        start: Milliseconds since the epoch.
+        end: Milliseconds since the epoch.
+
+    Returns:
+        None where the log has no executor or no task, or a streaming query: that waits for its input.
+    """
+    work = sorted((_stage(stage) for stage in stages if stage.launched), key=lambda stage: stage.began)
+    alive = [each for each in app.executors.values() if each.removed is None or each.removed >= start]
+    cores = _most_cores(alive)
+    if not work or cores < app.task_cpus or end <= start or app.batches:
+        return None
+    free = sorted(max(0.0, each.added - start) for each in alive for _ in range(each.cores // app.task_cpus))
+    free = free[: cores // app.task_cpus]
+    replays = {factor: _replayed(work, _scaled(free, factor), start, end) for factor in FACTORS if cores * factor >= 1}
+    own = Replay(cores, replays.pop(1.0))
+    others = [Replay(round(cores * factor), ms) for factor, ms in replays.items()]
+    return WhatIf(cores, end - start, own, (*others, Replay(None, _replayed(work, None, start, end))))
+
+
+def _stage(stage: StageAttempt) -> _Stage:
+    order = sorted(range(len(stage.launched)), key=stage.launched.__getitem__)
+    launched, durations = stage.launched, stage.durations_ms
+    began = min(stage.info.submitted or launched[order[0]], launched[order[0]])
+    parents = tuple((parent, stage.info.attempt) for parent in stage.info.parents)
+    return _Stage(
+        (stage.info.id, stage.info.attempt), began, stage.latest, parents, [max(0, durations[place]) for place in order]
+    )
+
+
+def _most_cores(executors: Iterable[Executor]) -> int:
+    """The most cores that were registered at a time."""
+    changes = [(each.added, each.cores) for each in executors]
+    changes += [(each.removed, -each.cores) for each in executors if each.removed is not None]
+    cores = most = 0
+    for _, change in sorted(changes):
+        cores += change
+        most = max(most, cores)
+    return most
+
+
+def _scaled(free: Sequence[float], factor: float) -> list[float]:
+    """When each of so many times the slots is there, in milliseconds after the start."""
+    count = max(1, round(len(free) * factor))
+    return [free[int(place / factor)] for place in range(count)]
+
+
+def _replayed(work: Sequence[_Stage], free: list[float] | None, start: float, end: float) -> float:
+    """How long the work takes on slots that are there from some time on; None for one slot per task."""
+    order = sorted(work, key=lambda stage: stage.ended)
+    ends = [stage.ended for stage in order]
+    replayed: dict[Key, float] = {}
+
+    def after(instant: float) -> float:
+        """When the replay reaches an instant: as long after the end of a stage as in truth."""
+        place = bisect.bisect_right(ends, instant) - 1
+        while place >= 0 and order[place].key not in replayed:
+            place -= 1
+        return instant - start if place < 0 else replayed[order[place].key] + instant - order[place].ended
+
+    for stage in work:
+        ready = max([after(stage.began), *(replayed[parent] for parent in stage.parents if parent in replayed)])
+        replayed[stage.key] = _end(stage.durations, free, max(0.0, ready))
+    return max(after(end), *replayed.values())
+
+
+def _end(durations: Sequence[int], free: list[float] | None, ready: float) -> float:
+    """When the last of some tasks ends; takes the slots."""
+    if free is None:
+        return ready + max(durations)
+    last = ready
+    for duration in durations:
+        ended = max(free[0], ready) + duration
+        heapq.heapreplace(free, ended)
+        last = max(last, ended)
+    return last

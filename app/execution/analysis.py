@@ -1,0 +1,179 @@
+"""Analyzes an application after its end: exports its event log, stores its profile and writes reports."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace as with_other
+
+from app.errors import InputError, SparkAppError
+from app.eventlog import reader
+from app.eventlog.bridge.one_shot import LogExport
+from app.eventlog.comparison import baselines, profiling
+from app.eventlog.comparison.compare import Comparison
+from app.eventlog.comparison.profile import RunProfile
+from app.eventlog.diagnoses.diagnose import diagnose
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.findings import Finding
+from app.eventlog.model.outcome import GOOD
+from app.eventlog.reader import Reading
+from app.execution import retention
+from app.local_files import local_path
+from app.pipeline.progress import ProgressListener
+from app.report import index, page, run_info
+from app.report.run_info import RunInfo
+from app.report.scope import scope
+from app.report.sections.now import now
+from app.runs import run_record
+from app.runs.run_record import RunRecord
+from app.settings import Backends, Settings, process_environment
+from app.telemetry.errors import TelemetryErrors
+from app.telemetry.export import names_an_endpoint
+
+SENDING_SECONDS: Final = 2.5
+"""How long an endpoint that accepts nothing may delay the end of a command, in seconds, over all its telemetry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The analysis of one application.
+
+    Attributes:
+        settings: The configuration.
+        reading: Its event log, as read.
+        profile: What later applications are compared with.
+        findings: Worst first.
+        comparison: How it compares with the last successful ones; None without any.
+    """
+
+    settings: Settings
+    reading: Reading
+    profile: RunProfile
+    findings: list[Finding]
+    comparison: Comparison | None
+
+    def report(self, output: Path, run: RunInfo | None = None) -> str:
+        """Writes a report about the application or one run in it; returns its path, or its URL if reports are served.
+
+        Raises:
+            OSError: The report cannot be written.
+        """
+        report = page.write(
+            self.reading,
+            output=output,
+            run=run,
+            compared=self.comparison,
+            findings=self.findings,
+            backends=self._backends,
+            prices=self.settings.prices,
+        )
+        if output.parent != self.settings.reports_path:
+            return str(output)
+        index.add(report)
+        return f"{self.settings.reports_url.rstrip('/')}/{output.name}" if self.settings.reports_url else str(output)
+
+    def live_page(self, run: RunInfo | None = None) -> bytes:
+        """The same page while the application runs, with what it does now."""
+        about = scope(self.reading.app, run)
+        return page.html(
+            self.reading,
+            about,
+            self.findings,
+            compared=self.comparison,
+            backends=self._backends,
+            prices=self.settings.prices,
+            now=now(about),
+        )
+
+    @property
+    def _backends(self) -> Backends | None:
+        """Where traces and dashboards are; None where nothing is exported."""
+        return self.settings.backends if names_an_endpoint(process_environment()) else None
+
+    def save_baseline(self, *, is_good: bool | None = None) -> None:
+        """Stores the profile; later applications are compared with it only if it did not fail.
+
+        Args:
+            is_good: Whether all spark-app runs in it succeeded; None for other applications.
+
+        Raises:
+            OSError: The profile cannot be written.
+        """
+        profile = self.profile
+        if is_good is not None and profile.outcome in GOOD:
+            profile = with_other(profile, outcome="succeeded" if is_good else "failed")
+        baselines.save(self.settings.records_path, profile)
+
+
+def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Analysis:
+    """Diagnoses an application, and compares it with the last successful ones of its name.
+
+    What `spark-app observe` learned of its end and of its host is in the stored profile, and holds for later reports
+    of the same log.
+    """
+    baselines.recall(settings.records_path, reading)
+    profile = profiling.of(reading)
+    comparison = baselines.compare_with_baseline(settings.records_path, profile)
+    return Analysis(settings, reading, profile, diagnose(reading.app, thresholds), comparison)
+
+
+def log_export(settings: Settings, thresholds: Thresholds, *, patience: float) -> LogExport | None:
+    """An export of event logs for `reader.read`; None where a bridge exports them, or no patience is left.
+
+    Args:
+        settings: Names the exporter and the environment.
+        thresholds: Thresholds of the diagnoses.
+        patience: Seconds that the endpoint may take for the first request.
+    """
+    if settings.event_log_exporter != "runner" or patience <= 0:
+        return None
+    return LogExport(
+        environment=settings.environment, thresholds=thresholds, patience=patience, errors=TelemetryErrors()
+    )
+
+
+def finish(
+    settings: Settings, results: list[RunRecord], thresholds: Thresholds, *, listener: ProgressListener, patience: float
+) -> None:
+    """Reads the event log of a command once: exports it, stores its profile and writes the reports.
+
+    A failure is noted in one line and changes no run.
+
+    Args:
+        settings: The configuration.
+        results: The runs of one command; replaced by the same with the paths of their reports.
+        thresholds: Thresholds of the diagnoses.
+        listener: Hears notes.
+        patience: Seconds that the endpoint may take for the first request; with 0 nothing is exported.
+    """
+    location = results[-1].event_log if results else None
+    if location is None:
+        return
+    try:
+        log = local_path(location)
+        if log is None:
+            raise InputError(f"the event log is not on this machine but at {location}")
+        export = log_export(settings, thresholds, patience=patience)
+        try:
+            reading = reader.read(log, make_listener=export.listener if export else None)
+            analysis = analyze(reading, settings, thresholds)
+            analysis.save_baseline(is_good=all(result.outcome == "succeeded" for result in results))
+            results[:] = _reported(analysis, results, listener)
+            index.write(settings.reports_path)
+        finally:
+            if export is not None:
+                export.finish()
+        retention.prune_daily(settings, note=listener.note)
+    except Exception as error:  # noqa: BLE001 - a report never changes how its runs ended
+        listener.note(f"no report: {error if isinstance(error, SparkAppError | OSError) else repr(error)}")
+
+
+def _reported(analysis: Analysis, results: Sequence[RunRecord], listener: ProgressListener) -> list[RunRecord]:
+    """Writes a report about each run; returns the results with the paths of their reports."""
+    reported = []
+    for result in results:
+        output = analysis.settings.reports_path / f"{result.run_id}.html"
+        reported.append(replace(result, report=analysis.report(output, run_info.of(result.folder))))
+        run_record.write(reported[-1], note=listener.note)
+    return reported

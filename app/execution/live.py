@@ -1,0 +1,68 @@
+"""The report of an application while it runs: its log is read on, and the page is made again if there is more."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.parse.locations import LogPath
+from app.eventlog.parse.log_tailer import IN_PROGRESS
+from app.eventlog.reader import Reader, Reading
+from app.execution.analysis import analyze
+from app.report import run_info
+from app.settings import Settings
+
+Find = Callable[[], LogPath | None]
+
+
+class LiveReport:
+    """The page of the application of a log; of another log, it begins anew."""
+
+    def __init__(
+        self,
+        find: Find,
+        settings: Settings,
+        thresholds: Thresholds,
+        *,
+        run: Path | None = None,
+        is_alive: bool | None = None,
+    ) -> None:
+        """Reads nothing yet.
+
+        Args:
+            find: Finds the log; None where there is none yet.
+            settings: The configuration.
+            thresholds: Thresholds of the diagnoses.
+            run: The folder of the spark-app run that the page is about.
+            is_alive: Whether the application runs, where whoever started it knows.
+        """
+        self._find, self._settings, self._thresholds = find, settings, thresholds
+        self._run, self._is_alive = run, is_alive
+        self._reader: Reader | None = None
+
+    def __call__(self) -> bytes | None:
+        """The page; None where the log has nothing new, or no application yet."""
+        log = self._find()
+        if log is None:
+            return None
+        if self._reader is None or _key(self._reader.follower.log) != _key(log):
+            self.close()
+            self._reader = Reader(log)
+        reader, before = self._reader, self._reader.events
+        for line in reader.follower.new():
+            reader.take(line)
+        if reader.events == before or (reader.app.started is None and not reader.app.jobs):
+            return None
+        reader.app.is_alive = self._is_alive if reader.app.ended is None else None
+        reading = Reading(log, reader.app, reader.troubles, reader.unreadable_lines, reader.follower.is_finished)
+        run = run_info.of(self._run) if self._run else None
+        return analyze(reading, self._settings, self._thresholds).live_page(run)
+
+    def close(self) -> None:
+        """Ends the reading."""
+        if self._reader is not None:
+            self._reader.follower.close()
+
+
+def _key(log: LogPath) -> str:
+    """The name of a log, which is the same while it grows and when it is finished."""
+    return log.name.removesuffix(IN_PROGRESS)

@@ -1,0 +1,147 @@
+"""Runs streaming queries in an application, each with its supervisor, until they are asked to stop."""
+
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from app.errors import SparkAppError
+from app.execution.application import Application, start_application
+from app.execution.run import Job, load_jobs
+from app.execution.supervisor import POLL_SECONDS, Supervisor, Until
+from app.pipeline.progress import ProgressListener
+from app.runs.run_record import RunRecord
+from app.runs.stream_status import StreamStatus
+from app.samples.feed import DEMO_RATE, Feed
+from app.settings import Settings
+from app.spark.query_listener import QueryEvent, QueryListener
+from app.telemetry.exceptions import summary_of
+from app.telemetry.spark_names import WORKLOAD
+
+STREAMING: Final = "spark-app streaming"
+STAGGER_SECONDS: Final = 10.0
+"""How long the start of a query waits at most for the first micro-batch of the one before."""
+FIRST_HISTORY_SECONDS: Final = 2400.0
+"""How far back the first records of a demo go, so that the first windows close at once."""
+
+
+class StreamListener(ProgressListener, Protocol):
+    """Hears how streaming queries get on; the terminal is one."""
+
+    def queries(self, statuses: Sequence[StreamStatus]) -> None:
+        """The present status of all queries."""
+
+
+def run_streams(
+    settings: Settings,
+    chosen: Sequence[str],
+    until: Until,
+    *,
+    listener: StreamListener,
+) -> list[RunRecord]:
+    """Runs the chosen queries of `app/streaming/`, or all, until they end; one that fails leaves the others running.
+
+    Args:
+        settings: The configuration.
+        chosen: Names of queries; empty for all.
+        until: When they end.
+        listener: Hears how they get on.
+
+    Raises:
+        SparkAppError: A query failed for good; raised when all have ended.
+    """
+    jobs = load_jobs(settings, "streaming", chosen)
+    extra = settings.stream_properties | {WORKLOAD: " + ".join(job.name for job in jobs)}
+    with (
+        start_application(settings, STREAMING, listener=listener, extra=extra) as application,
+        _stopped_by_signals(until, listener),  # after Spark, which sets a handler of its own
+        _demo_feed(settings, until, listener),
+    ):
+        failures = run_queries(application, jobs, until, listener)
+    if failures:
+        failure = joined(failures)
+        failure.results = application.results  # type: ignore[attr-defined]
+        raise failure
+    return application.results
+
+
+def joined(failures: Sequence[BaseException]) -> BaseException:
+    """One failure that says why each query failed: of the kind of the first, which is its cause."""
+    first = failures[0]
+    if len(failures) == 1:
+        return first
+    lines = [str(each) if isinstance(each, SparkAppError) else summary_of(each).partition("\n")[0] for each in failures]
+    kind = type(first) if isinstance(first, SparkAppError) else SparkAppError
+    failure = kind(f"{len(failures)} queries failed: {'; '.join(lines)}")
+    failure.__cause__ = first
+    return failure
+
+
+@contextmanager
+def _stopped_by_signals(until: Until, listener: StreamListener) -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM finishes the micro-batches in hand; the second ends the command at once."""
+
+    def ask(_signal: int, _frame: Any) -> None:
+        if until.stop.is_set():
+            raise KeyboardInterrupt
+        until.stop.set()
+        listener.note("stopping after the micro-batches in hand; Ctrl-C again stops at once")
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _demo_feed(settings: Settings, until: Until, listener: StreamListener) -> AbstractContextManager[object]:
+    """The generator of the demo shop, where no source is configured and the queries wait for more."""
+    if not settings.is_stream_demo or until.is_draining:
+        return nullcontext()
+    folder = Path(settings.landing_path)
+    is_first = not any(folder.glob("*/*.jsonl"))
+    listener.note(
+        f"no source is configured: generating {DEMO_RATE:.0f} demo records/s in {folder} "
+        "(set stream.landing or kafka.servers in config/app.yml to read your own data)"
+    )
+    history = FIRST_HISTORY_SECONDS if is_first else 0
+    return Feed(folder, history=history, currency=settings.currency, note=listener.note)
+
+
+def run_queries(
+    application: Application, jobs: Sequence[Job], until: Until, listener: StreamListener
+) -> list[BaseException]:
+    """Runs queries in an application that stays open afterwards; returns why queries failed for good."""
+    supervisors = {job.name: Supervisor(application, job, until) for job in jobs}
+
+    def hear(event: QueryEvent) -> None:
+        if event.query in supervisors:
+            supervisors[event.query].hear(event)
+
+    with closing(QueryListener(application.spark, hear)):
+        _supervise(list(supervisors.values()), until, listener)
+    return [each.failure for each in supervisors.values() if each.failure is not None]
+
+
+def _supervise(supervisors: Sequence[Supervisor], until: Until, listener: StreamListener) -> None:
+    """Starts the queries and waits for all of them; asks them to stop when the time is up.
+
+    A query starts when the one before has had its first micro-batch, or after some seconds: the first result comes
+    soon, since each start takes all processors for a while.
+    """
+    deadline = None if until.seconds is None else time.monotonic() + until.seconds
+    waiting, started, started_at = list(supervisors), list[Supervisor](), 0.0
+    while any(each.is_alive() for each in started) or (waiting and not until.stop.is_set()):
+        if waiting and (not started or started[-1].has_begun or time.monotonic() > started_at + STAGGER_SECONDS):
+            started.append(waiting.pop(0))
+            started[-1].start()
+            started_at = time.monotonic()
+        until.stop.wait(POLL_SECONDS)
+        if deadline is not None and time.monotonic() >= deadline:
+            until.stop.set()
+        for each in started:
+            each.join(POLL_SECONDS if until.stop.is_set() else 0)
+        listener.queries([each.status for each in supervisors])

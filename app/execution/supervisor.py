@@ -1,0 +1,277 @@
+"""Supervises one streaming query: started, watched, started again where that can help, and stopped."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from app.errors import NotReadyError, QualityGateError
+from app.execution.application import Application
+from app.execution.run import Job, locked, recorded_run
+from app.pipeline.slice import Slice
+from app.pipeline.stream import StreamContext
+from app.runs import stream_status
+from app.runs.run_record import DEAD_LETTERS, DUPLICATES, LATE, PUBLISHED, READ
+from app.runs.stream_status import StreamStatus
+from app.spark import job_properties
+from app.spark.query_listener import QueryEvent
+from app.spark.stream_errors import Place, batch_failure, stream_failure
+from app.telemetry import expectation_metrics, stream_progress
+from app.telemetry.exceptions import summary_of
+from app.telemetry.names import StreamState
+from app.telemetry.stream_progress import Progress
+from app.telemetry.stream_telemetry import StreamTelemetry
+
+POLL_SECONDS: Final = 0.25
+"""How often it is looked whether a query has ended, or is to end."""
+WAIT_SECONDS: Final = 5.0
+"""How often a query that waits for what it needs looks for it."""
+STOP_SECONDS: Final = 60.0
+"""How long a stop waits for the micro-batch in hand; then it is interrupted, and repeated next time."""
+STOP_POLL_SECONDS: Final = 0.01
+FIRST_BACKOFF_SECONDS: Final = 1.0
+LONGEST_BACKOFF_SECONDS: Final = 60.0
+"""How long a query that failed waits until it starts again: twice as long each time, from the first to the longest."""
+MOST_FAILURES: Final = 5
+"""Failures in a row, without a micro-batch in between, after which a query that may never work is given up."""
+LAST_EVENT_SECONDS: Final = 5.0
+"""How long a query that has ended waits for what Spark still reports of its last micro-batch."""
+
+
+@dataclass
+class Until:
+    """When the queries end: when all is read, after some time, or when somebody asks.
+
+    Attributes:
+        is_draining: Whether a query ends when it has read all that is there.
+        seconds: After how long they end; None for never.
+        stop: Set by whoever asks.
+    """
+
+    is_draining: bool = False
+    seconds: float | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+class Supervisor(threading.Thread):
+    """One query: started, watched, started again where that can help, and stopped between two micro-batches.
+
+    Attributes:
+        status: How it gets on.
+        failure: Why it failed for good; None while it has not.
+    """
+
+    def __init__(self, application: Application, job: Job, until: Until) -> None:
+        """A query that has not started."""
+        super().__init__(name=job.name, daemon=True)
+        self.status = StreamStatus(job.name, "starting", started_at=time.time())
+        self.failure: BaseException | None = None
+        self._application = application
+        self._job = job
+        self._until = until
+        self._telemetry: StreamTelemetry | None = None
+        self._run_context: StreamContext | None = None
+        self._breach: QualityGateError | None = None
+        self._lock = threading.Lock()
+        self._terminated = threading.Event()
+        self._failures_in_a_row = 0
+
+    def run(self) -> None:
+        """Runs the query until it is asked to stop, has read all, or failed for good."""
+        context_type = partial(StreamContext, is_draining=self._until.is_draining)
+        try:
+            with recorded_run(self._application, self._job.name, Slice(), context_type) as context:
+                run_id, application_id = context.run.identity.run_id, self._application.spark_id
+                self._change(partial(replace, run_id=run_id, application_id=application_id))
+                self._run_context = context
+                with locked(self._application, context), self._ended(context):
+                    self._keep_running(context)
+        except BaseException as error:  # noqa: BLE001 - the main thread raises it when all queries have ended
+            self.failure = error
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the query has had a micro-batch, has nothing to read, or has ended."""
+        return self.status.state != "starting" and (self.status.batches > 0 or self.status.state != "running")
+
+    def hear(self, event: QueryEvent) -> None:
+        """Takes note of what Spark reports about the query; called on the thread of the listener."""
+        if event.kind == "terminated":
+            self._terminated.set()
+        elif event.kind == "idle":
+            self._change(stream_status.idle)
+            self._become("idle")
+        elif event.kind == "progress":
+            self._progressed(stream_progress.parse(event.json))
+
+    def _progressed(self, progress: Progress) -> None:
+        context = self._run_context
+        if context is None or not progress.has_batch:  # a trigger found nothing new
+            return
+        self._failures_in_a_row = 0
+        context.count(_counts(progress))
+        self._change(partial(stream_status.progressed, progress=progress, counts=context.counts))
+        if self._telemetry is not None:
+            self._telemetry.progressed(progress)
+        self._breach = _breach(context, progress) or self._breach
+        self._become("running")
+
+    def _keep_running(self, context: StreamContext) -> None:
+        while True:
+            try:
+                self._run_once(context)
+            except NotReadyError as error:
+                if self._waits(context, error):
+                    continue
+            except PySparkException as error:
+                wait = self._wait_before_restart(context, error)
+                if not self._until.stop.wait(wait):
+                    continue
+            return
+
+    def _waits(self, context: StreamContext, error: NotReadyError) -> bool:
+        """Waits for what the query needs; returns whether to start it, which is of no use to one that drains."""
+        if self._until.is_draining:
+            context.note(f"{context.name} has read nothing: {error}")
+            return False
+        if self.status.state != "waiting":
+            context.note(f"{context.name} waits: {error}")
+            self._measure(context)
+            self._become("waiting", str(error))
+        self._write_status(context)
+        return not self._until.stop.wait(WAIT_SECONDS)
+
+    def _run_once(self, context: StreamContext) -> None:
+        self._terminated.clear()
+        traceparent, trace_id = context.run.traceparent, context.run.trace_id
+        with job_properties.step_properties(context.spark, context.name, traceparent=traceparent, trace_id=trace_id):
+            writer = self._job.pipeline.query(context, self._job.config)
+            self._measure(context)
+            self._write_status(context)
+            query = writer.start()
+        self._become("running")
+        try:
+            while not query.awaitTermination(POLL_SECONDS):  # raises what ended the query
+                self._write_status(context)
+                if self._until.stop.is_set() or self._breach is not None:
+                    self._stop_query(query)
+        finally:
+            self._terminated.wait(LAST_EVENT_SECONDS)  # what Spark reports of the last micro-batch comes before
+        if self._breach is not None:
+            raise self._breach
+
+    def _stop_query(self, query: StreamingQuery) -> None:
+        """Stops the query when the micro-batch in hand has ended; after a minute in any case.
+
+        Where batches follow each other without a pause, the next may have begun: the next start repeats it.
+        """
+        batches, deadline = self.status.batches, time.monotonic() + STOP_SECONDS
+        while query.isActive and self.status.batches == batches and time.monotonic() < deadline:
+            if not query.status["isTriggerActive"]:
+                break
+            time.sleep(STOP_POLL_SECONDS)
+        query.stop()
+
+    def _measure(self, context: StreamContext) -> None:
+        if self._telemetry is None:
+            trigger = context.trigger_seconds(self._job.config)
+            self._telemetry = StreamTelemetry(context.run, trigger_seconds=trigger, sink=context.sink)
+
+    def _become(self, state: StreamState, error: str | None = None) -> None:
+        self._change(partial(replace, state=state, updated_at=time.time(), error=error))
+        if self._telemetry is not None:
+            self._telemetry.enter(state)
+
+    def _change(self, change: Callable[[StreamStatus], StreamStatus]) -> None:
+        """Changes the status, which the thread of the query and that of the listener do."""
+        with self._lock:
+            self.status = change(self.status)
+
+    def _write_status(self, context: StreamContext) -> None:
+        stream_status.write(context.run.identity.folder, self.status)
+
+    def _wait_before_restart(self, context: StreamContext, error: PySparkException) -> float:
+        """Notes that the query restarts; returns the seconds until then.
+
+        Raises:
+            SparkAppError: A new start cannot help.
+            PySparkException: The same, of an error that is not known.
+        """
+        self._failures_in_a_row += 1
+        why = self._reason_to_restart(context, error)
+        wait = min(FIRST_BACKOFF_SECONDS * 2.0 ** (self._failures_in_a_row - 1), LONGEST_BACKOFF_SECONDS)
+        if why != self.status.error:
+            context.note(f"{why}; starting again in {wait:.0f} s")
+        self._change(lambda status: replace(status, restarts=status.restarts + 1))
+        if self._telemetry is not None:
+            self._telemetry.restarted()
+        self._become("restarting", why)
+        self._write_status(context)
+        return wait
+
+    def _reason_to_restart(self, context: StreamContext, error: PySparkException) -> str:
+        """What went wrong, in one line, where a new start may help.
+
+        Raises:
+            SparkAppError: A new start cannot help, or the query fails again and again, or never worked; says why in
+                one line.
+            PySparkException: The same, of an error that is not known, before a micro-batch has begun.
+        """
+        place = Place(context.name, context.settings.kafka.servers, self._job.pipeline.TOPICS, context.checkpoint)
+        known = stream_failure(error, place)
+        is_last = self._failures_in_a_row >= MOST_FAILURES
+        if known is not None and (not known.is_transient or (self._until.is_draining and is_last)):
+            raise known.error from error
+        if known is not None:
+            return str(known.error)
+        explained = batch_failure(error, place)
+        if not is_last and self.status.batches:
+            return str(explained or f"{context.name} ended by {summary_of(error)}")
+        if explained is None:
+            raise error
+        raise explained from error
+
+    @contextmanager
+    def _ended(self, context: StreamContext) -> Iterator[None]:
+        """Writes how the query ended, also to the record of its run."""
+        try:
+            yield
+        except BaseException as error:
+            self._become("failed", summary_of(error))
+            raise
+        else:
+            self._become("stopped")
+        finally:
+            context.facts |= stream_status.facts(self.status)
+            self._write_status(context)
+
+
+def _counts(progress: Progress) -> dict[str, int | None]:
+    """The rows of a micro-batch by what became of them; what a function wrote for it is counted where it writes."""
+    return {
+        READ: progress.rows_read,
+        PUBLISHED: progress.rows_written,
+        DUPLICATES: progress.rows_duplicate,
+        LATE: progress.rows_late,
+        DEAD_LETTERS: progress.dead_letters,
+    }
+
+
+def _breach(context: StreamContext, progress: Progress) -> QualityGateError | None:
+    """Records the results of a micro-batch and notes breaches; returns the error where one stops the query."""
+    if context.judge is None:
+        return None
+    results = context.judge.results(progress.observed or {})
+    expectation_metrics.record_expectations(context.run, results, table=context.judge.table)
+    context.results[:] = context.judge.totals()
+    breached = "; ".join(str(result) for result in results if result.is_breached)
+    if not breached:
+        return None
+    context.note(f"{context.name}: a micro-batch of {context.judge.table} is beyond a limit: {breached}")
+    return QualityGateError(f"{context.name} stopped: {breached}") if context.judge.is_strict else None

@@ -1,0 +1,94 @@
+"""Judges a version of a model on held-out rows."""
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from pyspark.ml import PipelineModel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from app.models import scores, statistics
+from app.models.estimators import PROBABILITY
+from app.models.periods import Periods
+from app.runs.model_card import LABEL, PREDICTION, Evaluation, ModelCard
+
+LATENCY_ROWS: Final = 1_000
+LATENCY_ATTEMPTS: Final = 3
+
+
+def evaluation(
+    card: ModelCard, rows: pd.DataFrame, periods: Periods, *, slices: Sequence[str], samples: int
+) -> Evaluation:
+    """The scores of a version.
+
+    Args:
+        card: The version.
+        rows: Held-out rows: `label`, `probability`, and the columns of the slices.
+        periods: Their days.
+        slices: The columns by whose values they are scored.
+        samples: Bootstrap samples for the intervals.
+    """
+    label, probability = (rows[name].to_numpy(dtype=np.float64) for name in (LABEL, PREDICTION))
+    return Evaluation(
+        version=card.version,
+        first_date=str(periods.held_out_first),
+        last_date=str(periods.held_out_last),
+        rows=len(rows),
+        positives=int(label.sum()),
+        scores=scores.estimates(label, probability, samples=samples, seed=card.seed),
+        threshold=card.threshold,
+        confusion=scores.confusion(label, probability, card.threshold),
+        roc=scores.roc(label, probability),
+        precision_recall=scores.precision_recall(label, probability),
+        calibration=scores.calibration(label, probability),
+        slices=scores.by_slice(rows, slices),
+    )
+
+
+def probabilities(model: PipelineModel, rows: DataFrame, *, keep: Sequence[str]) -> pd.DataFrame:
+    """The label and the probability of each row, and the columns to keep, in the order of their keys."""
+    scored = model.transform(rows).orderBy("transaction_id")
+    return scored.select(*keep, LABEL, F.col(PROBABILITY).alias(PREDICTION)).toPandas()
+
+
+def latency_ms(model: PipelineModel, rows: DataFrame) -> float:
+    """What scoring a thousand rows takes, from rows in memory to probabilities here: the fastest of some attempts."""
+    sample = rows.limit(LATENCY_ROWS).persist()
+    try:
+        sample.count()
+        return 1_000 * min(_seconds(model, sample) for _ in range(LATENCY_ATTEMPTS))
+    finally:
+        sample.unpersist()
+
+
+def _seconds(model: PipelineModel, rows: DataFrame) -> float:
+    started = time.monotonic()
+    model.transform(rows).select(PROBABILITY).collect()
+    return time.monotonic() - started
+
+
+def drift(card: ModelCard, rows: DataFrame, scored: DataFrame) -> dict[str, float]:
+    """By feature, and of the probability, the population stability index against the training rows of a version.
+
+    A version that keeps no distribution of its probabilities is not judged by them.
+
+    Args:
+        card: The version.
+        rows: The features.
+        scored: The probabilities that it gives to the same rows.
+    """
+    return _drift(card, rows) | _drift(card, scored.select(PREDICTION))
+
+
+def _drift(card: ModelCard, rows: DataFrame) -> dict[str, float]:
+    """By column of the rows that the card has a distribution of."""
+    trained, columns = card.statistics, set(rows.columns)
+    names = [name for name in trained.distributions if name in columns]
+    if not names:
+        return {}
+    bounds = {name: trained.bounds[name] for name in names if name in trained.bounds}
+    now = statistics.distributions(rows, categories=[name for name in names if name not in bounds], bounds=bounds)
+    return {name: scores.psi(trained.distributions[name], shares) for name, shares in now.items()}

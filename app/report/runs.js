@@ -1,0 +1,27 @@
+"use strict";
+(() => {
+  const rows = [...document.querySelectorAll(".runs tbody tr")];
+  const texts = rows.map((row) => row.textContent.toLowerCase());
+  document.getElementById("search")?.addEventListener("input", (event) => {
+    const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const found = texts.map((text) => words.every((word) => text.includes(word)));
+    rows.forEach((row, number) => { row.hidden = !found[number]; });
+    document.getElementById("matching").textContent = words.length ? `${found.filter(Boolean).length} of ${rows.length}` : "";
+  });
+
+  let first = null;
+  const choose = (button) => {
+    first = button;
+    for (const each of document.querySelectorAll("[data-run]")) {
+      each.setAttribute("aria-pressed", String(each === first));
+      each.textContent = !first ? "compare" : each === first ? "chosen" : "with this";
+    }
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-run]");
+    if (!button) return;
+    if (!first || button === first) { choose(first ? null : button); return; }
+    location.assign(`/compare?one=${encodeURIComponent(first.dataset.run)}&other=${encodeURIComponent(button.dataset.run)}`);
+  });
+  addEventListener("pageshow", () => choose(null));
+})();

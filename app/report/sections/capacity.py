@@ -1,0 +1,73 @@
+"""What the executors cost, and how long the same work would take on other cores."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from app.eventlog.cost import Spent, spent
+from app.eventlog.what_if import Replay, WhatIf, what_if
+from app.report.scope import Scope
+from app.settings import Prices
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The work on so many cores; times in milliseconds.
+
+    Attributes:
+        cores: None for as many as tasks could ever use.
+        ms: How long it takes.
+        change: The difference to the time that it took, as a share of it; None for what was.
+        spent: What the cores cost; None for unlimited cores.
+        price: Its price; None where none is configured.
+    """
+
+    cores: int | None
+    ms: float
+    change: float | None
+    spent: Spent | None
+    price: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the executors cost, and what other cores would change.
+
+    Attributes:
+        spent: What they took while they were registered.
+        price: Its price; None where none is configured.
+        currency: Of the price.
+        replayed: The replays on other cores; None where the log does not allow any.
+        choices: The work as it was, and as it would be on other cores, fewest cores first.
+    """
+
+    spent: Spent
+    price: Decimal | None
+    currency: str | None
+    replayed: WhatIf | None
+    choices: list[Choice]
+
+
+def capacity(scope: Scope, prices: Prices | None) -> Capacity | None:
+    """What the cores of a run or an application cost, and what others would change; None without executors."""
+    period = scope.period
+    took = spent(scope.app, period.start, period.end)
+    if took is None:
+        return None
+    replayed = what_if(scope.app, scope.stages, period.start, period.end)
+    price, currency = (took.price(prices), prices.currency) if prices else (None, None)
+    choices = _choices(took, replayed, prices) if replayed and replayed.is_credible else []
+    return Capacity(took, price, currency, replayed, choices)
+
+
+def _choices(took: Spent, replayed: WhatIf, prices: Prices | None) -> list[Choice]:
+    own = Choice(replayed.cores, replayed.took_ms, None, took, took.price(prices) if prices else None)
+    others = [_choice(other, took, replayed, prices) for other in replayed.others]
+    return sorted([own, *others], key=lambda choice: choice.cores or float("inf"))
+
+
+def _choice(other: Replay, took: Spent, replayed: WhatIf, prices: Prices | None) -> Choice:
+    """A replay, corrected by the error of the replay on the cores that there were."""
+    ms = other.ms / (1 + replayed.error)
+    would = None if other.cores is None else took.on(other.cores, ms)
+    price = would.price(prices) if would and prices else None
+    return Choice(other.cores, ms, ms / replayed.took_ms - 1, would, price)

@@ -1,0 +1,135 @@
+"""How a streaming query gets on, in a file of its run: `spark-app streaming --status` reads it from another process."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from app.local_files import write_atomic
+from app.runs.liveness import is_running
+from app.runs.run_record import PUBLISHED
+from app.telemetry.names import StreamState
+from app.telemetry.stream_progress import Progress, total
+
+LOG: Final = logging.getLogger(__name__)
+STATUS: Final = "stream.json"
+BATCHES: Final = "batches"
+RESTARTS: Final = "restarts"
+LAG_RECORDS: Final = "lag_records"
+LAG_SECONDS: Final = "lag_seconds"
+"""The facts about a streaming query in the record of its run."""
+
+
+@dataclass(frozen=True)
+class StreamStatus:
+    """A streaming query and its last micro-batch; None stands for what is unknown.
+
+    Attributes:
+        pipeline: `streaming.events`.
+        state: What the query does.
+        run_id: The name of the folder of its run.
+        application_id: Spark's.
+        started_at: When the run started, in Unix time.
+        updated_at: When the state was written, in Unix time.
+        counts: Rows since the start of the run by what became of them, as in its record; missing if unknown.
+        batches: Micro-batches since the start of the run.
+        restarts: Restarts since the start of the run.
+        input_rate: Records that came per second, by the last micro-batch.
+        processed_rate: Records processed per second of the last micro-batch.
+        output_rate: Rows written per second of the last micro-batch.
+        batch_ms: Duration of the last micro-batch, in milliseconds.
+        lag_records: Records that were there and not read at the end of the last micro-batch, over all topics.
+        lag_seconds: From the newest record that was read to the end of the last micro-batch, of the topic that is
+            furthest behind; 0 where nothing was left to read.
+        watermark: The watermark of the last micro-batch, ISO 8601.
+        state_rows: Rows that the query remembers.
+        error: Why it restarts or failed, in one line.
+    """
+
+    pipeline: str
+    state: StreamState
+    run_id: str = ""
+    application_id: str = ""
+    started_at: float = 0
+    updated_at: float = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    batches: int = 0
+    restarts: int = 0
+    input_rate: float | None = None
+    processed_rate: float | None = None
+    output_rate: float | None = None
+    batch_ms: int | None = None
+    lag_records: int | None = None
+    lag_seconds: float | None = None
+    watermark: str | None = None
+    state_rows: int | None = None
+    error: str | None = None
+
+
+def progressed(status: StreamStatus, progress: Progress, counts: Mapping[str, int]) -> StreamStatus:
+    """The status after a micro-batch.
+
+    Args:
+        status: The status before.
+        progress: What Spark reports about the micro-batch.
+        counts: Rows of the run so far, with those of the micro-batch.
+    """
+    lag = progress.lag
+    return replace(
+        status,
+        counts=dict(counts),
+        batches=status.batches + 1,
+        input_rate=progress.input_rate,
+        processed_rate=progress.processed_rate,
+        output_rate=_output_rate(status, progress, counts),
+        batch_ms=progress.duration_ms,
+        lag_records=None if lag is None else sum(lag.values()),
+        lag_seconds=max(progress.lag_seconds.values(), default=None),
+        watermark=None if progress.watermark is None else progress.event_time["watermark"],
+        state_rows=total(operator.rows for operator in progress.state),
+    )
+
+
+def idle(status: StreamStatus) -> StreamStatus:
+    """The status of a query that has found nothing to read: it has no rates, and no lag in whatever unit is known."""
+    rates = replace(status, input_rate=None, processed_rate=None, output_rate=None)
+    return replace(rates, lag_records=0, lag_seconds=0.0) if status.batches else status
+
+
+def _output_rate(status: StreamStatus, progress: Progress, counts: Mapping[str, int]) -> float | None:
+    """Also of queries whose functions write, and count what they wrote, where Spark reports none."""
+    if PUBLISHED not in counts or not progress.duration_ms:
+        return None
+    return 1000 * (counts[PUBLISHED] - status.counts.get(PUBLISHED, 0)) / progress.duration_ms
+
+
+def facts(status: StreamStatus) -> dict[str, float]:
+    """What the record of a run keeps about its query, beside counts of rows; what is unknown is missing."""
+    known = {
+        BATCHES: status.batches,
+        RESTARTS: status.restarts,
+        LAG_RECORDS: status.lag_records,
+        LAG_SECONDS: status.lag_seconds,
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def write(folder: Path, status: StreamStatus) -> None:
+    """Replaces the status in the folder of a run atomically; one that cannot be written is logged."""
+    try:
+        write_atomic(folder / STATUS, msgspec.json.encode(status))
+    except OSError as error:
+        LOG.warning("cannot write the status of the query: %s", error.strerror)
+
+
+def running(runs: Path) -> list[StreamStatus]:
+    """The status of each query whose process lives and that has not ended, in the order of their names."""
+    files = [file for file in runs.glob(f"*/{STATUS}") if is_running(file.parent)]
+    return sorted(map(_read, files), key=lambda status: (status.pipeline, status.run_id))
+
+
+def _read(file: Path) -> StreamStatus:
+    return msgspec.json.decode(file.read_bytes(), type=StreamStatus)

@@ -1,0 +1,77 @@
+"""What Spark is told about whose work it does: properties and settings that hold for a while."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from app.telemetry.names import TRACEPARENT
+from app.telemetry.spark_names import STEP_TAG, STREAM_TRIGGER
+
+MDC_TRACE_ID: Final = "mdc.trace_id"
+"""Where lines of Spark's own logs have the id of their trace; executors take it from the property of that name."""
+
+
+@contextmanager
+def step_properties(
+    spark: SparkSession, description: str, *, traceparent: str | None, trace_id: str | None
+) -> Iterator[None]:
+    """Jobs, and the lines of their logs, lead to the trace of a step; what is None is not known.
+
+    A tag does so for queries that run no job; tags of the program itself stay.
+    """
+    context = spark.sparkContext
+    properties = {TRACEPARENT: traceparent, MDC_TRACE_ID: trace_id}
+    for key, value in properties.items():
+        if value is not None:
+            context.setLocalProperty(key, value)
+    if traceparent is not None:
+        context.addJobTag(f"{STEP_TAG}{traceparent}")
+    _mark_driver_lines(spark, trace_id)
+    context.setJobDescription(description)
+    try:
+        yield
+    finally:
+        for key in [*properties, "spark.job.description"]:
+            context.setLocalProperty(key, None)  # type: ignore[arg-type]
+        if traceparent is not None:
+            context.removeJobTag(f"{STEP_TAG}{traceparent}")
+        _mark_driver_lines(spark, None)
+
+
+def own_properties(spark: SparkSession) -> None:
+    """What this thread sets from now on, no other thread sees.
+
+    PySpark gives the threads of a pool that it wraps, as those of `CrossValidator`, one object with their properties:
+    what one of them sets would go to the jobs of the others, too.
+    """
+    java: Any = spark.sparkContext._jsc
+    java.sc().setLocalProperties(java.sc().getLocalProperties().clone())
+
+
+def set_trigger(spark: SparkSession, interval: str | None) -> None:
+    """The streaming query that this thread starts next has this interval between its triggers, or none.
+
+    No event of Spark has it; its jobs inherit this property.
+    """
+    spark.sparkContext.setLocalProperty(STREAM_TRIGGER, interval)  # type: ignore[arg-type]
+
+
+@contextmanager
+def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
+    """A property of the session has a value."""
+    spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        spark.conf.unset(key)
+
+
+def _mark_driver_lines(spark: SparkSession, trace_id: str | None) -> None:
+    """Executors mark the lines of their tasks by themselves; the driver's thread that serves us has to be told."""
+    jvm: Any = spark.sparkContext._jvm
+    if trace_id is None:
+        jvm.org.slf4j.MDC.remove(MDC_TRACE_ID)
+    else:
+        jvm.org.slf4j.MDC.put(MDC_TRACE_ID, trace_id)

@@ -1,0 +1,88 @@
+"""Records that do not parse, with the reason and the original bytes.
+
+Reads: the topics that producers write.
+Writes: dead_letters, and the topic dead_letters; `spark-app streaming replay` writes dead_letter_replays.
+"""
+
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from app.pipeline import records, stream
+from app.pipeline import topics as topics_
+from app.pipeline.stream import BatchContext, StreamContext
+from app.pipeline.topics import INCOMING, Topic
+from app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, JUDGED_RECORD
+from app.warehouse.tables import Table
+
+TOPICS: Final = tuple(topic.name for topic in INCOMING)
+READS: Final = ()
+WRITES: Final = (Table("dead_letters", DEAD_LETTERS), Table("dead_letter_replays", DEAD_LETTER_REPLAYS))
+
+
+class Config(stream.StreamConfig):
+    """What an operator tunes: see `config/streaming/dead_letters.yml`."""
+
+
+def dead_letters(rows: DataFrame) -> DataFrame:
+    """One row per record that does not parse.
+
+    Its id is that of the record, so that a record that is read again gives the same one. A line of a file has no
+    offset: equal lines of a file have one id until they are `numbered`.
+
+    Columns in: those of `JUDGED_RECORD`.
+    Columns out: those of `DEAD_LETTERS`.
+    """
+    letters = rows.where("problem IS NOT NULL").withColumn("dead_letter_id", records.identity())
+    return letters.withColumnRenamed("problem", "reason").select(*DEAD_LETTERS.names)
+
+
+def numbered(letters: DataFrame) -> DataFrame:
+    """The dead letters of a micro-batch with different ids: of equal lines of a file, the second is `...-2`.
+
+    A micro-batch reads whole files, and equal lines differ in nothing: read again, they get the same ids.
+
+    Columns in: those of `DEAD_LETTERS`.
+    Columns out: those of `DEAD_LETTERS`.
+    """
+    number = F.row_number().over(Window.partitionBy("dead_letter_id").orderBy(F.lit(0)))
+    letters = letters.withColumn("number", number)
+    own = F.concat_ws("-", "dead_letter_id", F.when(F.col("number") > 1, F.col("number")))
+    return letters.withColumn("dead_letter_id", own).drop("number")
+
+
+def messages(letters: DataFrame) -> DataFrame:
+    """One record per dead letter for those who read the topic; key and value of the original are in base 64.
+
+    Columns in: those of `DEAD_LETTERS`.
+    Columns out: key, value, headers.
+    """
+    value = F.struct(*[F.col(name) for name in DEAD_LETTERS.names if name != "headers"])
+    return letters.select(
+        F.col("dead_letter_id").cast("binary").alias("key"), F.to_json(value).cast("binary").alias("value"), "headers"
+    )
+
+
+def write(batch: BatchContext, letters: DataFrame) -> None:
+    """Writes the dead letters of one micro-batch to the table, once, and to the topic, at least once."""
+    letters = numbered(letters).persist()
+    try:
+        batch.append(letters, "dead_letters")
+        batch.publish(messages(letters), topics_.DEAD_LETTERS)
+    finally:
+        letters.unpersist()
+
+
+def query(context: StreamContext, config: Config) -> DataStreamWriter:
+    """Writes what does not parse of every topic, and counts it."""
+
+    def rows(topic: Topic) -> DataFrame:
+        read = context.read(topic.name, config)
+        return records.parsed(read, topic).select(*JUDGED_RECORD.names)
+
+    judged = records.judged(reduce(DataFrame.unionByName, [rows(topic) for topic in INCOMING]))
+    letters = dead_letters(judged).observe("dead_letters", F.count(F.lit(1)).alias("rows"))
+    return context.for_each_batch(letters, write, config)

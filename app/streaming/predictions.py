@@ -1,0 +1,146 @@
+"""Will this transaction be refunded? Answers requests with the version of `ml.refunds` in production.
+
+Reads: the topic prediction_requests; transactions, refund_events, and the model registry.
+Writes: the topic predictions, a reply to each request at least once; its key is that of the request.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from app import features
+from app.models import scoring
+from app.models.serving import Served, Serving
+from app.pipeline import records, stream
+from app.pipeline.stream import BatchContext, StreamContext
+from app.pipeline.topics import PREDICTION_REQUESTS, PREDICTIONS
+from app.telemetry import names
+from app.warehouse.schemas import CUSTOMER_EVENTS, JUDGED_REQUEST, PREDICTION, REPLY
+
+TOPICS: Final = (PREDICTION_REQUESTS.name,)
+READS: Final = ("transactions", "refund_events")
+WRITES: Final = ()
+MODEL: Final = "ml.refunds"
+KEPT: Final = ("request_id", "problem", "dead_letter_id", "headers", "timestamp")
+"""Columns of a request that its reply needs, and its features do not."""
+
+
+class Config(stream.StreamConfig):
+    """What an operator tunes: see `config/streaming/predictions.yml`."""
+
+
+def requests(read: DataFrame) -> DataFrame:
+    """One row per request; of one that cannot be scored, why, and which dead letter it is.
+
+    Columns in: those of `RECORD`.
+    Columns out: those of `JUDGED_REQUEST`.
+    """
+    parsed = records.judged(records.parsed(read, PREDICTION_REQUESTS))
+    letter = F.when(F.col("problem").isNotNull(), records.identity())
+    return parsed.withColumn("dead_letter_id", letter).select("row.*", *JUDGED_REQUEST.names[-4:])
+
+
+def messages(replies: DataFrame) -> DataFrame:
+    """One record per reply, with the headers of its request: it belongs to the same trace.
+
+    Columns in: those of `REPLY`.
+    Columns out: key, value, headers.
+    """
+    key = F.coalesce("request_id", "dead_letter_id").cast("binary").alias("key")
+    value = F.to_json(F.struct(*PREDICTION.names)).cast("binary").alias("value")
+    return replies.select(key, value, "headers")
+
+
+def reply(batch: BatchContext, asked: DataFrame, served: Served) -> None:
+    """Answers the requests of one micro-batch, all by the same version; a repeated batch answers with equal keys."""
+    asked = asked.persist()
+    answered = _replies(batch, asked, served).persist()
+    try:
+        batch.publish(messages(answered), PREDICTIONS, keeps_context=True)
+        _measure(batch, answered, served)
+    finally:
+        answered.unpersist()
+        asked.unpersist()
+
+
+def _replies(batch: BatchContext, asked: DataFrame, served: Served) -> DataFrame:
+    """One row per request: those that cannot be scored, and the others with their scores.
+
+    Columns in: those of `JUDGED_REQUEST`.
+    Columns out: those of `REPLY`.
+    """
+    scorable, refused = asked.where("problem IS NULL"), asked.where("problem IS NOT NULL")
+    known = features.features(scorable, _events(batch, scorable), keep=KEPT)
+    scored = scoring.scored(served.model, known, served.version, keep=KEPT)
+    answered = scored.unionByName(refused, allowMissingColumns=True)
+    version = F.lit(served.version.number).cast("long")
+    answered = answered.withColumns({"model_version": version, "error": F.col("problem"), "now": _now_ms()})
+    latency = F.col("now") - F.unix_millis("timestamp")
+    latency = F.when(latency >= 0, latency)  # the clock of a producer may be ahead
+    return answered.withColumn("latency_ms", latency).select(*REPLY.names)
+
+
+def _events(batch: BatchContext, scorable: DataFrame) -> DataFrame:
+    """What happened to the customers of the requests, as far as the tables know it by now.
+
+    Columns in: those of `JUDGED_REQUEST`.
+    Columns out: those of `CUSTOMER_EVENTS`.
+    """
+    day = F.to_date("created_at")
+    first, last = scorable.agg(F.min(day), F.max(day)).collect()[0]
+    if first is None:  # nobody asks
+        return batch.spark.createDataFrame([], CUSTOMER_EVENTS)
+    transactions, refunds = (batch.warehouse.table(name) for name in READS)
+    events = features.customer_events(*features.in_window(transactions, refunds, first, last))
+    return events.join(F.broadcast(scorable.select("customer_id").distinct()), "customer_id", "left_semi")
+
+
+def _now_ms() -> Column:
+    """The Unix time when a row is computed; Spark's own functions give that of the start of the query."""
+    return F.reflect(F.lit("java.lang.System"), F.lit("currentTimeMillis")).cast("long")
+
+
+def _measure(batch: BatchContext, answered: DataFrame, served: Served) -> None:
+    """Measures what was answered, and by which version."""
+    run, shares = batch.stream.run, list(names.QUANTILES)
+    found = answered.agg(
+        F.count("error").alias("errors"),
+        F.count_if("is_flagged").alias("flagged"),
+        F.count_if(~F.col("is_flagged")).alias("others"),
+        F.percentile_approx("probability", shares).alias("probabilities"),
+        F.percentile_approx("latency_ms", shares).alias("latencies"),
+    ).collect()[0]
+    run.measure(names.ML_ERRORS, found.errors)
+    for text, number in (("true", found.flagged), ("false", found.others)):
+        run.measure(names.ML_PREDICTIONS, number, {names.IS_FLAGGED: text})
+    for place, quantile in enumerate(map(str, names.QUANTILES)):
+        if found.probabilities is not None:
+            run.measure(names.ML_PROBABILITY, found.probabilities[place], {names.QUANTILE: quantile})
+        if found.latencies is not None:
+            run.measure(names.ML_LATENCY, found.latencies[place] / 1000, {names.QUANTILE: quantile})
+    run.measure(names.ML_SERVED, served.version.number, {names.MODEL: served.version.model})
+
+
+def query(context: StreamContext, config: Config) -> DataStreamWriter:
+    """Answers each request; each micro-batch asks anew which version is in production.
+
+    Raises:
+        NotReadyError: None is in production yet.
+    """
+    context.sink = PREDICTIONS
+    serving = Serving(MODEL)
+    serving.served(context.warehouse)
+    _announce(context)
+    rows = requests(context.read(PREDICTION_REQUESTS.name, config)).observe("written", F.count(F.lit(1)).alias("rows"))
+    return context.for_each_batch(
+        rows, lambda batch, asked: reply(batch, asked, serving.served(batch.warehouse)), config
+    )
+
+
+def _announce(context: StreamContext) -> None:
+    """Starts counters at 0: the first value of a series is no increase."""
+    context.run.measure(names.ML_ERRORS, 0)
+    for text in ("true", "false"):
+        context.run.measure(names.ML_PREDICTIONS, 0, {names.IS_FLAGGED: text})

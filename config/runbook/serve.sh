@@ -1,0 +1,12 @@
+#!/bin/sh
+# Serves docs/runbook.md as one page with an anchor for each section: alerts link to them.
+set -eu
+cd /tmp
+{
+    echo '<!DOCTYPE html><meta charset="utf-8"><title>Runbook</title><pre style="white-space: pre-wrap; max-width: 60em">'
+    busybox awk '{ gsub(/&/, "\\&amp;"); gsub(/</, "\\&lt;"); gsub(/>/, "\\&gt;") }
+        /^## / { title = substr($0, 4); print "<b id=\"" tolower(title) "\">" title "</b>"; next }
+        { print }' /runbook/runbook.md
+    echo '</pre>'
+} >index.html
+exec busybox httpd -f -p 8080

@@ -1,0 +1,91 @@
+"""What a person sees of `spark-app serve` in a real browser: hostile names, search, trends, two runs compared."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from app.eventlog.comparison import baselines, profiling
+from app.eventlog.reader import read
+from app.report import page
+from app.report.served.pages import Pages
+from app.report.served.runs import Runs
+from app.report.served.server import PageServer
+from app.settings import Prices
+from tests.browser.chromium import Page, chromium
+from tests.unit.eventlog import log
+from tests.unit.report import made
+
+WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+SHOWN = "[...document.querySelectorAll('.runs tbody tr')].filter((e) => e.offsetHeight > 0).length"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """One browser for all tests."""
+    with chromium(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a list of four runs of two applications, of which one has a hostile name; one run has a report."""
+    home = tmp_path_factory.mktemp("home")
+    for number, (name, end) in enumerate(
+        [("daily", 20_000), ("daily", 60_000), (made.HOSTILE, 9000), ("daily", 21_000)]
+    ):
+        lines = [log.started(1000 + number) | {"App Name": name, "App ID": f"app-{number}"}, log.executor("1")]
+        lines += [log.job(0, [0]), log.stage(0, end=end - 1), log.job_ended(0, time=end), log.ended(end)]
+        reading = read(made.written(home / f"app-{number}", lines))
+        baselines.save(home / "reports" / "records", profiling.of(reading))
+    page.write(reading, output=home / "reports" / "app-3.html")
+    listed = Runs(records=home / "reports" / "records", runs=home / "runs", reports=home / "reports")
+    with PageServer(0, Pages(listed, Prices(currency="EUR", core_hour=None, gib_hour=None))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.url
+        server.shutdown()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 375])
+def test_the_list_is_quiet_and_fits(browser: Page, served: str, width: int, scheme: str) -> None:
+    """No message of the console, no foreign element, no page wider than the window."""
+    for path in ("", "?application=daily"):
+        browser.open(served + path, width=width, scheme=scheme)
+        assert browser.problems == []
+        scrolled, window = browser.value(WIDTHS)
+        assert scrolled == window
+        assert browser.value("document.querySelectorAll('img, script').length") == 2  # the scripts are ours
+
+
+def test_the_search_and_the_application_choose_runs(browser: Page, served: str) -> None:
+    """The search as one types, the application by a link, with a trend."""
+    browser.open(served)
+    assert browser.value(SHOWN) == 4
+    browser.value("document.getElementById('search').focus()")
+    browser.type("daily app-1")
+    browser.wait(f"{SHOWN} === 1")
+    assert browser.value("document.getElementById('matching').textContent") == "1 of 4"
+    browser.open(served)
+    browser.click(".chip[href$='=daily']")
+    browser.wait("document.title === 'daily'")
+    assert browser.value(SHOWN) == 3
+    assert browser.value("document.querySelectorAll('#trend figure:first-child rect').length") == 3
+
+
+def test_two_clicks_compare_two_runs(browser: Page, served: str) -> None:
+    """The later one is the one that is explained, whichever is clicked first."""
+    browser.open(served + "?application=daily")
+    browser.click("tr:nth-child(1) [data-run]")
+    browser.click("tr:nth-child(2) [data-run]")
+    browser.wait("document.title === 'daily: two runs compared'")
+    assert browser.value("document.querySelector('#compared').innerText.includes('app-3 took')")
+    assert browser.problems == []
+
+
+def test_a_report_opens_with_its_script(browser: Page, served: str) -> None:
+    """The headers of the server refuse no part of it."""
+    browser.open(served)
+    browser.click("a[href='/reports/app-3.html']")
+    browser.wait("document.title.startsWith('daily ·') && document.documentElement.classList.contains('has-script')")
+    assert browser.problems == []

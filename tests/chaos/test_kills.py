@@ -1,0 +1,52 @@
+"""A run that is killed after any of its commits and run again: the content is that of one undisturbed run."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.integration.home import Home
+from tests.integration.processes import left_behind
+from tests.integration.repeated_day import RepeatedDay
+
+MOMENTS: Final = [
+    f"{table}/_delta_log/*.json" for table in ("bronze_customers", "customers", "bronze", "transactions", "daily_sales")
+]
+"""The commits of a run, in their order. After that of `transactions`, the totals are those of the run before."""
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> RepeatedDay:
+    """The day, both times."""
+    return RepeatedDay(lambda name: Home(tmp_path_factory.mktemp(name), spark))
+
+
+@pytest.fixture(scope="module")
+def killed_first(day: RepeatedDay, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The homes that a first run leaves if it is killed after each of its commits."""
+    folder = tmp_path_factory.mktemp("first")
+    return left_behind(day.fresh.copied(folder / "home"), MOMENTS, folder)
+
+
+@pytest.fixture(scope="module")
+def killed_again(day: RepeatedDay, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The homes that a run leaves which replaces a day and is killed after each of its commits."""
+    folder = tmp_path_factory.mktemp("second")
+    return left_behind(day.once.copied(folder / "home"), MOMENTS, folder)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_killed_first_run_is_repeated(day: RepeatedDay, killed_first: dict[str, Path], moment: str) -> None:
+    """The rerun publishes the day as if nothing had happened."""
+    home = Home(killed_first[moment], day.fresh.spark)
+    home.run()
+    assert home.content() == day.first_content
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_killed_replacement_is_repeated(day: RepeatedDay, killed_again: dict[str, Path], moment: str) -> None:
+    """So does the rerun of a run that was replacing a published day."""
+    home = Home(killed_again[moment], day.fresh.spark)
+    home.run()
+    assert home.content() == day.content

@@ -1,0 +1,213 @@
+"""The recipes of docs/recipes.md, followed literally in a copy of the tree."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from app.runs import run_record
+from tests.contract.dashboards import calls, queries
+from tests.contract.metrics import parsed
+from tests.readme import ROOT
+
+PAGE: Final = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+DAY: Final = "2024-01-01"
+ONLY_SOME: Final = {
+    "pipeline_data_freshness_seconds",
+    "pipeline_data_stale_timestamp_seconds",
+    "pipeline_quality_nulls_total",
+    "pipeline_run_last_failure_timestamp_seconds",
+}
+"""Series that a pipeline has only if it judges the age or the nulls of rows, or after a failure."""
+
+REFUSED: Final = {("docs/diagnoses.md", "test_diagnose.py"), ("config/diagnoses.yml", "test_thresholds.py")}
+"""Files that the recipe of a diagnosis may not leave out, and the tests that say so."""
+
+
+def recipe(heading: str) -> str:
+    """The text below a heading."""
+    return re.split(r"^## ", PAGE.split(f"## {heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def write_files(heading: str, tree: Path) -> list[str]:
+    """Writes the files of a recipe into a copy, in which they are new; returns their names."""
+    files = re.findall(r"^`([\w./]+)`\n\n```\w+\n(.*?)^```$", recipe(heading), re.DOTALL | re.MULTILINE)
+    for name, content in files:
+        assert not (tree / name).exists()
+        (tree / name).write_text(content, encoding="utf-8")
+    return [name for name, _ in files]
+
+
+def copy_tree(folder: Path) -> Path:
+    """A copy of all files that git tracks or would track."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_file():
+            shutil.copy2(ROOT / name, target)
+    return folder
+
+
+def run(tree: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A Python command in the copy."""
+    environment = os.environ | {"SPARK_APP_HOME": str(home), "PYTHONPATH": str(tree)}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One home folder for all recipes, with a day that was run."""
+    folder = tmp_path_factory.mktemp("home")
+    run(ROOT, folder, "-m", "app", "etl", "--date", DAY)
+    return folder
+
+
+def series_of(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """The series of a metrics file, as Prometheus names them, with their labels."""
+    from app.telemetry import names
+    from app.telemetry.prometheus_names import series
+
+    metrics = {metric.name: metric for metric in names.METRICS}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        for resource in json.loads(line)["resourceMetrics"]:
+            for metric in (each for scope in resource["scopeMetrics"] for each in scope["metrics"]):
+                data: Any = metric.get("sum") or metric.get("gauge") or metric.get("histogram")
+                for point in data["dataPoints"]:
+                    labels = {
+                        each["key"].replace(".", "_"): each["value"]["stringValue"] for each in point["attributes"]
+                    }
+                    yield series(metrics[metric["name"]]), labels
+
+
+def matches(selector: Any, name: str, labels: dict[str, str]) -> bool:
+    """Whether a series is among those that a selector selects."""
+    wanted = re.sub(r"_(bucket|sum|count)$", "", selector.name or "")
+    return name == wanted and all(
+        re.fullmatch(each.value, labels.get(each.name, "")) is not None
+        for each in selector.matchers.matchers
+        if str(each.op) in ("MatchOp.Equal", "MatchOp.Re") and each.name != "__name__"
+    )
+
+
+def test_a_third_pipeline_takes_three_files_and_is_seen_everywhere(home: Path, tmp_path: Path) -> None:
+    """It runs by its name, after the pipeline whose table it reads; its run has a report and is on every dashboard."""
+    tree, text = copy_tree(tmp_path / "tree"), recipe("A pipeline")
+    names = write_files("A pipeline", tree)
+    assert names == ["app/etl/refunds.py", "config/etl/refunds.yml", "tests/unit/etl/test_refunds.py"]
+    for command in re.findall(r"^spark-app (.*)$", text, re.MULTILINE):
+        run(tree, home, "-m", "app", *command.split())
+    (folder,) = home.glob("runs/*-etl.refunds-*")
+    record = run_record.read(folder)
+    assert (record.pipeline, record.slice, record.outcome) == ("etl.refunds", DAY, "succeeded")
+    assert record.counts["read"] > record.counts["published"] > 0
+    assert f"etl.refunds {DAY}" in (home / "reports" / f"{record.run_id}.html").read_text(encoding="utf-8")
+    metrics = [each for file in folder.glob("metrics*.jsonl") for each in series_of(file)]
+    asked = [query for query in queries() if query.kind == "prometheus" and "$pipeline" in query.content["expr"]]
+    assert len(asked) > 10
+    for query in asked:
+        for _, selector in calls(parsed(query.expression(pipeline="etl.refunds"))):
+            vector = getattr(selector, "vector_selector", selector)
+            if vector.name in ONLY_SOME or not (vector.name or "").startswith("pipeline_"):
+                continue
+            assert any(matches(vector, name, labels) for name, labels in metrics), f"{query}: {vector.name}"
+    checks = ["tests/unit/etl/test_refunds.py", "tests/contract/test_layout.py", "tests/contract/test_columns.py"]
+    run(tree, home, "-m", "pytest", "-q", *checks)
+
+
+def test_a_further_query_takes_three_files(home: Path, tmp_path: Path) -> None:
+    """It runs by its name, reads what the demo shop has dropped, and has a report."""
+    tree = copy_tree(tmp_path / "tree")
+    test = "tests/unit/streaming/test_removals.py"
+    names = write_files("A query", tree)
+    assert names == ["app/streaming/removals.py", "config/streaming/removals.yml", test]
+    run(tree, home, "-m", "app", "data", "stream", "--rate", "1000", "--for", "3s", "--to", "files")
+    for command in re.findall(r"^spark-app (.*)$", recipe("A query"), re.MULTILINE):
+        run(tree, home, "-m", "app", *command.split())
+    (folder,) = home.glob("runs/*-streaming.removals-*")
+    record = run_record.read(folder)
+    assert (record.outcome, record.counts["read"] > 1000) == ("succeeded", True)
+    assert "streaming.removals" in (home / "reports" / f"{record.run_id}.html").read_text(encoding="utf-8")
+    run(tree, home, "-m", "pytest", "-q", test, "tests/contract/test_layout.py", "tests/contract/test_columns.py")
+
+
+def test_a_further_model_takes_three_files(home: Path, tmp_path: Path) -> None:
+    """It is found by its name, its tables can be listed, and the contracts of pipelines hold for it."""
+    tree, test = copy_tree(tmp_path / "tree"), "tests/unit/ml/test_quick_refunds.py"
+    names = write_files("A model", tree)
+    assert names == ["app/ml/quick_refunds.py", "config/ml/quick_refunds.yml", test]
+    for command in re.findall(r"^spark-app (.*)$", recipe("A model"), re.MULTILINE):
+        assert "no version yet" in run(tree, home, "-m", "app", *command.split()).stdout
+    run(tree, home, "-m", "pytest", "-q", test, "tests/contract/test_layout.py", "tests/contract/test_columns.py")
+
+
+def apply(heading: str, tree: Path, *, without: str = "") -> None:
+    """Applies the diff of a recipe to a copy, apart from the file of one name."""
+    (diff,) = re.findall(r"^```diff\n(.*?)^```$", recipe(heading), re.DOTALL | re.MULTILINE)
+    parts = [part for part in re.split(r"^(?=diff )", diff, flags=re.MULTILINE) if part]
+    chosen = "".join(part for part in parts if not without or f"b/{without}" not in part)
+    subprocess.run(["git", "apply", "--recount", "--unidiff-zero", "-"], input=chosen, cwd=tree, text=True, check=True)
+
+
+def is_accepted(tree: Path, test: str) -> bool:
+    """Whether a contract test passes in a copy."""
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", test], cwd=tree, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stdout.decode()
+    return done.returncode == 0
+
+
+def test_an_expectation_takes_a_line_and_a_limit(home: Path, tmp_path: Path) -> None:
+    """It is enforced with its own limit, and recorded."""
+    tree = copy_tree(tmp_path / "tree")
+    apply("An expectation", tree)
+    run(tree, home, "-m", "app", "etl", "daily_sales", "--date", DAY)
+    newest = max(home.glob("runs/*-etl.daily_sales-*"))
+    (result,) = [each for each in run_record.read(newest).expectations if each.expectation == "quantity.range"]
+    assert (result.violations, result.limit) == (0, 0.02)
+
+
+def test_a_metric_takes_an_entry_a_call_and_a_panel(tmp_path: Path) -> None:
+    """The contract tests refuse a metric without its panel, and dashboards that were not built."""
+    tree, test = copy_tree(tmp_path / "tree"), "tests/contract/test_dashboards.py"
+    apply("A metric", tree, without="grafana/boards/pipeline_runs.py")
+    assert not is_accepted(tree, test)
+    tree = copy_tree(tmp_path / "whole")
+    apply("A metric", tree)
+    assert not is_accepted(tree, test)
+    run(tree, tmp_path / "home", "-m", "grafana.build")
+    assert is_accepted(tree, test)
+
+
+def test_an_alert_takes_a_rule_cases_and_a_heading(tmp_path: Path) -> None:
+    """The contract tests refuse an alert without either; `make test-stack` has promtool judge its cases."""
+    for without in ("prometheus/tests/quality.yml", "docs/runbook.md", ""):
+        tree = copy_tree(tmp_path / f"tree-{len(without)}")
+        apply("An alert", tree, without=without)
+        assert is_accepted(tree, "tests/contract/test_alerts.py") == (without == "")
+
+
+def test_a_diagnosis_takes_a_rule_a_threshold_a_heading_and_a_test(tmp_path: Path) -> None:
+    """The tests of the diagnoses refuse a rule without its heading, and a threshold without its default in the file."""
+    for without in ("docs/diagnoses.md", "config/diagnoses.yml", ""):
+        tree = copy_tree(tmp_path / f"tree-{len(without)}")
+        write_files("A diagnosis", tree)
+        apply("A diagnosis", tree, without=without)
+        for test in ("test_diagnose.py", "test_thresholds.py", "test_jobs.py"):
+            is_accepted_here = is_accepted(tree, f"tests/unit/eventlog/diagnoses/{test}")
+            assert is_accepted_here == ((without, test) not in REFUSED), (without, test)

@@ -1,0 +1,298 @@
+"""The whole line on a shop whose truth is known: train, judge, promote, refuse, roll back, score, and a kill."""
+
+import datetime
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import functions as F
+from sklearn import metrics
+
+from app import features
+from app.errors import InputError, PromotionError
+from app.execution.run import load_jobs
+from app.execution.training import Phase, run_phase
+from app.models import registry
+from app.models.estimators import PROBABILITY
+from app.pipeline.model import labelled_data
+from app.runs import model_card
+from app.runs.model_card import PREDICTION, SHIFTED, ModelCard
+from app.streaming import predictions
+from app.telemetry.names import TRACEPARENT
+from tests import shop_rows
+from tests.integration.home import Home
+from tests.integration.processes import kill_when, make_quick
+from tests.shop_rows import DAY, FIRST
+from tests.unit.streaming.drained import Drained
+
+MODEL: Final = "ml.refunds"
+DAYS: Final = [FIRST + age * DAY for age in range(6)]
+ROWS: Final = 4_000
+QUICK: Final[dict[str, Any]] = {
+    "history_days": len(DAYS),
+    "held_out_days": 1,
+    "folds": 2,
+    "bootstrap": 20,
+    "candidates": {
+        "logistic_regression": {"regParam": [0.003], "maxIter": [30]},
+        "random_forest": None,
+        "gradient_boosted_trees": None,
+    },
+}
+INSTANT: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSX"
+OPEN: Final = {"margin": 0, "lift": 1, "slice_loss": 1, "calibration": 1}
+"""A gate that refuses nothing but a worse version."""
+ARTIFACT: Final = "_models/*/*/stages/5_*/metadata/_SUCCESS"
+"""The last file of an artifact."""
+ROW: Final = "models/_delta_log/*1.json"
+FIT: Final = re.compile(r"fit (?P<algorithm>\w+) .*on (?:fold (?P<fold>\d)/2|all rows)")
+SOURCES: Final = {"logistic_regression": "RDDLossFunction.scala", "random_forest": "RandomForest.scala"}
+"""The file of MLlib that only this algorithm's stages are named after."""
+STUMP: Final = {"numTrees": [1], "maxDepth": [1]}
+NEARLY: Final = 0.06
+"""By how much the ROC AUC of a model may be below that of the true probabilities; a wrong label costs more."""
+
+
+@pytest.fixture(scope="module")
+def trained(new_home: Callable[[str], Home]) -> Home:
+    """A shop with six days of sales, and a model that was trained and promoted."""
+    home = new_home("trained")
+    sold = shop_rows.sold(home.spark, *DAYS, rows=ROWS)
+    home.warehouse.create(sold, "transactions", "sales")
+    home.warehouse.create(shop_rows.refunded(home.spark, *DAYS, rows=ROWS), "refund_events", "refunds")
+    home.configure(MODEL, **QUICK)
+    do(home, "run")
+    return home
+
+
+@pytest.fixture
+def shop(trained: Home, tmp_path: Path) -> Home:
+    """A copy of it, with the artifact where the copy has it."""
+    return trained.copied(tmp_path / "shop")
+
+
+def do(home: Home, phase: Phase, **options: Any) -> ModelCard | None:
+    """Runs a phase as `spark-app ml` does, and returns the card that it left."""
+    with home.application("spark-app ml") as application:
+        [job] = load_jobs(home.settings, "ml", [MODEL])
+        run_phase(application, job, phase, **options)
+    [result] = application.results
+    return model_card.read(result.folder) if (result.folder / model_card.CARD).exists() else None
+
+
+def production(home: Home) -> int | None:
+    """The number of the version in production."""
+    found = registry.production(home.warehouse, MODEL)
+    return None if found is None else found.number
+
+
+def judged(home: Home) -> ModelCard:
+    """The first version with its evaluation."""
+    card = registry.evaluation(home.warehouse, MODEL, 1)
+    assert card is not None
+    assert card.evaluation is not None
+    return card
+
+
+def test_a_model_comes_near_what_can_be_known(trained: Home) -> None:
+    """The generator's own probabilities are the best there is; the model is far above chance and not far below them."""
+    found = judged(trained).evaluation
+    assert found is not None
+    truths = [shop_rows.of_day(date, rows=ROWS).truth() for date in DAYS[4:5]]
+    label = np.concatenate([truth.is_refunded for truth in truths])
+    probability = np.concatenate([truth.probability for truth in truths])
+    assert (found.rows, found.positives) == (len(label), int(label.sum()))
+    best = metrics.roc_auc_score(label, probability)
+    assert best - NEARLY < found.score("roc_auc") < best + 0.01
+    assert found.score("average_precision") > 2.5 * label.mean()
+    assert found.score("calibration_error") < 0.02
+
+
+def test_nothing_drifts_in_a_shop_that_does_not_change(trained: Home) -> None:
+    """Also not what is known of customers, which does not grow with the age of the tables, and not the probability."""
+    found = judged(trained).evaluation
+    assert found is not None
+    assert found.drift.keys() == {feature.name for feature in features.FEATURES} | {PREDICTION}
+    assert max(found.drift.values()) < SHIFTED
+
+
+def test_a_version_says_what_it_was_made_of(trained: Home) -> None:
+    """Tables with versions, days, features, candidates, parameters, trace; the scores of both tables are the same."""
+    card, version = judged(trained), registry.version(trained.warehouse, MODEL)
+    assert version.card.table_versions == {"transactions": 0, "refund_events": 0}
+    assert (card.first_date, card.last_date) == ("2024-01-03", "2024-01-03")
+    assert (card.algorithm, card.parameters) == ("logistic_regression", {"regParam": "0.003", "maxIter": "30"})
+    assert set(card.importances) == set(card.features) == {feature.name for feature in features.FEATURES}
+    assert card.trace_id
+    [row] = trained.table("model_evaluations").collect()
+    assert row.metrics["average_precision"] == card.evaluation.score("average_precision")  # type: ignore[union-attr]
+
+
+def test_repeating_changes_nothing(shop: Home) -> None:
+    """The same rows with the same configuration keep the version; what is in production stays there."""
+    before = shop.content("models", "model_promotions")
+    do(shop, "run")
+    assert shop.content("models", "model_promotions") == before
+    assert "version 1 is in production already" in shop.notes
+
+
+def test_the_version_in_production_is_judged_as_of_a_day(shop: Home) -> None:
+    """On the labels that are known at its end, and not on what it was trained on; the registry stays as it is."""
+    before = shop.content("models", "model_evaluations", "model_promotions")
+    card = do(shop, "evaluate", date=DAYS[-1])
+    assert card is not None
+    assert card.evaluation is not None
+    assert card.evaluation.scores == judged(shop).evaluation.scores  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="version 1 was trained on 2024-01-03 to 2024-01-03"):
+        do(shop, "evaluate", date=DAYS[3])
+    assert shop.content("models", "model_evaluations", "model_promotions") == before
+
+
+def test_a_worse_version_is_refused(shop: Home) -> None:
+    """Exit code 4 with the reason, also without a margin; both were judged on the same rows."""
+    shop.configure(MODEL, candidates={"logistic_regression": None, "random_forest": STUMP})
+    with pytest.raises(PromotionError, match=r"version 2 is not promoted, version 1 stays .*: .*not 0\.005 above"):
+        do(shop, "run")
+    assert (production(shop), PromotionError.exit_code) == (1, 4)
+    shop.configure(MODEL, gate=OPEN)
+    with pytest.raises(PromotionError, match="not 0 above"):
+        do(shop, "promote")
+    row = shop.table("model_evaluations").where("version = 2").collect()[0]
+    card = model_card.decode(row.evaluation, ModelCard)
+    assert card.production.score("roc_auc") == judged(shop).evaluation.score("roc_auc")  # type: ignore[union-attr]
+
+
+def test_training_batches_and_streams_see_the_same(shop: Home, tmp_path: Path) -> None:
+    """The probability of each transaction is equal to the last digit, and so is that of a repetition."""
+    version, date = registry.version(shop.warehouse, MODEL), DAYS[4]
+    do(shop, "score", date=date)
+    written = {row.transaction_id: row for row in shop.table("refund_scores").collect()}
+    assert {row.model_version for row in written.values()} == {1}
+    stream = Drained(tmp_path / "stream", shop.spark, predictions, home=shop)
+    few = shop.table("transactions").where(F.col("processed_date") == F.lit(date)).orderBy("transaction_id").limit(20)
+    values = F.to_json(F.struct("transaction_id", *features.KNOWN[1:]), {"timestampFormat": INSTANT})
+    asked = [json.loads(row[0]) for row in few.select(values).collect()]
+    stream.deliver("prediction_requests", *({"request_id": f"r-{each['transaction_id']}"} | each for each in asked))
+    stream.drain()
+    [job] = load_jobs(shop.settings, "ml", [MODEL])
+    with labelled_data(stream.context, job.pipeline.MODEL, job.config, DAYS[-1]) as data:
+        seen = registry.load(version).transform(data.held_out).select("transaction_id", PROBABILITY).collect()
+    replies = [json.loads(line) for line in stream.lines("predictions")]
+    assert {reply["transaction_id"] for reply in replies} == {each["transaction_id"] for each in asked}
+    assert all(reply["probability"] == written[reply["transaction_id"]].probability for reply in replies)
+    assert all(reply["is_flagged"] == written[reply["transaction_id"]].is_flagged for reply in replies)
+    assert {row[0]: row[1] for row in seen} == {key: row.probability for key, row in written.items()}
+    before = shop.content("refund_scores")
+    do(shop, "score", date=date)
+    assert shop.content("refund_scores") == before
+
+
+class Killed(NamedTuple):
+    """What trainings leave that were killed when the artifact was written, and when the row of the version was."""
+
+    artifact: Home
+    row: Home
+
+
+@pytest.fixture(scope="module")
+def killed(trained: Home, tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    """The program, killed between the row of a second version and its promotion; its event log is on."""
+    folder = tmp_path_factory.mktemp("killed")
+    shop = trained.copied(folder / "row")
+    make_quick(shop, spark_eventLog_enabled="true")
+    shop.configure(MODEL, seed=8, candidates={"random_forest": {"numTrees": [2], "maxDepth": [2]}}, gate=OPEN)
+    kill_when(shop, ROW, stderr=folder / "stderr", command=("ml",), copies={ARTIFACT: folder / "artifact"})
+    return Killed(Home(folder / "artifact", shop.spark), shop)
+
+
+def artifacts(home: Home) -> list[Path]:
+    """The folders of fitted pipelines that are whole, oldest first."""
+    return sorted(path.parents[3] for path in Path(home.settings.warehouse_path).glob(ARTIFACT))
+
+
+def test_a_training_that_is_killed_before_its_version_has_a_row_leaves_nothing_behind(killed: Killed) -> None:
+    """Its artifact is whole and nobody's; the next training writes one of its own, which can be promoted."""
+    shop = killed.artifact
+    [first], [_, orphan] = registry.versions(shop.warehouse, MODEL), artifacts(shop)
+    assert (first.number, production(shop)) == (1, 1)
+    do(shop, "train")
+    [_, second] = registry.versions(shop.warehouse, MODEL)
+    assert second.artifact != str(orphan)
+    assert Path(second.artifact) in artifacts(shop)
+    do(shop, "evaluate", version=2)
+    do(shop, "promote", version=2)
+    assert production(shop) == 2
+    for _ in range(2):
+        do(shop, "rollback")
+        assert production(shop) == 1
+    with pytest.raises(PromotionError, match="it was rolled back"):
+        do(shop, "promote")
+
+
+def test_a_training_that_is_killed_before_the_promotion_leaves_a_candidate(killed: Killed) -> None:
+    """It has a number and an artifact that loads; the old version stays in production."""
+    shop = killed.row
+    assert ([each.number for each in registry.versions(shop.warehouse, MODEL)], production(shop)) == ([1, 2], 1)
+    registry.load(registry.version(shop.warehouse, MODEL, 2))
+
+
+def test_jobs_of_fits_in_parallel_threads_hang_on_their_own_fit(killed: Killed) -> None:
+    """In the event log of a training: what only one algorithm does is below its fits, also while the other one works.
+
+    Each fit of each fold has a trace context of its own, which all of its jobs have.
+    """
+    contexts = defaultdict[tuple[str, str], set[str]](set)
+    order = defaultdict[str, list[str]](list)
+    for job in started_jobs(killed.row):
+        stages = " ".join(stage["Stage Name"] for stage in job["Stage Infos"])
+        fit = FIT.search(job["Properties"].get("spark.job.description", ""))
+        if fit is not None and fit["fold"]:
+            contexts[fit["fold"], fit["algorithm"]].add(job["Properties"][TRACEPARENT])
+            order[fit["fold"]].append(fit["algorithm"])
+        for algorithm, source in SOURCES.items():
+            if source in stages:
+                assert fit is not None, stages
+                assert fit["algorithm"] == algorithm
+    assert contexts.keys() == {(fold, algorithm) for fold in "12" for algorithm in SOURCES}
+    assert {len(found) for found in contexts.values()} == {1}
+    assert len(set.union(*contexts.values())) == len(contexts)
+    assert all(changes(order[fold]) > 1 for fold in "12"), "no two fits at the same time: the test shows nothing"
+
+
+def started_jobs(home: Home) -> list[dict[str, Any]]:
+    """The jobs in the one event log of a home, in their order."""
+    [log] = home.settings.events_path.glob("**/events_*")
+    events = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+    return [event for event in events if event["Event"] == "SparkListenerJobStart"]
+
+
+def changes(values: Sequence[str]) -> int:
+    """How often a value differs from the one before."""
+    return sum(one != other for one, other in pairwise(values))
+
+
+def test_a_day_that_nobody_published_is_named(shop: Home) -> None:
+    """Where the raw folder is the user's own, days are not generated."""
+    with pytest.raises(InputError, match="no transactions of 2024-01-08"):
+        do(shop, "score", date=datetime.date(2024, 1, 8))
+
+
+def test_a_day_on_which_a_shop_was_closed_is_told_and_left_out(shop: Home) -> None:
+    """A model is trained and a day is scored without it; not so without the first day, or without what judges."""
+    for table, day in (("transactions", "processed_date"), ("refund_events", "refunded_date")):
+        DeltaTable.forPath(shop.spark, shop.warehouse.path(table)).delete(f"{day} = '{DAYS[3]}'")
+    do(shop, "train")
+    do(shop, "score", date=DAYS[4])
+    told = [f"{table} has no rows of {DAYS[3]}: what happened" for table in ("transactions", "refund_events")]
+    assert [sum(note.startswith(each) for note in shop.notes) for each in told] == [2, 1]
+    for date in (DAYS[4], DAYS[0]):
+        DeltaTable.forPath(shop.spark, shop.warehouse.path("transactions")).delete(f"processed_date = '{date}'")
+        with pytest.raises(InputError, match=f"no transactions of {date}: "):
+            do(shop, "train", date=DAYS[5])

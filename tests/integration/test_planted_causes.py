@@ -1,0 +1,82 @@
+"""What was planted in a recorded program is reported first, and its quiet twin hears nothing.
+
+The programs are those of `tests/eventlogs/planted.py`, of the comparisons, and of the diagnoses of stages. Programs of
+seconds stand for those of a minute: the cause takes the same share of them.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from app.eventlog import reader
+from app.eventlog.diagnoses.diagnose import APPLICATION_RULES, QUERY_RULES, STAGE_RULES, diagnose
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.findings import Finding
+from tests.compare.record import HERE as COMPARED
+from tests.eventlogs import planted
+from tests.eventlogs.record_diagnoses import recorded as of_diagnoses
+from tests.eventlogs.record_planted import recorded
+
+JOIN: Final = "sort_merge_join_could_broadcast"
+LOGS: Final[dict[str, tuple[Path, Path]]] = {
+    "partition_skew": (COMPARED / "hot-key.zst", COMPARED / "usual-0.zst"),
+    "gc_pressure": (COMPARED / "collections.zst", COMPARED / "usual-1.zst"),
+    "failed_tasks": (COMPARED / "failing-tasks.zst", COMPARED / "usual-2.zst"),
+    "driver_gap": (COMPARED / "busy-driver.zst", COMPARED / "equal-0.zst"),
+    "lost_executors": (of_diagnoses("lost executor"), of_diagnoses("busy cluster")),
+    "retried_stage": (COMPARED / "killed-executor.zst", of_diagnoses("busy cluster")),
+} | {cause: (recorded(cause, "planted"), recorded(cause, "quiet")) for cause in planted.CAUSES}
+"""The log of a program with a planted cause and that of its quiet twin, by the rule that must report the cause."""
+ADVICE: Final = {
+    "spill": "spark.memory.fraction is 0.05: remove the setting",
+    "tiny_tasks": "spark.sql.adaptive.enabled is false: set it to true",
+    "row_python_udf": "Replace asked by pyspark.sql.functions",
+    "sort_merge_join_could_broadcast": "spark.sql.autoBroadcastJoinThreshold is -1, which switches broadcasts off",
+}
+"""What the advice names, where the log has the answer."""
+QUIET: Final = [of_diagnoses("healthy"), COMPARED / "at-ease.zst", COMPARED / "little-memory.zst"]
+"""Other recorded programs that no cause was planted in, or one that costs almost nothing."""
+
+
+def findings(log: Path) -> list[Finding]:
+    """What is reported about a log, with the thresholds as they are shipped."""
+    return diagnose(reader.read(log).app, Thresholds())
+
+
+@pytest.mark.parametrize("cause", LOGS)
+def test_a_planted_cause_is_reported_first(cause: str) -> None:
+    """With the setting that is the answer, where there is one."""
+    first = findings(LOGS[cause][0])[0]
+    assert first.rule == cause, first
+    assert ADVICE.get(cause, "") in first.advice
+
+
+@pytest.mark.parametrize("cause", LOGS)
+def test_a_quiet_twin_hears_nothing(cause: str) -> None:
+    """The same work without the cause."""
+    assert [finding.text for finding in findings(LOGS[cause][1])] == []
+
+
+def test_other_quiet_programs_hear_nothing() -> None:
+    """Whatever they were recorded for."""
+    assert [finding.text for log in QUIET for finding in findings(log)] == []
+
+
+def test_each_cause_is_found_by_a_rule() -> None:
+    """There is a program for each of a dozen rules and more."""
+    rules = {rule.__name__ for rule in (*STAGE_RULES, *QUERY_RULES, *APPLICATION_RULES)}
+    assert rules >= set(LOGS)
+    assert len(LOGS) >= 12
+
+
+def test_a_shuffled_join_costs_what_its_twin_saves() -> None:
+    """Spark measures a small part of it; the estimate of the rest is right in its order, and not too high."""
+    (cause,) = (each for each in findings(LOGS[JOIN][0]) if each.rule == JOIN)
+    planted_ms, quiet_ms = (query_ms(log) for log in LOGS[JOIN])
+    assert (planted_ms - quiet_ms) / 2 < (cause.cost_ms or 0) < planted_ms - quiet_ms
+
+
+def query_ms(log: Path) -> int:
+    """The time of all queries of a program."""
+    return sum((query.ended or 0) - query.started for query in reader.read(log).app.queries.values())

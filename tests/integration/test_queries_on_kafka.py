@@ -1,0 +1,104 @@
+"""Queries that write to topics, on a real broker."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+from kafka.consumer.fetcher import ConsumerRecord
+from pyspark.sql import SparkSession
+
+from app.pipeline.replay import Replay, replay
+from app.pipeline.topics import DEAD_LETTERS, INCOMING, PREDICTIONS, PURCHASE_ALERTS
+from app.streaming import alerts, dead_letters, predictions
+from tests import models
+from tests.kafka import Broker
+from tests.polling import poll_until
+from tests.unit.streaming.drained import Drained, event, written
+
+PRODUCER: Final = "00-" + 32 * "a" + "-" + 16 * "b" + "-01"
+BIG: Final = written(event(1, 0, "purchase", amount="5000.00", currency="EUR"))
+
+
+@pytest.fixture
+def broker_with_topics(broker: Broker) -> Broker:
+    """A broker with empty topics."""
+    for topic in (*(topic.name for topic in INCOMING), PURCHASE_ALERTS, DEAD_LETTERS, PREDICTIONS):
+        broker.create_anew(topic)
+    return broker
+
+
+def header(record: ConsumerRecord, name: str) -> str:
+    """The value of a header."""
+    return bytes(dict(record.headers)[name]).decode()
+
+
+def test_an_alert_names_its_micro_batch_and_its_event(
+    tmp_path: Path, spark: SparkSession, broker_with_topics: Broker
+) -> None:
+    """Its context is that of the batch, which links to the producer; a repeated event gives an equal key."""
+    broker = broker_with_topics
+    query = Drained(tmp_path, spark, alerts, broker.kafka)
+    broker.send("user_events", [BIG, BIG, written(event(2))], headers=[("traceparent", PRODUCER.encode())])
+    query.drain()
+    found = broker.records(PURCHASE_ALERTS)
+    assert [record.key for record in found] == [b"e-1", b"e-1"]
+    assert len(header(found[0], "traceparent")) == len(PRODUCER)
+    assert header(found[0], "traceparent") != PRODUCER
+
+
+def test_alerts_come_in_real_time(tmp_path: Path, spark: SparkSession, broker_with_topics: Broker) -> None:
+    """Without a micro-batch having ended: the interval is that of commits. The record keeps the producer's context."""
+    broker = broker_with_topics
+    query = Drained(tmp_path, spark, alerts, broker.kafka, real_time="10 minutes")
+    query.context.is_draining = False
+    running = query.start()
+    try:
+        poll_until(lambda: running.status["isTriggerActive"], "a micro-batch that has begun", seconds=60)
+        broker.send("user_events", [BIG, b"broken"], headers=[("traceparent", PRODUCER.encode())])
+        poll_until(
+            lambda: bool(broker.records(PURCHASE_ALERTS)), lambda: f"an alert; {running.exception()}", seconds=60
+        )
+        assert running.recentProgress == []
+    finally:
+        running.stop()
+    (alert,) = broker.records(PURCHASE_ALERTS)
+    assert (alert.key, header(alert, "traceparent")) == (b"e-1", PRODUCER)
+
+
+def test_a_reply_belongs_to_the_trace_of_its_request(
+    tmp_path: Path, spark: SparkSession, broker_with_topics: Broker
+) -> None:
+    """Also if it is an error, whose key is the id of the dead letter that the request is."""
+    broker = broker_with_topics
+    query = Drained(tmp_path, spark, predictions, broker.kafka)
+    models.promote(query.home, 1, 0.25)
+    asked = {"request_id": "r-1", "customer_id": "c-1", "amount": "1.00", "created_at": "2024-01-01T12:00:00Z"}
+    broker.send("prediction_requests", [written(asked), b"{}"], key=b"k", headers=[("traceparent", PRODUCER.encode())])
+    query.drain()
+    found = sorted(broker.records(PREDICTIONS), key=lambda record: record.key)
+    assert [record.key for record in found] == [b"prediction_requests-0-1", b"r-1"]
+    assert [header(record, "traceparent") for record in found] == [PRODUCER, PRODUCER]
+    assert json.loads(found[1].value)["probability"] == 0.25
+
+
+def test_a_dead_letter_is_found_by_its_offset_and_sent_again(
+    tmp_path: Path, spark: SparkSession, broker_with_topics: Broker
+) -> None:
+    """Its key in the topic is that of the table; a replayed record is as it was, and says what it was."""
+    broker = broker_with_topics
+    query = Drained(tmp_path, spark, dead_letters, broker.kafka)
+    broker.send("user_events", [written(event(1)), b"\xff"], key=b"k", headers=[("a", b"b")])
+    broker.send("clicks", [b"{}"])
+    query.drain()
+    ids = ["clicks-0-0", "user_events-0-1"]
+    assert query.rows("dead_letters", "dead_letter_id") == [(each,) for each in ids]
+    assert sorted(json.loads(record.value)["dead_letter_id"] for record in broker.records(DEAD_LETTERS)) == ids
+    assert sorted(record.key.decode() for record in broker.records(DEAD_LETTERS)) == ids
+    table = query.context.warehouse.path("dead_letters")
+    repaired = written(event(2)).hex()
+    spark.sql(f"UPDATE delta.`{table}` SET value = X'{repaired}' WHERE topic = 'user_events'")
+    assert replay(query.context.warehouse, query.home.settings) == Replay({"user_events": 1}, {"clicks": 1})
+    again = broker.records("user_events")[-1]
+    assert (again.value, again.key) == (written(event(2)), b"k")
+    assert dict(again.headers) == {"a": b"b", "dead_letter_id": b"user_events-0-1"}

@@ -1,0 +1,265 @@
+"""Event logs of a real S3 API, a web server and Spark's own History Server are read as those of this machine."""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from app.__main__ import run
+from app.errors import InputError
+from app.eventlog.diagnoses.thresholds import load_thresholds
+from app.eventlog.parse import remote, storage
+from app.eventlog.parse.locations import log_path
+from app.eventlog.parse.log_tailer import FOLDER
+from app.eventlog.reader import read
+from app.mcp.library import Library
+from app.mcp.tools import Tools
+from app.settings import load_settings
+from tests import storages
+from tests.eventlogs import golden
+from tests.polling import poll_until
+from tests.receivers import dead_port
+from tests.unit.eventlog.log import started
+from tests.unit.eventlog.logs import Bridged, program, text
+
+VERSION: Final = "4.2.0"
+PASSWORD: Final = "hunter2hunter2"
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """An S3 API."""
+    with storages.s3() as url:
+        yield url
+
+
+@pytest.fixture
+def bucket(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An empty bucket, whose credentials this process has, as every driver of S3 finds them."""
+    monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", storages.KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", storages.SECRET)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    return storages.Bucket(endpoint)
+
+
+def document(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """What a command found, without where it found it."""
+    assert run([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for each in found["applications"]:
+        del each["log"]
+    return found
+
+
+@pytest.mark.parametrize("layout", ["plain", "zstd", "rolled-zstd"])
+def test_a_log_in_s3_is_read_as_the_same_one_here(
+    layout: str, bucket: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In each layout, in blocks of which a log has many."""
+    monkeypatch.setattr(remote, "FIRST_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(remote, "BLOCK_BYTES", 10_000)
+    log = golden.log(VERSION, layout, tmp_path)
+    bucket.put(log, "logs")
+    assert document(capsys, "report", f"s3a://{bucket.name}/logs/{log.name}") == document(capsys, "report", str(log))
+
+
+def test_the_newest_log_of_a_folder_in_s3_is_meant(bucket: Any, tmp_path: Path) -> None:
+    """As in a folder here."""
+    for layout in ("plain", "rolled-zstd"):
+        newest = golden.log(VERSION, layout, tmp_path)
+        bucket.put(newest, "logs")
+        written = int(time.time())
+        poll_until(lambda since=written: int(time.time()) > since, "the next second: S3 knows no shorter times")  # type: ignore[misc]
+    assert str(read(log_path(f"s3://{bucket.name}/logs/")).log) == f"s3://{bucket.name}/logs/{newest.name}"
+
+
+def test_assistants_ask_about_logs_in_s3(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the names that the list has; a log that has grown is read again, as soon as the folder is listed again."""
+    monkeypatch.setattr(storage, "LISTING_SECONDS", 0)
+    tools = Tools(Library(load_settings(), log_path(f"s3://{bucket.name}/logs"), load_thresholds(None)))
+    log = golden.log(VERSION, "plain", tmp_path)
+    whole = log.read_bytes()
+    bucket.write(f"logs/{log.name}.inprogress", whole[: len(whole) // 2])
+    (row,) = tools.list_runs()["runs"]
+    before = tools.summary(row["run"])
+    bucket.delete(f"logs/{log.name}.inprogress")
+    bucket.put(log, "logs")
+    after = tools.summary(row["run"])
+    assert (before["outcome"], after["outcome"]) == ("incomplete", "failed")
+    assert after["log"] == f"s3://{bucket.name}/logs/{log.name}"
+    assert tools.search_events(row["run"], event="ApplicationEnd")["events"]
+
+
+def test_lineage_is_that_of_the_same_log_here(bucket: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the same ids, too."""
+    log = golden.log(VERSION, "rolled-zstd", tmp_path)
+    bucket.put(log, "logs")
+    printed = []
+    for place in (str(log), f"s3://{bucket.name}/logs/{log.name}"):
+        assert run(["lineage", place]) == 0
+        printed.append(capsys.readouterr().out)
+    assert "START" in printed[0]
+    assert printed[0] == printed[1]
+
+
+def test_runs_in_s3_are_compared(bucket: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also with the last ones in the same folder."""
+    first, second = (f"s3://{bucket.name}/logs/app-{number}" for number in (1, 2))
+    for number in (1, 2):
+        _, *lines = program(app_id=f"app-{number}")
+        bucket.write(
+            f"logs/app-{number}", text(started(1000 - 10 * (2 - number)) | {"App ID": f"app-{number}"}, *lines).encode()
+        )
+    assert run(["compare", second, first]) == 0
+    assert "compared with" in capsys.readouterr().out
+    assert run(["compare", second]) == 0
+    assert "compared with" in capsys.readouterr().out
+
+
+def test_what_is_wrong_with_a_location_is_said(bucket: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing object or bucket, a scheme without its driver, one that nobody knows."""
+    for location, code, message in (
+        (f"s3://{bucket.name}/logs/none", 3, f"no event log at s3://{bucket.name}/logs/none"),
+        ("s3://missing/logs", 3, "no event log at s3://missing/logs"),
+        ("gs://logs/none", 2, "cannot read gs://logs/none: its driver is not installed; install spark-app[gcs]"),
+        ("ftp://logs/none", 3, "cannot read ftp://logs/none: known are s3://"),
+    ):
+        assert run(["report", location]) == code
+        assert message in capsys.readouterr().err
+
+
+def test_missing_rights_are_said(endpoint: str, bucket: Any, tmp_path: Path) -> None:
+    """By the storage, which asks for them from now on."""
+    bucket.put(golden.log(VERSION, "plain", tmp_path), "logs")
+    storages.require_rights(endpoint, after=0)
+    try:
+        with pytest.raises(
+            InputError, match=rf"no permission to read s3://{bucket.name}/logs/x: check the credentials"
+        ):
+            read(log_path(f"s3://{bucket.name}/logs/x"))
+    finally:
+        storages.require_rights(endpoint, after=float("inf"))
+
+
+def test_an_endpoint_that_does_not_answer_is_waited_for_a_while(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is silent or nobody listens; then nothing else is waited for."""
+    with storages.silent() as silent:
+        for endpoint in (silent, f"http://127.0.0.1:{dead_port()}"):
+            monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+            path = log_path("s3://logs/x", patience=0.5)
+            for message in ("did not answer within 0.5 s", "was not asked"):
+                with pytest.raises(storage.NoAnswerError, match=f"s3://logs/x {message}"):
+                    read(path)
+
+
+def test_a_read_that_breaks_off_goes_on_where_it_was(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the same byte: nothing is lost, nothing is read twice."""
+    monkeypatch.setattr(remote, "FIRST_BLOCK_BYTES", 20_000)
+    log = golden.log(VERSION, "plain", tmp_path)
+    bucket.put(log, "logs")
+    path = log_path(f"s3://{bucket.name}/logs/{log.name}")
+    opened, breaks = path.storage.driver.open, iter([True, False, True])  # type: ignore[union-attr]
+
+    def breaking(*arguments: Any, **named: Any) -> Any:
+        handle = opened(*arguments, **named)
+        reading = handle.read
+
+        def broken(count: int) -> bytes:
+            content: bytes = reading(count)
+            if next(breaks, False):
+                raise ConnectionResetError
+            return content
+
+        handle.read = broken
+        return handle
+
+    monkeypatch.setattr(path.storage.driver, "open", breaking)  # type: ignore[union-attr]
+    reading, whole = read(path), read(log)
+    assert (len(reading.app.jobs), reading.remarks) == (len(whole.app.jobs), [])
+    assert next(breaks, None) is None
+
+
+def test_a_bridge_follows_a_folder_in_s3(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files come complete, as S3 has it; a while without answers costs nothing."""
+    monkeypatch.setattr(storage, "LISTING_SECONDS", 0.0)
+    lines = program(40)
+    key = f"logs/{FOLDER}app-1"
+    bucket.write(f"{key}/appstatus_app-1.inprogress", b"")
+    bucket.write(f"{key}/events_1_app-1", text(*lines[:10]).encode())
+    folder = log_path(f"s3://{bucket.name}/logs/", patience=5)
+    bridged = Bridged(folder, state=tmp_path / "state")
+    try:
+        bridged.until(lambda: bridged.collector.tasks == 7)
+        with monkeypatch.context() as patched:
+            patched.setattr(folder.storage, "_patience", 0.0)  # type: ignore[union-attr]
+            bridged.until(lambda: any("did not answer" in said for said in bridged.said))
+        bucket.write(f"{key}/events_2_app-1", text(*lines[10:]).encode())
+        bucket.delete(f"{key}/appstatus_app-1.inprogress")
+        bucket.write(f"{key}/appstatus_app-1", b"")
+        bridged.until(lambda: any("ended" in said for said in bridged.said))
+        bridged.until(lambda: bridged.collector.tasks == 40)
+    finally:
+        bridged.kill()
+
+
+def test_secrets_of_a_url_are_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Neither in messages nor in documents, reports and records."""
+    monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "served" / "logs"
+    folder.mkdir(parents=True)
+    log = golden.log(VERSION, "plain", folder)
+    with storages.web(folder.parent) as server:
+        secret = server.replace("//", f"//me:{PASSWORD}@") + "/logs/"
+        for name, code in ((log.name, 0), ("none", 3)):
+            location = f"{secret}{name}?X-Amz-Whatever={PASSWORD}"
+            assert run(["report", location, "--json"]) == code
+            assert run(["report", location, "--debug"]) == code
+            assert run(["compare", location, str(log)]) == code
+    assert run(["bridge", f"{secret.replace('/logs/', '/history/app-1')}"]) == 2
+    out, err = capfd.readouterr()
+    written = [file.read_text() for file in (tmp_path / "home").rglob("*") if file.is_file()]
+    assert f"{server}/logs/{log.name}" in out
+    assert f"no event log at {server}/logs/none" in err
+    assert not [text for text in (out, err, *written) if PASSWORD in text]
+
+
+def test_a_folder_of_a_web_server_is_read_by_its_listing(tmp_path: Path) -> None:
+    """Rolled files, too."""
+    log = golden.log(VERSION, "rolled-zstd", tmp_path)
+    shutil.copytree(log, tmp_path / "served" / "logs" / log.name)
+    with storages.web(tmp_path / "served") as server:
+        reading = read(log_path(f"{server}/logs/"))
+    assert (str(reading.log), reading.remarks) == (f"{server}/logs/{log.name}", [])
+    assert len(reading.app.jobs) == len(read(log).app.jobs)
+
+
+def test_logs_of_a_history_server_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the URL of a page, of the API, or of the server, which means the newest application."""
+    monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path / "home"))
+    served = tmp_path / "served"
+    served.mkdir()
+    plain, rolled = golden.log(VERSION, "plain", served), golden.log(VERSION, "rolled-zstd", tmp_path)
+    shutil.copytree(rolled, served / rolled.name)
+    expected = {log: document(capsys, "report", str(log)) for log in (plain, rolled)}
+    with storages.history_server(served, tmp_path) as server:
+        poll_until(lambda: storages.applications(server) == 2, "the applications of the History Server")
+        for log, location in (
+            (plain, f"{server}/history/{plain.name}/jobs/"),
+            (rolled, f"{server}/api/v1/applications/{rolled.name.removeprefix(FOLDER)}/logs"),
+            (max(plain, rolled, key=lambda log: log.name.removeprefix(FOLDER)), server),
+        ):
+            assert document(capsys, "report", location) == expected[log]
+        assert run(["report", f"{server}/history/none"]) == 3
+        assert f"no application none on the History Server {server}" in capsys.readouterr().err

@@ -1,0 +1,81 @@
+"""A record is followed from its producer to the batch that reads it, and on to who reads what the batch sends."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.dataset
+import pytest
+
+from app.eventlog import reader, span_ids
+from app.eventlog.bridge import one_shot
+from app.eventlog.bridge.one_shot import LogExport
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.spans import SparkSpan
+from app.pipeline.tracing import SAMPLED
+from app.telemetry.errors import TelemetryErrors
+from tests.eventlogs import linked
+from tests.eventlogs.left import Log, left_by
+from tests.receivers import Receiver, attributes, receiver
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the program has left: its log, the log's spans, and the header of each batch's records."""
+
+    path: Path
+    log: Log
+    sent: dict[int, set[str]]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of the program."""
+    folder = tmp_path_factory.mktemp("linked")
+    log, sent = left_by("linked", folder), dict[int, set[str]]()
+    for row in pyarrow.dataset.dataset(folder / "sent", format="parquet").to_table().to_pylist():
+        texts = [header["value"].decode() for header in row["headers"] if header["key"] == "traceparent"]
+        sent.setdefault(row["batch"], set()).update(texts)
+    return Run(next((folder / "logs").iterdir()), log, sent)
+
+
+def finished(run: Run) -> list[SparkSpan]:
+    """The spans of batches that were done."""
+    batches = run.log.batches("linked")
+    return [span for span in batches if "spark.streaming.batch.rows" in span.attributes][: linked.BATCHES]
+
+
+def test_a_batch_links_to_a_sample_of_its_producers(run: Run) -> None:
+    """Each of them has sent a record of the batch; all records with a context are counted, and a hostile one too."""
+    for number, span in enumerate(finished(run)):
+        first = number * linked.ROWS
+        senders = {value + 1 for value in range(first, first + linked.ROWS, 2)}
+        assert {link.span_id for link in span.links} <= senders - {1}
+        assert all(link.trace_id == link.span_id for link in span.links)
+        assert span.attributes["spark.streaming.batch.records.traced"] == len(senders)
+        assert SAMPLED - 1 <= len(span.links) <= SAMPLED
+        assert span.links_left_out == len(senders) - len(span.links)
+
+
+def test_what_a_batch_sends_has_the_context_of_its_span(run: Run) -> None:
+    """The running query has derived the ids that the log is given later."""
+    for span in finished(run):
+        (text,) = run.sent[int(span.attributes["spark.streaming.batch.id"])]
+        assert span_ids.context_of(text) == (span.place.trace_id, span.place.span_id, 1)
+
+
+def test_links_reach_the_collector(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the batch's spans, in one export of the log."""
+    with receiver() as receiving:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiving.http_endpoint)
+        monkeypatch.setattr(one_shot, "STALLED_SECONDS", 60.0)
+        export = LogExport(environment="test", thresholds=Thresholds(), patience=60.0, errors=TelemetryErrors())
+        reader.read(run.path, make_listener=export.listener)
+        assert export.finish()
+    expected = {span.place.span_id: {link.span_id for link in span.links} for span in finished(run)}
+    assert received(receiving).items() >= expected.items()
+
+
+def received(receiving: Receiver) -> dict[int, set[int]]:
+    """The spans that each batch links to, by the id of its span."""
+    batches = [span for span in receiving.spans if "spark.streaming.batch.id" in attributes(span)]
+    return {int.from_bytes(span.span_id): {int.from_bytes(link.span_id) for link in span.links} for span in batches}

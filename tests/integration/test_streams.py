@@ -1,0 +1,355 @@
+"""Streaming queries on files, as `spark-app streaming` runs them, in the session of all tests."""
+
+import json
+import re
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import StringType, StructField, StructType
+
+from app.errors import InputError, NotReadyError, QualityGateError
+from app.execution import stream_reset
+from app.execution.application import Application, spark_identity
+from app.execution.run import Job, load_jobs
+from app.execution.streams import run_queries
+from app.execution.supervisor import Until
+from app.pipeline.stream import BatchContext, StreamConfig, StreamContext
+from app.runs import run_record, stream_status
+from app.runs.stream_status import StreamStatus
+from app.telemetry import setup
+from app.telemetry.spark_names import STREAM_TRIGGER
+from app.warehouse.tables import Table, Warehouse
+from tests.integration.home import Home
+from tests.integration.processes import PATIENCE_SECONDS, started
+from tests.polling import poll_until
+
+LINES: Final = Table("lines", StructType([StructField("line", StringType())]))
+CONFIG: Final = StreamConfig(trigger="100 milliseconds", records_per_trigger=100, files_per_trigger=1)
+EVENT: Final = {"user_id": "c-1", "event_type": "view", "timestamp": "2024-01-01T12:00:00Z"}
+MANY: Final = 60
+"""More files, of one batch each, than are read while a query stops."""
+Process = Callable[[BatchContext, DataFrame], None]
+
+
+class Watching:
+    """Hears how queries get on."""
+
+    def __init__(self) -> None:
+        """Has heard nothing."""
+        self.notes: list[str] = []
+        self.statuses: Sequence[StreamStatus] = ()
+
+    def note(self, text: str) -> None:
+        """Keeps it."""
+        self.notes.append(text)
+
+    def queries(self, statuses: Sequence[StreamStatus]) -> None:
+        """Keeps the last ones."""
+        self.statuses = statuses
+
+    def step_started(self, pipeline: str, slice_key: str, step: str) -> None:
+        """Nobody looks."""
+
+    def step_ended(self, pipeline: str, slice_key: str, step: str, seconds: float, rows: int | None) -> None:
+        """Nobody looks."""
+
+    def step_progress(self, *_: object) -> None:
+        """Queries do not say it."""
+
+
+class Streams:
+    """A home folder whose queries run in the session of all tests."""
+
+    def __init__(self, home: Home) -> None:
+        """Nothing is delivered yet."""
+        self.home = home
+        stream = home.settings.stream.model_copy(update={"landing": "landing"})
+        home.settings = home.settings.model_copy(update={"stream": stream})
+
+    @property
+    def warehouse(self) -> Warehouse:
+        """The tables, with the one of the queries that are made here."""
+        return Warehouse(
+            self.home.spark, self.home.settings.warehouse_path, [*self.home.warehouse.tables.values(), LINES]
+        )
+
+    def deliver(self, topic: str, name: str, *lines: str) -> None:
+        """Puts a file in place, whole."""
+        folder = Path(self.home.settings.landing_path) / topic
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f".{name}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        (folder / f".{name}").rename(folder / f"{name}.jsonl")
+
+    @contextmanager
+    def application(self, watching: Watching) -> Iterator[Application]:
+        """An application in the session."""
+        telemetry = setup.start(service_version="0", environment="test", application="streams")
+        log = self.home.folder / "logs" / "spark.jsonl"
+        spark, identity = self.home.spark, spark_identity(self.home.spark)
+        try:
+            yield Application(
+                "i", "streams", self.home.settings, spark, self.warehouse, telemetry, watching, log, *identity
+            )
+        finally:
+            telemetry.close()
+
+    def run(self, *jobs: Job, until: Until | None = None, watching: Watching | None = None) -> tuple[Any, ...]:
+        """Runs queries until all is read, or another end; returns the records of the runs, and why queries failed."""
+        watching = watching or Watching()
+        with self.application(watching) as application:
+            failures = run_queries(application, jobs, until or Until(is_draining=True), watching)
+        return application.results, failures
+
+    def lines(self) -> list[str]:
+        """The rows of the table of the queries that are made here."""
+        return sorted(row.line for row in self.warehouse.table("lines").collect())
+
+
+@pytest.fixture
+def streams(tmp_path: Path, spark: SparkSession) -> Streams:
+    """A home folder without a file."""
+    return Streams(Home(tmp_path / "home", spark))
+
+
+def job(name: str, process: Process | None = None) -> Job:
+    """A query that copies lines to the table: by Delta's sink, or batch by batch by a function."""
+
+    def query(context: StreamContext, config: StreamConfig) -> DataStreamWriter:
+        rows = context.read("words", config).selectExpr("cast(value as string) line")
+        if process is None:
+            return context.append(rows, "lines", config)
+        return context.for_each_batch(rows, process, config)
+
+    return Job(f"streaming.{name}", SimpleNamespace(query=query, TOPICS=("words",), WRITES=(LINES,)), CONFIG)
+
+
+def events(home: Home) -> Job:
+    """The query of user events, as configured."""
+    (found,) = load_jobs(home.settings, "streaming", ["events"])
+    return found
+
+
+def test_a_query_goes_on_where_it_ended(streams: Streams) -> None:
+    """Events that come twice are kept once, also if the second comes after a restart; the record has the counts."""
+    first, second = [json.dumps(EVENT | {"event_id": f"e-{number}"}) for number in (1, 2)]
+    streams.deliver("user_events", "a", first, first, "not json")
+    watching = Watching()
+    ((record,), _) = streams.run(events(streams.home), watching=watching)
+    assert sum("the table customers is empty" in note for note in watching.notes) == 1
+    assert record.outcome == "succeeded"
+    assert record.counts == {"read": 3, "published": 1, "duplicates": 1, "late": 0}
+    assert (record.facts["batches"] >= 1, record.facts["restarts"]) == (True, 0)
+    assert list(record.tables) == ["events"]
+    streams.deliver("user_events", "b", second, first)
+    streams.run(events(streams.home))
+    assert streams.home.rows("events", "event_id") == [("e-1",), ("e-2",)]
+
+
+def test_a_query_that_fails_leaves_the_others_running(streams: Streams) -> None:
+    """It fails for good if it never worked; its record says why."""
+
+    def fail(_: BatchContext, __: DataFrame) -> None:
+        raise ValueError("no such thing")
+
+    streams.deliver("words", "a", "one")
+    records, (failure,) = streams.run(job("bad", fail), job("good"))
+    outcomes = {record.pipeline: record.outcome for record in records}
+    assert outcomes == {"streaming.bad": "failed", "streaming.good": "succeeded"}
+    line = r"streaming\.bad: its micro-batch from the beginning to .*logOffset.* failed: .*no such thing; look at"
+    assert re.match(line, str(failure)), failure
+    assert streams.lines() == ["one"]
+
+
+def test_a_query_that_worked_starts_again(streams: Streams) -> None:
+    """What the failed batch should have written is written once."""
+    until, watching, failed = Until(), Watching(), threading.Event()
+
+    def write(batch: BatchContext, rows: DataFrame) -> None:
+        batch.append(rows, "lines")
+        if batch.batch_id == 1 and not failed.is_set():
+            failed.set()
+            raise ValueError("for once")
+
+    streams.deliver("words", "a", "one")
+    running = threading.Thread(
+        target=streams.run, args=[job("copy", write)], kwargs={"until": until, "watching": watching}
+    )
+    running.start()
+    poll_until(lambda: any(each.batches == 1 for each in watching.statuses), "the first batch")
+    streams.deliver("words", "b", "two")
+    poll_until(lambda: any(each.batches == 2 for each in watching.statuses), "the second batch", seconds=60)
+    until.stop.set()
+    running.join()
+    assert [each.restarts for each in watching.statuses] == [1]
+    assert streams.lines() == ["one", "two"]
+    assert "for once" in watching.notes[0]
+    assert "starting again in 1 s" in watching.notes[0]
+
+
+def test_a_query_waits_for_what_it_needs(streams: Streams) -> None:
+    """In a state of its own, while others run; one that drains has nothing to wait for, and ends well."""
+    until, watching, is_there = Until(), Watching(), threading.Event()
+
+    def query(context: StreamContext, config: StreamConfig) -> DataStreamWriter:
+        if not is_there.is_set():
+            raise NotReadyError("there is no model: train one")
+        writer: DataStreamWriter = job("late").pipeline.query(context, config)
+        return writer
+
+    late = Job("streaming.late", SimpleNamespace(query=query, TOPICS=("words",), WRITES=(LINES,)), CONFIG)
+    streams.deliver("words", "a", "one")
+    (record,), failures = streams.run(late, watching=watching)
+    assert (record.outcome, failures, streams.warehouse.exists("lines")) == ("succeeded", [], False)
+    assert watching.notes == ["streaming.late has read nothing: there is no model: train one"]
+    running = threading.Thread(target=streams.run, args=[late], kwargs={"until": until, "watching": watching})
+    running.start()
+    poll_until(lambda: [each.state for each in watching.statuses] == ["waiting"], "a query that waits")
+    assert watching.notes[1:] == ["streaming.late waits: there is no model: train one"]
+    is_there.set()
+    poll_until(lambda: any(each.batches for each in watching.statuses), "its first batch", seconds=60)
+    until.stop.set()
+    running.join()
+    assert streams.lines() == ["one"]
+
+
+def test_jobs_of_a_query_tell_the_interval_of_its_trigger(streams: Streams) -> None:
+    """Event logs have it from nowhere else; where a query reads all there is and ends, there is none."""
+    told: list[str | None] = []
+    until = Until()
+
+    def write(batch: BatchContext, rows: DataFrame) -> None:
+        told.append(rows.sparkSession.sparkContext.getLocalProperty(STREAM_TRIGGER))
+        until.stop.set()
+
+    streams.deliver("words", "a", "one")
+    streams.run(job("copy", write), until=until)
+    streams.deliver("words", "b", "two")
+    streams.run(job("copy", write))
+    assert told == ["100 milliseconds", None]
+
+
+def test_a_stop_finishes_the_batch_in_hand(streams: Streams) -> None:
+    """Nothing is interrupted, also where batches follow each other; meanwhile another process sees the query."""
+    until, started, go_on = Until(), threading.Event(), threading.Event()
+
+    def write(batch: BatchContext, rows: DataFrame) -> None:
+        started.set()
+        go_on.wait(60)
+        batch.append(rows, "lines")
+
+    for number in range(MANY):
+        streams.deliver("words", f"{number:03}", f"{number}")
+    running = threading.Thread(target=streams.run, args=[job("copy", write)], kwargs={"until": until})
+    running.start()
+    assert started.wait(60)
+    runs = streams.home.settings.runs_path
+    seen = [("streaming.copy", "running")]
+    poll_until(lambda: [(each.pipeline, each.state) for each in stream_status.running(runs)] == seen, "the query")
+    until.stop.set()
+    go_on.set()
+    running.join()
+    assert 1 <= len(streams.lines()) < MANY
+    assert stream_status.running(runs) == []
+    (folder,) = runs.iterdir()
+    assert run_record.read(folder).outcome == "succeeded"
+
+
+def test_a_batch_that_runs_again_writes_once(streams: Streams) -> None:
+    """As after a kill between the write and the commit of the checkpoint."""
+
+    def write(batch: BatchContext, rows: DataFrame) -> None:
+        batch.append(rows, "lines")
+
+    streams.deliver("words", "a", "one")
+    streams.run(job("copy", write))
+    (Path(streams.home.settings.checkpoints_path) / "streaming.copy" / "commits" / "0").unlink()
+    streams.run(job("copy", write))
+    assert streams.lines() == ["one"]
+    shutil.rmtree(streams.home.settings.checkpoints_path)
+    streams.run(job("copy", write))
+    assert streams.lines() == ["one", "one"]
+
+
+def test_a_first_batch_whose_plan_was_torn_is_planned_again(streams: Streams) -> None:
+    """A kill while Spark writes the plan leaves a part of it under another name, beside which Spark would not begin."""
+    offsets = Path(streams.home.settings.checkpoints_path) / "streaming.copy" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.2b3dcb7a-1405-406b-95f7-4a4a09978063.tmp").write_text("v1\n", encoding="utf-8")
+    streams.deliver("words", "a", "one")
+    _, failures = streams.run(job("copy"))
+    assert failures == []
+    assert streams.lines() == ["one"]
+
+
+def test_a_query_starts_over(streams: Streams) -> None:
+    """Its table and its checkpoint are deleted; it reads everything again, and writes everything once."""
+    streams.deliver("user_events", "a", json.dumps(EVENT | {"event_id": "e-1"}))
+    streams.run(events(streams.home))
+    notes: list[str] = []
+    deletion = stream_reset.deletion(streams.warehouse, streams.home.settings, "streaming.events")
+    assert list(deletion.tables.values()) == [1]
+    stream_reset.delete(streams.warehouse, deletion, note=notes.append)
+    assert len(notes) == 2
+    streams.run(events(streams.home))
+    assert streams.home.rows("events", "event_id") == [("e-1",)]
+
+
+def test_a_query_without_its_table_refuses_to_start(streams: Streams) -> None:
+    """It would go on after the rows that are gone."""
+    streams.deliver("words", "a", "one")
+    streams.run(job("copy"))
+    shutil.rmtree(streams.warehouse.path("lines"))
+    _, (failure,) = streams.run(job("copy"))
+    assert isinstance(failure, InputError)
+    assert "its table lines is gone: restore it, or start over with `spark-app streaming --reset copy`" in str(failure)
+
+
+def test_sigterm_ends_the_command_well(streams: Streams, tmp_path: Path) -> None:
+    """Another process sees the queries until then; exit code 0, the record says succeeded, and there is a report."""
+    home = streams.home
+    streams.deliver("user_events", "a", json.dumps(EVENT | {"event_id": "e-1"}))
+    command, landing = ("streaming", "events"), {"SPARK_APP_STREAM__LANDING": home.settings.landing_path}
+    runs, stderr = home.settings.runs_path, tmp_path / "stderr"
+    with started(home, stderr=stderr, command=command, **landing) as process:
+        poll_until(
+            lambda: process.poll() is not None or any(each.counts.get("read") for each in stream_status.running(runs)),
+            stderr.read_text,
+            seconds=PATIENCE_SECONDS,
+        )
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 0, stderr.read_text(encoding="utf-8")
+    (folder,) = runs.iterdir()
+    record = run_record.read(folder)
+    assert (record.outcome, record.counts) == (
+        "succeeded",
+        {"read": 1, "published": 1, "duplicates": 0, "late": 0},
+    )
+    assert Path(record.report or "").is_file()
+    assert home.rows("events", "event_id") == [("e-1",)]
+
+
+def test_expectations_are_judged_for_each_batch(streams: Streams) -> None:
+    """In the same pass: what violates them is kept and counted, and a breach stops the query if it is configured so."""
+    bad = EVENT | {"event_id": "e-2", "event_type": "blink"}
+    good = EVENT | {"event_id": "e-1", "user_id": "c-0000001"}
+    streams.deliver("user_events", "a", json.dumps(good), json.dumps(bad))
+    watching = Watching()
+    ((record,), failures) = streams.run(events(streams.home), watching=watching)
+    assert failures == []
+    found = {result.expectation: (result.violations, result.total) for result in record.expectations}
+    assert found == {"user_id.pattern": (1, 2), "event_type.allowed": (1, 2)}
+    assert any("event_type.allowed: 1 of 2 (50.0000%), allowed 1.0000%" in note for note in watching.notes)
+    streams.home.configure("streaming.events", on_breach="stop")
+    streams.deliver("user_events", "b", json.dumps(bad | {"event_id": "e-3"}))
+    ((record,), (failure,)) = streams.run(events(streams.home))
+    assert (record.outcome, isinstance(failure, QualityGateError)) == ("rejected", True)
+    assert streams.home.rows("events", "event_id") == [("e-1",), ("e-2",), ("e-3",)]

@@ -1,0 +1,54 @@
+"""Models that know nothing, in the registry as trained ones are: each transaction has the same probability."""
+
+from typing import Any
+
+import msgspec
+from pyspark.ml import PipelineModel
+from pyspark.ml.feature import SQLTransformer
+from pyspark.sql import DataFrame
+
+from app import features
+from app.models import registry
+from app.models.estimators import PROBABILITY
+from app.models.registry import Promotion, Version
+from app.runs.model_card import Evaluation
+from app.warehouse.tables import Table
+from tests.integration.home import Home
+from tests.unit.report import cards
+
+MODEL = "ml.refunds"
+THRESHOLD = 0.5
+
+
+def register(home: Home, number: int, probability: float, **content: Any) -> Version:
+    """Registers a version that gives this probability; its card may say more of it."""
+    warehouse, card = home.warehouse, cards.card(model=MODEL, version=number, threshold=THRESHOLD, **content)
+    artifact = registry.artifact_folder(warehouse, MODEL, f"constant-{number}")
+    statement = f"SELECT *, {probability}D AS {PROBABILITY} FROM __THIS__"
+    PipelineModel(stages=[SQLTransformer(statement=statement)]).write().overwrite().save(artifact)
+    version = Version(MODEL, number, f"fingerprint {number}", artifact, card)
+    known = home.spark.createDataFrame([], features.SCHEMA)
+    _add(home, registry.VERSIONS, registry.version_row(home.spark, version, run_id="none", features=known))
+    return version
+
+
+def judge(home: Home, version: Version, *, production: Evaluation | None, **content: Any) -> None:
+    """Gives a version good scores, beside those of the version in production."""
+    judged = cards.evaluation(version.number, **content)
+    card = msgspec.structs.replace(version.card, evaluation=judged, production=production)
+    _add(home, registry.EVALUATIONS, registry.evaluation_row(home.spark, card, run_id="none"))
+
+
+def promote(home: Home, number: int, probability: float, **content: Any) -> Version:
+    """Registers a version that gives this probability, and puts it into production."""
+    version = register(home, number, probability, **content)
+    change = Promotion(len(registry.promotions(home.warehouse, MODEL)) + 1, number, "promoted")
+    _add(home, registry.PROMOTIONS, registry.promotion_row(home.spark, MODEL, change, run_id="none"))
+    return version
+
+
+def _add(home: Home, table: Table, row: DataFrame) -> None:
+    if home.warehouse.exists(table.name):
+        home.warehouse.append(row, table.name)
+    else:
+        home.warehouse.create(row, table.name, "test")

@@ -1,0 +1,64 @@
+"""Generated sales and refunds as frames, without runs: what models are trained on in tests."""
+
+import datetime
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from app.samples import columns, sales
+from app.samples.refunds import LATEST_DAYS, Refunds
+from app.warehouse.schemas import REFUND_EVENTS, TRANSACTIONS
+
+FIRST: Final = datetime.date(2024, 1, 1)
+DAY: Final = datetime.timedelta(days=1)
+
+
+def of_day(date: datetime.date, *, rows: int = 1_000, seed: int = 7) -> Refunds:
+    """The refunds of the sales of a day."""
+    return Refunds(date=date, rows=rows, seed=seed, file_format="parquet", currency="EUR")
+
+
+def sold(spark: SparkSession, *dates: datetime.date, rows: int = 1_000, seed: int = 7) -> DataFrame:
+    """The published sales of days, as in the table `transactions`."""
+    parts = [_sold(of_day(date, rows=rows, seed=seed), date) for date in dates]
+    frame = spark.createDataFrame(pa.concat_tables(parts).to_pandas())
+    constant = {name: F.lit(None) for name in TRANSACTIONS.names if name not in frame.columns}
+    typed = [F.col(field.name).cast(field.dataType) for field in TRANSACTIONS]
+    return frame.withColumns(constant).select(*typed)
+
+
+def _sold(day: Refunds, date: datetime.date) -> pa.Table:
+    sold = day.sold()
+    return pa.table(
+        {
+            "transaction_id": columns.identifiers(f"t-{date:%Y%m%d}-", sold.number, width=7),
+            "customer_id": columns.identifiers("c-", sold.customer, width=7),
+            "category": np.array(sales.CATEGORIES)[sold.category],
+            "quantity": sold.quantity,
+            "amount": columns.money(sold.cents),
+            "status": ["completed"] * len(sold.number),
+            "payment_method": np.array(list(sales.PAYMENTS))[sold.payment],
+            "channel": np.array(list(sales.CHANNELS))[sold.channel],
+            "country": np.array(list(sales.COUNTRIES))[sold.country],
+            "created_at": columns.instants(sold.created),
+            "updated_at": columns.instants(sold.updated),
+            "customer_segment": np.array(["consumer", "business", "vip"])[sold.customer % 3],
+            "customer_country": np.array(["DE", "FR"])[sold.customer % 2],
+            "processed_date": [date] * len(sold.number),
+        }
+    )
+
+
+def refunded(spark: SparkSession, *dates: datetime.date, rows: int = 1_000, seed: int = 7) -> DataFrame:
+    """The refunds of the sales of days, as in the table `refund_events`."""
+    parts = []
+    for date in dates:
+        start = columns.midnight(date)
+        parts.append(of_day(date, rows=rows, seed=seed).between(start, start + (LATEST_DAYS + 1) * columns.DAY_US))
+    frame = spark.createDataFrame(pa.concat_tables(parts).to_pandas())
+    return frame.withColumn("refunded_date", F.to_date("refunded_at")).select(
+        *(F.col(field.name).cast(field.dataType) for field in REFUND_EVENTS)
+    )

@@ -1,0 +1,63 @@
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from app import __main__ as program
+from app.commands import extras
+
+ROOT = Path(__file__).parents[3]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+DISTRIBUTIONS = {
+    "delta": "delta-spark",
+    "kafka": "kafka-python",
+    "openlineage": "openlineage-python",
+    "sklearn": "scikit-learn",
+}
+
+
+@pytest.mark.parametrize(
+    ("missing", "command", "extra"),
+    [
+        ("delta", ["etl", "--date", "2024-01-01"], "etl"),
+        ("kafka", ["data", "stream"], "streaming"),
+        ("sklearn", ["ml"], "ml"),
+        ("mcp", ["mcp"], "mcp"),
+        ("openlineage", ["lineage"], "lineage"),
+    ],
+)
+def test_a_missing_extra_is_an_error_before_anything_starts(
+    missing: str, command: list[str], extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says what is missing and what to install."""
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert program.run(command) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"of which {missing} is not installed here: install spark-app[{extra}]" in line
+
+
+def test_a_start_imports_nothing_of_an_extra() -> None:
+    """Another command needs none of it, and answers sooner."""
+    script = "import sys; from app import __main__; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not {name for names in extras.MODULES.values() for name in names} & set(loaded.stdout.split())
+
+
+def test_each_command_that_is_no_core_command_has_an_extra() -> None:
+    """Those that observe any application need none, but for the protocols of others."""
+    (pipelines, *core) = program.VERBS.values()
+    names = {verb: program.TWO_WORDS.get(verb, verb.__name__) for verbs in program.VERBS.values() for verb in verbs}
+    assert {names[verb] for verb in pipelines} | {"mcp", "lineage"} == set(extras.EXTRAS)
+    assert core
+
+
+def test_an_extra_brings_what_is_checked() -> None:
+    """The modules of an extra are those of the packages that it and the extras in it name."""
+    pins = {extra: PROJECT["optional-dependencies"][extra] for extra in extras.MODULES}
+    own = {extra: {pin.partition("==")[0] for pin in given} for extra, given in pins.items()}
+    etl = "spark-app[etl]"
+    brought = {extra: names | own["etl"] if etl in names else names for extra, names in own.items()}
+    checked = {extra: {DISTRIBUTIONS.get(name, name) for name in names} for extra, names in extras.MODULES.items()}
+    assert checked == {extra: names - {etl} for extra, names in brought.items()}

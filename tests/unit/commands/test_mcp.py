@@ -1,0 +1,148 @@
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+
+from app.__main__ import run
+from app.mcp.tools import Tools
+
+ROOT: Final = Path(__file__).parents[3]
+LOGS: Final = ROOT / "tests" / "eventlogs" / "causes"
+RUN: Final = "spill-planted.zst"
+TOOLS: Final = {name for name in vars(Tools) if not name.startswith("_")}
+
+
+def command(*arguments: str) -> list[str]:
+    """The program, started in a process of its own."""
+    return [sys.executable, "-m", "app", "mcp", *arguments]
+
+
+@contextmanager
+def serving(home: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server over HTTP, and its address."""
+    environment = os.environ | {"SPARK_APP_HOME": str(home)}
+    with subprocess.Popen(
+        command(*arguments), cwd=ROOT, env=environment, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            yield process, process.stderr.readline().partition("serving on ")[2].partition(" ")[0]
+        finally:
+            process.terminate()
+
+
+def asked(server: Any, questions: Callable[[Client], Awaitable[None]]) -> None:
+    """Asks a server over a client of the SDK."""
+
+    async def ask() -> None:
+        async with Client(server) as client:
+            await questions(client)
+
+    asyncio.run(ask())
+
+
+async def explained(client: Client) -> None:
+    """A run is explained, and what is asked wrongly is answered with an error, after which the server goes on."""
+    tools = (await client.list_tools()).tools
+    assert {tool.name for tool in tools} == TOOLS
+    assert all(tool.description and tool.annotations and tool.annotations.read_only_hint for tool in tools)
+    rows = await answer(client, "list_runs", name="SPILL")
+    assert {row["run"] for row in rows["runs"]} == {RUN, "spill-quiet.zst"}
+    assert (await answer(client, "summary", run=RUN))["findings"][0]["rule"] == "spill"
+    assert "no run or event log 'nothing'" in await failure(client, "summary", run="nothing")
+    assert "stage" in await failure(client, "stage", run=RUN)
+    assert "greater than or equal to 0" in await failure(client, "stage", run=RUN, stage=-1)
+    assert "nonsense" in await failure(client, "nonsense")
+    assert (await answer(client, "query_plan", run=RUN, query=0))["operators"]
+
+
+async def answer(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """The document of a tool, which is the same as text and as structured content."""
+    result = await client.call_tool(tool, arguments)
+    (content,) = result.content
+    assert not result.is_error, content
+    document: dict[str, Any] = json.loads(content.text)  # type: ignore[union-attr]
+    assert document == result.structured_content
+    return document
+
+
+async def failure(client: Client, tool: str, **arguments: Any) -> str:
+    """Why a tool has no answer."""
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    return str(result.content[0].text)  # type: ignore[union-attr]
+
+
+def test_an_assistant_asks_over_standard_input_and_output(tmp_path: Path) -> None:
+    """Nothing but the protocol is on standard output."""
+    program, *arguments = command(str(LOGS))
+    environment = {"SPARK_APP_HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    asked(StdioServerParameters(command=program, args=arguments, env=environment, cwd=ROOT), explained)
+
+
+def test_an_assistant_asks_over_http(tmp_path: Path) -> None:
+    """On the loopback; pages of other sites, which a browser would let ask, are refused."""
+    with serving(tmp_path, str(LOGS), "--http", "0") as (process, address):
+        assert address.startswith("http://127.0.0.1:")
+        asked(address, explained)
+        for header in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            refused = httpx2.post(address, json={}, headers=header)
+            assert refused.status_code in (403, 421), refused.text
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+        assert (process.returncode, "Traceback" in said) == (0, False), said
+
+
+def test_the_end_of_standard_input_ends_the_server(tmp_path: Path) -> None:
+    """With exit code 0, as at the end of the assistant."""
+    environment = os.environ | {"SPARK_APP_HOME": str(tmp_path)}
+    done = subprocess.run(
+        command(), cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server(tmp_path: Path, kind: signal.Signals) -> None:
+    """Also while it waits for a question."""
+    environment = os.environ | {"SPARK_APP_HOME": str(tmp_path)}
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command(), cwd=ROOT, env=environment, text=True, bufsize=1, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        assert '"id":1' in process.stdout.readline()
+        process.send_signal(kind)
+        assert (*process.communicate(timeout=20), process.returncode) == ("", "", 0)
+
+
+def test_a_port_that_is_taken_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    """The message names it."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert run(["mcp", "--http", str(port)]) == 2
+    assert f"cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_exits_with_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is served."""
+    assert run(["mcp", str(tmp_path / "nothing")]) == 3
+    assert "is no folder" in capsys.readouterr().err
+
+
+def test_the_tools_are_documented() -> None:
+    """Each in docs/reference.md, and no other."""
+    section = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8").partition("## spark-app mcp\n")[2]
+    items = [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("- `")]
+    assert {item.split("`")[1] for item in items} == TOOLS

@@ -1,0 +1,35 @@
+"""`spark-app serve` as a process: its address, its end, and a port that is taken."""
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from app.__main__ import run
+
+
+def test_the_list_is_served_until_ctrl_c(tmp_path: Path) -> None:
+    """The first line has the address; the exit code of the end is 0."""
+    variables = {"SPARK_APP_HOME": str(tmp_path), "PATH": ""}
+    command = [sys.executable, "-u", "-m", "app", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables) as process:
+        assert process.stdout is not None
+        url = next(word for word in process.stdout.readline().split() if word.startswith("http"))
+        with urllib.request.urlopen(url, timeout=30) as page:
+            assert b"No runs yet" in page.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+
+
+def test_a_port_in_use_is_an_error_of_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, with what to do."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert run(["serve", "--port", str(port)]) == 2
+    assert f"port {port} is in use: choose another with --port" in capsys.readouterr().err

@@ -1,0 +1,104 @@
+"""No day on a cluster makes more series than a small Prometheus holds, and no counter shrinks because of that."""
+
+from typing import Final
+
+from app.eventlog.bridge.export import Window, metrics_data
+from app.eventlog.bridge.histograms import DURATION, OF_APPLICATIONS, OF_GROUPS
+from app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers
+from app.eventlog.bridge.series_names import DAY_SECONDS, MAX_ALL_GROUPS, MAX_APPLICATIONS, SeriesNames
+from app.telemetry import spark_names as names
+
+RULES: Final = [f"rule {number}" for number in range(5)]
+BUDGET: Final = 100_000
+
+
+def application(name: str, *, groups: int, tasks: int = 1) -> Aggregate:
+    """What one application did: all measures in each of its groups, and findings of five rules."""
+    numbers = Numbers()
+    for number in range(groups):
+        group = numbers.group(f"group {number}")
+        group.histogram(DURATION).add([1000] * tasks, DURATION.bounds)
+        for metric, _ in OF_GROUPS:
+            group.count(metric, tasks)
+        for metric in (names.STAGE_PYTHON_TIME, names.TASKS_FAILED_COUNT, names.STAGES_FAILED):
+            group.count(metric, tasks)
+    for metric, _ in OF_APPLICATIONS:
+        numbers.count(metric, more=tasks)
+    for metric in (names.JOBS_FAILED, names.EXECUTORS_ADDED):
+        numbers.count(metric)
+    numbers.count(names.EXECUTORS_LOST, "preempted")
+    for rule in RULES:
+        numbers.count(names.FINDINGS, rule, "warning")
+    gauges = (names.TASKS_ACTIVE, names.EXECUTORS_ACTIVE, names.CORES_ACTIVE, names.STORAGE)
+    numbers.levels = {metric.name: 1 for metric in gauges}
+    return Aggregate({name: numbers})
+
+
+def series(aggregate: Aggregate) -> set[tuple[object, ...]]:
+    """The series that Prometheus makes of an aggregate: of a histogram each bucket, the sum and the count."""
+    found = set[tuple[object, ...]]()
+    for request in metrics_data(aggregate, Window(1, 2, is_delta=False), environment="test"):
+        for resource in request.resource_metrics:
+            of = resource.resource.attributes["spark.app.name"]
+            for metric in resource.scope_metrics[0].metrics:
+                for point in metric.data.data_points:
+                    key = (of, metric.name, *sorted((point.attributes or {}).items()))
+                    bounds = getattr(point, "explicit_bounds", None)
+                    parts = ["value"] if bounds is None else [*bounds, "+Inf", "sum", "count"]
+                    found |= {(*key, part) for part in parts}
+    return found
+
+
+def of_a_day(applications: int, *, groups: int) -> set[tuple[object, ...]]:
+    """The series of applications that run one after the other within a day."""
+    known, found = SeriesNames(), set[tuple[object, ...]]()
+    for number in range(applications):
+        now = number * DAY_SECONDS / applications / 2
+        found |= series(known.bounded(application(f"application {number}", groups=groups), now=now))
+    return found
+
+
+def tasks(aggregate: Aggregate) -> int:
+    """How many tasks are counted under any name."""
+    groups = [group for each in aggregate.applications.values() for group in each.groups.values()]
+    return sum(sum(group.histograms[DURATION.metric.name].counts) for group in groups)
+
+
+def test_200_applications_a_day_are_fewer_series_than_the_budget() -> None:
+    """As docs/decisions/0014 says; the bound holds for a thousand as well, and for applications of many stages."""
+    usual, many, wide = (of_a_day(number, groups=groups) for number, groups in ((200, 20), (1000, 20), (1000, 100)))
+    assert 60_000 < len(usual) < 80_000
+    assert max(len(many), len(wide)) < BUDGET
+
+
+def test_a_series_of_a_stage_group_costs_25() -> None:
+    """More measures with buckets would break the bound."""
+    one, two = (series(application("shop", groups=number)) for number in (1, 2))
+    assert len(two) - len(one) <= 25
+
+
+def test_what_has_no_series_of_its_own_is_counted_as_other() -> None:
+    """Nothing is lost: tasks of a group beyond the bound, and of an application beyond the bound."""
+    known = SeriesNames()
+    wide = [known.bounded(application(f"wide {number}", groups=100), now=1) for number in range(30)]
+    assert {tasks(each) for each in wide} == {100}
+    groups = [name for each in wide for numbers in each.applications.values() for name in numbers.groups]
+    assert len([name for name in groups if name != OTHER]) == MAX_ALL_GROUPS
+    for number in range(MAX_APPLICATIONS):
+        known.bounded(application(f"more {number}", groups=1), now=1)
+    late = known.bounded(application("late", groups=3), now=1)
+    assert list(late.applications) == [OTHER]
+    assert tasks(late) == 3
+
+
+def test_a_name_keeps_what_it_has_while_it_is_used() -> None:
+    """Else the series that it leaves would shrink; after a day without use others may have its place."""
+    known = SeriesNames()
+    for number in range(MAX_APPLICATIONS + 1):
+        known.bounded(application(f"application {number}", groups=1), now=0)
+    first, last = application("application 0", groups=1), application(f"application {MAX_APPLICATIONS}", groups=1)
+    assert list(known.bounded(last, now=0.9 * DAY_SECONDS).applications) == [OTHER]
+    later = 1.1 * DAY_SECONDS
+    assert list(known.bounded(last, now=later).applications) == [OTHER], "still used, under the name of others"
+    assert list(known.bounded(first, now=later).applications) == ["application 0"]
+    assert list(known.bounded(last, now=3 * DAY_SECONDS).applications) == [f"application {MAX_APPLICATIONS}"]

@@ -1,0 +1,51 @@
+"""A query that runs for months is judged every quarter of an hour, by the batches since the last time."""
+
+from app.eventlog.bridge.stream_periods import PERIOD_MS, StreamPeriods
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.findings import Finding
+from app.eventlog.model.application import Application
+from app.eventlog.model.stream_queries import StreamQuery
+from app.eventlog.model.streams import Batch, BatchKey
+from tests.unit.eventlog.diagnoses.stream_cases import batch
+
+BATCHES = PERIOD_MS // 1000
+
+
+def judged(rows: list[int]) -> tuple[list[tuple[int, Finding]], list[Finding]]:
+    """The findings after each batch of a second, with its number, and those at the end."""
+    app = Application("app-1")
+    query = app.streams.queries["q"] = StreamQuery("q")
+    periods, found = StreamPeriods(app, Thresholds()), []
+    for number, count in enumerate(rows):
+        progress = batch(number, rows=count)
+        query.add(progress, None)
+        ended = Batch(BatchKey("q", "r", number), 0, 0, progress=progress)
+        found += [(number, finding) for finding in periods.ended(ended)]
+    return found, periods.rest()
+
+
+def test_a_trouble_that_lasts_is_told_every_period() -> None:
+    """Each time with the batches of the period alone, so that costs add up to the truth."""
+    found, rest = judged([5] * (2 * BATCHES + 100))
+    assert [number for number, _ in found] == [BATCHES, 2 * BATCHES + 1]
+    assert sum(finding.numbers["batches"] for finding in (*(each for _, each in found), *rest)) == 2 * BATCHES + 100
+
+
+def test_a_trouble_of_the_past_is_told_no_more() -> None:
+    """And that of now is not hidden by weeks that were well."""
+    found, rest = judged([5000] * 3 * BATCHES + [5] * (BATCHES + 4))
+    assert [finding.rule for _, finding in found] == ["tiny_batches"]
+    found, rest = judged([5] * (BATCHES + 1) + [5000] * 2 * BATCHES)
+    assert [number for number, _ in found] == [BATCHES]
+    assert rest == []
+
+
+def test_a_batch_that_failed_is_not_judged() -> None:
+    """Spark reports nothing about it."""
+    app = Application("app-1")
+    query = app.streams.queries["q"] = StreamQuery("q")
+    periods = StreamPeriods(app, Thresholds())
+    for number in range(2 * BATCHES):
+        query.add(batch(number, rows=5), None)
+        assert periods.ended(Batch(BatchKey("q", "r", number), 0, 0, is_stopped=True)) == []
+    assert periods.rest() == []

@@ -1,0 +1,37 @@
+from app.eventlog.diagnoses import diagnose
+from app.eventlog.diagnoses.failure import failed_application
+from app.eventlog.diagnoses.thresholds import Thresholds
+from tests.unit.eventlog import log
+from tests.unit.eventlog.diagnoses.cases import BEGAN, DEFAULTS, stage, task
+
+LIMITS = Thresholds()
+
+
+def test_the_failure_is_the_first_finding() -> None:
+    """Before a finding that costs minutes."""
+    slow = [task(number, 1) for number in range(4)] + [task(4, 300)]
+    lines = [
+        *stage(slow, seconds=300)[:-1],
+        log.job_ended(0, time=BEGAN + 300_000, error="no disk"),
+        log.ended(400_000),
+    ]
+    findings = diagnose.diagnose(log.application(lines), DEFAULTS)
+    assert [finding.rule for finding in findings][:2] == ["failed_application", "partition_skew"]
+    assert findings[0].text.endswith("its last job: no disk")
+
+
+def test_a_killed_application_is_told_by_which_signal() -> None:
+    """And no error of an earlier job is given as the reason."""
+    app = log.application([log.started(), log.job(0, []), log.job_ended(0), log.ended()])
+    assert failed_application(app, LIMITS) == []
+    app.process_exit_code = 143
+    (finding,) = failed_application(app, LIMITS)
+    assert finding.text == "The application was killed by SIGTERM (exit code 143)"
+    assert finding.numbers == {"exit_code": 143}
+
+
+def test_the_failing_query_is_named() -> None:
+    """With its error."""
+    lines = [log.started(), log.query(7), log.query_ended(7, error="java.lang.X: no\n\tat a.b"), log.ended()]
+    (finding,) = failed_application(log.application(lines), LIMITS)
+    assert (finding.query, finding.text.partition("; ")[2]) == (7, "query 7 (d): java.lang.X: no")

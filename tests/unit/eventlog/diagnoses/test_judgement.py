@@ -1,0 +1,117 @@
+from typing import Any
+
+import pytest
+
+from app.eventlog.diagnoses.judgement import MOST_CAUSES, MOST_PLACES, Causes, duration_of, least_cost
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.findings import Finding, Place
+from app.eventlog.model.application import Application
+from app.eventlog.parse.events import QueryProgress
+from tests.unit.eventlog import log
+from tests.unit.eventlog.diagnoses.cases import DEFAULTS
+from tests.unit.eventlog.diagnoses.stream_cases import batch
+
+MINUTE = 60_000
+
+
+def application(ms: int) -> Application:
+    """An application that takes so long."""
+    return log.application([log.started(1000), log.ended(1000 + ms)])
+
+
+def spill(stage: int, cost_ms: float | None, **fields: Any) -> Finding:
+    """A finding about a stage."""
+    numbers = {"disk_spilled_bytes": 7, "longest_task_ms": 9, "gc_ratio": 0.5}
+    return Finding("spill", "warning", f"Stage {stage}: spilled", "", numbers, cost_ms, stage=(stage, 0), **fields)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "least"),
+    [(1, 5000), (10, 30_000), (60, 180_000), (6000, 180_000)],
+    ids=["short", "usual", "long", "days"],
+)
+def test_a_cause_must_cost_a_share_of_the_application(minutes: int, least: float) -> None:
+    """A twentieth; at least five seconds, and at most three minutes are asked for."""
+    app = application(minutes * MINUTE)
+    assert least_cost(app, DEFAULTS) == least
+    assert Causes([spill(1, least)]).judged(app, DEFAULTS)
+    assert not Causes([spill(1, least - 1)]).judged(app, DEFAULTS)
+
+
+def test_places_of_one_cause_are_one_finding_with_the_sum_of_their_costs() -> None:
+    """Each alone costs too little; the worst gives the words."""
+    app = application(MINUTE)
+    (finding,) = Causes([spill(1, 2000), spill(2, 3000), spill(3, 1000)]).judged(app, DEFAULTS)
+    assert (finding.cost_ms, finding.cost_ratio, finding.stage) == (6000, 0.1, (2, 0))
+    assert finding.text == "Stage 2: spilled; with 2 more places (stage 1, stage 3)"
+    assert finding.places == (Place((2, 0), None, 3000), Place((1, 0), None, 2000), Place((3, 0), None, 1000))
+    assert finding.numbers == {"disk_spilled_bytes": 21, "longest_task_ms": 9, "gc_ratio": 0.5, "places": 3}
+    assert finding.cost == "about 6.0 s, 10 % of the application"
+
+
+def test_other_causes_are_other_findings() -> None:
+    """Two paths, of which each costs enough; the more expensive one is first."""
+    causes = Causes([spill(1, 6000, cause="a"), spill(2, 7000, cause="b")])
+    assert [finding.cause for finding in causes.judged(application(MINUTE), DEFAULTS)] == ["b", "a"]
+
+
+def test_nothing_costs_more_than_the_application() -> None:
+    """Stages that run at once have costs whose sum may."""
+    (finding,) = Causes([spill(1, MINUTE), spill(2, MINUTE)]).judged(application(MINUTE), DEFAULTS)
+    assert (finding.cost_ms, finding.cost_ratio) == (MINUTE, 1.0)
+
+
+def test_a_rule_without_a_cost_is_not_judged_by_it() -> None:
+    """It has a threshold of its own."""
+    (finding,) = Causes([spill(1, None)]).judged(application(MINUTE), DEFAULTS)
+    assert (finding.cost_ms, finding.cost_ratio, finding.cost) == (None, None, "")
+
+
+@pytest.mark.parametrize(
+    ("severity", "cost_ms", "judged"),
+    [("info", 10, "info"), ("info", 5000, "warning"), ("warning", 10, "warning")],
+    ids=["cheap", "costly", "fatal"],
+)
+def test_failures_are_reported_at_any_cost(severity: Any, cost_ms: float, judged: str) -> None:
+    """As a warning where they cost enough, or where a stage failed."""
+    failed = Finding("failed_tasks", severity, "", "", {}, cost_ms)
+    assert [finding.severity for finding in Causes([failed]).judged(application(MINUTE), DEFAULTS)] == [judged]
+
+
+def test_many_places_and_causes_are_bounded() -> None:
+    """Errors have many texts, and streams have many batches."""
+    causes = Causes(spill(number, 6000, cause=str(number)) for number in range(MOST_CAUSES + 9))
+    assert len(causes.judged(application(MINUTE), DEFAULTS)) == MOST_CAUSES
+    (finding,) = Causes(spill(number, number) for number in range(500)).judged(application(MINUTE), DEFAULTS)
+    assert len(finding.places) == MOST_PLACES
+    assert finding.text == "Stage 499: spilled; with 499 more places (stage 498, stage 497, stage 496, stage 495, …)"
+
+
+def test_a_stream_that_waits_for_data_is_no_longer_for_it() -> None:
+    """The share is one of the time in which its batches ran."""
+    properties = {"sql.streaming.queryId": "q", "streaming.sql.batchId": "0"}
+    batch = [log.job(0, [0], time=2000, **properties), log.job_ended(0, time=202_000)]
+    app = log.application([log.started(1000), *batch, log.ended(10**9)])
+    assert least_cost(app, Thresholds(cost_most_ms=10**9)) == pytest.approx(10_000)
+
+
+def test_a_stream_that_waits_for_data_takes_no_time_and_one_that_plans_does() -> None:
+    """A minute in which a query had one batch, which read offsets for five seconds and ran nothing in Spark."""
+    app = application(MINUTE)
+    assert duration_of(app) == MINUTE
+    progress = batch(0, seconds=6, durations_ms={"triggerExecution": 6000, "addBatch": 1000, "latestOffset": 5000})
+    app.streams.progressed(QueryProgress(progress))
+    assert duration_of(app) == 5000
+
+
+def test_periods_of_a_query_are_one_finding() -> None:
+    """The worst of them gives the words; levels are not added."""
+    numbers = [{"batches": 10, "lag_records": 7}, {"batches": 20, "lag_records": 9}]
+    periods = [
+        Finding("falling_behind", "warning", "Streaming query orders: x", "", each, cost, stream="orders")
+        for each, cost in zip(numbers, (4000, 5000), strict=True)
+    ]
+    (finding,) = Causes(periods).judged(application(MINUTE), DEFAULTS)
+    assert finding.text == "Streaming query orders: x; the same in 1 other period"
+    assert finding.numbers == {"batches": 30, "lag_records": 9, "places": 2}
+    assert finding.cost_ms == 9000

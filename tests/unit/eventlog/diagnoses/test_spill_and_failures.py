@@ -1,0 +1,201 @@
+from typing import Any
+
+import pytest
+
+from app.eventlog.diagnoses import diagnose
+from app.eventlog.findings import Severity
+from tests.unit.eventlog import log
+from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, settings, stage, task
+
+MIB = 1024**2
+GIB = 1024**3
+
+
+def spilled(count: int) -> dict[str, int]:
+    """What a task spilled to disk, and twice as much in memory."""
+    return {"Disk Bytes Spilled": count, "Memory Bytes Spilled": 2 * count}
+
+
+def test_spill_costs_writing_and_reading_it() -> None:
+    """2 GiB at 125 MiB/s, twice, from one host."""
+    finding = found(stage([task(0, 60, **spilled(2 * GIB)), task(1, 60)], seconds=60))["spill"]
+    assert finding.cost_ms == pytest.approx(2 * 2048 / 125 * 1000)
+    assert "1 of 2 tasks spilled 2.0 GiB to disk (4.0 GiB in memory)" in finding.text
+
+
+def test_spill_costs_less_on_more_hosts() -> None:
+    """Each host has a disk of its own; executors of one host share it."""
+    lines = stage([task(0, 60, **spilled(2 * GIB))], seconds=60)
+    more = [log.executor("1", host="h"), log.executor("2", host="other")]
+    assert found([*lines[:2], *more, *lines[2:]])["spill"].cost_ms == pytest.approx(2048 / 125 * 1000)
+
+
+def test_spill_costs_no_more_than_the_stage_took() -> None:
+    """Disks may be faster than the threshold says."""
+    assert found(stage([task(0, 6, **spilled(2 * GIB))], seconds=6))["spill"].cost_ms == 6000
+
+
+def test_spill_is_judged_by_its_share_of_the_application() -> None:
+    """312 MiB take 5 s, which is a lot in a minute and little in ten."""
+    lines = stage([task(0, 20, **spilled(313 * MIB)), task(1, 20)], seconds=20)
+    assert "spill" in found([*lines, log.ended(60_000)])
+    assert "spill" not in found([*lines, log.ended(600_000)])
+    assert "spill" not in found(stage([task(0, 20, **spilled(312 * MIB)), task(1, 20)], seconds=20))
+
+
+def test_a_low_memory_fraction_is_named() -> None:
+    """It is the answer, and the heap is not."""
+    begin, *rest = stage([task(0, 60, **spilled(2 * GIB)), task(1, 60)], seconds=60)
+    advice = found([begin, settings(memory_fraction="0.05", executor_memory="2g"), *rest])["spill"].advice
+    assert advice.startswith("spark.memory.fraction is 0.05: remove the setting (default 0.6)")
+    assert "a higher spark.executor.memory (now 2g)" in advice
+    assert "memory.fraction" not in found([begin, settings(memory_fraction="0.8"), *rest])["spill"].advice
+
+
+def test_garbage_collection_costs_its_share_of_the_stage() -> None:
+    """A tenth of the time of four tasks at once is a tenth of the stage."""
+    tasks = [task(number, 60, **{"JVM GC Time": 6000}) for number in range(4)]
+    finding = found(stage(tasks, seconds=60))["gc_pressure"]
+    assert finding.cost_ms == 6000
+    assert "10 % of task time" in finding.text
+
+
+@pytest.mark.parametrize(("seconds", "gc_ms"), [(60, 5999), (40, 4000)], ids=["a small share", "a short time"])
+def test_some_garbage_collection_is_normal(seconds: int, gc_ms: int) -> None:
+    """Below a tenth, or below five seconds in all."""
+    assert not found(stage([task(number, seconds, **{"JVM GC Time": gc_ms}) for number in range(4)], seconds=seconds))
+
+
+def test_garbage_collection_is_at_most_the_whole_time() -> None:
+    """Spark counts collections while tasks are deserialised, too."""
+    times = {"Executor Run Time": 1000, "Executor Deserialize Time": 59_000, "JVM GC Time": 60_001}
+    finding = found(stage([task(number, 60, **times) for number in range(4)], seconds=60))["gc_pressure"]
+    assert (finding.numbers["gc_ratio"], finding.cost_ms) == (1.0, 60_000)
+
+
+def test_a_stage_without_metrics_has_no_garbage_collection() -> None:
+    """No run time is known: there is no share of it."""
+    assert "gc_pressure" not in found(stage([task(0, 60, loss="gone")], seconds=60))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "count", "failure", "severity"),
+    [
+        (0.1, 1, None, "info"),
+        (30, 1, None, "warning"),
+        (4, 21, None, "info"),
+        (0.1, 1, "Job aborted due to stage failure", "warning"),
+    ],
+    ids=["quick", "long", "few of many", "given up"],
+)
+def test_failed_tasks_are_a_warning_where_they_cost_something(
+    seconds: float, count: int, failure: str | None, severity: Severity
+) -> None:
+    """Or where the stage gave up; else they are an info."""
+    tasks = [task(0, seconds, error="broken row"), *(task(number, 1) for number in range(1, count))]
+    info: dict[str, Any] = {} if failure is None else {"Failure Reason": failure}
+    finding = found(stage(tasks, seconds=40, **info))["failed_tasks"]
+    assert finding.severity == severity
+    assert f"1 of {count} task attempts failed" in finding.text
+    assert "java.lang.Exception: broken row" in finding.text
+
+
+def test_the_most_frequent_failure_is_told() -> None:
+    """On one line, however it was written."""
+    errors = ["a", "b\nat line 2", "b\nat line 2"]
+    finding = found(stage([task(number, 1, error=error) for number, error in enumerate(errors)], seconds=3))
+    assert finding["failed_tasks"].text.endswith("most frequent error: java.lang.Exception: b at line 2")
+
+
+def test_failures_on_one_of_several_hosts_are_told() -> None:
+    """A bad host is distinguished from bad data."""
+    tasks = [task(number, 1, error="x", host="worker-9") for number in range(2)]
+    lines = stage(tasks, seconds=3)
+    assert "all on worker-9" not in found(lines)["failed_tasks"].text
+    assert "all on worker-9" in found([*lines[:2], log.executor("9", host="worker-9"), *lines[2:]])["failed_tasks"].text
+
+
+def test_tasks_that_were_lost_with_their_executor_have_not_failed() -> None:
+    """They are a part of another rule."""
+    assert not found(stage([task(0, 20, loss="gone"), task(1, 19)], seconds=20, cores=2))
+
+
+def test_more_failures_than_are_kept_are_counted() -> None:
+    """The text has the number of all of them."""
+    tasks = [task(number, 0.1, error="x") for number in range(80)]
+    assert "80 of 80 task attempts failed" in found(stage(tasks, seconds=9))["failed_tasks"].text
+
+
+@pytest.mark.parametrize(("end", "severity"), [(9000, "warning"), (2200, "info")])
+def test_another_attempt_costs_its_time(end: int, severity: Severity) -> None:
+    """And tells why there is one, if the attempt before it is known."""
+    first = [log.stage(0), log.stage(0, end=2150, error="FetchFailed(BlockManagerId(1), no such file)")]
+    lines = [log.started(), log.job(0, [0]), *first, log.stage(0, 1), log.stage(0, 1, end=end)]
+    finding = found(lines)["retried_stage"]
+    assert (finding.cost_ms, finding.severity, finding.stage) == (end - 2100, severity, (0, 1))
+    assert "no such file" in finding.text
+    assert "attempt 1" in finding.text
+
+
+def test_another_attempt_without_a_failure_makes_again_what_was_lost() -> None:
+    """Also where the first was skipped, since another job had made it; of a log that is not whole nobody knows."""
+    again = [log.stage(0, 1), log.stage(0, 1, end=9000)]
+    for first in ([], [log.stage(0), log.stage(0, end=2150)]):
+        text = found([log.started(), log.job(0, [0]), *first, *again])["retried_stage"].text
+        assert text.endswith("its shuffle output was lost")
+    cut_off = found([log.started(), log.job(7, [0]), *again])["retried_stage"].text
+    assert cut_off.endswith("the log does not say why")
+
+
+@pytest.mark.parametrize(
+    ("master", "named"),
+    [
+        ("yarn", "spark.executor.memory (default 1g), or fewer spark.executor.cores"),
+        ("local[2]", "spark.driver.memory (default 1g), or fewer"),
+    ],
+)
+@pytest.mark.parametrize("rule", ["spill", "gc_pressure"])
+def test_the_memory_to_raise_is_that_of_whatever_runs_the_tasks(rule: str, master: str, named: str) -> None:
+    """On one machine there are no executors: their memory would be raised in vain."""
+    lines = stage([task(0, 60, **spilled(2 * GIB), **{"JVM GC Time": 30_000})], seconds=60)
+    assert named in found([*lines[:1], settings(master=master), *lines[1:]])[rule].advice
+
+
+def test_a_host_with_an_endless_name_is_cut() -> None:
+    """What else is said stays readable."""
+    tasks = [task(number, 1, error="x", host="h" * 9999) for number in range(2)]
+    lines = stage(tasks, seconds=3)
+    text = found([*lines[:2], log.executor("9", host="other"), *lines[2:]])["failed_tasks"].text
+    assert len(text) < 300
+
+
+def test_stages_are_named_by_what_a_person_may_know() -> None:
+    """The description and the line of the program; else the action."""
+    info: dict[str, Any] = {"Stage Name": "save at NativeMethodAccessorImpl.java:0"}
+    lines = stage([task(0, 40)], seconds=40, **info)
+    assert "(save)" in found(lines)["too_few_tasks"].text
+    submitted = next(line for line in lines if line["Event"] == "SparkListenerStageSubmitted")
+    submitted["Properties"] = {"callSite.short": "save at job.py:9"}
+    assert "(save at job.py:9)" in found(lines)["too_few_tasks"].text
+    submitted["Properties"] |= {"spark.job.description": "$anonfun$run$1 at DeltaLogging.scala:128"}
+    assert "(save at job.py:9)" in found(lines)["too_few_tasks"].text
+    submitted["Properties"] |= {"spark.job.description": "yesterday's sales"}
+    assert "(yesterday's sales, save at job.py:9)" in found(lines)["too_few_tasks"].text
+
+
+def test_a_finding_in_a_stage_of_a_query_names_the_query() -> None:
+    """So that it can be shown with it."""
+    lines = stage([task(0, 40)], seconds=40)
+    job = {**lines[2], "Properties": {"spark.sql.execution.id": "4"}}
+    assert found([*lines[:2], log.query(4), job, *lines[3:]])["too_few_tasks"].query == 4
+    assert found(lines)["too_few_tasks"].query is None
+
+
+def test_warnings_come_first_then_what_costs_most() -> None:
+    """An info is last, whatever it costs."""
+    tasks = [task(number, 40, begin=number // 2 * 40, **{"JVM GC Time": 5000}) for number in range(11)]
+    failed = task(11, 4, begin=200, error="x", **spilled(GIB), **{"JVM GC Time": 6000})
+    lines = stage([*tasks, failed], seconds=280, cores=2)
+    findings = diagnose.diagnose(log.application(lines), DEFAULTS)
+    assert [finding.rule for finding in findings] == ["gc_pressure", "spill", "failed_tasks"]
+    assert [finding.severity for finding in findings] == ["warning", "warning", "info"]

@@ -1,0 +1,56 @@
+from decimal import Decimal
+
+import pytest
+
+from app.eventlog.cost import Spent, requested_memory, spent
+from app.settings import Prices
+from tests.unit.eventlog import log
+
+HOUR = 3_600_000
+GIB = 1 << 30
+
+
+def test_executors_cost_while_they_are_registered() -> None:
+    """One for two hours, one for an hour, of four cores and 2 GiB each; what comes before the period is not counted."""
+    lines = [
+        log.environment({"spark.master": "spark://host:7077", "spark.executor.memory": "2g"}),
+        log.started(),
+        log.executor("1", time=1000),
+        log.executor("2", time=1000),
+        log.removed("2", time=1000 + 2 * HOUR, reason="idle"),
+        log.ended(1000 + 3 * HOUR),
+    ]
+    assert spent(log.application(lines), 1000 + HOUR, 1000 + 3 * HOUR) == Spent(core_hours=12, gib_hours=6)
+
+
+def test_a_price_is_exact_and_unknown_without_prices() -> None:
+    """A tenth of a unit for a core-hour, a hundredth for a GiB-hour."""
+    took, prices = Spent(12, 6), Prices(currency="EUR", core_hour=Decimal("0.1"), gib_hour=Decimal("0.01"))
+    assert took.price(prices) == Decimal("1.26")
+    assert took.price(Prices(currency="EUR", core_hour=None, gib_hour=None)) is None
+    assert Spent(12, None).price(prices) is None
+
+
+def test_other_cores_have_as_much_memory_each() -> None:
+    """Half a GiB for each core."""
+    assert Spent(12, 6).on(8, HOUR) == Spent(core_hours=8, gib_hours=4)
+
+
+@pytest.mark.parametrize(
+    ("properties", "memory"),
+    [
+        ({"spark.master": "spark://host:7077"}, GIB),
+        ({"spark.master": "spark://host:7077", "spark.executor.memory": "512m"}, GIB // 2),
+        ({"spark.master": "yarn", "spark.executor.memory": "10g"}, 11 * GIB),
+        ({"spark.master": "yarn", "spark.executor.memory": "1g"}, GIB + 384 * (1 << 20)),
+        (
+            {"spark.master": "k8s://host", "spark.executor.memory": "1g", "spark.executor.memoryOverhead": "1024"},
+            2 * GIB,
+        ),
+        ({"spark.master": "local[2]", "spark.driver.memory": "2g", "spark.executor.memory": "9g"}, 2 * GIB),
+        ({"spark.master": "yarn", "spark.executor.memory": "lots"}, None),
+    ],
+)
+def test_the_memory_is_what_spark_requests(properties: dict[str, str], memory: int | None) -> None:
+    """With what it requests beside the heap, where a resource manager is asked."""
+    assert requested_memory(properties) == memory

@@ -1,0 +1,106 @@
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from app.eventlog import reader
+from app.eventlog.what_if import WhatIf, what_if
+from tests.unit.eventlog import log
+from tests.unit.eventlog.log import Line
+
+BEGAN: Final = 1000
+LOGS: Final = Path(__file__).parents[2] / "eventlogs"
+EXECUTORS_CAME_AND_WENT: Final = {"lost-executor", "dynamic-allocation"}
+
+
+def stage(number: int, *durations: int, at: int, slots: int, parents: tuple[int, ...] = ()) -> list[Line]:
+    """A stage that begins at some milliseconds after the start, with tasks one after another on the slots."""
+    free, tasks = [at] * slots, []
+    for place, duration in enumerate(durations):
+        start = min(free)
+        free[free.index(start)] = start + duration
+        times: dict[str, Any] = {"Launch Time": BEGAN + start, "Finish Time": BEGAN + start + duration}
+        tasks.append(log.task(100 * number + place, number, **times))
+    lines = [log.stage(number, tasks=len(durations)), *tasks, log.stage(number, end=BEGAN + max(free))]
+    for line in (lines[0], lines[-1]):
+        line["Stage Info"] |= {"Submission Time": BEGAN + at, "Parent IDs": list(parents)}
+    return lines
+
+
+def replayed(lines: list[Line], *, cores: int, end: int, **properties: str) -> WhatIf | None:
+    """The replays of a log with one executor."""
+    settings = log.environment(properties)
+    app = log.application([settings, log.started(), log.executor(cores=cores), *lines, log.ended(BEGAN + end)])
+    return what_if(app, app.stages.values(), BEGAN, BEGAN + end)
+
+
+def durations(found: WhatIf | None) -> dict[int | None, float]:
+    """How long each number of cores takes."""
+    assert found is not None
+    return {each.cores: each.ms for each in (found.own, *found.others)}
+
+
+def test_tasks_share_the_slots_and_the_driver_takes_its_time() -> None:
+    """Four tasks of a second on two cores, half a second of the driver before and after them."""
+    lines = stage(0, 1000, 1000, 1000, 1000, at=500, slots=2)
+    assert durations(replayed(lines, cores=2, end=3000)) == {1: 5000, 2: 3000, 4: 2000, None: 2000}
+
+
+def test_the_longest_task_is_the_least_that_a_stage_takes() -> None:
+    """More cores do not help where one task has all the work."""
+    lines = stage(0, 100, 4000, 100, at=0, slots=2)
+    assert durations(replayed(lines, cores=2, end=4000)) == {1: 4200, 2: 4000, 4: 4000, None: 4000}
+
+
+def test_a_stage_waits_for_its_parents_and_not_for_the_clock() -> None:
+    """On more cores the second stage begins earlier, as its parent ends earlier."""
+    lines = [*stage(0, 1000, 1000, at=0, slots=1), *stage(1, 1000, 1000, at=2200, slots=1, parents=(0,))]
+    assert durations(replayed(lines, cores=1, end=4200)) == {1: 4200, 2: 2200, None: 2200}
+
+
+def test_a_stage_waits_for_its_parents_also_where_another_ended_last() -> None:
+    """On half of the cores the parent ends after the stage that ended last in truth."""
+    other, parent = stage(0, 1050, at=0, slots=1), stage(1, 1000, 1000, at=0, slots=2)
+    lines = [*other, *parent, *stage(2, 100, at=1100, slots=1, parents=(1,))]
+    assert durations(replayed(lines, cores=4, end=1200)) == {2: 2100, 4: 1200, 8: 1200, None: 1200}
+
+
+def test_stages_at_the_same_time_share_the_slots() -> None:
+    """Two jobs of two threads: neither waits for the other."""
+    lines = [*stage(0, 1000, at=0, slots=1), *stage(1, 1000, at=0, slots=1)]
+    assert durations(replayed(lines, cores=2, end=1000)) == {1: 2000, 2: 1000, 4: 1000, None: 1000}
+
+
+def test_a_task_may_take_several_cores() -> None:
+    """Four cores are two slots, if each task takes two."""
+    lines = stage(0, 1000, 1000, 1000, 1000, at=0, slots=2)
+    found = durations(replayed(lines, cores=4, end=2000, **{"spark.task.cpus": "2"}))
+    assert found == {2: 4000, 4: 2000, 8: 1000, None: 1000}
+
+
+def test_the_error_is_that_of_the_same_cores() -> None:
+    """An hour in which the slots did nothing although tasks waited is not explained by the replay."""
+    slow = stage(0, 1000, 1000, at=0, slots=1)
+    found = replayed(slow, cores=2, end=2000)
+    assert found is not None
+    assert found.error == pytest.approx(-0.5)
+    assert not found.is_credible
+
+
+def test_nothing_is_played_without_executors_or_tasks() -> None:
+    """Unknown is unknown."""
+    assert replayed([], cores=2, end=1000) is None
+    assert replayed(stage(0, 1000, at=0, slots=1), cores=0, end=1000) is None
+
+
+def test_the_error_on_recorded_applications_is_small() -> None:
+    """Below a tenth, but where slots came and went: there it is so large that nothing is shown."""
+    errors = {}
+    for log_file in LOGS.glob("*/*.zst"):
+        app = reader.read(log_file).app
+        found = what_if(app, app.stages.values(), app.began or 0, app.ended or app.last)
+        if found is not None:
+            errors[log_file.stem] = found.error
+            assert found.is_credible == (log_file.stem not in EXECUTORS_CAME_AND_WENT), (log_file, found.error)
+    assert len(errors) > 30
+    assert {name for name, error in errors.items() if abs(error) > 0.1} == EXECUTORS_CAME_AND_WENT

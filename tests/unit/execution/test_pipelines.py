@@ -1,0 +1,66 @@
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.sql.types import StructType
+
+from app.errors import UsageError
+from app.execution import pipelines
+from app.warehouse.tables import Table
+
+
+def pipeline(reads: Sequence[str], writes: Sequence[str]) -> Any:
+    """A pipeline that declares tables."""
+    return SimpleNamespace(READS=reads, WRITES=[Table(name, StructType()) for name in writes])
+
+
+def test_pipelines_run_after_those_that_write_what_they_read() -> None:
+    """Whatever their names; tables that no pipeline writes do not matter."""
+    known = {
+        "etl.a": pipeline(["totals"], ["report"]),
+        "etl.b": pipeline(["rows", "elsewhere"], ["totals"]),
+        "etl.c": pipeline([], ["rows"]),
+    }
+    assert pipelines.in_order(known) == ["etl.c", "etl.b", "etl.a"]
+
+
+def test_circles_and_shared_tables_are_refused() -> None:
+    """The message names the pipelines."""
+    with pytest.raises(UsageError, match=r"read from each other in a circle: etl\.. -> etl\.. -> etl\.."):
+        pipelines.in_order({"etl.a": pipeline(["y"], ["x"]), "etl.b": pipeline(["x"], ["y"])})
+    with pytest.raises(UsageError, match=r"etl\.a and etl\.b both write the table x"):
+        pipelines.in_order({"etl.a": pipeline([], ["x"]), "etl.b": pipeline([], ["x"])})
+
+
+def test_pipelines_are_found_by_their_package_and_named_with_or_without_it() -> None:
+    """A name that is not there is refused with those that are."""
+    assert pipelines.names("etl") == ["etl.customers", "etl.daily_sales"]
+    assert pipelines.qualified("etl", ["daily_sales", "etl.customers"]) == ["etl.daily_sales", "etl.customers"]
+    with pytest.raises(UsageError, match=r"no pipeline 'sales' in app/etl; the pipelines are etl\.customers, "):
+        pipelines.qualified("etl", ["sales"])
+
+
+def test_every_table_is_declared_once_by_the_pipeline_that_writes_it() -> None:
+    """The warehouse, `show` and the quarantine know tables from there."""
+    sources = {table.name: table.source for table in pipelines.declared_tables()}
+    assert sources == {
+        "bronze_customers": "customers",
+        "customers": None,
+        "bronze": "transactions",
+        "transactions": None,
+        "daily_sales": None,
+        "abandoned_carts": None,
+        "activity": None,
+        "attributions": None,
+        "balances": None,
+        "dead_letter_replays": None,
+        "dead_letters": None,
+        "events": None,
+        "sessions": None,
+        "refund_events": None,
+        "refund_scores": None,
+        "models": None,
+        "model_evaluations": None,
+        "model_promotions": None,
+    }

@@ -1,0 +1,85 @@
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics
+
+from app.models import scores
+
+DRAWS = np.random.default_rng(5)
+PROBABILITY = DRAWS.beta(1, 15, 4_000)
+LABEL = (DRAWS.random(4_000) < PROBABILITY).astype(float)
+
+
+def test_scores_are_those_of_scikit_learn_with_intervals_around_them() -> None:
+    """And the same seed gives the same intervals."""
+    found = scores.estimates(LABEL, PROBABILITY, samples=50, seed=1)
+    assert found["average_precision"].value == metrics.average_precision_score(LABEL, PROBABILITY)
+    assert found["roc_auc"].value == metrics.roc_auc_score(LABEL, PROBABILITY)
+    assert found["log_loss"].value == metrics.log_loss(LABEL, PROBABILITY)
+    assert found["brier"].value == metrics.brier_score_loss(LABEL, PROBABILITY)
+    for name in ("average_precision", "roc_auc", "log_loss", "brier"):
+        low, value, high = found[name].low, found[name].value, found[name].high
+        assert low is not None
+        assert value is not None
+        assert high is not None
+        assert low < value < high
+    assert found == scores.estimates(LABEL, PROBABILITY, samples=50, seed=1)
+
+
+def test_intervals_hold_one_sample_at_a_time() -> None:
+    """Not all: 200 samples of five million held-out rows would be 8 GB."""
+    samples, times = 60, 5
+    tracemalloc.start()
+    try:
+        scores.estimates(np.tile(LABEL, times), np.tile(PROBABILITY, times), samples=samples, seed=1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < samples * times * LABEL.nbytes / 2
+
+
+def test_honest_probabilities_are_calibrated_and_doubled_ones_are_not() -> None:
+    """Bins hold as many rows each, and all rows are in one."""
+    bins = scores.calibration(LABEL, PROBABILITY)
+    assert [each.rows for each in bins] == [400] * 10
+    assert scores.calibration_error(LABEL, PROBABILITY) < 0.015
+    assert scores.calibration_error(LABEL, 2 * PROBABILITY) == pytest.approx(PROBABILITY.mean(), rel=0.3)
+
+
+def test_rows_of_one_class_have_no_score() -> None:
+    """Unknown, and not 0: a slice without refunds is neither good nor bad."""
+    rows = pd.DataFrame({"country": ["DE", "DE", "FR"], "label": [0.0, 1.0, 0.0], "probability": [0.1, 0.9, 0.2]})
+    german, french = scores.by_slice(rows, ["country"])
+    assert (german.title, german.average_precision, german.roc_auc, german.positives) == ("country DE", 1.0, 1.0, 1)
+    assert (french.title, french.average_precision, french.roc_auc, french.positives) == ("country FR", None, None, 0)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_rows_without_a_value_are_a_slice_of_their_own(missing: float | None) -> None:
+    """It is called unknown, and its rows are scored like others."""
+    rows = pd.DataFrame({"country": ["DE", missing, missing], "label": [0.0, 1.0, 0.0], "probability": [0.1, 0.9, 0.2]})
+    titles = {each.title: each.roc_auc for each in scores.by_slice(rows, ["country"])}
+    assert titles == {"country DE": None, "country unknown": 1.0}
+
+
+def test_a_curve_keeps_its_shape_where_few_rows_are_flagged() -> None:
+    """Near every point of the whole curve is one that is kept, from the first flagged row on; both ends are kept."""
+    precision, recall, _ = metrics.precision_recall_curve(LABEL, PROBABILITY)
+    false_positive, true_positive, _ = metrics.roc_curve(LABEL, PROBABILITY)
+    wholes = (np.array([recall, precision]), np.array([false_positive, true_positive]))
+    curves = (scores.precision_recall(LABEL, PROBABILITY), scores.roc(LABEL, PROBABILITY))
+    for curve, whole in zip(curves, wholes, strict=True):
+        kept = np.array(curve).T
+        apart = np.hypot(*(kept[:, :, np.newaxis] - whole[:, np.newaxis, :])).min(axis=0)
+        assert apart.max() < 0.03
+        assert len(curve) <= scores.CURVE_POINTS
+        assert (curve[0][0], curve[-1][0]) == (0.0, 1.0)
+
+
+def test_a_distribution_drifts_as_far_as_its_shares_move() -> None:
+    """The same has not; one that lost and gained a value has, and is not infinite."""
+    assert scores.psi({"a": 0.5, "b": 0.5}, {"a": 0.5, "b": 0.5}) == 0
+    assert scores.psi({"a": 0.5, "b": 0.5}, {"a": 0.6, "b": 0.4}) == pytest.approx(0.0405, abs=1e-4)
+    assert 5 < scores.psi({"a": 1.0}, {"b": 1.0}) < 20

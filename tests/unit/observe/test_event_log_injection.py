@@ -1,0 +1,161 @@
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from app.observe.event_log_injection import EventLogInjection, Launch
+from app.spark.java_runtime import spark_home
+
+SUBMIT: Final = "org.apache.spark.deploy.SparkSubmit"
+# As Spark's own `spark-class` does it, up to the JVM.
+START: Final = '. "$SPARK_HOME/bin/load-spark-env.sh"; printf "%s\\n" "$SPARK_CONF_DIR" "$SPARK_SUBMIT_OPTS"; env'
+
+
+class Started:
+    """What Spark's script makes of an environment, before it starts a JVM."""
+
+    def __init__(self, folder: Path, *arguments: str, name: str | None = None, **variables_of_user: str) -> None:
+        events = folder / "a folder"
+        events.mkdir()
+        (folder / "scratch").mkdir()
+        switch = EventLogInjection(events, folder / "scratch", name)
+        variables = switch.variables({"PATH": "/usr/bin:/bin", "SPARK_HOME": str(spark_home())} | variables_of_user)
+        done = subprocess.run(
+            ["bash", "-c", START, "spark-class", *arguments],
+            env=variables,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert done.stderr == ""
+        self.variables = variables
+        self.events = events
+        self.conf, self.options, *self.environment = done.stdout.splitlines()
+        self.launches = switch.launches()
+
+
+def conf(folder: Path, text: str = "", *, name: str = "spark-defaults.conf") -> str:
+    """A configuration folder of original, with one file."""
+    original = folder / "original"
+    original.mkdir()
+    (original / name).write_text(text, encoding="utf-8")
+    return str(original)
+
+
+def test_a_launch_has_its_event_log_enabled(tmp_path: Path) -> None:
+    """In the folder of spark-app, uncompressed, in one file; the launch is recorded with its arguments."""
+    started = Started(tmp_path, SUBMIT, "--conf", "spark.app.name=two words", "pyspark-shell")
+    (launch,) = started.launches
+    assert set(started.options.split()) == {
+        f"-Dspark.observed.launch={launch.id}",
+        "-Dspark.eventLog.enabled=true",
+        f"-Dspark.eventLog.dir={started.events.as_uri()}",
+        "-Dspark.eventLog.compress=false",
+        "-Dspark.eventLog.rolling.enabled=false",
+        "-Dspark.eventLog.overwrite=true",
+    }
+    assert launch.arguments == (SUBMIT, "--conf", "spark.app.name=two words", "pyspark-shell")
+    assert launch.properties() == {"spark.app.name": "two words"}
+
+
+def test_spark_reads_the_original_configuration_folder(tmp_path: Path) -> None:
+    """Its spark-env.sh runs, and its options stay."""
+    original = conf(tmp_path, "export FROM_THEIRS=1 SPARK_SUBMIT_OPTS=-Dx=1", name="spark-env.sh")
+    started = Started(tmp_path, SUBMIT, SPARK_CONF_DIR=original)
+    assert started.conf == original
+    assert "FROM_THEIRS=1" in started.environment
+    assert started.options.split()[0] == "-Dx=1"
+
+
+def test_without_a_configuration_folder_spark_reads_its_own(tmp_path: Path) -> None:
+    """`conf` of SPARK_HOME."""
+    assert Started(tmp_path, SUBMIT).conf == f"{spark_home()}/conf"
+
+
+def test_the_injected_folder_links_the_original_files(tmp_path: Path) -> None:
+    """For programs that read SPARK_CONF_DIR before Spark starts."""
+    started = Started(tmp_path, SUBMIT, SPARK_CONF_DIR=conf(tmp_path, "<configuration/>", name="hive-site.xml"))
+    injected = Path(started.variables["SPARK_CONF_DIR"])
+    assert (injected / "hive-site.xml").read_text(encoding="utf-8") == "<configuration/>"
+
+
+def test_the_script_leaves_no_function_or_variable_behind(tmp_path: Path) -> None:
+    """In the environment of the program."""
+    names = {line.partition("=")[0] for line in Started(tmp_path, SUBMIT, "--master", "local").environment}
+    assert [name for name in names if "observe" in name or name in ("mode", "word", "files", "before")] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--deploy-mode", "cluster"),
+        ("--deploy-mode=cluster",),
+        ("--conf", "spark.submit.deployMode=cluster"),
+    ],
+)
+def test_in_deploy_mode_cluster_nothing_is_enabled(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """A local folder would make the job fail; the launch is recorded."""
+    started = Started(tmp_path, SUBMIT, *arguments, "job.py")
+    assert started.options == ""
+    assert [launch.is_cluster for launch in started.launches] == [True]
+
+
+def test_the_deploy_mode_may_come_from_spark_defaults(tmp_path: Path) -> None:
+    """An option overrides it."""
+    for number, (options, is_cluster) in enumerate([([], True), (["--deploy-mode", "client"], False)]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        original = conf(folder, "spark.submit.deployMode   cluster\n")
+        started = Started(folder, SUBMIT, *options, "job.py", SPARK_CONF_DIR=original)
+        assert [launch.is_cluster for launch in started.launches] == [is_cluster]
+        assert ("spark.eventLog.enabled" in started.options) is not is_cluster
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--conf", "spark.eventLog.enabled=false"), ""),
+        (("--conf", "spark.eventLog.dir=hdfs://there/logs"), ""),
+        ((), "spark.eventLog.enabled true\n"),
+    ],
+)
+def test_a_configured_event_log_is_kept(tmp_path: Path, arguments: tuple[str, ...], text: str) -> None:
+    """Only the id of the launch is added."""
+    started = Started(tmp_path, SUBMIT, *arguments, SPARK_CONF_DIR=conf(tmp_path, text))
+    assert started.options.split() == [f"-Dspark.observed.launch={started.launches[0].id}"]
+
+
+def test_a_properties_file_is_read_for_an_event_log(tmp_path: Path) -> None:
+    """`--properties-file` replaces spark-defaults.conf."""
+    file = tmp_path / "p.conf"
+    file.write_text("spark.eventLog.dir=/logs\nspark.app.name  three\n", encoding="utf-8")
+    started = Started(tmp_path, SUBMIT, "--properties-file", str(file), "job.py")
+    assert started.options.split() == [f"-Dspark.observed.launch={started.launches[0].id}"]
+    assert started.launches[0].properties() == {"spark.eventLog.dir": "/logs", "spark.app.name": "three"}
+
+
+def test_spark_daemons_are_no_applications(tmp_path: Path) -> None:
+    """Other classes that Spark's scripts start are neither changed nor recorded."""
+    started = Started(tmp_path, "org.apache.spark.deploy.master.Master")
+    assert (started.options, started.launches) == ("", [])
+
+
+def test_arguments_override_files() -> None:
+    """Both forms of an option are understood."""
+    launch = Launch("1", False, Path("nowhere"), (SUBMIT, "-c", "a=1", "--conf=b=x=y", "--conf", "a=2"))
+    assert launch.properties() == {"a": "2", "b": "x=y"}
+
+
+def test_a_query_such_as_version_is_no_application() -> None:
+    """`spark-submit --version` starts none."""
+    assert Launch("1", False, Path("nowhere"), (SUBMIT, "--version")).is_query
+    assert not Launch("1", False, Path("nowhere"), (SUBMIT, "job.py", "--version")).is_query
+
+
+@pytest.mark.parametrize("own", [(), ("--conf", "spark.eventLog.enabled=true")])
+def test_a_given_name_is_a_property_without_white_space(tmp_path: Path, own: tuple[str, ...]) -> None:
+    """Spark's scripts split options at it, and a name runs no command; also where the program has its own event log."""
+    started = Started(tmp_path, SUBMIT, *own, "job.py", name="nightly load; touch $(x) é")
+    named = [option for option in started.options.split() if "observed.name" in option]
+    assert named == ["-Dspark.observed.name=nightly%20load%3B%20touch%20%24%28x%29%20%C3%A9"]

@@ -1,0 +1,74 @@
+import datetime
+import json
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from app.pipeline.records import parsed, valid
+from app.pipeline.topics import USER_EVENTS
+from app.warehouse.schemas import RECORD, USER_EVENT
+
+NOON: Final = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
+EVENT: Final = {"event_id": "e-1", "user_id": "c-1", "event_type": "view", "timestamp": "2024-01-01T12:00:00.250Z"}
+
+
+def records(spark: SparkSession, *values: bytes | None) -> DataFrame:
+    """Records of a file."""
+    return spark.createDataFrame([(None, value, None, "user_events", None, None, NOON) for value in values], RECORD)
+
+
+def written(**changes: Any) -> bytes:
+    """The value of an event."""
+    return json.dumps(EVENT | changes).encode()
+
+
+NO_INSTANTS: Final[list[Any]] = [
+    "yesterday",
+    17,
+    "2024",
+    "12:30",
+    "2024-02-30T00:00:00Z",
+    "2024-01-01T00:00:00",
+    "2024-01-01T00:00Z",
+    "2024-01-01T00:00:00+02:00",
+    {},
+]
+PROBLEMS: Final[dict[str, list[bytes | None]]] = {
+    "no value": [None],
+    "not UTF-8": [b'{"event_id": "\xe9"}', b"\xff\xfe", written() + b"\xc3"],
+    "not one JSON object": [
+        b"", b"not json", b"null", b"5", b"[1]", b"[" + written() + b"]", written()[:-1], written()[:40],
+        written() + b" more", written() + written(), written() + b"\n" + written(), b"{" * 2_000 + b"}",
+    ],
+    "a value of another type": [written(properties="none"), written(properties=[1])],
+    "timestamp is no instant in UTC": [written(timestamp=value) for value in NO_INSTANTS],
+    "no event_id": [b"{}", written(event_id=None)],
+    "no user_id": [written(user_id=None)],
+    "no timestamp": [written(timestamp=None)],
+}  # fmt: skip
+
+
+def test_a_malformed_value_has_a_reason(spark: SparkSession) -> None:
+    """The record is kept as it came."""
+    values = [(reason, value) for reason, values in PROBLEMS.items() for value in values]
+    found = parsed(records(spark, *(value for _, value in values)), USER_EVENTS)
+    rows = [(row.problem, None if row.value is None else bytes(row.value)) for row in found.collect()]
+    assert rows == values
+
+
+@pytest.mark.parametrize("more", [{}, {"properties": None}, {"properties": {"text": "} {"}}, {"unknown": [1]}])
+def test_a_well_formed_value_has_none(spark: SparkSession, more: dict[str, Any]) -> None:
+    """Optional and unknown fields may be there or not; braces in a text do not count."""
+    found = parsed(records(spark, written(**more) + b" \r"), USER_EVENTS)
+    assert [(row.problem, row.row.event_id) for row in found.collect()] == [(None, "e-1")]
+
+
+def test_a_value_is_an_event_with_milliseconds(spark: SparkSession) -> None:
+    """In UTC; with or without a fraction of a second."""
+    values = [written(properties={"amount": "1.50"}), written(timestamp="2024-01-01T12:00:00Z")]
+    first, second = valid(records(spark, *values, b"broken"), USER_EVENTS).collect()
+    assert (first.event_id, first.properties) == ("e-1", {"amount": "1.50"})
+    assert first.timestamp.astimezone(datetime.UTC) == NOON.replace(microsecond=250_000)
+    assert second.timestamp.astimezone(datetime.UTC) == NOON
+    assert first.__fields__ == USER_EVENT.names

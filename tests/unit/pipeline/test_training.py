@@ -1,0 +1,121 @@
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from opentelemetry.sdk.trace import ReadableSpan
+from pyspark.ml import Estimator, Model
+from pyspark.ml.evaluation import Evaluator
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.tuning import CrossValidator
+from pyspark.sql import DataFrame, SparkSession
+
+from app.models.estimators import Choice
+from app.pipeline.slice import Day
+from app.pipeline.training import TrainingContext
+from app.telemetry.names import TRACEPARENT
+from tests.integration.home import DAY, Home
+from tests.unit.telemetry.memory import InMemory
+
+
+class Constant(Model):
+    """Says the same of every row."""
+
+    def __init__(self, value: float) -> None:
+        """The value."""
+        super().__init__()
+        self.value = value
+
+    def _transform(self, dataset: DataFrame) -> DataFrame:
+        return dataset
+
+
+class Guess(Estimator[Any]):
+    """Guesses its parameter, and notes whose jobs its thread would run."""
+
+    value: Param[float] = Param(Params._dummy(), "value", "what it says", TypeConverters.toFloat)
+
+    def __init__(self, properties: dict[float, list[str | None]]) -> None:
+        """Notes the properties by the value."""
+        super().__init__()
+        self.properties = properties
+
+    def _fit(self, dataset: DataFrame) -> Constant:
+        value = self.getOrDefault(self.value)
+        found = dataset.sparkSession.sparkContext.getLocalProperty(TRACEPARENT)
+        self.properties.setdefault(value, []).append(found)
+        if value < 0:
+            raise ValueError("cannot guess less than nothing")
+        return Constant(value)
+
+
+class Size(Evaluator):
+    """The number of rows left out."""
+
+    def _evaluate(self, dataset: DataFrame) -> float:
+        return float(dataset.count())
+
+
+class Run:
+    """A cross-validation of two guesses with two folds, two fits at a time."""
+
+    def __init__(self, folder: Path, spark: SparkSession, values: Sequence[float]) -> None:
+        """Runs it; `error` is how it failed."""
+        self.properties: dict[float, list[str | None]] = {}
+        home, memory = Home(folder / "home", spark), InMemory(folder)
+        guess = Guess(self.properties)
+        choices = [Choice("guess", {"value": str(value)}, {guess.value: value}) for value in values]
+        validator = CrossValidator(
+            estimator=guess, estimatorParamMaps=[each.params for each in choices], evaluator=Size(), numFolds=2,
+            foldCol="fold", parallelism=2,
+        )  # fmt: skip
+        run = memory.run(pipeline="ml.refunds")
+        context = TrainingContext(spark, home.warehouse, home.settings, Day.of(DAY), run, home)
+        rows = spark.createDataFrame([(number % 2,) for number in range(10)], "fold int")
+        self.error: BaseException | None = None
+        with run:
+            try:
+                context.cross_validate(validator, rows, choices)
+            except ValueError as error:
+                self.error = error
+        self.after = spark.sparkContext.getLocalProperty(TRACEPARENT)
+        memory.telemetry.close()
+        self.spans = memory.spans_kept.get_finished_spans()
+
+    @property
+    def fits(self) -> list[ReadableSpan]:
+        """The spans of fits."""
+        return [span for span in self.spans if span.name == "fit guess"]
+
+
+def span_id(traceparent: str | None) -> int:
+    """The span that the jobs of a thread are children of."""
+    assert traceparent is not None
+    return int(traceparent.split("-")[2], 16)
+
+
+def test_each_fold_and_set_of_parameters_is_a_span_with_its_own_jobs(tmp_path: Path, spark: SparkSession) -> None:
+    """Also in the threads of the validator; the best candidate is fitted once more on all rows."""
+    run = Run(tmp_path, spark, [1.0, 2.0])
+    [step] = [span for span in run.spans if span.name == "step cross-validate"]
+    attributes = [dict(span.attributes or {}) for span in run.fits]
+    found = {(each["ml.parameters"], each.get("ml.fold"), each.get("ml.score")) for each in attributes}
+    assert found == {
+        ("value=1.0", 1, 5.0), ("value=2.0", 1, 5.0), ("value=1.0", 2, 5.0), ("value=2.0", 2, 5.0),
+        ("value=1.0", None, None),
+    }  # fmt: skip
+    assert step.context is not None
+    assert {span.parent.span_id for span in run.fits if span.parent} == {step.context.span_id}
+    for value in (1.0, 2.0):
+        own = [span for span in run.fits if (span.attributes or {})["ml.parameters"] == f"value={value}"]
+        found_ids = sorted(span_id(traceparent) for traceparent in run.properties[value])
+        assert found_ids == sorted(span.context.span_id for span in own if span.context)
+    assert run.after is None
+
+
+def test_a_fit_that_fails_ends_its_span_and_the_step(tmp_path: Path, spark: SparkSession) -> None:
+    """The exception is the one of the fit."""
+    run = Run(tmp_path, spark, [-1.0])
+    assert str(run.error) == "cannot guess less than nothing"
+    assert {(span.attributes or {}).get("ml.fold") for span in run.fits} == {1}
+    [step] = [span for span in run.spans if span.name == "step cross-validate"]
+    assert not step.status.is_ok

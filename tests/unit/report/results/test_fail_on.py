@@ -1,0 +1,136 @@
+from typing import Any
+
+import pytest
+
+from app.report.results.fail_on import RULES, judged, parse, sentence, without_baseline
+from app.report.results.schema import Application, Comparison, Error, Figures, Finding, Results
+
+FIGURES = Figures(*[0] * len(Figures.__struct_fields__))
+
+
+def finding(rule: str, severity: Any = "warning") -> Finding:
+    """A finding of a rule."""
+    return Finding(rule, severity, f"{rule} it is", "", {}, None, None, None, [])
+
+
+def application(*findings: Finding, id: str = "app-1", slower: float | None = None) -> Application:  # noqa: A002
+    """An application with findings, and as much slower than before."""
+    compared = None if slower is None else comparison(slower)
+    start: tuple[Any, ...] = (
+        id,
+        "shop",
+        "log",
+        "r.html",
+        None,
+        None,
+        None,
+        None,
+        "succeeded",
+        "succeeded",
+        None,
+        FIGURES,
+    )
+    return Application(*[*start, list(findings), [], [], compared, []])
+
+
+def comparison(slower: float, *, is_significant: bool = True) -> Comparison:
+    """A run that is as much slower than one of 10 s."""
+    added = round(10_000 * slower)
+    both: tuple[Any, ...] = ("shop", "b", "a", 1, 10_000 + added, 10_000, added, slower, 500, is_significant)
+    return Comparison(*[*both, [], 0, [], [], []])
+
+
+def observed(*applications: Application, **changes: Any) -> Results:
+    """What a command found."""
+    return Results(command="observe", applications=list(applications), **changes)
+
+
+def failed(results: Results, *conditions: str) -> list[str]:
+    """Which conditions hold, and why."""
+    found = judged(results, [parse(condition) for condition in conditions])
+    return [f"{each.condition}: {each.reason}" for each in found.failed_on]
+
+
+def test_a_warning_fails_and_an_info_does_not() -> None:
+    """The reason names the rules once."""
+    assert failed(observed(application(finding("spill", "info"))), "warning") == []
+    found = [finding("spill"), finding("spill"), finding("driver_gap")]
+    assert failed(observed(application(*found)), "warning") == ["warning: 3 warnings (spill, driver_gap)"]
+
+
+def test_a_rule_fails_by_its_name_whatever_its_severity() -> None:
+    """And no other one."""
+    results = observed(application(finding("spill", "info"), finding("driver_gap")))
+    assert failed(results, "spill", "huge_partitions") == ["spill: spill it is"]
+
+
+def test_all_findings_are_judged_and_the_worst_are_kept() -> None:
+    """A rule whose finding is not among the worst fails as well."""
+    results = observed(application(*[finding("spill")] * 150, finding("driver_gap", "info")))
+    assert failed(results, "driver_gap") == ["driver_gap: driver_gap it is"]
+    assert len(judged(results, []).applications[0].findings) == 100
+
+
+@pytest.mark.parametrize(("slower", "fails"), [(0.21, True), (0.2, False), (-0.5, False)])
+def test_a_run_must_be_slower_by_more_than_the_limit(slower: float, *, fails: bool) -> None:
+    """The same for a report as for a comparison."""
+    for results in observed(application(slower=slower)), Results(command="compare", comparison=comparison(slower)):
+        reasons = failed(results, "slower:20%")
+        assert reasons == (["slower:20%: 21 % slower, 12.1 s, before 10.0 s"] if fails else [])
+
+
+def test_noise_never_fails() -> None:
+    """A second more is a fifth of a short run, and happens by itself."""
+    results = Results(command="compare", comparison=comparison(0.4, is_significant=False))
+    assert failed(results, "slower:20%") == []
+
+
+def test_a_first_run_passes_and_says_so() -> None:
+    """There is nothing that it could be slower than."""
+    results, conditions = observed(application()), [parse("slower:20%"), parse("warning")]
+    assert failed(results, "slower:20%") == []
+    (line,) = without_baseline(results, conditions)
+    assert line.startswith("--fail-on slower:20%: not judged, shop has no earlier successful run")
+
+
+@pytest.mark.parametrize(
+    ("results", "why"),
+    [(observed(), "no Spark application was observed"), (observed(application(), error=Error("X", "boom")), "boom")],
+)
+def test_what_cannot_be_judged_fails(results: Results, why: str) -> None:
+    """A check that looks at nothing must not look green."""
+    assert failed(results, "warning") == [f"warning: cannot be judged: {why}"]
+
+
+def test_the_exit_code_is_5_unless_there_is_another() -> None:
+    """That of the observed program stays, and then nothing else went wrong."""
+    conditions = [parse("warning")]
+    found = judged(observed(application(finding("spill"))), conditions)
+    assert found.error is not None
+    assert (found.exit_code, found.error.type) == (5, "FailOnError")
+    assert found.error.message == "--fail-on warning: 1 warning (spill)"
+    assert judged(observed(application(finding("spill")), exit_code=3), conditions).exit_code == 3
+    assert judged(observed(application()), conditions) == observed(application())
+
+
+def test_one_line_says_all_that_fails_and_where() -> None:
+    """Applications are named where there are several."""
+    results = observed(application(finding("spill")), application(finding("spill"), id="app-2"))
+    assert sentence(judged(results, [parse("spill")]).failed_on) == (
+        "--fail-on spill: spill it is (app-1); --fail-on spill: spill it is (app-2)"
+    )
+
+
+@pytest.mark.parametrize("text", ["spil", "", "slower", "slower:x%", "slower:20", "slower:-5%", "Warning"])
+def test_an_unknown_condition_is_refused(text: str) -> None:
+    """A rule with a typing error would never fail; the nearest one is proposed."""
+    with pytest.raises(ValueError, match="neither warning, nor a rule"):
+        parse(text)
+    with pytest.raises(ValueError, match=r"did you mean spill\?"):
+        parse("spil")
+
+
+def test_every_rule_is_a_condition() -> None:
+    """Also those of streams and of whole applications."""
+    assert {"spill", "small_files_read", "falling_behind", "failed_application"} < RULES
+    assert [parse(rule).slower for rule in sorted(RULES)] == [None] * len(RULES)

@@ -1,0 +1,38 @@
+from pathlib import Path
+
+from app.quality.results import FRESHNESS, ExpectationResult
+from app.report import page, run_info
+from app.report.scope import scope
+from app.report.sections.run import quality
+from tests.unit.eventlog import log
+from tests.unit.report.conftest import Read, record_of
+
+RESULTS = [
+    ExpectationResult("a.range", 0.02, 0.05, 2, 100),
+    ExpectationResult("b.type", 0.0, 0.0, 0, 100),
+    ExpectationResult(FRESHNESS, 90_000.0, 86_400.0),
+    ExpectationResult("c.known", 0.3, None, 30, 100),
+]
+
+
+def test_breached_expectations_come_first(reading: Read, run_folder: Path) -> None:
+    """Then those with most violations; those that every row met are apart."""
+    record_of(run_folder, expectations=RESULTS)
+    result = quality(scope(reading([log.started(), log.ended()]).app, run_info.of(run_folder)))
+    assert result is not None
+    assert [each.expectation for each in result.violated] == [FRESHNESS, "c.known", "a.range"]
+    assert [each.expectation for each in result.met] == ["b.type"]
+
+
+def test_freshness_is_in_seconds_and_counts_no_rows(reading: Read, run_folder: Path, tmp_path: Path) -> None:
+    """All other expectations are shares of rows."""
+    record_of(run_folder, expectations=RESULTS)
+    output = tmp_path / "r.html"
+    page.write(reading([log.started(), log.ended()]), output=output, run=run_info.of(run_folder))
+    rows = [line for line in output.read_text().splitlines() if 'data-l="measured"' in line]
+    cells = [[cell.partition(">")[2].partition("<")[0] for cell in row.split("<td")[2:6]] for row in rows]
+    assert cells == [
+        ["–", "–", "90,000 s", "86,400 s"],
+        ["30", "100", "30.0000%", "any"],
+        ["2", "100", "2.0000%", "5.0000%"],
+    ]

@@ -1,0 +1,114 @@
+"""The pages of `spark-app serve`: which there are, what leads to a file, and that names are text."""
+
+import json
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+
+from app.eventlog.comparison import baselines, profiling
+from app.eventlog.cost import HOUR_MS
+from app.eventlog.reader import read
+from app.report.served.pages import MOST, Pages, key_of
+from app.report.served.runs import Runs
+from app.report.served.server import Answer
+from app.settings import Prices
+from tests.unit.eventlog import log
+from tests.unit.report import made
+
+NO_PRICES = Prices(currency="EUR", core_hour=None, gib_hour=None)
+
+
+def pages(home: Path, prices: Prices = NO_PRICES) -> Pages:
+    """The pages of a home folder."""
+    reports = home / "reports"
+    return Pages(Runs(records=reports / "records", runs=home / "runs", reports=reports), prices)
+
+
+def observed(home: Path, number: int, *, name: str = "daily", end: int = 20_000) -> Path:
+    """The stored profile of an application."""
+    lines = [log.started(1000 + number) | {"App Name": name, "App ID": f"app-{number}"}, log.executor("1")]
+    reading = read(made.written(home / f"app-{number}", [*lines, log.job(0, [0]), log.ended(end)]))
+    return baselines.save(home / "reports" / "records", profiling.of(reading))
+
+
+def text(answer: Answer) -> str:
+    """The page."""
+    assert answer.status == HTTPStatus.OK, answer
+    return answer.body.decode()
+
+
+def test_names_from_programs_are_text(tmp_path: Path) -> None:
+    """In the list, in links, in the trend and in a comparison."""
+    files = [observed(tmp_path, number, name=made.HOSTILE, end=20_000 * (number + 1)) for number in range(2)]
+    site, keys = pages(tmp_path), [key_of(file) for file in files]
+    shown = [
+        site("/", {}),
+        site("/", {"application": made.HOSTILE}),
+        site("/", {"application": "<script>other"}),
+        site("/compare", {"one": keys[0], "other": keys[1]}),
+    ]
+    for page in map(text, shown):
+        assert page.count("<script>") == 2
+        assert "<img" not in page
+
+
+def test_the_later_of_two_runs_is_explained(tmp_path: Path) -> None:
+    """Whichever comes first in the address; a run without a profile is not found."""
+    early, late = (key_of(observed(tmp_path, number)) for number in (1, 2))
+    site = pages(tmp_path)
+    assert "app-2 took" in text(site("/compare", {"one": late, "other": early}))
+    assert "app-2 took" in text(site("/compare", {"one": early, "other": late}))
+    for other in ("", early, "../../secret", "no/such"):
+        assert site("/compare", {"one": early, "other": other}).status == HTTPStatus.NOT_FOUND
+
+
+def test_only_files_of_the_reports_folder_are_served(tmp_path: Path) -> None:
+    """No parent folder, no other file, no link out of it."""
+    secret = tmp_path / "secret.html"
+    secret.write_text("secret")
+    reports = tmp_path / "reports"
+    (reports / "below").mkdir(parents=True)
+    (reports / "below" / "x.html").write_text("below")
+    (reports / "index.json").write_text("json")
+    (reports / "a b.html").write_text("the report")
+    (reports / "link.html").symlink_to(secret)
+    (reports / "folder.html").mkdir()
+    site = pages(tmp_path)
+    assert text(site("/reports/a b.html", {})) == "the report"
+    paths = ["../secret.html", str(secret), "below/x.html", "link.html", "folder.html", "index.json", "", ".", ".."]
+    for path in (*paths, "..\\secret.html", "a b.html/", "x.html\0"):
+        assert site(f"/reports/{path}", {}).status == HTTPStatus.NOT_FOUND
+
+
+def test_the_list_is_bounded(tmp_path: Path) -> None:
+    """The newest are listed; the page says how many there are."""
+    folder = tmp_path / "reports" / "records" / "daily"
+    folder.mkdir(parents=True)
+    for number in range(MOST + 1):
+        content = {"version": 3, "application": "daily", "id": f"app-{number}", "outcome": "ended"}
+        content |= {"started": number, "duration_ms": 1, "core_ms": 1}
+        (folder / f"{number}.json").write_text(json.dumps(content))
+    page = text(pages(tmp_path)("/", {}))
+    assert page.count("data-run=") == MOST
+    assert f"{MOST + 1:,} runs" in page
+    assert "app-0<" not in page
+
+
+@pytest.mark.parametrize(
+    ("gib_hour", "gib_ms", "cost"),
+    [(None, None, "3.00"), ("0.5", None, "not known"), ("0.5", 4 * HOUR_MS, "5.00"), (None, 4 * HOUR_MS, "3.00")],
+)
+def test_a_run_has_its_price_where_it_is_known(
+    tmp_path: Path, gib_hour: str | None, gib_ms: int | None, cost: str
+) -> None:
+    """Older profiles do not have the memory: with a price of it, their cost is not known."""
+    folder = tmp_path / "reports" / "records" / "daily"
+    folder.mkdir(parents=True)
+    content = {"version": 3, "application": "daily", "id": "app-1", "outcome": "ended", "started": 1}
+    content |= {"duration_ms": 1, "core_ms": 3 * HOUR_MS, "gib_ms": gib_ms}
+    (folder / "1.json").write_text(json.dumps(content))
+    prices = Prices.model_validate({"currency": "EUR", "core_hour": "1", "gib_hour": gib_hour})
+    assert f'data-l="EUR" class="n">{cost}<' in text(pages(tmp_path, prices)("/", {}))
+    trends = text(pages(tmp_path, prices)("/", {"application": "daily"}))
+    assert ("cost in EUR" in trends) == (cost != "not known")

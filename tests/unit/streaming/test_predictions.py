@@ -1,0 +1,145 @@
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from app import features
+from app.errors import NotReadyError
+from app.models.serving import Serving
+from app.pipeline.stream import BatchContext
+from app.pipeline.topics import PREDICTION_REQUESTS
+from app.streaming import dead_letters, predictions
+from app.warehouse.schemas import PREDICTION_REQUEST, RECORD, REPLY
+from tests import models
+from tests.polling import poll_until
+from tests.unit.streaming.drained import NOON, Drained, written
+
+ASKED: Final = {"customer_id": "c-0000001", "amount": "12.50", "created_at": "2024-01-01T12:00:00.000Z"}
+OLD: Final = ("0001", "1970", "2014")
+"""Years of requests in records of 2024."""
+
+
+def request(number: int, **changes: Any) -> dict[str, Any]:
+    """The value of a request with only what it must have, but for the changes."""
+    return {"request_id": f"r-{number}"} | ASKED | changes
+
+
+def replies(query: Drained) -> list[dict[str, Any]]:
+    """The values of all replies, in the order of their requests."""
+    found = [json.loads(line) for line in query.lines("predictions")]
+    return sorted(found, key=lambda reply: reply.get("request_id", ""))
+
+
+@pytest.fixture
+def query(tmp_path: Path, spark: SparkSession) -> Drained:
+    """The query, beside a model in production: version 1 gives each transaction the probability 0.25."""
+    query = Drained(tmp_path, spark, predictions)
+    models.promote(query.home, 1, 0.25)
+    return query
+
+
+def test_a_request_has_what_is_known_of_a_transaction() -> None:
+    """Features are computed from nothing else."""
+    assert set(PREDICTION_REQUEST.names) == {"request_id", *features.KNOWN}
+    assert [name for name in PREDICTION_REQUESTS.required if name != "request_id"] == [*ASKED]
+
+
+def test_a_request_that_cannot_be_scored_is_the_dead_letter_of_its_record(spark: SparkSession) -> None:
+    """Both queries judge by the same rules, and name a record alike."""
+    values = [written(request(1)), written(request(2, amount="0")), written(request(3, customer_id=None)), b"broken"]
+    values += [written(request(5 + place, created_at=f"{year}-01-02T00:00:00Z")) for place, year in enumerate(OLD)]
+    rows = [(b"k", value, [("a", b"b")], "prediction_requests", 2, offset, NOON) for offset, value in enumerate(values)]
+    judged = predictions.requests(spark.createDataFrame(rows, RECORD))
+    found = judged.select("request_id", "problem", "dead_letter_id", "headers").collect()
+    assert [(row.request_id, row.problem, row.dead_letter_id) for row in found] == [
+        ("r-1", None, None),
+        ("r-2", "an amount that is not positive", "prediction_requests-2-1"),
+        ("r-3", "no customer_id", "prediction_requests-2-2"),
+        (None, "not one JSON object", "prediction_requests-2-3"),
+        ("r-5", "an instant before 1970", "prediction_requests-2-4"),
+        ("r-6", "more than 10 years old", "prediction_requests-2-5"),
+        ("r-7", None, None),
+    ]
+    assert [(header.key, bytes(header.value)) for header in found[0].headers] == [("a", b"b")]
+
+
+def test_every_request_is_answered(query: Drained, tmp_path: Path) -> None:
+    """With a prediction, or with an error, and then it is a dead letter; the version is named, and all is measured."""
+    query.deliver("prediction_requests", request(1), request(2, amount="-3"), b"broken", request(4, transaction_id="t"))
+    query.drain()
+    found, scored = replies(query), {"is_flagged": False, "probability": 0.25, "model_version": 1}
+    letters = {reply["error"]: reply.pop("dead_letter_id") for reply in found if "error" in reply}
+    assert all(0 <= reply.pop("latency_ms") < 600_000 for reply in found)
+    assert found == [
+        {"model_version": 1, "error": "not one JSON object"},
+        {"request_id": "r-1"} | scored,
+        {"request_id": "r-2", "model_version": 1, "error": "an amount that is not positive"},
+        {"request_id": "r-4", "transaction_id": "t"} | scored,
+    ]
+    keeping = Drained(tmp_path / "letters", query.home.spark, dead_letters, home=query.home)
+    keeping.drain()
+    assert dict(keeping.rows("dead_letters", "reason", "dead_letter_id")) == letters
+    assert_is_measured(query)
+
+
+def assert_is_measured(query: Drained) -> None:
+    """How many were scored and how many not, how probable, how fast, and by which version."""
+    query.context.run.export_metrics()
+    values, pipeline = query.memory.values, "streaming.predictions"
+    assert values("ml.scoring.errors") == {(pipeline,): 2}
+    assert values("ml.predictions") == {("true", pipeline): 0, ("false", pipeline): 2}
+    assert values("ml.prediction.probability") == {(each, pipeline): 0.25 for each in ("0.5", "0.9", "0.99")}
+    assert values("ml.model.served.version") == {("ml.refunds", pipeline): 1}
+    latencies = values("ml.scoring.latency")
+    assert 0 <= latencies["0.5", pipeline] <= latencies["0.99", pipeline] < 600
+
+
+def test_a_promoted_version_answers_without_a_restart(query: Drained) -> None:
+    """From the next micro-batch on. What is promoted while a batch is at work answers none of its requests."""
+    query.context.is_draining, serving = False, Serving(predictions.MODEL)
+    served = serving.served(query.context.warehouse)
+    assert serving.served(query.context.warehouse).model is served.model, "loading takes seconds"
+    running = query.start()
+    try:
+        answered(query, running, 1)
+        models.promote(query.home, 2, 0.75)
+        answered(query, running, 2)
+    finally:
+        running.stop()
+    found = [(reply["model_version"], reply["probability"], reply["is_flagged"]) for reply in replies(query)]
+    assert found == [(1, 0.25, False), (2, 0.75, True)]
+    values = [written(request(number)) for number in range(3, 9)] + [b"broken"]
+    rows = [(b"k", value, None, "prediction_requests", 0, offset, NOON) for offset, value in enumerate(values)]
+    asked = predictions.requests(query.home.spark.createDataFrame(rows, RECORD).repartition(4))
+    predictions.reply(BatchContext(query.home.spark, query.context.warehouse, query.context, "q", 0), asked, served)
+    mixed = [reply for reply in replies(query) if reply.get("request_id") not in ("r-1", "r-2")]
+    assert [reply["model_version"] for reply in mixed] == [1] * 7
+    assert serving.served(query.context.warehouse).version.number == 2
+
+
+def answered(query: Drained, running: StreamingQuery, number: int) -> None:
+    """Sends the request of a number; comes back when there are so many replies."""
+    query.deliver("prediction_requests", request(number))
+    poll_until(lambda: len(replies(query)) == number, lambda: f"reply {number}; {running.exception()}", seconds=120)
+
+
+def test_nothing_starts_before_a_model_is_in_production(tmp_path: Path, spark: SparkSession) -> None:
+    """One line says what to do."""
+    with pytest.raises(NotReadyError, match=r"^no version of ml\.refunds is in production: run `spark-app ml`$"):
+        Drained(tmp_path, spark, predictions).start()
+
+
+def test_a_reply_has_the_key_and_the_headers_of_its_request(spark: SparkSession) -> None:
+    """One to a request whose id cannot be read has that of the dead letter."""
+    trace = [("traceparent", b"00-1-2-01")]
+    rows = [
+        ("r-1", "t-1", True, 0.5, 1, 20, None, None, trace),
+        (None, None, None, None, 1, 20, "no request_id", "prediction_requests-2-1", None),
+    ]
+    found = predictions.messages(spark.createDataFrame(rows, REPLY)).collect()
+    assert [bytes(row.key) for row in found] == [b"r-1", b"prediction_requests-2-1"]
+    assert [(header.key, bytes(header.value)) for header in found[0].headers] == trace
+    assert json.loads(bytes(found[1].value))["error"] == "no request_id"

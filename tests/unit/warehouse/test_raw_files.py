@@ -1,0 +1,176 @@
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DecimalType, StringType, StructField, StructType
+
+from app.errors import InputError
+from app.settings import RawFormat
+from app.warehouse import raw_files
+
+SCHEMA = StructType([StructField("key", StringType()), StructField("amount", DecimalType(12, 2))])
+
+
+class Row(NamedTuple):
+    """What a test looks at of a raw row."""
+
+    file: str
+    key: str | None
+    amount: str | None
+    extra: dict[str, str] | None
+    is_malformed: bool
+
+
+def rows(read: DataFrame) -> list[Row]:
+    """The raw rows, in the order of their files and keys."""
+    found = read.select("source_file", "text.key", "text.amount", "extra", "is_malformed").collect()
+    return sorted((Row(*row) for row in found), key=lambda row: (row.file, row.key or "", row.amount or ""))
+
+
+def read(spark: SparkSession, folder: Path, kind: RawFormat, **texts: str) -> list[Row]:
+    """The rows of a day with these files: the name without its ending, and the content."""
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.{kind}").write_text(text, encoding="utf-8")
+    return rows(raw_files.read_day(spark, str(folder), schema=SCHEMA, kind=kind))
+
+
+def parquet(folder: Path, name: str, **columns: list[Any]) -> None:
+    """A Parquet file with these columns."""
+    pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+
+
+def test_a_line_that_is_not_one_object_is_malformed(spark: SparkSession) -> None:
+    """Whatever follows an object is not dropped: two in a line, a comma, brackets, rubbish; nor is a key of two."""
+    one = '{"key":"a","amount":1}'
+    whole = [one, f"  {one} ", "{}", '{"key":"a","other":{"x":1,"x":2}}']
+    broken = [f"{one}{one}", f"{one} x", f"{one},", f"{one}]", f"{one}]]}}", f"{one}}}", f"{one},{one}", f"[{one}]"]
+    broken += ["null", '"a"', one[:-1], '{"key":"a","key":"a"}', '{"key":"a","other":1,"other":2}']
+    lines = spark.createDataFrame(
+        [(line, "a.json") for line in [*whole, *broken, " "]], "value string, source_file string"
+    )
+    read = raw_files.json_rows(lines, schema=SCHEMA).collect()
+    assert [row.raw for row in read if not row.is_malformed] == whole
+    assert [row.raw for row in read if row.is_malformed] == broken
+    assert [row.extra for row in read if row.extra] == [{"other": '{"x":1,"x":2}'}]
+    assert {tuple(row.text) for row in read if row.is_malformed} == {(None, None)}
+
+
+def test_a_json_number_of_15_digits_or_a_whole_one_keeps_its_value(spark: SparkSession, tmp_path: Path) -> None:
+    """However it is written, so that money of 12 digits is exact; whole numbers may be longer than any type."""
+    numbers = ["9999999999.99", "-0.01", "12.50", "0.00", "1e2", "1.5E+2", "123456789.012345", "9007199254740993"]
+    numbers += ["123456789012345678901234567890"]
+    found = read(spark, tmp_path, "json", a="\n".join(f'{{"amount":{number}}}' for number in numbers))
+    assert sorted(Decimal(row.amount or "") for row in found) == sorted(map(Decimal, numbers))
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
+def test_a_name_is_no_pattern(spark: SparkSession, tmp_path: Path, kind: RawFormat) -> None:
+    """Characters of patterns in names of files and folders stand for themselves: each file is read once."""
+    folder = tmp_path / "a [x]{y,z}?*"
+    folder.mkdir()
+    names = ["b1", "b[1]", "b*", "b?", "{b}", "b,c d\\e"]
+    for name in names:
+        if kind == "parquet":
+            parquet(folder, name, key=[name])
+        else:
+            text = json.dumps({"key": name}) if kind == "json" else f'key\n"{name}"\n'
+            (folder / f"{name}.{kind}").write_text(text, encoding="utf-8")
+    found = rows(raw_files.read_day(spark, str(folder), schema=SCHEMA, kind=kind))
+    assert sorted(row.key or "" for row in found) == sorted(names)
+
+
+def test_csv_files_have_the_header_that_is_not_blank(spark: SparkSession, tmp_path: Path) -> None:
+    """Blank lines before it hide no order of columns; files without a header, or of 0 bytes, have no rows."""
+    first, second = "\n \nkey,amount\na,1\n", "\n \namount,key\n2,b\n"
+    found = read(spark, tmp_path, "csv", a=first, b=second, c="", d="\n\n")
+    assert found == [Row("a.csv", "a", "1", None, False), Row("b.csv", "b", "2", None, False)]
+
+
+def test_a_day_of_empty_files_has_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where no file tells the columns."""
+    for kind in ("json", "csv", "parquet"):
+        assert read(spark, tmp_path / kind, kind, a="") == []
+
+
+def test_csv_quotes_are_doubled_within_quotes(spark: SparkSession, tmp_path: Path) -> None:
+    """As RFC 4180 says; a comma within quotes is text, and a row with a field too few is malformed."""
+    text = 'key,amount\n"a ""b"", c",1\n"say ""hi""",2\n"back\\slash",3\n5\n'
+    found = read(spark, tmp_path, "csv", a=text)
+    assert [row.key for row in found if not row.is_malformed] == ['a "b", c', "back\\slash", 'say "hi"']
+    assert len([row for row in found if row.is_malformed]) == 1
+
+
+def test_a_line_break_within_quotes_makes_no_wrong_value(spark: SparkSession, tmp_path: Path) -> None:
+    """The parts of such a row are malformed, each kept as it was, in any column; so is a line with a stray quote."""
+    parts = ['a,"1', '2"', '"b', 'c",3', 'd,"4', '5,"', 'e,"6', 'f" g,7']
+    text = "\n".join(["key,amount", *parts, 'h,"8"'])
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    found = raw_files.read_day(spark, str(tmp_path), schema=SCHEMA, kind="csv").collect()
+    assert [row.raw for row in found if row.is_malformed] == parts
+    assert {tuple(row.text) for row in found if row.is_malformed} == {(None, None)}
+    assert [tuple(row.text) for row in found if not row.is_malformed] == [("h", "8")]
+    kept = spark.createDataFrame([(part, "a.csv") for part in parts], "value string, source_file string")
+    assert raw_files.json_rows(kept, schema=SCHEMA).where("is_malformed").count() == len(parts)
+
+
+def test_a_byte_order_mark_is_no_text(spark: SparkSession, tmp_path: Path) -> None:
+    """A header after one is a header, and an object an object."""
+    assert read(spark, tmp_path / "csv", "csv", a="\ufeffkey,amount\na,1\n") == [Row("a.csv", "a", "1", None, False)]
+    assert read(spark, tmp_path / "json", "json", a='\ufeff{"key":"a","amount":1}\n') == [
+        Row("a.json", "a", "1", None, False)
+    ]
+
+
+def test_new_columns_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    """Names that mean something to Spark are names."""
+    names = ["_metadata", "source_file", "a`b", "a.b", "raw"]
+    extra = dict.fromkeys(names, "x")
+    found = read(spark, tmp_path / "csv", "csv", a=",".join(["key", *names]) + "\nk" + ",x" * len(names) + "\n")
+    assert found == [Row("a.csv", "k", None, extra, False)]
+    (tmp_path / "parquet").mkdir()
+    parquet(tmp_path / "parquet", "a", key=["k"], **{name: ["x"] for name in names})
+    assert read(spark, tmp_path / "parquet", "parquet") == [Row("a.parquet", "k", None, extra, False)]
+
+
+def test_parquet_files_of_a_day_may_have_different_types(spark: SparkSession, tmp_path: Path) -> None:
+    """Each is read as text by its own schema; a name in other letters is another column."""
+    parquet(tmp_path, "a", key=["a"], amount=[1.5])
+    parquet(tmp_path, "b", key=["b"], amount=pa.array(["2.500"]).cast(pa.decimal128(14, 3)))
+    parquet(tmp_path, "c", key=[3], amount=["3.50"])
+    parquet(tmp_path, "d", key=["d"], Amount=[4])
+    assert read(spark, tmp_path, "parquet") == [
+        Row("a.parquet", "a", "1.5", None, False),
+        Row("b.parquet", "b", "2.500", None, False),
+        Row("c.parquet", "3", "3.50", None, False),
+        Row("d.parquet", "d", None, {"Amount": "4"}, False),
+    ]
+
+
+def test_a_parquet_file_that_cannot_be_read_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """An error of the input, not a bug."""
+    parquet(tmp_path, "twice", amount=[1], Amount=[2])
+    with pytest.raises(InputError, match=r"cannot read \S+/twice\.parquet: .*`amount` already exists"):
+        read(spark, tmp_path, "parquet")
+    with pytest.raises(InputError, match=r"cannot read \S+/a\.parquet: .* is not a Parquet file"):
+        read(spark, tmp_path, "parquet", a="key,amount\n")
+
+
+def test_rows_of_bronze_are_read_again(spark: SparkSession) -> None:
+    """As they were read: from the raw text where it was kept, otherwise from the columns."""
+    kept = [
+        ("a", "1.00", None, {"other": "x"}, "a.json"),
+        (None, None, '{"key":"a","key":"b"}', None, "b.json"),
+    ]
+    bronze = spark.createDataFrame(
+        kept, "key string, amount string, raw string, extra map<string,string>, source_file string"
+    )
+    assert rows(raw_files.rows_from_bronze(bronze, schema=SCHEMA)) == [
+        Row("a.json", "a", "1.00", {"other": "x"}, False),
+        Row("b.json", None, None, None, True),
+    ]

@@ -118,7 +118,7 @@ class Schedule(BaseModel):
 
 
 class Retention(BaseModel):
-    """How long, and up to which total size, event logs, reports and runs are kept; None is no limit."""
+    """How long, and up to which total size, event logs, reports, runs and logs of Spark are kept; None is no limit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -258,6 +258,11 @@ class Settings(BaseSettings):
     def events_path(self) -> Path:
         """The local folder of Spark event logs, unless Spark properties name another."""
         return self.home / "spark-events"
+
+    @property
+    def logs_path(self) -> Path:
+        """The local folder of Spark's own logs, one file per application."""
+        return self.home / "logs"
 
     def located(self, path: str) -> str:
         """A path as absolute path, relative to the home folder; a URI unchanged."""

@@ -1,4 +1,4 @@
-"""`spark-app prune`: deletes event logs, reports and runs beyond their retention."""
+"""`spark-app prune`: deletes event logs, reports, runs and logs of Spark beyond their retention."""
 
 import datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +20,7 @@ def prune(
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
-    """Delete event logs, reports and runs that are older, or more, than `retention` in the configuration allows."""
+    """Delete event logs, reports, runs and logs of Spark beyond the age and size that `retention` allows."""
     from app.commands.terminal import Terminal
     from app.execution import retention
     from app.settings import load_settings

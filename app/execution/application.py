@@ -135,4 +135,4 @@ def spark_identity(spark: SparkSession) -> tuple[str, str | None]:
 
 def log_file_of(settings: Settings, name: str) -> Path:
     """The file that the JVM of a session logs to."""
-    return settings.home / "logs" / f"spark-{name}.jsonl"
+    return settings.logs_path / f"spark-{name}.jsonl"

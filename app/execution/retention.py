@@ -1,4 +1,4 @@
-"""Deletes event logs, reports and runs that are older than the configured age, or too many, and that nothing writes."""
+"""Deletes event logs, reports, runs and logs of Spark beyond the configured age or size, that nothing writes."""
 
 import secrets
 import shutil
@@ -24,9 +24,11 @@ from app.settings import Retention, Settings
 from app.telemetry.delivery import DELIVERY
 from app.telemetry.run_files import STARTED
 
-Kind = Literal["event log", "report", "run"]
+Kind = Literal["event log", "report", "run", "log"]
 Use = Literal["used", "unfinished", "done"]
-KINDS: Final[tuple[Kind, ...]] = ("event log", "report", "run")
+KINDS: Final[tuple[Kind, ...]] = ("event log", "report", "run", "log")
+SPARK_LOGS: Final = ("spark-[0-9]*.jsonl", "driver-*.jsonl", "executor-*.jsonl", "java-crash-*.log")
+"""What one application each leaves in the folder of logs; a daemon of Spark goes on with its file for months."""
 LOCK: Final = ".prune"
 DELETED: Final = ".deleted"
 """The end of the hidden name of a folder that is being deleted: nobody finds a half of it."""
@@ -104,7 +106,7 @@ def prune_daily(settings: Settings, *, note: Callable[[str], None]) -> None:
         lock.touch()
         found = prune(settings, is_dry_run=is_first)
     except Exception as error:  # noqa: BLE001 - what a command did matters more
-        note(f"cannot delete old event logs, reports and runs: {error}")
+        note(f"cannot delete old event logs, reports, runs and logs: {error}")
         return
     rule = f"as `retention` in {settings.config / 'app.yml'} says"
     if found and is_first:
@@ -139,8 +141,13 @@ def _reason(stored: Stored, retention: Retention, *, now: float, is_above: bool)
 
 
 def everything(settings: Settings) -> list[Stored]:
-    """All event logs, reports and runs of a configuration."""
-    return [*_logs(settings.events_path), *_reports(settings.reports_path), *_runs(settings.runs_path)]
+    """All event logs, reports, runs and logs of Spark of a configuration."""
+    return [
+        *_event_logs(settings.events_path),
+        *_reports(settings.reports_path),
+        *_runs(settings.runs_path),
+        *_logs(settings.logs_path),
+    ]
 
 
 def summary(found: Iterable[Expired]) -> str:
@@ -149,7 +156,7 @@ def summary(found: Iterable[Expired]) -> str:
     return f"{', '.join(quantity(kinds.count(kind), kind) for kind in KINDS if kind in kinds)} ({size(total)})"
 
 
-def _logs(folder: Path) -> Iterator[Stored]:
+def _event_logs(folder: Path) -> Iterator[Stored]:
     if not folder.is_dir():
         return
     opened = open_files(folder)
@@ -188,6 +195,12 @@ def _runs(folder: Path) -> Iterator[Stored]:
         yield Stored(
             "run", run, sum(each.size for each in files), max((each.modified for each in files), default=0.0), use
         )
+
+
+def _logs(folder: Path) -> Iterator[Stored]:
+    opened = open_files(folder)
+    for file in (each for pattern in SPARK_LOGS for each in folder.glob(pattern)):
+        yield Stored("log", file, *state(file), "used" if file in opened else "done")
 
 
 def delete(stored: Stored) -> None:

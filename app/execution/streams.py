@@ -1,6 +1,7 @@
 """Runs streaming queries in an application, each with its supervisor, until they are asked to stop."""
 
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from app.errors import SparkAppError
+from app.execution import retention
 from app.execution.application import Application, start_application
 from app.execution.run import Job, load_jobs
 from app.execution.supervisor import POLL_SECONDS, Supervisor, Until
@@ -23,6 +25,8 @@ from app.telemetry.spark_names import WORKLOAD
 STREAMING: Final = "spark-app streaming"
 STAGGER_SECONDS: Final = 10.0
 """How long the start of a query waits at most for the first micro-batch of the one before."""
+PRUNE_SECONDS: Final = 3600.0
+"""How often a stream looks whether the daily deletion of what has expired is due."""
 FIRST_HISTORY_SECONDS: Final = 2400.0
 """How far back the first records of a demo go, so that the first windows close at once."""
 
@@ -58,6 +62,7 @@ def run_streams(
         start_application(settings, STREAMING, listener=listener, extra=extra) as application,
         _stopped_by_signals(until, listener),  # after Spark, which sets a handler of its own
         _demo_feed(settings, until, listener),
+        pruned_daily(settings, listener),
     ):
         failures = run_queries(application, jobs, until, listener)
     if failures:
@@ -95,6 +100,22 @@ def _stopped_by_signals(until: Until, listener: StreamListener) -> Iterator[None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def pruned_daily(settings: Settings, listener: ProgressListener) -> Iterator[None]:
+    """Deletes what has expired once a day: queries may run for months."""
+    ended = threading.Event()
+
+    def prune() -> None:
+        while not ended.wait(PRUNE_SECONDS):
+            retention.prune_daily(settings, note=listener.note)
+
+    threading.Thread(target=prune, name="retention", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 def _demo_feed(settings: Settings, until: Until, listener: StreamListener) -> AbstractContextManager[object]:

@@ -94,6 +94,28 @@ def report(settings: Settings, name: str) -> Path:
     return old(file)
 
 
+def spark_log(settings: Settings, name: str) -> Path:
+    """An old file in the folder of Spark's own logs."""
+    settings.logs_path.mkdir(exist_ok=True)
+    file = settings.logs_path / name
+    file.write_text("{}")
+    return old(file)
+
+
+def test_a_log_of_spark_goes_with_its_application(settings: Settings) -> None:
+    """A daemon of Spark, which may be silent for months, keeps its file; so does an application that has it open."""
+    names = ("spark-20240101T010203Z-1.jsonl", "executor-app-1-0.jsonl", "driver-x-1.jsonl", "java-crash-1.log")
+    logs = {spark_log(settings, name) for name in names}
+    for name in ("spark-master.jsonl", "spark-worker-1.jsonl", "notes.jsonl"):
+        spark_log(settings, name)
+    opened = spark_log(settings, "spark-20240102T010203Z-2.jsonl")
+    with opened.open("ab"):
+        found = retention.prune(settings, is_dry_run=False)
+    assert {each.stored.path for each in found} == logs
+    assert (retention.summary(found), any(log.exists() for log in logs)) == ("4 logs (8 B)", False)
+    assert len(list(settings.logs_path.iterdir())) == 4
+
+
 def test_all_that_is_old_is_deleted_with_what_is_beside_it(settings: Settings) -> None:
     """And nothing that this program did not write."""
     log, folder, page = event_log(settings, "app-1"), run(settings, "r-1"), report(settings, "r-1")
@@ -211,4 +233,4 @@ def test_commands_delete_once_a_day_and_say_it(settings: Settings) -> None:
     (settings.reports_path / retention.LOCK).mkdir()
     old(settings.reports_path)
     retention.prune_daily(settings, note=said.append)
-    assert "cannot delete old event logs, reports and runs" in said[1]
+    assert "cannot delete old event logs, reports, runs and logs" in said[1]

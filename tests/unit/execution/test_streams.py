@@ -1,5 +1,15 @@
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
 from app.errors import ConfigError, InputError, SparkAppError
+from app.execution import retention, streams
 from app.execution.streams import joined
+from app.settings import load_settings
+from tests.polling import poll_until
 
 
 def test_a_failure_names_all_queries_that_failed() -> None:
@@ -10,3 +20,20 @@ def test_a_failure_names_all_queries_that_failed() -> None:
     assert (type(failure), failure.__cause__) == (InputError, first)
     assert type(joined([third, first])) is SparkAppError
     assert joined([third]) is third
+
+
+def test_what_has_expired_is_deleted_while_queries_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not only when they end, which may be in months; and it is said."""
+    monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path))
+    monkeypatch.setattr(streams, "PRUNE_SECONDS", 0.01)
+    settings, said = load_settings(), list[str]()
+    log, lock = settings.logs_path / "spark-20240101T010203Z-1.jsonl", settings.reports_path / retention.LOCK
+    for file in (log, lock):
+        file.parent.mkdir()
+        file.touch()
+        os.utime(file, (0, 0))
+    listener: Any = SimpleNamespace(note=said.append)
+    with streams.pruned_daily(settings, listener):
+        poll_until(lambda: bool(said), "the deletion")
+    assert (len(said), log.exists()) == (1, False)
+    assert said[0].startswith("deleted 1 log (0 B)")

@@ -161,5 +161,6 @@ class Streams:
         batch = None if key is None else self.batches.get(key)
         if batch is None or batch.ended is not None:
             return None
+        batch.saw(time)  # the log may lack the ends of its parts
         batch.is_stopped, batch.error = True, event.error
         return batch

@@ -7,7 +7,7 @@ import pytest
 from app.eventlog.model.outcome import ending_of
 from tests.eventlogs import walking
 from tests.unit.eventlog import log
-from tests.unit.eventlog.log import Line, ended, job, job_ended, packed, query, query_ended, started
+from tests.unit.eventlog.log import Line, ended, job, job_ended, packed, query, query_ended, stage, started, task
 
 STEP: Final = f"00-{'a' * 32}-{'b' * 16}-01"
 EVENT: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$Query"
@@ -130,6 +130,13 @@ def test_a_query_that_fails_has_a_batch_that_failed() -> None:
     """It ends with the last that is known of it."""
     lines = [*DONE[:-1], job_ended(0, time=2700, error="[A_B] x"), over(error="[A_B] x"), ended()]
     assert batches(lines) == {"run-1 0": ("batch copied", 2000, 2700, "A_B", False, None)}
+
+
+def test_a_batch_that_was_stopped_holds_all_of_its_tasks() -> None:
+    """Also where the listener bus has dropped the ends of its stage and of its job."""
+    job_of_stage = batch_job(0, 0) | {"Stage IDs": [4]}
+    lines = [*DONE[:2], job_of_stage, stage(4), task(0, 4, seconds=0.4), over(), ended()]
+    assert batches(lines) == {"run-1 0": ("batch copied", 2000, 2600, None, False, None)}
 
 
 def test_a_batch_at_work_when_the_log_ends_is_incomplete() -> None:

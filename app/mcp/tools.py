@@ -11,7 +11,7 @@ from app.eventlog.comparison import baselines
 from app.eventlog.comparison.compare import compare
 from app.eventlog.model.entities import StageAttempt
 from app.execution.analysis import Analysis
-from app.mcp.answers import Document, Page, Rows, answer
+from app.mcp.answers import MOST_CHARACTERS, Document, Page, Rows, answer
 from app.mcp.documents import (
     EVERYTHING,
     NO_LISTS,
@@ -36,6 +36,8 @@ from app.report.sections import findings as in_scope
 from app.report.sections import queries, stages, streams
 
 MOST_STREAMS: Final = 10_000
+WIDEST: Final = MOST_CHARACTERS * 5 // 12
+"""An event is JSON within JSON: each of its quotes and backslashes takes two characters of an answer."""
 
 Run = Annotated[str, Field(description="A name from list_runs, or the id of an application.")]
 Limit = Annotated[int, Field(ge=1, le=200, description="The most rows of each list in the answer.")]
@@ -187,7 +189,7 @@ class Tools:
         after: Annotated[Number, Field(description="Only events after this line of the log.")] = 0,
         limit: Annotated[int, Field(ge=1, le=50, description="The most events in the answer.")] = 10,
         width: Annotated[
-            int, Field(ge=100, le=16_000, description="Characters of each event, around the first match.")
+            int, Field(ge=100, le=WIDEST, description="Characters of each event, around the first match.")
         ] = 1_000,
     ) -> Document:
         """Search the events of Spark's event log as Spark wrote them, for what the other tools do not show.

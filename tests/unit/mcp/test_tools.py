@@ -9,7 +9,7 @@ from app.errors import InputError
 from app.eventlog.diagnoses.thresholds import load_thresholds
 from app.mcp.answers import LEFT_OUT, MOST_CHARACTERS, encoded
 from app.mcp.library import Library
-from app.mcp.tools import Tools
+from app.mcp.tools import WIDEST, Tools
 from app.settings import Settings
 from tests.unit.eventlog import log
 from tests.unit.mcp.conftest import Write
@@ -32,7 +32,7 @@ def every_answer(tools: Tools, run: str) -> Iterator[dict[str, Any]]:
     yield tools.compare(run, run, limit=200)
     yield tools.stage(run, 0, limit=200)
     yield tools.query_plan(run, 0, limit=200)
-    yield tools.search_events(run, limit=50, width=16_000)
+    yield tools.search_events(run, limit=50, width=WIDEST)
 
 
 def test_a_slow_run_is_explained_from_the_list_to_the_operator(settings: Settings) -> None:
@@ -134,6 +134,13 @@ def test_answers_about_a_huge_and_hostile_log_are_small(tools: Tools, write: Wri
     sizes = [len(encoded(answer)) for answer in answers]
     assert max(sizes) <= MOST_CHARACTERS, sizes
     assert [LEFT_OUT in answer for answer in answers][1::4] == [True, True]
+
+
+def test_an_event_of_quotes_and_backslashes_has_room_in_an_answer(tools: Tools, write: Write) -> None:
+    """Each takes two characters, since an event is shown as JSON within JSON."""
+    write("quoted", [log.started() | {"App Name": '"\\' * 20_000}, log.ended()])
+    found = tools.search_events("quoted", event="ApplicationStart", width=WIDEST)
+    assert (len(found["events"][0]["content"]), len(encoded(found)) <= MOST_CHARACTERS) == (WIDEST, True)
 
 
 def test_no_answer_has_a_secret(tools: Tools, write: Write) -> None:

@@ -282,7 +282,7 @@ class BatchContext:
 
     def append(self, rows: DataFrame, table: str) -> None:
         """Appends rows to a table; a repeated batch is not appended twice."""
-        self._write(table, lambda: self.warehouse.append(rows, table))
+        self._write(rows, table, lambda: self.warehouse.append(rows, table))
 
     def merge(self, rows: DataFrame, table: str, *, condition: str) -> None:
         """Upserts rows (alias `new`) into a table (alias `old`); a repeated batch changes nothing.
@@ -298,7 +298,7 @@ class BatchContext:
             merge = old.merge(rows.alias("new"), condition)
             merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
-        self._write(table, write)
+        self._write(rows, table, write)
 
     def publish(self, records: DataFrame, topic: str, *, keeps_context: bool = False) -> None:
         """Sends records to a topic, each at least once: a repeated batch sends them again, but writes no second file.
@@ -317,8 +317,12 @@ class BatchContext:
         name = f"{self.query_id}-{self.batch_id:08}"
         publishing.send(records, topic, self.stream.settings, name=name)
 
-    def _write(self, table: str, write: Callable[[], Any]) -> None:
-        """Writes in a transaction that Delta commits once for each batch of the query."""
+    def _write(self, rows: DataFrame, table: str, write: Callable[[], Any]) -> None:
+        """Writes in a transaction that Delta commits once for each batch of the query.
+
+        Delta does not compute the rows of a batch that it has, as after a kill before the commit of the checkpoint;
+        Spark fails a batch whose state was not computed (`spark.sql.streaming.stateStore.commitValidation.enabled`).
+        """
         if self.batch_id > 0:
             self.stream.require_table(table)
         with self.warehouse.creation_lock(table):
@@ -332,7 +336,9 @@ class BatchContext:
             job_properties.setting(self.spark, delta_log.TAG, tag),
         ):
             write()
-        for commit in delta_log.history(self.spark, path, after=before):
-            if commit.tag == tag:
-                self.stream.count({PUBLISHED: commit.rows})
-                self.stream.run.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)
+        commits = [commit for commit in delta_log.history(self.spark, path, after=before) if commit.tag == tag]
+        for commit in commits:
+            self.stream.count({PUBLISHED: commit.rows})
+            self.stream.run.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)
+        if not commits:
+            rows.write.format("noop").mode("overwrite").save()

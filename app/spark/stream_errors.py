@@ -23,7 +23,9 @@ NO_TLS: Final = (
     "{query}: no TLS connection with Kafka at {servers}: {why}; kafka.truststore must hold the certificate of the "
     "brokers' authority, and kafka.servers the names in their certificates"
 )
-_RAISED: Final = re.compile(r"^(?:[\w$]+\.)*[\w$]*(?:Error|Exception)\b.*", re.MULTILINE)
+_RAISED: Final = re.compile(
+    r"^(?:(?:[\w$]+\.)*[\w$]*(?:Error|Exception)\b|(?:[a-z]\w*\.){2,}[A-Z][\w$]*: ).*", re.MULTILINE
+)
 """A line that names an exception of Java or Python; others may follow, as the expression of SQL that failed."""
 NO_TOPIC: Final = "{query}: Kafka at {servers} has no topic {topic}; create it"
 

@@ -40,7 +40,7 @@ GROUP: Final = 60
 CONFIG: Final = {
     "trigger": "200 milliseconds",
     "files_per_trigger": 4,
-    "records_per_trigger": 190,
+    "records_per_trigger": 120,
     "watermark": "10 minutes",
     "window": "1 minute",
     "gap": "3 minutes",
@@ -49,8 +49,10 @@ CONFIG: Final = {
 }
 """What queries are configured with, where they have such a key: the limits of `RULES`, and small micro-batches.
 
-Three micro-batches must be shorter than `SETTLED_MS`. The first two drop nothing, and the third neither if Delta has
-the first already when the query starts again: it is skipped then, and moves no watermark.
+Four micro-batches must be shorter than `SETTLED_MS`. The first two drop nothing; nor does the one after each that
+Delta has already when the query starts again, as after a kill between two commits: it is skipped then, and moves no
+watermark.
+Records per trigger are those of a topic, of which user events are 5 in 8 records.
 """
 CLOSED: Final = ("activity", "sessions", "carts", "attribution")
 """The queries whose last rows wait for a later event: a sentinel."""
@@ -195,15 +197,11 @@ class Round:
         return {name: difference for name, difference in each.items() if difference}
 
     def drain(self, *names: str) -> None:
-        """Lets all queries or some read all that is there, and end; what fails on a busy machine starts again, once."""
-        if self._drained_with(names) != 0:
-            self.kills.append("a drain that failed")
-            assert self._drained_with(names) == 0, self._drained.read_text(encoding="utf-8")
-
-    def _drained_with(self, names: Sequence[str]) -> int:
+        """Lets all queries or some read all that is there, and end."""
         command = ("streaming", *names, "--available-now")
         with started(self.home, stderr=self._drained, command=command, **self._source.variables) as process:
-            return process.wait(PATIENCE_SECONDS)
+            code = process.wait(PATIENCE_SECONDS)
+        assert code == 0, self._drained.read_text(encoding="utf-8")
 
     def _moment(self, query: str | None) -> Moment:
         """Between the two commits of a query; at random, and at the latest when all queries are idle, if it is None."""

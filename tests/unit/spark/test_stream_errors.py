@@ -126,11 +126,15 @@ class OfBatch(StreamingQueryException):
             'a.PythonException: Traceback (most recent call last):\n  File "carts.py", line 1\nValueError: no cart',
             "failed: ValueError: no cart; look at these records",
         ),
+        (
+            "org.apache.spark.sql.streaming.CommitValidationFailed: [NOT_COMMITTED] 4 stores",
+            r"failed: org\.apache\.spark\.sql\.streaming\.CommitValidationFailed: \[NOT_COMMITTED\] 4 stores; look",
+        ),
     ],
 )
 def test_an_unknown_error_names_the_records_of_its_batch(cause: str, line: str) -> None:
     """One line with the query, the offsets, the cause and what to do, also where nothing was read before."""
-    trace = caused_by("a.X: Job aborted", cause)._stackTrace
+    trace = caused_by("a.b.SparkException: Exception thrown in awaitResult:", cause)._stackTrace
     failure = batch_failure(OfBatch(trace, '[{"clicks":{"0":5}}]', '[{"clicks":{"0":9}}]'), PLACE)
     assert re.search(line, str(failure)), failure
     assert "\n" not in str(failure)

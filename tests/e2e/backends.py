@@ -140,6 +140,11 @@ def has_two_workers() -> bool:
         return False
 
 
+def cores_used() -> int:
+    """Cores that executors hold, of all applications; some seconds longer than the application runs."""
+    return int(get(f"{MASTER}/json/", "coresused"))
+
+
 def applications() -> dict[str, str]:
     """The state of each active application of the master, by its name."""
     return {each["name"]: each["state"] for each in get(f"{MASTER}/json/", "activeapps")}

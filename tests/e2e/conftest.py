@@ -13,7 +13,7 @@ from tests.e2e.notebook import notebook
 from tests.e2e.signals import Day, Figure, Harmed, Learned, Streams, Together
 from tests.e2e.stack import STORES, Stack, compose, docker, ended, etl, records, run_in, running_job, seconds_since_end
 from tests.e2e.started import run_in_every_way
-from tests.e2e.streams import RunningStreams, running_streams
+from tests.e2e.streams import CORES, RunningStreams, running_streams
 from tests.e2e.webhook import alerts, receiver
 from tests.polling import poll_until
 
@@ -185,7 +185,11 @@ def harmed(day: Day) -> Harmed:
 
 
 def without_stores_and_a_worker() -> list[dict[str, Any]]:
-    """The records of a job that lost a worker for good and the stores for half a minute."""
+    """The records of a job that lost a worker for good and the stores for half a minute.
+
+    It has a core of each worker, as the queries beside it have: with both of one worker it would wait for the other.
+    """
+    poll_until(lambda: backends.cores_used() == CORES, "the end of executors of earlier jobs")
     with running_job("run_etl.sh", "2024-01-01", "daily_sales") as job:
         docker("kill", "spark-worker-2")
         compose("stop", *STORES)

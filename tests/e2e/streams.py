@@ -19,6 +19,8 @@ WORKERS: Final = ("spark-worker-1", "spark-worker-2")
 PYTHON: Final = "pyspark.daemon"
 """What starts Spark's Python workers, and what they are named after it."""
 PROGRAM: Final = "bin/spark-app streaming"
+CORES: Final = 2
+"""Of the four of the cluster: one of each worker, where all are free at the start of an application."""
 PATIENCE_SECONDS: Final = 600
 PROGRESS_SECONDS: Final = 60
 PIPELINE: Final = label(names.PIPELINE)
@@ -58,7 +60,8 @@ class RunningStreams:
 
 @contextmanager
 def running_streams() -> Iterator[RunningStreams]:
-    """Starts all queries; each has had a micro-batch."""
+    """Starts all queries, with a core of each worker; each has had a micro-batch."""
+    poll_until(lambda: backends.cores_used() == 0, "the end of earlier executors")
     began = time.time()
     with running_in("spark-master", "run_streaming.sh", "--json") as process:
         try:

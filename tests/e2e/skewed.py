@@ -9,8 +9,8 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 ROWS = 6_000_000
-HASHES = 20
-"""Work on each row: the one long task costs 20 s and more, so that a fast machine reports it too (from 5 s on)."""
+HASHES = 12
+"""Work on each row: the one long task costs 15 s and more, so that a fast machine reports it too (from 5 s on)."""
 
 
 def fails_once(rows: Iterable[int]) -> Iterable[int]:

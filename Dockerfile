@@ -59,7 +59,7 @@ ENV PYTHONPATH=/opt/venv/call-sites \
     SPARK_HOME=/opt/venv/spark \
     SPARK_CONF_DIR=/opt/venv/spark-conf \
     SPARK_LOCAL_DIRS=/scratch \
-    SPARK_DAEMON_JAVA_OPTS=-XX:SharedArchiveFile=/opt/cache/spark-app/class-data.jsa \
+    SPARK_DAEMON_JAVA_OPTS="-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0 -XX:SharedArchiveFile=/opt/cache/spark-app/class-data.jsa" \
     SPARK_APP_HOME=/data \
     SPARK_APP_WAREHOUSE=warehouse \
     SPARK_APP_CHECKPOINTS=checkpoints

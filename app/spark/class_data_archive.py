@@ -21,7 +21,7 @@ from app.spark.java_runtime import java_version, require_java, spark_home
 
 Rehearse = Callable[[Path], None]
 
-AS_IT_IS: Final = "-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
+NO_RELOCATION: Final = "-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
 """Flags of a Java that maps an archive. Since 17 it moves an archive to a random address, which writes to all of its
 pages: `java -version` takes 0.5 s and 185 MB then, and 0.06 s and 36 MB with these flags. See `docs/decisions/0003`."""
 REHEARSAL_SECONDS: Final = 600

@@ -22,7 +22,7 @@ from app.errors import MachineError
 from app.local_files import ensure_dir, local_path
 from app.settings import Settings, config_folder, process_environment
 from app.spark import call_sites
-from app.spark.class_data_archive import AS_IT_IS, class_data_archive
+from app.spark.class_data_archive import NO_RELOCATION, class_data_archive
 from app.spark.java_runtime import require_java
 from app.spark.jvm import launch_jvm, stop_jvm
 from app.telemetry.spark_names import is_local
@@ -113,7 +113,7 @@ def _embedded(properties: Mapping[str, str], log_file: Path) -> dict[str, str]:
     ]
     archive = class_data_archive(require_java())
     if archive is not None:
-        options.append(f'{AS_IT_IS} "-XX:SharedArchiveFile={archive}"')
+        options.append(f'{NO_RELOCATION} "-XX:SharedArchiveFile={archive}"')
     alone = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if is_local(properties) else {}
     return alone | dict(properties) | {OPTIONS: " ".join(options).strip()}
 

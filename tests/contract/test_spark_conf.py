@@ -13,6 +13,7 @@ import yaml
 
 from app.eventlog import span_ids
 from app.settings import read_spark_properties
+from app.spark.class_data_archive import NO_RELOCATION
 from app.spark.java_runtime import spark_home
 
 CONFIG: Final = Path(__file__).resolve().parents[2] / "config"
@@ -64,6 +65,14 @@ def test_sessions_with_an_archive_and_daemons_are_left_alone(conf: Path) -> None
     daemon = started(conf, "org.apache.spark.deploy.worker.Worker", "spark://spark-master:7077")
     for environment in (own, daemon):
         assert {VARIABLE, "SPARK_SUBMIT_OPTS"} & set(environment) == set()
+
+
+def test_whoever_maps_the_archive_does_not_move_it() -> None:
+    """As sessions of spark-app: moved, it takes 150 MB of each JVM."""
+    mapped = f"{NO_RELOCATION} -XX:SharedArchiveFile=/opt/cache/"
+    for file in (CONFIG / "spark" / "cluster.conf", CONFIG.parent / "Dockerfile"):
+        text = file.read_text(encoding="utf-8")
+        assert text.count(mapped) == text.count("-XX:SharedArchiveFile=") == 1, file
 
 
 def test_logs_of_drivers_and_executors_carry_the_trace_id() -> None:

@@ -1,7 +1,5 @@
 import os
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -10,6 +8,7 @@ from app.execution import retention, streams
 from app.execution.streams import joined
 from app.settings import load_settings
 from tests.polling import poll_until
+from tests.unit.watching import Watching
 
 
 def test_a_failure_names_all_queries_that_failed() -> None:
@@ -26,14 +25,13 @@ def test_what_has_expired_is_deleted_while_queries_stream(tmp_path: Path, monkey
     """Not only when they end, which may be in months; and it is said."""
     monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path))
     monkeypatch.setattr(streams, "PRUNE_SECONDS", 0.01)
-    settings, said = load_settings(), list[str]()
+    settings, listener = load_settings(), Watching()
     log, lock = settings.logs_path / "spark-20240101T010203Z-1.jsonl", settings.reports_path / retention.LOCK
     for file in (log, lock):
         file.parent.mkdir()
         file.touch()
         os.utime(file, (0, 0))
-    listener: Any = SimpleNamespace(note=said.append)
     with streams.pruned_daily(settings, listener):
-        poll_until(lambda: bool(said), "the deletion")
-    assert (len(said), log.exists()) == (1, False)
-    assert said[0].startswith("deleted 1 log (0 B)")
+        poll_until(lambda: bool(listener.notes), "the deletion")
+    assert (len(listener.notes), log.exists()) == (1, False)
+    assert listener.notes[0].startswith("deleted 1 log (0 B)")

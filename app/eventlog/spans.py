@@ -227,13 +227,14 @@ def _span(
     }
     if ended is None:
         attributes[names.IS_INCOMPLETE.name] = True
+        ended = app.last if app.ended is None else app.ended  # a log may go on after the end of the application
     began = started or app.last
     return SparkSpan(
         kind,
         kind.of(shortened(subject)),
         place,
         began,
-        max(began, app.last if ended is None else ended),
+        max(began, ended),
         attributes,
         failure,
     )

@@ -91,8 +91,9 @@ def what_if(app: Application, stages: Iterable[StageAttempt], start: float, end:
     cores = _most_cores(alive)
     if not work or cores < app.task_cpus or end <= start or app.batches:
         return None
-    free = sorted(max(0.0, each.added - start) for each in alive for _ in range(each.cores // app.task_cpus))
-    free = free[: cores // app.task_cpus]
+    usable = round(sum(len(stage.durations) for stage in work) / min(FACTORS))  # more would never have a task
+    slots = [(each.added, min(each.cores // app.task_cpus, usable)) for each in alive]
+    free = sorted(max(0.0, added - start) for added, count in slots for _ in range(count))[: cores // app.task_cpus]
     replays = {factor: _replayed(work, _scaled(free, factor), start, end) for factor in FACTORS if cores * factor >= 1}
     own = Replay(cores, replays.pop(1.0))
     others = [Replay(round(cores * factor), ms) for factor, ms in replays.items()]

@@ -323,9 +323,9 @@ def in_bridge(file: Path, reading: Reading | None, *, is_same_tree: bool) -> Ite
 
 
 def out_of_range(figures: dict[str, Any]) -> Iterator[str]:
-    """Numbers below 0, and shares above 1."""
+    """Numbers below 0, and shares above 1; an id or an exit code is what the log says."""
     for name, value in figures.items():
-        if isinstance(value, int | float) and value < 0 and not name.endswith("exit_code"):
+        if isinstance(value, int | float) and value < 0 and not name.endswith(("exit_code", ".id")):
             yield f"{name} is {value}"
         if isinstance(value, int | float) and SHARES.search(name) and value > 1:
             yield f"{name} is {value}"

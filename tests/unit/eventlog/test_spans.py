@@ -128,6 +128,12 @@ def test_what_a_kill_left_open_ends_with_the_log_and_says_so() -> None:
     assert "spark.job.stages.skipped" not in spans["job 0"].attributes
 
 
+def test_nothing_that_was_left_open_ends_after_its_application() -> None:
+    """Spark may log the end of a job after that of the application, which ends a query that has no end in the log."""
+    _, spans = read([started(), query(0), job(0, [0]), ended(time=2200), job_ended(0, time=2250)])
+    assert (spans["sql 0"].ended, spans["sql 0"].attributes["spark.incomplete"]) == (2200, True)
+
+
 def test_a_log_without_its_beginning_has_an_application_all_the_same() -> None:
     """From the first that is known of it, and marked; no span is without its parent, and no time is made up."""
     lost = [job_ended(3), stage(3, end=2300), task(9, 3), task(8, 3)]

@@ -1,3 +1,4 @@
+import tracemalloc
 from pathlib import Path
 from typing import Any, Final
 
@@ -85,6 +86,17 @@ def test_the_error_is_that_of_the_same_cores() -> None:
     assert found is not None
     assert found.error == pytest.approx(-0.5)
     assert not found.is_credible
+
+
+def test_cores_without_end_take_no_memory_without_end() -> None:
+    """Slots that could never have a task are left out: a damaged log may name any number of cores."""
+    most = 10**6
+    tracemalloc.start()
+    found = durations(replayed(stage(0, 1000, 1000, at=0, slots=2), cores=most, end=1000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == {most // 2: 1000, most: 1000, 2 * most: 1000, None: 1000}
+    assert peak < most
 
 
 def test_nothing_is_played_without_executors_or_tasks() -> None:

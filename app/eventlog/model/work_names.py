@@ -23,6 +23,7 @@ SOURCES: Final = 3
 """How many sources of a query are named."""
 _NOWHERE: Final = ("NativeMethodAccessorImpl.java", "DirectMethodHandleAccessor.java", "<unknown>")
 """Where a call from Python seems to come from: Java's reflection, up to Java 17 and from Java 18 on (JEP 416)."""
+_CALLBACK: Final = re.compile(r"/py4j/|/python3[.]\d+t?/threading[.]py(?=:|$)")
 _BATCH: Final = re.compile(
     r"(?P<name>.*?)(?:<br/>|\n|^)id = (?P<id>\S+?)(?:<br/>|\n).*batch = (?P<batch>\w+)", re.DOTALL
 )
@@ -113,8 +114,11 @@ def is_nowhere(text: str) -> bool:
 
 
 def is_callback(file: str) -> bool:
-    """Whether a call site is in Py4J: PySpark's for actions of a Python callback, such as that of `foreachBatch`."""
-    return "/py4j/" in file
+    """Whether a call site is in Py4J or in Python's threads.
+
+    It is PySpark's for actions of a Python callback, such as that of `foreachBatch`, and of an `InheritableThread`.
+    """
+    return _CALLBACK.search(file) is not None
 
 
 def action(call: str) -> str:

@@ -50,6 +50,8 @@ def names(said: Line, *jobs: Line, name: str = AHEAD) -> tuple[str, str]:
         ({"description": "showString at DirectMethodHandleAccessor.java:103"}, "show", "show"),
         ({"description": ""}, "query", "query"),
         ({"description": "call at /lib/py4j/clientserver.py:642"}, "query", "query"),
+        ({"description": "run at /usr/lib/python3.11/threading.py:982"}, "query", "query"),
+        ({"description": "run at /jobs/threading.py:9"}, *(2 * ["run at jobs/threading.py:9"])),
     ],
 )
 def test_the_words_and_the_line_of_the_program_name_its_work(said: Line, of_the_query: str, of_the_stage: str) -> None:

@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from pyspark.sql import SparkSession
@@ -7,6 +8,17 @@ from pyspark.sql import SparkSession
 from app.settings import load_settings
 from app.spark import session
 from tests.unit.telemetry.memory import InMemory
+
+LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+"""Lets Java compile lightly. With one compiler it reserves 48 MB for code; streaming queries fill that, and it ends."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def light_java() -> Iterator[None]:
+    """Each driver of a test compiles lightly: most see a handful of rows once, and compiling takes half of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", LIGHT)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -21,9 +33,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.adaptive.enabled": "false",
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.driver.memory": "1g",
-        # Most tests see a handful of rows once: to compile for them would cost more than all else.
-        # With one compiler Java reserves 48 MB for its code; streaming queries fill that, and then Java ends.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),

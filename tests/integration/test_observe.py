@@ -36,7 +36,6 @@ spark.ui.showConsoleProgress false
 spark.default.parallelism   2
 spark.sql.shuffle.partitions 2
 spark.shuffle.spill.numElementsForceSpillThreshold 1
-spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 """
 # The program, with patience for a receiver that is slow in the busy process of the tests.
 PATIENT: Final = """

@@ -24,9 +24,9 @@ from app.settings import Retention, Settings
 from app.telemetry.delivery import DELIVERY
 from app.telemetry.run_files import STARTED
 
-Kind = Literal["event log", "report", "run", "log"]
+Kind = Literal["event log", "report", "run", "Spark log"]
 Use = Literal["used", "unfinished", "done"]
-KINDS: Final[tuple[Kind, ...]] = ("event log", "report", "run", "log")
+KINDS: Final[tuple[Kind, ...]] = ("event log", "report", "run", "Spark log")
 SPARK_LOGS: Final = ("spark-[0-9]*.jsonl", "driver-*.jsonl", "executor-*.jsonl", "java-crash-*.log")
 """What one application each leaves in the folder of logs; a daemon of Spark goes on with its file for months."""
 LOCK: Final = ".prune"
@@ -200,7 +200,7 @@ def _runs(folder: Path) -> Iterator[Stored]:
 def _logs(folder: Path) -> Iterator[Stored]:
     opened = open_files(folder)
     for file in (each for pattern in SPARK_LOGS for each in folder.glob(pattern)):
-        yield Stored("log", file, *state(file), "used" if file in opened else "done")
+        yield Stored("Spark log", file, *state(file), "used" if file in opened else "done")
 
 
 def delete(stored: Stored) -> None:

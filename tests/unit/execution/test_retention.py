@@ -112,7 +112,7 @@ def test_a_log_of_spark_goes_with_its_application(settings: Settings) -> None:
     with opened.open("ab"):
         found = retention.prune(settings, is_dry_run=False)
     assert {each.stored.path for each in found} == logs
-    assert (retention.summary(found), any(log.exists() for log in logs)) == ("4 logs (8 B)", False)
+    assert (retention.summary(found), any(log.exists() for log in logs)) == ("4 Spark logs (8 B)", False)
     assert len(list(settings.logs_path.iterdir())) == 4
 
 

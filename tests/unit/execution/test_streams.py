@@ -34,4 +34,4 @@ def test_what_has_expired_is_deleted_while_queries_stream(tmp_path: Path, monkey
     with streams.pruned_daily(settings, listener):
         poll_until(lambda: bool(listener.notes), "the deletion")
     assert (len(listener.notes), log.exists()) == (1, False)
-    assert listener.notes[0].startswith("deleted 1 log (0 B)")
+    assert listener.notes[0].startswith("deleted 1 Spark log (0 B)")

@@ -220,7 +220,7 @@ class Application:
             del self._open[event.id]
             job.has_failed = event.result.result != "JobSucceeded"
             job.failure = event.result.exception.message if event.result.exception else None
-            self._sql.job_ended(job, job.completed)
+            self._sql.part_ended(job.query, job.completed)
             self.streams.saw(job.batch, job.completed)
         return job
 
@@ -241,6 +241,7 @@ class Application:
         self._saw(info.completed)
         if job is not None and job.completed is None:
             job.latest = max(job.latest, info.completed)
+            self._sql.part_ended(job.query, info.completed)  # a query that fails ends before its jobs
             self.streams.saw(job.batch, info.completed)
         stage.info = info
         stage.usage = None if stage.before is None else self.usage.since(stage.before)

@@ -78,11 +78,8 @@ class Queries:
             self._streams.saw(query.batch, query.started)
             number = query.root
 
-    def job_ended(self, job: Job, time: int) -> None:
-        """Notes the end of a job of a query, which ends no earlier."""
-        self._part_ended(job.query, time)
-
-    def _part_ended(self, number: int | None, time: int) -> None:
+    def part_ended(self, number: int | None, time: int) -> None:
+        """Notes the end of a job, a stage or a query that is a part of a query, which ends no earlier."""
         if number in self.open:
             self.known[number].latest = max(self.known[number].latest, time)
 
@@ -105,6 +102,6 @@ class Queries:
             return None
         query.ended, query.error = time, event.error or None
         query.settle(None if query.root is None else self.known.get(query.root))
-        self._part_ended(query.root, time)
+        self.part_ended(query.root, time)
         self._streams.saw(query.batch, time)
         return query

@@ -47,6 +47,16 @@ def test_an_end_before_its_start_is_its_start() -> None:
         assert app.usage.wall_ms <= app.last - (app.started or 0)
 
 
+def test_a_failed_query_ends_no_earlier_than_its_stages() -> None:
+    """Spark logs the end of its jobs after that of the query; by the clock of before, their tasks ended later."""
+    begun = [log.started(), log.query(0), log.job(0, [0], **{"spark.sql.execution.id": "0"}), log.stage(0)]
+    work = [log.task(0, 0, seconds=20), log.stage(0, end=2900, error="x")]
+    over = [log.query_ended(0, time=2910, error="x"), log.job_ended(0, time=2920, error="x"), log.ended(2930)]
+    app, spans = log.read([*begun, *work, *over])
+    walking.assert_is_forest(app, spans.values())
+    assert [app.queries[0].ended, app.jobs[0].completed, app.stages[0, 0].info.completed] == [22_200] * 3
+
+
 def test_a_task_that_ends_before_its_launch_took_no_time() -> None:
     """A comparison divided by zero here, where the log has no executor."""
     lines = cases.stage([cases.task(0, -1.49, **{"Executor Run Time": 0})], seconds=3)

@@ -103,6 +103,12 @@ def history(spark: SparkSession, path: str, *, after: int = -1) -> Iterator[Comm
         yield commit
 
 
+def created_at(spark: SparkSession, path: str) -> datetime.datetime | None:
+    """When the first version of a table was committed; None where its log does not have that any more."""
+    commit = _commit(spark, path, 0)
+    return None if commit is None else commit.at
+
+
 def last_version(spark: SparkSession, path: str) -> int:
     """The newest version in a table's log; -1 where there is no table."""
     names = hadoop_files.names_in(spark, f"{path}/_delta_log") or []

@@ -1,4 +1,5 @@
 import datetime
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -129,12 +130,32 @@ def test_an_unsafe_retention_is_refused(warehouse: Warehouse) -> None:
         warehouse.vacuum("daily_sales", retain_days=6)
 
 
+def make_old(warehouse: Warehouse, name: str, *, days: int) -> None:
+    """Sets the time of the first commit of a table back."""
+    first = Path(warehouse.path(name)) / "_delta_log" / f"{0:020}.json"
+    at = re.search(r'"timestamp":(\d+)', text := first.read_text(encoding="utf-8"))
+    assert at is not None
+    first.write_text(text.replace(at[1], str(int(at[1]) - days * 86_400_000)), encoding="utf-8")
+    first.with_name(f".{first.name}.crc").unlink(missing_ok=True)
+
+
+def test_a_young_table_is_not_searched_for_old_files(warehouse: Warehouse) -> None:
+    """All of its files are needed by versions that stay readable."""
+    context = warehouse.spark.sparkContext
+    context.setLocalProperty("spark.jobGroup.id", "young")
+    warehouse.vacuum("daily_sales", retain_days=7)
+    context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    assert list(context.statusTracker().getJobIdsForGroup("young")) == []
+
+
 def test_upkeep_keeps_the_content(warehouse: Warehouse) -> None:
     """Joined files hold the same rows, and a small table does not take thousands of tasks."""
     context = warehouse.spark.sparkContext
     context.setLocalProperty("spark.jobGroup.id", "upkeep")  # a group has a description, too, that would stay
     assert warehouse.optimize("daily_sales").startswith("daily_sales: ")
-    warehouse.vacuum("daily_sales", retain_days=7)
+    assert warehouse.vacuum("daily_sales", retain_days=7) == "daily_sales: no version is older than 7 days"
+    make_old(warehouse, "daily_sales", days=8)
+    assert warehouse.vacuum("daily_sales", retain_days=7).startswith("daily_sales: deleted the files")
     context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
     assert warehouse.open("daily_sales").count() == 2
     tracker = context.statusTracker()

@@ -10,7 +10,7 @@ from app.spark import session
 from tests.unit.telemetry.memory import InMemory
 
 LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-"""Lets Java compile lightly. With one compiler it reserves 48 MB for code; streaming queries fill that, and it ends."""
+"""Java compiles lightly. With one compiler it reserves 48 MB for code by default; streaming queries fill that."""
 
 
 @pytest.fixture(scope="session", autouse=True)

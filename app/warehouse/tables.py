@@ -197,7 +197,7 @@ class Warehouse:
     def vacuum(self, name: str, *, retain_days: int) -> str:
         """Deletes files that only versions older than so many days need; those versions are then unreadable.
 
-        A table that is not that old is not searched, which takes Delta a score of Spark jobs.
+        A table that is younger has no such files. Delta is not asked to look for them: that takes some 20 Spark jobs.
 
         Raises:
             UsageError: Fewer days than are safe for readers and runs in flight.

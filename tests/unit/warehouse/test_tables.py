@@ -1,7 +1,9 @@
 import datetime
 import re
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -130,6 +132,14 @@ def test_an_unsafe_retention_is_refused(warehouse: Warehouse) -> None:
         warehouse.vacuum("daily_sales", retain_days=6)
 
 
+@contextmanager
+def job_group(spark: SparkSession, name: str) -> Iterator[None]:
+    """Jobs are in a group; Spark's `setJobGroup` also sets a description, which would stay."""
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", name)
+    yield
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+
+
 def make_old(warehouse: Warehouse, name: str, *, days: int) -> None:
     """Sets the time of the first commit of a table back."""
     first = Path(warehouse.path(name)) / "_delta_log" / f"{0:020}.json"
@@ -141,24 +151,20 @@ def make_old(warehouse: Warehouse, name: str, *, days: int) -> None:
 
 def test_a_young_table_is_not_searched_for_old_files(warehouse: Warehouse) -> None:
     """All of its files are needed by versions that stay readable."""
-    context = warehouse.spark.sparkContext
-    context.setLocalProperty("spark.jobGroup.id", "young")
-    warehouse.vacuum("daily_sales", retain_days=7)
-    context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-    assert list(context.statusTracker().getJobIdsForGroup("young")) == []
+    with job_group(warehouse.spark, "young"):
+        warehouse.vacuum("daily_sales", retain_days=7)
+    assert list(warehouse.spark.sparkContext.statusTracker().getJobIdsForGroup("young")) == []
 
 
 def test_upkeep_keeps_the_content(warehouse: Warehouse) -> None:
     """Joined files hold the same rows, and a small table does not take thousands of tasks."""
-    context = warehouse.spark.sparkContext
-    context.setLocalProperty("spark.jobGroup.id", "upkeep")  # a group has a description, too, that would stay
-    assert warehouse.optimize("daily_sales").startswith("daily_sales: ")
-    assert warehouse.vacuum("daily_sales", retain_days=7) == "daily_sales: no version is older than 7 days"
-    make_old(warehouse, "daily_sales", days=8)
-    assert warehouse.vacuum("daily_sales", retain_days=7).startswith("daily_sales: deleted the files")
-    context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    with job_group(warehouse.spark, "upkeep"):
+        assert warehouse.optimize("daily_sales").startswith("daily_sales: ")
+        assert warehouse.vacuum("daily_sales", retain_days=7) == "daily_sales: no version is older than 7 days"
+        make_old(warehouse, "daily_sales", days=8)
+        assert warehouse.vacuum("daily_sales", retain_days=7).startswith("daily_sales: deleted the files")
     assert warehouse.open("daily_sales").count() == 2
-    tracker = context.statusTracker()
+    tracker = warehouse.spark.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup("upkeep")]
     stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
     assert 0 < sum(stage.numTasks for stage in stages if stage) < 500

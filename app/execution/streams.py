@@ -13,6 +13,7 @@ from app.execution import retention
 from app.execution.application import Application, start_application
 from app.execution.run import Job, load_jobs
 from app.execution.supervisor import POLL_SECONDS, Supervisor, Until
+from app.local_files import local_path
 from app.pipeline.progress import ProgressListener
 from app.runs.run_record import RunRecord
 from app.runs.stream_status import StreamStatus
@@ -23,8 +24,17 @@ from app.telemetry.exceptions import summary_of
 from app.telemetry.spark_names import WORKLOAD
 
 STREAMING: Final = "spark-app streaming"
-STAGGER_SECONDS: Final = 10.0
+STAGGER_SECONDS: Final = 20.0
 """How long the start of a query waits at most for the first micro-batch of the one before."""
+FIRST: Final = "streaming.events"
+"""The query that starts first, since people look at its rows first: each one before it would take about ten seconds."""
+LOCAL_CHECKPOINTS: Final = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    )
+}
+"""For checkpoints on a local file system, whose renames are atomic and replace: Spark's default starts the program
+`readlink` four times for each file that it writes there. Elsewhere, HDFS above all, only the default is safe."""
 PRUNE_SECONDS: Final = 3600.0
 """How often a stream looks whether the daily deletion of what has expired is due."""
 FIRST_HISTORY_SECONDS: Final = 2400.0
@@ -57,7 +67,7 @@ def run_streams(
         SparkAppError: A query failed for good; raised when all have ended.
     """
     jobs = load_jobs(settings, "streaming", chosen)
-    extra = settings.stream_properties | {WORKLOAD: " + ".join(job.name for job in jobs)}
+    extra = stream_properties(settings) | {WORKLOAD: " + ".join(job.name for job in jobs)}
     with (
         start_application(settings, STREAMING, listener=listener, extra=extra) as application,
         _stopped_by_signals(until, listener),  # after Spark, which sets a handler of its own
@@ -70,6 +80,12 @@ def run_streams(
         failure.results = application.results  # type: ignore[attr-defined]
         raise failure
     return application.results
+
+
+def stream_properties(settings: Settings) -> dict[str, str]:
+    """The Spark properties of a session of streaming queries, apart from those of every session."""
+    is_local = local_path(settings.checkpoints_path) is not None
+    return (LOCAL_CHECKPOINTS if is_local else {}) | settings.stream_properties
 
 
 def joined(failures: Sequence[BaseException]) -> BaseException:
@@ -154,7 +170,8 @@ def _supervise(supervisors: Sequence[Supervisor], until: Until, listener: Stream
     soon, since each start takes all processors for a while.
     """
     deadline = None if until.seconds is None else time.monotonic() + until.seconds
-    waiting, started, started_at = list(supervisors), list[Supervisor](), 0.0
+    waiting = sorted(supervisors, key=lambda each: each.name != FIRST)
+    started, started_at = list[Supervisor](), 0.0
     while any(each.is_alive() for each in started) or (waiting and not until.stop.is_set()):
         if waiting and (not started or started[-1].has_begun or time.monotonic() > started_at + STAGGER_SECONDS):
             started.append(waiting.pop(0))

@@ -28,6 +28,12 @@ from app.spark.jvm import launch_jvm, stop_jvm
 from app.telemetry.spark_names import is_local
 
 OPTIONS: Final = "spark.driver.extraJavaOptions"
+LATE_OPTIMIZING: Final = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
+"""Ten times Java's own thresholds: what plans a query is not worth the optimizing compiler, which competes with it for
+processors, and what works on rows passes these within the first of them. See `docs/decisions/0007`."""
 EVENTS: Final = "spark.eventLog.dir"
 STOP_SECONDS: Final = 10
 ROOMS: Final = ("execution", "pipeline", "quality", "spark", "warehouse")
@@ -106,6 +112,7 @@ def _turn_python_logs_to(log_file: Path) -> None:
 def _embedded(properties: Mapping[str, str], log_file: Path) -> dict[str, str]:
     """Properties of a JVM of our own: quiet, on the loopback if it is alone, with its classes ready."""
     options = [
+        LATE_OPTIMIZING,
         properties.get(OPTIONS, ""),
         f'"-Dlog4j2.configurationFile={_log_config()}"',
         f'"-Dapp.log.file={log_file.absolute()}"',

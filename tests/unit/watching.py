@@ -20,3 +20,6 @@ class Watching:
 
     def step_progress(self, *_: object) -> None:
         """Nothing to keep."""
+
+    def queries(self, *_: object) -> None:
+        """Nothing to keep."""

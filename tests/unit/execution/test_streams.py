@@ -1,11 +1,16 @@
 import os
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from app.errors import ConfigError, InputError, SparkAppError
 from app.execution import retention, streams
-from app.execution.streams import joined
+from app.execution.run import Job
+from app.execution.streams import joined, stream_properties
+from app.execution.supervisor import Supervisor, Until
 from app.settings import load_settings
 from tests.polling import poll_until
 from tests.unit.watching import Watching
@@ -35,3 +40,33 @@ def test_what_has_expired_is_deleted_while_queries_stream(tmp_path: Path, monkey
         poll_until(lambda: bool(listener.notes), "the deletion")
     assert (len(listener.notes), log.exists()) == (1, False)
     assert listener.notes[0].startswith("deleted 1 Spark log (0 B)")
+
+
+@pytest.mark.parametrize("folder", ["checkpoints", "file:///c", "hdfs://n/c", "s3a://b/c"])
+def test_only_local_checkpoints_are_renamed_without_the_file_context(
+    monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """A rename of HDFS replaces nothing, so that a repeated micro-batch would fail; a local one is atomic."""
+    monkeypatch.setenv("SPARK_APP_CHECKPOINTS", folder)
+    properties = stream_properties(load_settings())
+    is_here = folder in ("checkpoints", "file:///c")
+    assert ("spark.sql.streaming.checkpointFileManagerClass" in properties) is is_here
+    assert properties["spark.sql.shuffle.partitions"] == "4"
+
+
+def test_the_events_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the names of the others; those follow in their order, each when the one before has begun."""
+    started: list[str] = []
+
+    class Begun(Supervisor):
+        has_begun = True
+
+        def run(self) -> None:
+            started.append(self.name)
+
+    monkeypatch.setattr(streams, "QueryListener", lambda _spark, _hear: BytesIO())
+    monkeypatch.setattr(streams, "Supervisor", Begun)
+    jobs = [Job(f"streaming.{name}", None, None) for name in ("activity", "balances", "events", "sessions")]
+    application: Any = SimpleNamespace(spark=None)
+    assert streams.run_queries(application, jobs, Until(), Watching()) == []
+    assert [name.removeprefix("streaming.") for name in started] == ["events", "activity", "balances", "sessions"]

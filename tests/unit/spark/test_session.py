@@ -47,9 +47,12 @@ process = SparkContext._gateway.proc
 stop(spark)
 if process:
     results["java ended with"] = process.poll()
-    other = {"spark.eventLog.dir": str(home / "other events")}
+    own = "-XX:Tier4InvocationThreshold=7777"
+    other = {"spark.eventLog.dir": str(home / "other events"), "spark.driver.extraJavaOptions": own}
     spark = start(settings, name="again", log_file=home / "logs" / "again.log", extra=other)
     results["second"] = spark.range(5).count()
+    management = spark._jvm.java.lang.management.ManagementFactory
+    results["options"] = [option for option in management.getRuntimeMXBean().getInputArguments()]
     stop(spark)
 (home / "results.json").write_text(json.dumps(results))
 """
@@ -175,6 +178,12 @@ def test_stop_ends_java_and_another_session_can_be_started(seen: dict[str, Any])
     """A JVM that ended by itself, since 0 is its exit code; the next session has one of its own."""
     assert seen["java ended with"] == 0
     assert seen["second"] == 5
+
+
+def test_java_options_of_the_configuration_win(seen: dict[str, Any]) -> None:
+    """They come after ours: Java takes the last of two."""
+    of_threshold = [option for option in seen["options"] if option.startswith("-XX:Tier4InvocationThreshold=")]
+    assert (len(of_threshold), of_threshold[-1]) == (2, "-XX:Tier4InvocationThreshold=7777")
 
 
 def test_nothing_is_left_in_the_working_directory(seen: dict[str, Any]) -> None:

@@ -47,7 +47,7 @@ main() {
     printf '\nspark-app %s of commit %s:\n' "$version" "$(git rev-parse --short HEAD)"
     (cd dist && for file in *; do printf '%10d bytes  sha256:%s\n' "$(wc -c <"$file")" "$(sha256sum "$file")"; done)
     if [ -n "$image" ]; then
-        docker image inspect --format "{{printf \"%10d\" .Size}} bytes  {{.Id}}  $image" "$image"
+        printf '%10d bytes  %s  %s\n' $(docker image inspect --format '{{.Size}} {{.Id}}' "$image") "$image"
     else
         echo "without an image (--no-image)"
     fi

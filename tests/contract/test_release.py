@@ -18,7 +18,9 @@ DOCKER: Final = """#!/usr/bin/env bash
 case $1 in
     compose) echo "$SPARK_APP_IMAGE $*" ;;
     run) echo spark-app 1.2.3 ;;
-    image) echo the image ;;
+    image) # as Docker does: a number is no number to the functions of a template
+        format=${4//'{{.Size}}'/2155763961}
+        echo "${format//'{{.Id}}'/sha256:17021816}" ;;
 esac
 """
 
@@ -111,6 +113,7 @@ def test_an_image_is_of_the_same_version(project: Path) -> None:
     docker.chmod(0o755)
     done = released(project)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "spark-app:1.2.3 compose build spark-master")
+    assert done.stdout.splitlines()[-1] == "2155763961 bytes  sha256:17021816  spark-app:1.2.3"
     docker.write_text(DOCKER.replace("1.2.3", "1.2.2"), encoding="utf-8")
     done = released(project)
     says = "no release: the image spark-app:1.2.3 says 'spark-app 1.2.2' instead of 'spark-app 1.2.3'.\n"

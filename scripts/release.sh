@@ -32,7 +32,7 @@ build_image() {
 }
 
 main() {
-    local version image=
+    local version size_and_id image=
     version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
     case $* in
         "") image=spark-app:$version ;;
@@ -47,7 +47,8 @@ main() {
     printf '\nspark-app %s of commit %s:\n' "$version" "$(git rev-parse --short HEAD)"
     (cd dist && for file in *; do printf '%10d bytes  sha256:%s\n' "$(wc -c <"$file")" "$(sha256sum "$file")"; done)
     if [ -n "$image" ]; then
-        printf '%10d bytes  %s  %s\n' $(docker image inspect --format '{{.Size}} {{.Id}}' "$image") "$image"
+        size_and_id=$(docker image inspect --format '{{.Size}} {{.Id}}' "$image")
+        printf '%10d bytes  %s  %s\n' "${size_and_id% *}" "${size_and_id#* }" "$image"
     else
         echo "without an image (--no-image)"
     fi

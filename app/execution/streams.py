@@ -26,8 +26,8 @@ from app.telemetry.spark_names import WORKLOAD
 STREAMING: Final = "spark-app streaming"
 STAGGER_SECONDS: Final = 20.0
 """How long the start of a query waits at most for the first micro-batch of the one before."""
-FIRST: Final = "streaming.events"
-"""The query that starts first, since people look at its rows first: each one before it would take about ten seconds."""
+STARTS_FIRST: Final = "streaming.events"
+"""People look at its rows first, and each query that started before it would delay them by about ten seconds."""
 LOCAL_CHECKPOINTS: Final = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -67,7 +67,7 @@ def run_streams(
         SparkAppError: A query failed for good; raised when all have ended.
     """
     jobs = load_jobs(settings, "streaming", chosen)
-    extra = stream_properties(settings) | {WORKLOAD: " + ".join(job.name for job in jobs)}
+    extra = session_properties(settings) | {WORKLOAD: " + ".join(job.name for job in jobs)}
     with (
         start_application(settings, STREAMING, listener=listener, extra=extra) as application,
         _stopped_by_signals(until, listener),  # after Spark, which sets a handler of its own
@@ -82,7 +82,7 @@ def run_streams(
     return application.results
 
 
-def stream_properties(settings: Settings) -> dict[str, str]:
+def session_properties(settings: Settings) -> dict[str, str]:
     """The Spark properties of a session of streaming queries, apart from those of every session."""
     is_local = local_path(settings.checkpoints_path) is not None
     return (LOCAL_CHECKPOINTS if is_local else {}) | settings.stream_properties
@@ -170,7 +170,7 @@ def _supervise(supervisors: Sequence[Supervisor], until: Until, listener: Stream
     soon, since each start takes all processors for a while.
     """
     deadline = None if until.seconds is None else time.monotonic() + until.seconds
-    waiting = sorted(supervisors, key=lambda each: each.name != FIRST)
+    waiting = sorted(supervisors, key=lambda each: each.name != STARTS_FIRST)
     started, started_at = list[Supervisor](), 0.0
     while any(each.is_alive() for each in started) or (waiting and not until.stop.is_set()):
         if waiting and (not started or started[-1].has_begun or time.monotonic() > started_at + STAGGER_SECONDS):

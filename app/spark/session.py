@@ -32,8 +32,8 @@ LATE_OPTIMIZING: Final = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
 )
-"""Ten times Java's own thresholds: what plans a query is not worth the optimizing compiler, which competes with it for
-processors, and what works on rows passes these within the first of them. See `docs/decisions/0007`."""
+"""Thresholds of Java's optimizing compiler (C2), ten times its defaults. Code that plans a query stays below
+them and keeps its processors; code that works on rows still passes them early. See `docs/decisions/0007`."""
 EVENTS: Final = "spark.eventLog.dir"
 STOP_SECONDS: Final = 10
 ROOMS: Final = ("execution", "pipeline", "quality", "spark", "warehouse")

@@ -118,6 +118,8 @@ def test_an_image_is_of_the_same_version(project: Path) -> None:
     done = released(project)
     says = "no release: the image spark-app:1.2.3 says 'spark-app 1.2.2' instead of 'spark-app 1.2.3'.\n"
     assert (done.returncode, done.stderr) == (2, says)
+    docker.write_text(DOCKER.replace("case", '[ "$1" != image ] || exit 3\ncase'), encoding="utf-8")
+    assert released(project).returncode == 3
 
 
 def test_the_files_that_name_the_version_agree() -> None:

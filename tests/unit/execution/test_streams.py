@@ -9,7 +9,7 @@ import pytest
 from app.errors import ConfigError, InputError, SparkAppError
 from app.execution import retention, streams
 from app.execution.run import Job
-from app.execution.streams import joined, stream_properties
+from app.execution.streams import joined, session_properties
 from app.execution.supervisor import Supervisor, Until
 from app.settings import load_settings
 from tests.polling import poll_until
@@ -48,7 +48,7 @@ def test_only_local_checkpoints_are_renamed_without_the_file_context(
 ) -> None:
     """A rename of HDFS replaces nothing, so that a repeated micro-batch would fail; a local one is atomic."""
     monkeypatch.setenv("SPARK_APP_CHECKPOINTS", folder)
-    properties = stream_properties(load_settings())
+    properties = session_properties(load_settings())
     is_here = folder in ("checkpoints", "file:///c")
     assert ("spark.sql.streaming.checkpointFileManagerClass" in properties) is is_here
     assert properties["spark.sql.shuffle.partitions"] == "4"

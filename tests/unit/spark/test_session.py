@@ -52,7 +52,7 @@ if process:
     spark = start(settings, name="again", log_file=home / "logs" / "again.log", extra=other)
     results["second"] = spark.range(5).count()
     management = spark._jvm.java.lang.management.ManagementFactory
-    results["options"] = [option for option in management.getRuntimeMXBean().getInputArguments()]
+    results["options"] = list(management.getRuntimeMXBean().getInputArguments())
     stop(spark)
 (home / "results.json").write_text(json.dumps(results))
 """

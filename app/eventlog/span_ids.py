@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from app.eventlog.model.application import Application
 from app.eventlog.model.entities import Job, Query, StageAttempt
-from app.eventlog.model.streams import BatchKey
+from app.eventlog.model.streams import Batch, BatchKey
 from app.eventlog.parse.events import TaskInfo
 
 TRACE_ID: Final = "spark.executorEnv.SPARK_TRACE_ID"
@@ -96,13 +96,25 @@ def of_python_function(app: Application, stage: StageAttempt, task: TaskInfo, na
 
 
 def of_batch(app: Application, key: BatchKey) -> SpanIds:
-    """Below the application: the step that started a streaming query may long have ended."""
-    return of_application(app).child(batch_id(app.id, app.attempt, key))
+    """The root of a trace of its own: a streaming query may run for months, and its trace would have no end."""
+    return batch_place(app.id, app.attempt, key)
 
 
-def batch_id(application: str, attempt: str | None, key: BatchKey) -> int:
-    """The id of the span of a batch, which a running query knows before the event log has the batch."""
-    return _derived(application, attempt, "batch", *key)
+def batch_place(application: str, attempt: str | None, key: BatchKey) -> SpanIds:
+    """The place of the span of a batch, which a running query knows before the event log has the batch.
+
+    A batch that a new run of its query repeats has another place: its key has the run.
+    """
+    trace_id = _derived(application, attempt, "batch trace", *key, octets=16)
+    return SpanIds(trace_id, _derived(application, attempt, "batch", *key), None)
+
+
+def links_of_batch(app: Application, batch: Batch) -> list[SpanContext]:
+    """The batch before it, and the step that has started its query; the application where no step has."""
+    before = None if batch.predecessor is None else of_batch(app, batch.predecessor)
+    above = of_application(app)
+    started_by = context_of(batch.traceparent) or SpanContext(above.trace_id, above.span_id, _SAMPLED)
+    return [*([] if before is None else [SpanContext(before.trace_id, before.span_id, _SAMPLED)]), started_by]
 
 
 def context_of(traceparent: str | None) -> SpanContext | None:

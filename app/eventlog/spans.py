@@ -135,7 +135,10 @@ def of_query(app: Application, query: Query) -> SparkSpan:
 
 
 def of_batch(app: Application, batch: Batch) -> SparkSpan:
-    """The span of a batch of a streaming query that has run jobs; it links to the spans that sent its records."""
+    """The span of a batch of a streaming query that has run jobs: the root of a trace.
+
+    It links to the batch before it, to the step that has started its query, and to the spans that sent its records.
+    """
     progress, links = batch.progress, batch_spans.links(batch.progress)
     known: dict[Attribute, Value | None] = {
         names.STREAM_ID: batch.key.query,
@@ -148,7 +151,8 @@ def of_batch(app: Application, batch: Batch) -> SparkSpan:
     place = span_ids.of_batch(app, batch.key)
     started = max(batch.started, app.started or 0)  # the clock may have been set back
     span = _span(app, names.BATCH_SPAN, subject, place, started, batch.ended, known, failure)
-    return dataclasses.replace(span, links=links.contexts, links_left_out=links.left_out)
+    own = span_ids.links_of_batch(app, batch)
+    return dataclasses.replace(span, links=(*own, *links.contexts), links_left_out=links.left_out)
 
 
 def of_job(app: Application, job: Job) -> SparkSpan:

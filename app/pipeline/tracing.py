@@ -4,7 +4,6 @@ A batch has many producers, so its span links to theirs and is the child of none
 messaging). A running query derives the id of the span that the event log will have.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -74,34 +73,21 @@ def traceparent_of_batch(spark: SparkSession, batch_id: int) -> str:
     java: Any = context._jsc
     attempt = java.sc().applicationAttemptId()
     known = str(attempt.get()) if attempt.isDefined() else None
-    trace_id = application_trace_id(context.applicationId, dict(context.getConf().getAll()), attempt=known)
     query_id, run_id = (str(context.getLocalProperty(key)) for key in (QUERY_ID, RUN_ID))
-    return batch_traceparent(trace_id, context.applicationId, query_id, run_id, batch_id, attempt=known)
+    return batch_traceparent(context.applicationId, query_id, run_id, batch_id, attempt=known)
 
 
 def batch_traceparent(
-    trace_id: str, application_id: str, query_id: str, run_id: str, batch_id: int, *, attempt: str | None = None
+    application_id: str, query_id: str, run_id: str, batch_id: int, *, attempt: str | None = None
 ) -> str:
-    """The context of the span that the event log has of a micro-batch.
+    """The context of the span that the event log has of a micro-batch, the root of a trace.
 
     Args:
-        trace_id: The trace of the application: `application_trace_id`.
         application_id: Spark's id of the application.
         query_id: The id of the streaming query.
         run_id: The id of its run.
         batch_id: The number of the batch.
         attempt: Which attempt of the application, where the cluster manager counts them.
     """
-    span_id = span_ids.batch_id(application_id, attempt, BatchKey(query_id, run_id, batch_id))
-    return f"00-{trace_id}-{span_id:016x}-01"
-
-
-def application_trace_id(application_id: str, properties: Mapping[str, str], *, attempt: str | None = None) -> str:
-    """The trace that the event log has of an application: that of its launch, or a derived one.
-
-    Args:
-        application_id: Spark's id of the application.
-        properties: The Spark properties of the application.
-        attempt: Which attempt of the application, where the cluster manager counts them.
-    """
-    return f"{span_ids.trace_of(application_id, attempt, properties):032x}"
+    place = span_ids.batch_place(application_id, attempt, BatchKey(query_id, run_id, batch_id))
+    return f"00-{place.trace_id:032x}-{place.span_id:016x}-01"

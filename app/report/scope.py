@@ -60,8 +60,8 @@ class Scope:
 def scope(app: Application, run: RunInfo | None) -> Scope:
     """All of an application, or the part of it that belongs to a run.
 
-    The trace of the run decides; where it was not traced, its time does. Micro-batches have spans below the
-    application, so they are found by the trace that the jobs and queries of each batch carry.
+    The trace of the run decides; where it was not traced, its time does. Each micro-batch has a trace of its own,
+    so it is found by the trace that its jobs carry.
     """
     queries, jobs = list(app.queries.values()), list(app.jobs.values())
     stages, batches = list(app.stages.values()), list(app.batches.values())
@@ -89,11 +89,7 @@ def scope(app: Application, run: RunInfo | None) -> Scope:
 
 def _batch_keys(app: Application, trace_id: str) -> set[BatchKey]:
     """The batches of the streaming queries that a run started: their jobs carry the `traceparent` of a step of it."""
-    return {
-        batch
-        for job in app.jobs.values()
-        if f"-{trace_id}-" in (job.properties.traceparent or "") and (batch := _batch_of_job(app, job)) is not None
-    }
+    return {batch.key for batch in app.batches.values() if f"-{trace_id}-" in (batch.traceparent or "")}
 
 
 def _batch_of_query(app: Application, query: Query) -> BatchKey | None:

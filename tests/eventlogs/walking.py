@@ -63,14 +63,31 @@ def broken_rules(app: Application, found: list[SparkSpan]) -> Iterator[str]:
     for number, times in Counter(span.place.span_id for span in found).items():
         if times > 1:
             yield f"{by_id[number].name} is exported {times} times"
+    yield from _unlinked(app, found)
     for span in found:
         parent = span.place.parent_id
         if parent is None:
-            yield from [] if span.kind.prefix == "application" else [f"{span.name} is a root"]
+            yield from [] if span.kind.prefix in ("application", "batch") else [f"{span.name} is a root"]
         elif parent in by_id:
             yield from _leaves(span, by_id[parent])
         elif (span.place.trace_id, parent) not in steps:
             yield f"{span.name} is an orphan"
+
+
+def _unlinked(app: Application, found: list[SparkSpan]) -> Iterator[str]:
+    """Each batch has a trace of its own; of each streaming query all but the first link to the batch before."""
+    batches = sorted((span for span in found if span.kind.prefix == "batch"), key=lambda span: span.started)
+    before = dict[object, tuple[int, int]]()
+    above = {*steps_of(app), *((span.place.trace_id, span.place.span_id) for span in found)}
+    for span in batches:
+        query, links = span.attributes["spark.streaming.query.id"], {link[:2] for link in span.links}
+        if query in before and before[query] not in links:
+            yield f"{span.name} does not link to the batch before it"
+        if not links & (above - set(before.values())):
+            yield f"{span.name} links neither to a step nor to the application"
+        before[query] = (span.place.trace_id, span.place.span_id)
+    if len({span.place.trace_id for span in batches}) < len(batches):
+        yield "batches share a trace"
 
 
 def _leaves(span: SparkSpan, above: SparkSpan) -> Iterator[str]:

@@ -49,11 +49,25 @@ def test_a_batch_links_to_a_sample_of_its_producers(run: Run) -> None:
     for number, span in enumerate(finished(run)):
         first = number * linked.ROWS
         senders = {value + 1 for value in range(first, first + linked.ROWS, 2)}
-        assert {link.span_id for link in span.links} <= senders - {1}
-        assert all(link.trace_id == link.span_id for link in span.links)
+        producers = [link for link in span.links if link.trace_id == link.span_id]
+        assert {link.span_id for link in producers} <= senders - {1}
         assert span.attributes["spark.streaming.batch.records.traced"] == len(senders)
-        assert SAMPLED - 1 <= len(span.links) <= SAMPLED
-        assert span.links_left_out == len(senders) - len(span.links)
+        assert SAMPLED - 1 <= len(producers) <= SAMPLED
+        assert span.links_left_out == len(senders) - len(producers)
+
+
+def test_a_batch_is_a_trace_that_links_to_the_batch_before(run: Run) -> None:
+    """And to the application, where no step has started the query; all that it has run is below it."""
+    first, second = finished(run)
+    (root,) = (span for span in run.log.spans if span.kind.prefix == "application")
+    assert {first.place.parent_id, second.place.parent_id} == {None}
+    assert len({first.place.trace_id, second.place.trace_id, root.place.trace_id}) == 3
+    assert first.links[0][:2] == second.links[1][:2] == (root.place.trace_id, root.place.span_id)
+    assert second.links[0][:2] == (first.place.trace_id, first.place.span_id)
+    for batch in (first, second):
+        below = list(run.log.below(batch.place.span_id))
+        assert {span.place.trace_id for span in below} == {batch.place.trace_id}
+        assert {span.kind.prefix for span in below} == {"sql", "job", "stage", "task"}
 
 
 def test_what_a_batch_sends_has_the_context_of_its_span(run: Run) -> None:

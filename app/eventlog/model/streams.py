@@ -32,6 +32,8 @@ class Batch:
     Attributes:
         first_seen, last_seen: The first start and the last end of its jobs and queries.
         name: The name of the query, if it has one.
+        predecessor: The batch of its query before it, of which the log has told.
+        traceparent: That of its first job, which the query has inherited from the thread that started it.
         progress: Spark's report about a finished batch, without custom metrics of its state; None for a failed one.
         skew: The stages with state that have ended so far.
         is_stopped: Whether its query ended during the batch.
@@ -42,6 +44,8 @@ class Batch:
     first_seen: int
     last_seen: int
     name: str | None = None
+    predecessor: BatchKey | None = None
+    traceparent: str | None = None
     progress: Progress | None = None
     skew: StateSkew | None = None
     is_stopped: bool = False
@@ -81,6 +85,7 @@ class Streams:
         self.overhead_ms = 0
         self._runs: dict[str, QueryStarted] = {}
         self._latest: dict[str, BatchKey] = {}
+        self._newest: dict[str, BatchKey] = {}
 
     def query_started(self, event: QueryStarted) -> None:
         """Notes the start of a run; a query has one run at a time."""
@@ -129,11 +134,19 @@ class Streams:
         self._query(properties.query).trigger.told_ms = interval_ms(properties.trigger)
         begun = self._runs.get(properties.query)
         run = begun.run if begun else properties.group or ""
-        return self._known(BatchKey(properties.query, run, number), time, begun.name if begun else None)
+        key = self._known(BatchKey(properties.query, run, number), time, begun.name if begun else None)
+        batch = self.batches[key]
+        batch.traceparent = batch.traceparent or properties.traceparent
+        return key
 
     def _known(self, key: BatchKey, time: int, name: str | None) -> BatchKey:
         self._latest[key.run] = key
-        self.batches.setdefault(key, Batch(key, time, time, name))
+        if key not in self.batches:
+            before = self._newest.pop(key.query, None)
+            self.batches[key] = Batch(key, time, time, name, before if before != key else None)
+            self._newest[key.query] = key
+            if len(self._newest) > MOST_QUERIES:
+                self._newest.pop(next(iter(self._newest)))
         return key
 
     def saw(self, key: BatchKey | None, time: int) -> None:

@@ -89,11 +89,10 @@ def test_an_outgoing_record_names_one_context(spark: SparkSession) -> None:
 
 
 def test_the_context_of_a_batch_is_that_of_its_span() -> None:
-    """A running query derives the ids that every reader of its log does, with attempts and named traces too."""
-    for attempt, properties in ((None, {}), ("2", {span_ids.TRACE_ID: "c" * 32})):
+    """A running query derives the ids that every reader of its log does, with attempts too."""
+    for attempt in (None, "2"):
         app = Application("app-1")
-        app.attempt, app.properties = attempt, properties
-        trace_id = tracing.application_trace_id("app-1", properties, attempt=attempt)
-        text = tracing.batch_traceparent(trace_id, "app-1", *KEY, attempt=attempt)
+        app.attempt = attempt
+        text = tracing.batch_traceparent("app-1", *KEY, attempt=attempt)
         place = span_ids.of_batch(app, KEY)
         assert span_ids.context_of(text) == (place.trace_id, place.span_id, 1)

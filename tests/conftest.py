@@ -1,4 +1,6 @@
+import random
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +13,20 @@ from tests.unit.telemetry.memory import InMemory
 
 LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 """Java compiles lightly. With one compiler it reserves 48 MB for code by default; streaming queries fill that."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option that finds tests which only pass after, or before, another module."""
+    parser.addoption("--module-order", type=int, metavar="SEED", help="run the test modules in a random order")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffles the modules, each whole, by the seed; every worker gets the same order."""
+    if (seed := config.getoption("--module-order")) is None:
+        return
+    modules = [list(module) for _, module in groupby(items, key=lambda item: item.path)]
+    random.Random(seed).shuffle(modules)
+    items[:] = [item for module in modules for item in module]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -41,6 +57,27 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     started = session.start(settings, name="tests", log_file=folder / "spark.jsonl", extra=small)
     yield started
     session.stop(started)
+
+
+@pytest.fixture(autouse=True)
+def same_settings(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that leaves a setting of the shared session changed fails itself, and not one that runs hours later.
+
+    Unsetting a property does not restore it: it puts Spark's default in the place of what the session was started with.
+    """
+    if "spark" not in request.fixturenames:
+        yield
+        return
+    session: SparkSession = request.getfixturevalue("spark")
+    before = settings_of(session)
+    yield
+    assert settings_of(session) == before, "the test changed settings of the session that all tests share"
+
+
+def settings_of(spark: SparkSession) -> list[str]:
+    """The properties of a session, one `key -> value` each, fetched in one call; without what Delta keeps there."""
+    text: str = spark._jsparkSession.sessionState().conf().getAllConfs().mkString("\n")
+    return sorted(line for line in text.splitlines() if "lastCommitVersionInSession" not in line)
 
 
 @pytest.fixture(autouse=True)

@@ -60,12 +60,19 @@ def set_trigger(spark: SparkSession, interval: str | None) -> None:
 
 @contextmanager
 def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
-    """A property of the session has a value."""
+    """A property of the session has a value, and then the one that it had before.
+
+    Unsetting it would put Spark's default in the place of a value that the session was started with.
+    """
+    before = spark.conf.get(key, None)
     spark.conf.set(key, value)
     try:
         yield
     finally:
-        spark.conf.unset(key)
+        if before is None:
+            spark.conf.unset(key)
+        else:
+            spark.conf.set(key, before)
 
 
 def _mark_driver_lines(spark: SparkSession, trace_id: str | None) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,20 @@ def cells() -> list[str]:
     return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
+@pytest.fixture
+def own_settings(spark: SparkSession) -> Iterator[None]:
+    """What the builder of a notebook sets in the session that all tests share is set back."""
+    before = spark.conf.getAll
+    yield
+    after = spark.conf.getAll
+    for key in after.keys() - before.keys():
+        spark.conf.unset(key)
+    for key, value in before.items():
+        if after.get(key) != value:
+            spark.conf.set(key, value)
+
+
+@pytest.mark.usefixtures("own_settings")
 def test_the_streaming_notebook_runs_on_embedded_spark(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -30,7 +45,6 @@ def test_the_streaming_notebook_runs_on_embedded_spark(
     finally:
         for query in spark.streams.active:
             query.stop()
-        spark.conf.unset("spark.sql.shuffle.partitions")
     said = capsys.readouterr().out
     for words in (
         "append []",

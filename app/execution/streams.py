@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from app.errors import SparkAppError
 from app.execution import retention
 from app.execution.application import Application, start_application
+from app.execution.lag_watch import LagWatch
 from app.execution.run import Job, load_jobs
 from app.execution.supervisor import POLL_SECONDS, Supervisor, Until
 from app.local_files import local_path
@@ -19,6 +20,7 @@ from app.runs.run_record import RunRecord
 from app.runs.stream_status import StreamStatus
 from app.samples.feed import DEMO_RATE, Feed
 from app.settings import Settings
+from app.spark.kafka_offsets import KafkaOffsets
 from app.spark.query_listener import QueryEvent, QueryListener
 from app.telemetry.exceptions import summary_of
 from app.telemetry.spark_names import WORKLOAD
@@ -152,7 +154,25 @@ def run_queries(
     application: Application, jobs: Sequence[Job], until: Until, listener: StreamListener
 ) -> list[BaseException]:
     """Runs queries in an application that stays open afterwards; returns why queries failed for good."""
-    supervisors = {job.name: Supervisor(application, job, until) for job in jobs}
+    with _lag_watch(application) as watch:
+        return _run_watched(application, jobs, until, listener, watch)
+
+
+@contextmanager
+def _lag_watch(application: Application) -> Iterator[LagWatch | None]:
+    """Asks the brokers what queries have not read; None where queries read files."""
+    kafka = application.settings.kafka
+    if kafka.servers is None:
+        yield None
+        return
+    with LagWatch(lambda: KafkaOffsets(application.spark, kafka)) as watch:
+        yield watch
+
+
+def _run_watched(
+    application: Application, jobs: Sequence[Job], until: Until, listener: StreamListener, watch: LagWatch | None
+) -> list[BaseException]:
+    supervisors = {job.name: Supervisor(application, job, until, watch) for job in jobs}
 
     def hear(event: QueryEvent) -> None:
         if event.query in supervisors:

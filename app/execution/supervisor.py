@@ -1,5 +1,6 @@
 """Supervises one streaming query: started, watched, started again where that can help, and stopped."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,11 +14,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from app.errors import NotReadyError, QualityGateError
 from app.execution.application import Application
+from app.execution.lag_watch import LagWatch
 from app.execution.run import Job, locked, recorded_run
+from app.formatting import quantity
 from app.pipeline.slice import Slice
 from app.pipeline.stream import StreamContext
 from app.runs import stream_status
-from app.runs.run_record import DEAD_LETTERS, DUPLICATES, LATE, PUBLISHED, READ
+from app.runs.run_record import DEAD_LETTERS, DELETED, DUPLICATES, LATE, PUBLISHED, READ
 from app.runs.stream_status import StreamStatus
 from app.spark import job_properties
 from app.spark.query_listener import QueryEvent
@@ -25,9 +28,11 @@ from app.spark.stream_errors import Place, batch_failure, stream_failure
 from app.telemetry import expectation_metrics, stream_progress
 from app.telemetry.exceptions import summary_of
 from app.telemetry.names import StreamState
+from app.telemetry.stream_lag import Lag, gaps, processed_offsets
 from app.telemetry.stream_progress import Progress
 from app.telemetry.stream_telemetry import StreamTelemetry
 
+LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 0.25
 """How often it is looked whether a query has ended, or is to end."""
 WAIT_SECONDS: Final = 5.0
@@ -67,14 +72,23 @@ class Supervisor(threading.Thread):
         failure: Why it failed for good; None while it has not.
     """
 
-    def __init__(self, application: Application, job: Job, until: Until) -> None:
-        """A query that has not started."""
+    def __init__(self, application: Application, job: Job, until: Until, watch: LagWatch | None = None) -> None:
+        """A query that has not started.
+
+        Args:
+            application: Where it runs.
+            job: The query.
+            until: When it ends.
+            watch: Asks the brokers what the query has not read; None where it reads files.
+        """
         super().__init__(name=job.name, daemon=True)
         self.status = StreamStatus(job.name, "starting", started_at=time.time())
         self.failure: BaseException | None = None
         self._application = application
         self._job = job
         self._until = until
+        # In real time nobody but the tasks knows what is read before it is committed.
+        self._watch = None if getattr(job.config, "real_time", None) and not until.is_draining else watch
         self._telemetry: StreamTelemetry | None = None
         self._run_context: StreamContext | None = None
         self._breach: QualityGateError | None = None
@@ -115,6 +129,9 @@ class Supervisor(threading.Thread):
         if context is None or not progress.has_batch:  # a trigger found nothing new
             return
         self._failures_in_a_row = 0
+        if self._watch is not None:
+            ends = processed_offsets(source.end for source in progress.sources)
+            self._watch.processed(self.name, ends, gaps(progress))
         context.count(_counts(progress))
         self._change(partial(stream_status.progressed, progress=progress, counts=context.counts))
         if self._telemetry is not None:
@@ -122,7 +139,32 @@ class Supervisor(threading.Thread):
         self._breach = _breach(context, progress) or self._breach
         self._become("running")
 
+    def _deleted(self, context: StreamContext, topic: str, records: int) -> None:
+        """Takes note of records that the brokers had deleted before the query read them."""
+        context.count({DELETED: records})
+        context.note(
+            f"{context.name} went on without {quantity(records, 'record')} of {topic}: Kafka had deleted them, by "
+            "its retention, before they were read"
+        )
+        LOG.warning("%d records of %s were deleted before %s read them", records, topic, context.name)
+        self._change(lambda status: replace(status, counts=dict(context.counts)))
+        if self._telemetry is not None:
+            self._telemetry.deleted(topic, records)
+
+    def _follow(self, context: StreamContext) -> None:
+        """Has the brokers asked about the topics of the query, from where its checkpoint says it goes on."""
+        if self._watch is not None:
+            self._watch.follow(self.name, self._job.pipeline.TOPICS, partial(self._deleted, context))
+            committed = context.committed_offsets()
+            if committed is not None:
+                self._watch.processed(self.name, processed_offsets(committed))
+
+    def _lag(self) -> Lag | None:
+        """What the query has not read by now; None if nobody knows."""
+        return self._watch.lag(self.name) if self._watch is not None else None
+
     def _keep_running(self, context: StreamContext) -> None:
+        self._follow(context)
         while True:
             try:
                 self._run_once(context)
@@ -181,7 +223,8 @@ class Supervisor(threading.Thread):
     def _measure(self, context: StreamContext) -> None:
         if self._telemetry is None:
             trigger = context.trigger_seconds(self._job.config)
-            self._telemetry = StreamTelemetry(context.run, trigger_seconds=trigger, sink=context.sink)
+            ask_lag = None if self._watch is None else self._lag
+            self._telemetry = StreamTelemetry(context.run, trigger_seconds=trigger, sink=context.sink, ask_lag=ask_lag)
 
     def _become(self, state: StreamState, error: str | None = None) -> None:
         self._change(partial(replace, state=state, updated_at=time.time(), error=error))
@@ -191,9 +234,15 @@ class Supervisor(threading.Thread):
     def _change(self, change: Callable[[StreamStatus], StreamStatus]) -> None:
         """Changes the status, which the thread of the query and that of the listener do."""
         with self._lock:
-            self.status = change(self.status)
+            status = change(self.status)
+            if self._watch is not None or status.state == "failed":
+                lag = None if status.state == "failed" else self._lag()
+                status = stream_status.lagging(status, lag, time.time())
+            self.status = status
 
     def _write_status(self, context: StreamContext) -> None:
+        if self._watch is not None and self.status.state != "stopped":
+            self._change(lambda status: status)
         stream_status.write(context.run.identity.folder, self.status)
 
     def _wait_before_restart(self, context: StreamContext, error: PySparkException) -> float:
@@ -246,6 +295,8 @@ class Supervisor(threading.Thread):
             self._become("failed", summary_of(error))
             raise
         else:
+            if self._watch is not None:
+                self._watch.settle()
             self._become("stopped")
         finally:
             context.facts |= stream_status.facts(self.status)

@@ -32,6 +32,8 @@ QUERY_ID: Final = "sql.streaming.queryId"
 """The local property in which Spark keeps the id of the query that a job works for."""
 TRANSACTION: Final = "spark.databricks.delta.write"
 """Settings below this name make a write one that Delta commits once, however often it is repeated."""
+_HEADER_LINES: Final = 2
+"""Lines of a file of offsets before those of its sources: its version, and the settings of the micro-batch."""
 OutputMode = Literal["append", "update", "complete"]
 Interval = Annotated[str, Field(pattern=INTERVAL)]
 
@@ -222,6 +224,13 @@ class StreamContext(Context):
         if self.is_draining:
             return writer.trigger(availableNow=True)
         return writer.trigger(processingTime=config.trigger)
+
+    def committed_offsets(self) -> list[str] | None:
+        """The offsets at which the last committed micro-batch ended, as text of each source; None before the first."""
+        batches = hadoop_files.names_in(self.spark, f"{self.checkpoint}/commits") or []
+        last = max((int(name) for name in batches if name.isdecimal()), default=None)
+        text = None if last is None else hadoop_files.read_text(self.spark, f"{self.checkpoint}/offsets/{last}")
+        return None if text is None else text.splitlines()[_HEADER_LINES:]
 
     def _remove_torn_plan(self) -> None:
         """Removes a part of the first plan that a kill has left: Spark begins in an empty folder only.

@@ -22,7 +22,9 @@ DUPLICATES: Final = "duplicates"
 """Counts that every pipeline may report; a pipeline may report others, by names of its own."""
 LATE: Final = "late"
 DEAD_LETTERS: Final = "dead_letters"
-"""Counts of streaming queries: rows dropped as later than the watermark, and records that do not parse."""
+DELETED: Final = "deleted"
+"""Counts of streaming queries: rows dropped as later than the watermark, records that do not parse, and records that
+Kafka deleted before they were read."""
 
 
 @dataclass(frozen=True)

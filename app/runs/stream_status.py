@@ -12,6 +12,7 @@ from app.local_files import write_atomic
 from app.runs.liveness import is_running
 from app.runs.run_record import PUBLISHED
 from app.telemetry.names import StreamState
+from app.telemetry.stream_lag import Lag
 from app.telemetry.stream_progress import Progress, total
 
 LOG: Final = logging.getLogger(__name__)
@@ -41,9 +42,9 @@ class StreamStatus:
         processed_rate: Records processed per second of the last micro-batch.
         output_rate: Rows written per second of the last micro-batch.
         batch_ms: Duration of the last micro-batch, in milliseconds.
-        lag_records: Records that were there and not read at the end of the last micro-batch, over all topics.
-        lag_seconds: From the newest record that was read to the end of the last micro-batch, of the topic that is
-            furthest behind; 0 where nothing was left to read.
+        lag_records: Records that Kafka has and no micro-batch has read, over all topics, by its last answer.
+        lag_seconds: The age of the oldest of them, 0 where there is none. Of files, which nobody can ask: from the
+            newest that was read to the end of the last micro-batch, 0 where the last trigger found none.
         watermark: The watermark of the last micro-batch, ISO 8601.
         state_rows: Rows that the query remembers.
         error: Why it restarts or failed, in one line.
@@ -97,6 +98,19 @@ def idle(status: StreamStatus) -> StreamStatus:
     """The status of a query that has found nothing to read: it has no rates, and no lag in whatever unit is known."""
     rates = replace(status, input_rate=None, processed_rate=None, output_rate=None)
     return replace(rates, lag_records=0, lag_seconds=0.0) if status.batches else status
+
+
+def lagging(status: StreamStatus, lag: Lag | None, now: float) -> StreamStatus:
+    """The status of a query that reads Kafka, with what its brokers say by now.
+
+    Args:
+        status: The status before.
+        lag: What the query has not read; None if nobody knows.
+        now: The Unix time.
+    """
+    if lag is None:
+        return replace(status, lag_records=None, lag_seconds=None)
+    return replace(status, lag_records=lag.total, lag_seconds=lag.longest_seconds(now))
 
 
 def _output_rate(status: StreamStatus, progress: Progress, counts: Mapping[str, int]) -> float | None:

@@ -302,14 +302,21 @@ STREAM_LAG_RECORDS: Final = Metric(
     "stream.lag.records",
     "gauge",
     "{record}",
-    "Records of a topic that the last micro-batch left unread, by the latest offsets it saw",
+    "Records that a topic has and no micro-batch has read, as the brokers say; nothing while they do not answer",
     (PIPELINE, TOPIC),
 )
 STREAM_LAG_TIME: Final = Metric(
     "stream.lag.time",
     "gauge",
     "s",
-    "Age of the newest record of a topic in the last micro-batch; 0 while nothing is unread",
+    "Age of the oldest unread record of a topic, 0 while nothing is unread; of files, that of the newest one read",
+    (PIPELINE, TOPIC),
+)
+STREAM_DELETED: Final = Metric(
+    "stream.records.deleted",
+    "counter",
+    "{record}",
+    "Records of a topic that Kafka deleted before the query read them",
     (PIPELINE, TOPIC),
 )
 STREAM_WATERMARK_DELAY: Final = Metric(

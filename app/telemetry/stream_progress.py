@@ -209,6 +209,10 @@ class Progress(Struct, gc=False):
         lags = [lag for source in self.sources if (lag := source.lag) is not None]
         return {topic: records for lag in lags for topic, records in lag.items()} if lags else None
 
+    def records_read(self, topic: str) -> int | None:
+        """Records of a topic that were read, by the observation that counts them; None without one."""
+        return _count(((self.observed or {}).get(f"{INPUT}{topic}") or {}).get("records"))
+
     @property
     def newest_records(self) -> Mapping[str, float | None]:
         """The timestamp of the newest record by observed topic, in Unix time; None where no record was read."""

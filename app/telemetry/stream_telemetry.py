@@ -8,6 +8,7 @@ from typing import Final
 from app.telemetry import names
 from app.telemetry.names import StreamState
 from app.telemetry.run_telemetry import RunTelemetry
+from app.telemetry.stream_lag import AskLag
 from app.telemetry.stream_measurements import measurements
 from app.telemetry.stream_progress import Progress
 
@@ -23,8 +24,11 @@ MAX_TOPICS: Final = 50
 class StreamTelemetry:
     """The metrics of one streaming query within its run; several threads may call it, and it never raises.
 
-    State, lag in seconds and the time without progress are measured again every quarter of a minute while the run is
-    open, even if Spark reports nothing: a query that hangs falls behind, and one whose process is gone sends nothing.
+    State and the time without progress are measured again every quarter of a minute while the run is open, even if
+    Spark reports nothing, and lag at each flush: a query that hangs falls behind, and one whose process is gone sends
+    nothing. Lag is what the brokers say; while nobody knows it, nothing is sent. Nobody can be asked about files, nor
+    about a query in real time: their lag is what Spark says of a trigger.
+
     A micro-batch costs measurements in memory, on the thread of the listener; the next flush of the run writes them.
     """
 
@@ -34,6 +38,7 @@ class StreamTelemetry:
         *,
         trigger_seconds: float | None = None,
         sink: str | None = None,
+        ask_lag: AskLag | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """A query that is starting.
@@ -42,13 +47,16 @@ class StreamTelemetry:
             run: The run of the query, which has started.
             trigger_seconds: Time from one trigger to the next; None for a query that ends when all is read.
             sink: The table or topic that the query writes, as label of rows written; None if its batches count them.
+            ask_lag: What the query has not read by now; None where nobody but Spark can be asked.
             clock: The Unix time.
         """
         self._run, self._trigger, self._sink, self._clock = run, trigger_seconds, sink, clock
+        self._ask_lag = ask_lag
         self._lock = threading.Lock()
         self._state: StreamState | None = None
         self._reported_at = self._measured_at = self._progressed_at = clock()
         self._topics = set[str]()
+        self._announced = set[str]()
         self._newest: dict[str, float] = {}
         self._is_unread: Mapping[str, bool] = {}
         self._guarded(self._announce)
@@ -66,6 +74,10 @@ class StreamTelemetry:
     def restarted(self) -> None:
         """The query failed and is started again."""
         self._guarded(self._run.measure, names.STREAM_RESTARTS, 1)
+
+    def deleted(self, topic: str, records: int) -> None:
+        """The brokers had deleted records before the query read them."""
+        self._guarded(self._run.measure, names.STREAM_DELETED, records, {names.TOPIC: topic})
 
     def sign_of_life(self) -> None:
         """Measures what changes with time, if that was not done for a while."""
@@ -97,7 +109,8 @@ class StreamTelemetry:
     def _progressed(self, progress: Progress) -> None:
         self._learn(progress)
         for each in measurements(progress):
-            if each.labels.get(names.TOPIC, "") in {"", *self._topics}:
+            is_answered = each.metric is names.STREAM_LAG_RECORDS and self._ask_lag is not None
+            if each.labels.get(names.TOPIC, "") in {"", *self._topics} and not is_answered:
                 self._run.measure(each.metric, each.value, each.labels)
         self._run.record(rows_read=progress.rows_read, rows_duplicate=progress.rows_duplicate)
         if self._sink is not None and progress.rows_written is not None:
@@ -122,6 +135,7 @@ class StreamTelemetry:
                 self._enter("running")
         if self._clock() - self._measured_at >= SIGN_OF_LIFE_SECONDS:
             self._measure_state()
+        self._measure_answered_lag()
 
     def _measure_state(self) -> None:
         self._measured_at = self._clock()
@@ -133,14 +147,31 @@ class StreamTelemetry:
         self._measure_ages()
 
     def _measure_ages(self) -> None:
-        """Measures what grows while a query that is alive hangs; lag is 0 only where it is known to be.
+        """Measures what grows while a query that is alive hangs; lag of files is 0 only where it is known to be.
 
         A timestamp in the future, as a wrong clock of a producer gives, says nothing about lag.
         """
         if self._state in {"waiting", "stopped", "failed"}:
             return
         self._run.measure(names.STREAM_PROGRESS_AGE, self._clock() - self._progressed_at)
+        if self._ask_lag is not None:
+            return
         for topic, newest in self._newest.items():
             age = self._clock() - newest if self._is_unread.get(topic, True) else 0.0
             if age >= 0:
                 self._run.measure(names.STREAM_LAG_TIME, age, {names.TOPIC: topic})
+
+    def _measure_answered_lag(self) -> None:
+        lag = None if self._ask_lag is None or self._state in {"stopped", "failed"} else self._ask_lag()
+        if lag is None:
+            return
+        new = sorted(lag.records.keys() - self._announced)[: MAX_TOPICS - len(self._announced)]
+        for topic in new:
+            self._run.measure(names.STREAM_DELETED, 0, {names.TOPIC: topic})
+        self._announced.update(new)
+        for metric, values in (
+            (names.STREAM_LAG_RECORDS, lag.records),
+            (names.STREAM_LAG_TIME, lag.seconds(self._clock())),
+        ):
+            for topic in values.keys() & self._announced:
+                self._run.measure(metric, values[topic], {names.TOPIC: topic})

@@ -28,7 +28,7 @@ def board() -> Board:
             Row("Speed", (_rates(), _durations(), _phases(), _progress_ages())),
             Row("Lag", (_lag_records(), _lag_time(), _watermark_delay())),
             Row("State", (_state_rows(), _state_memory(), _state_commits())),
-            Row("Left out, and started again", (_late(), _duplicates(), _dead_letters(), _restarts())),
+            Row("Left out, and started again", (_late(), _duplicates(), _dead_letters(), _deleted(), _restarts())),
             Row("Logs", (_logs(),)),
         ),
         by=QUERIES,
@@ -113,13 +113,19 @@ def _progress_ages() -> Panel:
 
 
 def _lag_records() -> Panel:
-    text = "Records that the last batch left unread; known of Kafka only. Alert: StreamFallingBehind."
+    text = (
+        "Records that Kafka has and no batch has read, asked each second; of files, and while no broker answers, "
+        "nothing is drawn. Alert: StreamFallingBehind."
+    )
     query = Query(largest(last(names.STREAM_LAG_RECORDS, INTERVAL), *OF_A_TOPIC), legend(*OF_A_TOPIC))
     return lines("Unread records", Look(text, "locale", ONWARD, interval="1m"), query).sized(8, 8)
 
 
 def _lag_time() -> Panel:
-    text = "Age of the newest record that was processed; 0 while nothing is unread. Alert: StreamLagHigh."
+    text = (
+        "Age of the oldest unread record; of files, of the newest one that was read. 0 while nothing is unread. Alert: "
+        "StreamLagHigh."
+    )
     query = Query(largest(last(names.STREAM_LAG_TIME, INTERVAL), *OF_A_TOPIC), legend(*OF_A_TOPIC))
     return lines("Lag in time", Look(text, "s", ONWARD, interval="1m"), query).sized(8, 8)
 
@@ -147,21 +153,26 @@ def _state_commits() -> Panel:
 
 def _late() -> Panel:
     text = "Rows that came after the watermark and were dropped. Alert: StreamLateRows."
-    return _counted("Late rows", text, names.STREAM_LATE).sized(6, 8)
+    return _counted("Late rows", text, names.STREAM_LATE).sized(8, 8)
 
 
 def _duplicates() -> Panel:
-    return _counted("Duplicates", "Rows that were dropped as duplicates.", names.DUPLICATE).sized(6, 8)
+    return _counted("Duplicates", "Rows that were dropped as duplicates.", names.DUPLICATE).sized(8, 8)
 
 
 def _dead_letters() -> Panel:
     text = "Records that could not be parsed. Alert: StreamDeadLetters."
-    return _counted("Dead letters", text, names.DEAD_LETTERS).sized(6, 8)
+    return _counted("Dead letters", text, names.DEAD_LETTERS).sized(8, 8)
+
+
+def _deleted() -> Panel:
+    text = "Records that Kafka deleted before they were read. Alert: StreamRecordsDeleted."
+    return _counted("Deleted before they were read", text, names.STREAM_DELETED).sized(12, 8)
 
 
 def _restarts() -> Panel:
     text = "Restarts of queries that failed."
-    return _counted("Restarts", text, names.STREAM_RESTARTS).sized(6, 8)
+    return _counted("Restarts", text, names.STREAM_RESTARTS).sized(12, 8)
 
 
 def _logs() -> Panel:

@@ -5,7 +5,7 @@ import re
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,13 +24,13 @@ from app.execution.streams import run_queries
 from app.execution.supervisor import Until
 from app.pipeline.stream import BatchContext, StreamConfig, StreamContext
 from app.runs import run_record, stream_status
-from app.runs.stream_status import StreamStatus
 from app.telemetry import setup
 from app.telemetry.spark_names import STREAM_TRIGGER
 from app.warehouse.tables import Table, Warehouse
 from tests.integration.home import Home
 from tests.integration.processes import PATIENCE_SECONDS, started
 from tests.polling import poll_until
+from tests.unit.watching import Watching
 
 LINES: Final = Table("lines", StructType([StructField("line", StringType())]))
 CONFIG: Final = StreamConfig(trigger="100 milliseconds", records_per_trigger=100, files_per_trigger=1)
@@ -38,32 +38,6 @@ EVENT: Final = {"user_id": "c-1", "event_type": "view", "timestamp": "2024-01-01
 MANY: Final = 60
 """More files, of one batch each, than are read while a query stops."""
 Process = Callable[[BatchContext, DataFrame], None]
-
-
-class Watching:
-    """Hears how queries get on."""
-
-    def __init__(self) -> None:
-        """Has heard nothing."""
-        self.notes: list[str] = []
-        self.statuses: Sequence[StreamStatus] = ()
-
-    def note(self, text: str) -> None:
-        """Keeps it."""
-        self.notes.append(text)
-
-    def queries(self, statuses: Sequence[StreamStatus]) -> None:
-        """Keeps the last ones."""
-        self.statuses = statuses
-
-    def step_started(self, pipeline: str, slice_key: str, step: str) -> None:
-        """Nobody looks."""
-
-    def step_ended(self, pipeline: str, slice_key: str, step: str, seconds: float, rows: int | None) -> None:
-        """Nobody looks."""
-
-    def step_progress(self, *_: object) -> None:
-        """Queries do not say it."""
 
 
 class Streams:

@@ -1,12 +1,17 @@
 """A listener that keeps what it hears of runs."""
 
+from collections.abc import Sequence
+
+from app.runs.stream_status import StreamStatus
+
 
 class Watching:
-    """Keeps the notes, and nothing else."""
+    """Keeps the notes and the last statuses of queries, and nothing else."""
 
     def __init__(self) -> None:
         """No notes yet."""
         self.notes: list[str] = []
+        self.statuses: Sequence[StreamStatus] = ()
 
     def note(self, text: str) -> None:
         """Keeps it."""
@@ -21,5 +26,6 @@ class Watching:
     def step_progress(self, *_: object) -> None:
         """Nothing to keep."""
 
-    def queries(self, *_: object) -> None:
-        """Nothing to keep."""
+    def queries(self, statuses: Sequence[StreamStatus]) -> None:
+        """Keeps the last ones."""
+        self.statuses = statuses

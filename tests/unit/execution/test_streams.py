@@ -67,6 +67,6 @@ def test_the_events_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "QueryListener", lambda _spark, _hear: BytesIO())
     monkeypatch.setattr(streams, "Supervisor", Begun)
     jobs = [Job(f"streaming.{name}", None, None) for name in ("activity", "balances", "events", "sessions")]
-    application: Any = SimpleNamespace(spark=None)
+    application: Any = SimpleNamespace(spark=None, settings=load_settings())
     assert streams.run_queries(application, jobs, Until(), Watching()) == []
     assert [name.removeprefix("streaming.") for name in started] == ["events", "activity", "balances", "sessions"]

@@ -6,6 +6,7 @@ import pytest
 from app.runs import stream_status
 from app.runs.liveness import LIVENESS_LOCK, hold_liveness_lock
 from app.runs.stream_status import StreamStatus, idle, progressed
+from app.telemetry.stream_lag import Lag
 from tests.unit.telemetry.stream_progresses import progress, source
 
 FILES: Final = source(None, {"logOffset": 1})
@@ -69,3 +70,13 @@ def test_queries_run_while_their_process_lives(tmp_path: Path) -> None:
     assert stream_status.running(tmp_path) == []
     with hold_liveness_lock(tmp_path / "a", note=print), hold_liveness_lock(tmp_path / "b", note=print):
         assert [status.pipeline for status in stream_status.running(tmp_path)] == ["streaming.a", "streaming.b"]
+
+
+def test_lag_of_kafka_is_what_its_brokers_say() -> None:
+    """Unknown is unknown, and no 0: while they do not answer, and in time where one timestamp is not known."""
+    status = stream_status.lagging(StreamStatus("streaming.events", "running"), Lag({"a": 3, "b": 0}, {"a": 90}), 100)
+    assert (status.lag_records, status.lag_seconds) == (3, 10)
+    unknown = stream_status.lagging(status, None, 100)
+    assert (unknown.lag_records, unknown.lag_seconds) == (None, None)
+    partly = stream_status.lagging(status, Lag({"a": 3, "b": 1}, {"a": 90, "b": None}), 100)
+    assert (partly.lag_records, partly.lag_seconds) == (4, None)

@@ -8,6 +8,7 @@ import pytest
 from app.telemetry import names
 from app.telemetry.names import Metric
 from app.telemetry.run_telemetry import RunTelemetry
+from app.telemetry.stream_lag import Lag
 from app.telemetry.stream_telemetry import MAX_TOPICS, StreamTelemetry
 from tests.polling import poll_until
 from tests.unit.telemetry.memory import InMemory
@@ -172,6 +173,32 @@ def test_lag_in_seconds_is_0_while_the_offsets_are_equal(stream: Stream) -> None
     assert stream.exported(names.STREAM_LAG_TIME) == {TOPIC: 0}
     stream.after(20)
     assert stream.exported(names.STREAM_LAG_TIME) == {TOPIC: 80}
+
+
+def test_lag_is_what_the_brokers_say_at_each_flush(telemetry: InMemory) -> None:
+    """Whatever Spark said of the last micro-batch; while nobody knows it, and once the query has failed, nothing."""
+    answers: list[Lag | None] = [
+        Lag({TOPIC: 7, "clicks": 0}, {TOPIC: MIDNIGHT - 18}),
+        None,
+        Lag({TOPIC: 9}, {TOPIC: None}),
+    ]
+    with telemetry.run(pipeline=QUERY) as run:
+        stream = Stream(telemetry, run, arguments={"trigger_seconds": 20.0, "ask_lag": lambda: answers[0]})
+        stream.telemetry.progressed(progress(sources=READ_ALL))
+        assert (stream.exported(names.STREAM_LAG_RECORDS), stream.exported(names.STREAM_LAG_TIME)) == ({}, {})
+        stream.after(0)
+        assert stream.exported(names.STREAM_LAG_RECORDS) == {TOPIC: 7, "clicks": 0}
+        stream.after(4)
+        assert stream.exported(names.STREAM_LAG_TIME) == {TOPIC: 24, "clicks": 0}
+        answers.pop(0)
+        stream.after(4)
+        assert (stream.exported(names.STREAM_LAG_RECORDS), stream.exported(names.STREAM_LAG_TIME)) == ({}, {})
+        answers.pop(0)
+        stream.after(4)
+        assert (stream.exported(names.STREAM_LAG_RECORDS), stream.exported(names.STREAM_LAG_TIME)) == ({TOPIC: 9}, {})
+        stream.telemetry.enter("failed")
+        stream.after(4)
+        assert stream.exported(names.STREAM_LAG_RECORDS) == {}
 
 
 def test_lag_in_seconds_of_files_is_0_when_the_query_is_idle(stream: Stream) -> None:

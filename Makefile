@@ -49,7 +49,7 @@ test-readme: archive ## Run the commands of the README
 test-browser: archive ## Open reports in a browser; needs Chromium on PATH
 	$(PYTHON) -m pytest tests/browser
 
-test-stack: install ## Check the stack's files with Compose, the collector, Prometheus and promtool; needs them on PATH
+test-stack: install ## Check the stack's files and its start with Docker, the collector, Prometheus and promtool; needs them on PATH
 	$(PYTHON) -m pytest tests/stack
 
 wheel: install ## Build the sdist in dist/, and from it the wheel, which people install who have no clone
@@ -63,8 +63,7 @@ test-wheel: wheel ## Install the wheel, observe jobs of Spark 3.5 and of this Sp
 release: install ## Build and check sdist, wheel and image of the version in the CHANGELOG; without the image: ARGS=--no-image
 	@scripts/release.sh $(ARGS)
 
-e2e: install ## Start the full stack, use it and break it; needs Docker
-	docker compose -f docker-compose.full.yml build spark-master
+e2e: install ## Start the full stack, which builds its image, use it and break it; needs Docker
 	$(PYTHON) -m pytest tests/e2e
 
 check: lint type-check ## Run the fast checks: lint, type-check and the contract tests

@@ -3,11 +3,13 @@
 import os
 import re
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 import yaml
+from dotenv import dotenv_values
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 from yaml.constructor import ConstructorError
@@ -30,6 +32,9 @@ PREFIX: Final = "SPARK_APP_"
 LEVELS: Final = "__"
 OF_COMPOSE: Final = frozenset({"SPARK_APP_IMAGE"})
 """Variables with the prefix that are for Compose and not settings."""
+ENV_FILES: Final = (".env.local", ".env")
+"""What Compose reads beside the compose files, which are beside the configuration folder; the last file wins."""
+PORT: Final = re.compile(r"\$\{(\w+_PORT):-(\d+)\}")
 ELSEWHERE: Final = {"home": "set SPARK_APP_HOME", "config": "use the option --config"}
 """Keys that cannot be set in the file, and how to set them."""
 
@@ -291,7 +296,36 @@ def load_settings(folder: Path | None = None) -> Settings:
         raise ConfigError(f"{path}: {key!r} cannot be set here: {ELSEWHERE[key]}")
     _refuse_secrets(content, path)
     _refuse_unknown_variables()
+    content = _with_ports(content, config.resolve().parent)
     return _validated(Settings, content | {"home": _home(config), "config": config}, where=path)
+
+
+def _with_ports(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The settings with `${JAEGER_PORT:-16686}` in an address of `backends` as Compose replaces it.
+
+    A value that is no port is not for Compose: Kubernetes sets `JAEGER_PORT=tcp://10.0.0.1:16686` for a service of that
+    name.
+    """
+    backends = content.get("backends")
+    if not isinstance(backends, Mapping):
+        return dict(content)
+    variables = _variables_of_compose(folder)
+
+    def port(match: re.Match[str]) -> str:
+        value = variables.get(match[1]) or ""
+        return value if value.isdigit() else match[2]
+
+    urls = {key: PORT.sub(port, url) if isinstance(url, str) else url for key, url in backends.items()}
+    return {**content, "backends": urls}
+
+
+def _variables_of_compose(folder: Path) -> dict[str, str | None]:
+    """What Compose sees: the variables of the shell, then of `.env`, then of `.env.local`."""
+    variables: dict[str, str | None] = {}
+    for name in ENV_FILES:
+        with suppress(OSError, UnicodeDecodeError):  # nobody but root may read one that was written by sudo
+            variables |= dotenv_values(folder / name, interpolate=False)
+    return variables | os.environ
 
 
 def _home(config: Path) -> Path:

@@ -8,10 +8,11 @@ import re
 import secrets
 import shutil
 import socket
+import stat
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ENGINE = (20, 10)
 COMPOSE = (2, 24)  # the first that merges included files as docker-compose.full.yml needs it
@@ -28,8 +29,12 @@ OWN_FILE = ".env.local"
 """The user's variables: Compose reads it as `compose/.env`, a link, after the shell and `.env`."""
 DEFAULT_SECRETS = {"GRAFANA_ADMIN_PASSWORD": "admin", "JUPYTER_TOKEN": "spark-app"}
 """The secrets of Grafana and Jupyter and their defaults, which are good enough for the loopback only."""
+DRIVER_PORT = ("SPARK_DRIVER_PORT", 4040)
+"""The variable and the default of the port of the web UI of drivers: any other Spark on the machine may have it."""
+DRIVER_PORTS = 16
+"""How many ports a driver tries by itself: `spark.port.maxRetries`."""
 LOOPBACK = re.compile(r"|127\.\d+\.\d+\.\d+|::1|\[::1\]|localhost")
-ASSIGNMENT = re.compile(r"\s*(?:export\s+)?(\w+)\s*=\s*(.*?)\s*")
+ASSIGNMENT = re.compile(r"""\s*(?:export\s+)?(\w+)\s*=\s*("[^"]*"|'[^']*'|.*?)(?:\s+#.*)?\s*""")
 
 
 class StartError(Exception):
@@ -62,15 +67,20 @@ def require_docker() -> dict[str, Any]:
     if answer.returncode != 0 or not info.get("ServerVersion"):
         reasons = [*info.get("ServerErrors", []), *answer.stderr.splitlines(), "start it"]
         raise StartError(f"The Docker engine does not answer: {reasons[0]}")
-    _require_version(ENGINE, info["ServerVersion"], program="The Docker engine")
+    require_version(ENGINE, info["ServerVersion"], program="The Docker engine")
     compose = docker("compose", "version", "--short")
     if compose.returncode != 0:
         raise StartError("This Docker has no Compose: install its plugin (docker-compose-plugin).")
-    _require_version(COMPOSE, compose.stdout.strip(), program="Docker Compose")
+    require_version(COMPOSE, compose.stdout.strip(), program="Docker Compose")
     return info
 
 
-def _require_version(least: tuple[int, int], version: str, *, program: str) -> None:
+def require_version(least: tuple[int, int], version: str, *, program: str) -> None:
+    """Refuses a version that is too old.
+
+    Raises:
+        StartError: It is, or is no version.
+    """
     numbers = re.search(r"(\d+)\.(\d+)", version)
     if numbers is None or (int(numbers[1]), int(numbers[2])) < least:
         raise StartError(f"{program} {version} is too old: {least[0]}.{least[1]} or newer is needed.")
@@ -101,26 +111,68 @@ def map_count_warnings() -> Iterator[str]:
         )
 
 
-def ports_taken(services: Mapping[str, Any], containers: Iterable[Mapping[str, str]], project: str) -> Iterator[str]:
-    """Ports of the services on which another program listens, with that program.
+class Ports(NamedTuple):
+    """What may hold the ports of the stack.
 
-    Args:
+    Attributes:
         services: The services of `docker compose config`.
         containers: The lines of `docker ps`.
-        project: The Compose project whose own containers may hold the ports.
+        project: The Compose project, whose own containers may hold them.
     """
-    for name, service in services.items():
-        for port in service.get("ports", []):
-            number = int(port["published"])
-            container = next((each for each in containers if _publishes(each, number)), None)
-            if container is not None and belongs_to(container, project):
-                continue
-            if container is not None or _is_taken(port.get("host_ip", ""), number):
-                holder = f"the container {container['Names']}" if container else _process_on(number)
-                yield (
-                    f"Port {number} (for {name}) is taken by {holder}: "
-                    "stop it, or set another port in .env.local (docs/reference.md names the variable)."
-                )
+
+    services: Mapping[str, Any]
+    containers: list[Mapping[str, str]]
+    project: str
+
+    def published(self) -> Iterator[tuple[int, str, str]]:
+        """Each port with its service and its address; a range is for Docker to choose from."""
+        for name, service in self.services.items():
+            for port in service.get("ports", []):
+                if port["published"].isdigit():
+                    yield int(port["published"]), name, port.get("host_ip", "")
+
+    def holder(self, number: int, host: str) -> str:
+        """The program that listens on a port; empty if none does, or the stack itself."""
+        container = next((each for each in self.containers if _publishes(each, number)), None)
+        if container is not None:
+            return "" if belongs_to(container, self.project) else f"the container {container['Names']}"
+        return _process_on(number) if _is_taken(host, number) else ""
+
+
+def ports_taken(ports: Ports) -> Iterator[str]:
+    """Ports of the services on which another program listens, with that program."""
+    for number, name, host in ports.published():
+        if holder := ports.holder(number, host):
+            yield (
+                f"Port {number} (for {name}) is taken by {holder}: "
+                "stop it, or set another port in .env.local (docs/reference.md names the variable)."
+            )
+
+
+def driver_port(root: Path, environment: Mapping[str, str]) -> str:
+    """The port of the web UI of drivers."""
+    variable, default = DRIVER_PORT
+    return settings(root, environment).get(variable) or str(default)
+
+
+def move_driver_port(root: Path, environment: Mapping[str, str], ports: Ports) -> str:
+    """Sets the next free port for the web UI of drivers in `.env.local` if another program has the present one.
+
+    Returns:
+        What happened; empty if nothing did. A port that the shell sets stays.
+    """
+    variable, number = DRIVER_PORT[0], driver_port(root, environment)
+    published = {each: host for each, _, host in ports.published()}
+    if environment.get(variable) or not number.isdigit() or int(number) not in published:
+        return ""
+    first, host = int(number), published[int(number)]
+    candidates = [each for each in range(first + 1, first + DRIVER_PORTS) if each not in published]
+    holder = ports.holder(first, host)
+    free = next((each for each in candidates if not ports.holder(each, host)), None) if holder else None
+    if free is None:
+        return ""
+    _write_variables(root / OWN_FILE, {variable: str(free)})
+    return f"Port {number} is taken by {holder}: the web UI of a driver gets {free} ({variable} in {OWN_FILE})."
 
 
 def _publishes(container: Mapping[str, str], port: int) -> bool:
@@ -202,16 +254,17 @@ def require_secrets(root: Path, environment: Mapping[str, str], *, generate: boo
         )
     if any(environment.get(name) for name in missing):
         raise StartError(f"The shell sets {names} to a default, which overrides {OWN_FILE}: unset it.")
-    _write_secrets(root / OWN_FILE, {name: secrets.token_urlsafe(24) for name in missing})
+    _write_variables(root / OWN_FILE, {name: secrets.token_urlsafe(24) for name in missing}, is_secret=True)
     return missing
 
 
-def _write_secrets(path: Path, values: Mapping[str, str]) -> None:
-    """Sets variables in an env file that only its owner can read; its other lines stay."""
+def _write_variables(path: Path, values: Mapping[str, str], *, is_secret: bool = False) -> None:
+    """Sets variables in an env file; its other lines stay. A file with secrets only its owner can read."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    mode = 0o600 if is_secret else stat.S_IMODE(path.stat().st_mode) if path.is_file() else 0o644
     kept = [line for line in lines if not ((match := ASSIGNMENT.fullmatch(line)) and match[1] in values)]
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in [*kept, *(f"{name}={value}" for name, value in values.items())])
     new.replace(path)

@@ -30,7 +30,7 @@ PASSWORDS = {
     "jupyter": ("JUPYTER_TOKEN", "token", "token spark-app"),
 }
 """The variable that holds the secret, what the secret is for, and the default."""
-PORT_NOTES = {4040: "while a job runs", 4317: "OTLP, gRPC", 4318: "OTLP, HTTP"}
+PORT_NOTES = {"4317": "OTLP, gRPC", "4318": "OTLP, HTTP"}
 PORTS_WITHOUT_HTTP = (4317, 9092)
 PORT_PATHS = {13133: "/health"}
 NEXT_STEPS = """
@@ -63,12 +63,24 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         epilog="Exit codes: 0 healthy, 1 a container failed, 2 change the machine or the command line, 130 Ctrl-C.",
     )
     add = parser.add_argument
-    add("--without", action="append", default=[], metavar="SERVICE", help="leave out a service and those that need it")
+    add(
+        "--without",
+        action="extend",
+        type=names,
+        default=[],
+        metavar="SERVICE[,SERVICE...]",
+        help="leave out services and those that need them",
+    )
     add("--build", action="store_true", help="rebuild the spark-app image, after a change of the code")
     add("--force", action="store_true", help="start even if memory or disk space is short")
     add("--generate-passwords", action="store_true", help="write the secrets that BIND_ADDRESS needs to .env.local")
     add("--seconds", type=int, default=WAIT_SECONDS, metavar="N", help="longest wait for health (default: %(default)s)")
     return parser.parse_args(arguments)
+
+
+def names(text: str) -> list[str]:
+    """The names in a list with commas."""
+    return [name for name in map(str.strip, text.split(",")) if name]
 
 
 def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
@@ -90,12 +102,22 @@ def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
     config = compose.config()
     left_out = find_left_out(config["services"], options.without)
     services = {name: service for name, service in config["services"].items() if name not in left_out}
-    check(info, services, config["name"], is_forced=options.force)
-    provide_images(compose, services, rebuild=options.build)
+    containers = [json.loads(line) for line in docker("ps", "--format", "{{json .}}").stdout.splitlines()]
+    ports = preflight.Ports(services, containers, config["name"])
+    if moved := preflight.move_driver_port(ROOT, environment, ports):
+        say(moved)
+        merged = compose.config()["services"]
+        services = {name: merged[name] for name in services}
+        ports = ports._replace(services=services)
+    check(info, ports, is_forced=options.force)
+    builders = {service["image"]: name for name, service in config["services"].items() if "build" in service}
+    provide_images(compose, services, builders, excluded=options.without, rebuild=options.build)
     if "grafana" in services:
         set_grafana_password(compose, config["volumes"]["grafana"]["name"], is_open=is_open)
     seconds = up(compose, services, timeout=options.seconds)
-    print("\n".join([*table(services, left_out, compose.secrets()), "", f"ready after {seconds:.0f} s", NEXT_STEPS]))
+    notes = {**PORT_NOTES, preflight.driver_port(ROOT, environment): "while a job runs"}
+    rows = table(services, left_out, compose.secrets(), notes)
+    print("\n".join([*rows, "", f"ready after {seconds:.0f} s", NEXT_STEPS]))
     if is_open:
         say(f"Grafana and Jupyter listen on {address}")
 
@@ -168,26 +190,40 @@ def _needs(service: Mapping[str, Any]) -> set[str]:
     return {name for name, dependency in depends_on.items() if dependency.get("required", True)}
 
 
-def check(info: Mapping[str, Any], services: Mapping[str, Any], project: str, *, is_forced: bool) -> None:
+def check(info: Mapping[str, Any], ports: preflight.Ports, *, is_forced: bool) -> None:
     """Prints warnings about this machine.
 
     Raises:
         StartError: The machine cannot run the stack; the message lists all reasons.
     """
-    containers = [json.loads(line) for line in docker("ps", "--format", "{{json .}}").stdout.splitlines()]
     shortages = list(preflight.shortages(info, ROOT))
     # A stack that is up already has its memory and its images.
-    is_fatal = not is_forced and not any(preflight.belongs_to(each, project) for each in containers)
+    is_fatal = not is_forced and not any(preflight.belongs_to(each, ports.project) for each in ports.containers)
     for warning in [*preflight.map_count_warnings(), *([] if is_fatal else shortages)]:
         say(f"warning: {warning}")
     problems = [f"{shortage} (--force starts it anyway)" for shortage in shortages if is_fatal]
-    problems += preflight.ports_taken(services, containers, project)
+    problems += preflight.ports_taken(ports)
     if problems:
         raise StartError("\n".join(problems))
 
 
-def provide_images(compose: Compose, services: Mapping[str, Any], *, rebuild: bool) -> None:
-    """Builds the spark-app image and pulls the others that are missing.
+def provide_images(
+    compose: Compose,
+    services: Mapping[str, Any],
+    builders: Mapping[str, str],
+    *,
+    excluded: Iterable[str],
+    rebuild: bool,
+) -> None:
+    """Pulls the images that are missing, and builds that of spark-app, which takes minutes, after that.
+
+    Args:
+        compose: Builds and pulls.
+        services: The services to start.
+        builders: The service that builds an image, by that image: Compose builds nothing for another user of it. It may
+            not be one to start.
+        excluded: What the command line leaves out.
+        rebuild: Whether to build what exists, too.
 
     Raises:
         StartError: An image cannot be built or pulled; names the services to leave out.
@@ -196,22 +232,31 @@ def provide_images(compose: Compose, services: Mapping[str, Any], *, rebuild: bo
     for name, service in services.items():
         users.setdefault(service["image"], []).append(name)
     missing = missing_images(users)
-    built = [image for image, names in users.items() if any("build" in services[name] for name in names)]
-    for image in built:
-        if (rebuild or image in missing) and compose.show("build", users[image][0]) != 0:
+    pull(compose, {image: users[image] for image in missing if image not in builders}, excluded)
+    for image in [image for image in users if image in builders and (rebuild or image in missing)]:
+        if compose.show("build", builders[image]) != 0 or missing_images([image]):
             raise StartError(f"Cannot build {image}; the lines above say why.", exit_code=1)
-    if to_pull := [image for image in missing if image not in built]:
-        compose.show("pull", "--ignore-pull-failures", *(users[image][0] for image in to_pull))
-    if unavailable := missing_images(to_pull):
+
+
+def pull(compose: Compose, users: Mapping[str, list[str]], excluded: Iterable[str]) -> None:
+    """Pulls images, each of which has users.
+
+    Raises:
+        StartError: Some cannot be pulled; names the services to leave out, with those that are left out already.
+    """
+    if users:
+        compose.show("pull", "--ignore-pull-failures", *(names[0] for names in users.values()))
+    if unavailable := missing_images(users):
         lines = [f"{image} cannot be pulled; needed by {', '.join(users[image])}." for image in unavailable]
-        options = " ".join(f"--without {users[image][0]}" for image in unavailable)
-        raise StartError("\n".join([*lines, f"To start without them: scripts/start-full-stack.sh {options}"]))
+        options = ",".join([*excluded, *(users[image][0] for image in unavailable)])
+        raise StartError("\n".join([*lines, f"To start without them: scripts/start-full-stack.sh --without {options}"]))
 
 
 def missing_images(images: Iterable[str]) -> list[str]:
     """The images that this machine does not have."""
     images = list(images)
-    if docker("image", "inspect", *images).returncode == 0:  # one call is faster than twelve, and the usual answer
+    # One call is faster than twelve, and finds them all as a rule.
+    if not images or docker("image", "inspect", *images).returncode == 0:
         return []
     return [image for image in images if docker("image", "inspect", image).returncode != 0]
 
@@ -238,11 +283,24 @@ def up(compose: Compose, services: Mapping[str, Any], *, timeout: int) -> float:
         StartError: A container failed or is not healthy in time; shows its last lines.
     """
     began, since = time.monotonic(), datetime.now(timezone.utc).isoformat()  # noqa: UP017 - Python 3.9 has no datetime.UTC
-    options = ("--detach", "--no-build", "--no-deps", "--wait", "--wait-timeout", str(timeout))
-    if compose.show("up", *options, *services) != 0:
+    alone = one_shots_alone(services)
+    others = [name for name in services if name not in alone]
+    options = ("--detach", "--no-build", "--no-deps")
+    is_up = not others or compose.show("up", *options, "--wait", "--wait-timeout", str(timeout), *others) == 0
+    for name in alone if is_up else ():
+        compose.show("up", *options, name)
+        is_up &= docker("wait", services[name]["container_name"]).stdout.strip() == "0"
+    if not is_up:
         reasons = list(explain(services, since))
         raise StartError("\n".join(reasons or ["docker compose up failed; the lines above say why."]), exit_code=1)
     return time.monotonic() - began
+
+
+def one_shots_alone(services: Mapping[str, Any]) -> list[str]:
+    """One-shots that no service waits for, as those that do are left out: `up --wait` takes their end for a failure."""
+    conditions = [each for service in services.values() for each in service.get("depends_on", {}).items()]
+    waited = {name for name, dependency in conditions if dependency["condition"] == "service_completed_successfully"}
+    return [name for name, service in services.items() if service.get("restart") == "no" and name not in waited]
 
 
 def explain(services: Mapping[str, Any], since: str) -> Iterator[str]:
@@ -281,26 +339,30 @@ def _health(container: Mapping[str, Any]) -> str:
     return str(container["State"].get("Health", {}).get("Status", ""))
 
 
-def table(services: Mapping[str, Any], left_out: Mapping[str, str], secrets: Mapping[str, str]) -> Iterator[str]:
-    """The services, their addresses, and where their passwords are."""
-    rows = [HEADERS, *(row for name, service in services.items() for row in _rows(name, service, secrets))]
+def table(
+    services: Mapping[str, Any], left_out: Mapping[str, str], secrets: Mapping[str, str], notes: Mapping[str, str]
+) -> Iterator[str]:
+    """The services, their addresses with notes by the port in the container, and where their passwords are."""
+    rows = [HEADERS, *(row for name, service in services.items() for row in _rows(name, service, secrets, notes))]
     rows += [(name, "", "left out", reason) for name, reason in left_out.items()]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADERS))]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()  # noqa: B905 - not in 3.9
 
 
-def _rows(name: str, service: Mapping[str, Any], secrets: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
-    first, *others = [_url(port) for port in service.get("ports", [])] or [""]
+def _rows(
+    name: str, service: Mapping[str, Any], secrets: Mapping[str, str], notes: Mapping[str, str]
+) -> Iterator[tuple[str, str, str, str]]:
+    first, *others = [_url(port, notes) for port in service.get("ports", [])] or [""]
     yield name, first, "done" if service.get("restart") == "no" else "up", _password(name, secrets)
     yield from (("", url, "", "") for url in others)
 
 
-def _url(port: Mapping[str, Any]) -> str:
+def _url(port: Mapping[str, Any], notes: Mapping[str, str]) -> str:
     target = int(port["target"])
     address = f"localhost:{port['published']}{PORT_PATHS.get(target, '')}"
     url = address if target in PORTS_WITHOUT_HTTP else f"http://{address}"
-    return f"{url} ({PORT_NOTES[target]})" if target in PORT_NOTES else url
+    return f"{url} ({notes[str(target)]})" if str(target) in notes else url
 
 
 def _password(name: str, secrets: Mapping[str, str]) -> str:

@@ -18,14 +18,14 @@ def doctor(*, json: options.Json = False, config: options.Config = None) -> None
     """Check each component of the running stack, and that a trace, a metric and a log line arrive."""
     # OpenTelemetry is imported only now, so that --help and usage errors answer at once.
     from app.commands.terminal import Terminal
-    from app.doctor import checks
+    from app.doctor import checks, containers
     from app.settings import load_settings
 
     settings = load_settings(config)
     terminal = Terminal()
     terminal.wait("checking every component")
     with terminal:
-        results = checks.run_checks(settings, seconds=ARRIVAL_SECONDS)
+        results = checks.run_checks(settings, containers.services(), seconds=ARRIVAL_SECONDS)
     if not json:
         listing(terminal, results)
     require_healthy(results)

@@ -1,4 +1,8 @@
-"""Checks of the running stack: the health of each component, and the delivery of a trace, a metric and a log line."""
+"""Checks of the running stack: the health of each component, and the delivery of a trace, a metric and a log line.
+
+What does not answer is down, unless the stack was started without it: then other services have a container, and it
+has none.
+"""
 
 import importlib.metadata
 import time
@@ -7,9 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
+from urllib.parse import urlsplit
 
 from app.doctor import backends as ask
-from app.doctor.backends import Elasticsearch, Jaeger, Prometheus
+from app.doctor.backends import Elasticsearch, Jaeger, Prometheus, Target
 from app.errors import MachineError
 from app.eventlog.bridge.self_metrics import ALIVE_SECONDS
 from app.formatting import duration, quantity
@@ -24,6 +29,7 @@ State = Literal["ok", "down", "lost", "left out"]
 EVERY_SECONDS: Final = 0.5
 BRIDGE: Final = '{__name__=~"up|spark_bridge_(lag|silence)_seconds", job="spark-bridge"}'
 _MILLISECOND: Final = 0.0015
+LOCAL: Final = frozenset({"localhost", "127.0.0.1"})
 _NULL: Final = "is null in the configuration"
 
 
@@ -44,13 +50,16 @@ class Component:
     Attributes:
         name: The name in the table.
         backend: The key of `backends` in the configuration with its address; null there leaves the component out.
-        health: Returns its state, or None if there is nothing to check; raises `MachineError` if it is down.
+        services: The services of the stack without any of which it cannot be checked.
+        health: Returns its state, or None if there is nothing to check; raises `MachineError` if it is down. Takes the
+            address, and the services that have a container.
         look_at: Where to look for the cause if it is down.
     """
 
     name: str
     backend: str
-    health: Callable[[str], str | None]
+    services: tuple[str, ...]
+    health: Callable[[str, frozenset[str]], str | None]
     look_at: str
 
 
@@ -69,44 +78,82 @@ ROUTES: Final = (
     Route("metric", "metrics", "prometheus", "otlp_http/prometheus"),
     Route("log", "logs", "elasticsearch", "elasticsearch"),
 )
+
+
+def _component(service: str, health: Callable[[str], str]) -> Component:
+    """The component of a service that has its name, and whose log says why it is down."""
+    return Component(service, service, (service,), lambda url, _: health(url), f"docker logs {service}")
+
+
 COMPONENTS: Final = (
-    Component("collector", "collector", ask.collector_health, "docker logs otel-collector"),
-    Component("jaeger", "jaeger", lambda url: Jaeger(url).health(), "docker logs jaeger"),
-    Component("prometheus", "prometheus", ask.ready_health, "docker logs prometheus"),
-    Component("targets", "prometheus", lambda url: targets_health(Prometheus(url)), "the page /targets of Prometheus"),
-    Component("elasticsearch", "elasticsearch", lambda url: Elasticsearch(url).health(), "docker logs elasticsearch"),
-    Component("alertmanager", "alertmanager", ask.ready_health, "docker logs alertmanager"),
-    Component("grafana", "grafana", ask.grafana_health, "docker logs grafana"),
-    Component("kibana", "kibana", ask.kibana_health, "docker logs kibana"),
-    Component("spark_master", "spark_master", ask.spark_health, "docker logs spark-master, docker logs spark-worker-1"),
-    Component("kafka", "kafka", ask.kafka_health, "docker logs kafka"),
-    Component("bridge", "prometheus", lambda url: bridge_health(Prometheus(url)), "docker logs spark-bridge"),
-    Component("reports", "reports", ask.reports_health, "docker logs reports"),
+    Component(
+        "collector",
+        "collector",
+        ("otel-collector",),
+        lambda url, _: ask.collector_health(url),
+        "docker logs otel-collector",
+    ),
+    _component("jaeger", lambda url: Jaeger(url).health()),
+    _component("prometheus", ask.ready_health),
+    Component(
+        "targets",
+        "prometheus",
+        ("prometheus",),
+        lambda url, services: targets_health(Prometheus(url), services),
+        "the page /targets of Prometheus",
+    ),
+    _component("elasticsearch", lambda url: Elasticsearch(url).health()),
+    _component("alertmanager", ask.ready_health),
+    _component("grafana", ask.grafana_health),
+    _component("kibana", ask.kibana_health),
+    Component(
+        "spark_master",
+        "spark_master",
+        ("spark-master",),
+        lambda url, _: ask.spark_health(url),
+        "docker logs spark-master, docker logs spark-worker-1",
+    ),
+    _component("kafka", ask.kafka_health),
+    Component(
+        "bridge",
+        "prometheus",
+        ("spark-bridge", "prometheus"),
+        lambda url, _: bridge_health(Prometheus(url)),
+        "docker logs spark-bridge",
+    ),
+    _component("reports", ask.reports_health),
 )
 LOOK_AT: Final = {component.name: component.look_at for component in COMPONENTS}
 
 
-def run_checks(settings: Settings, *, seconds: float) -> list[Check]:
-    """The health of every component, and the delivery of a probe within some seconds."""
-    components = check_components(settings.backends)
-    down = {check.component for check in components if check.state == "down"}
-    checks = [*components, *check_delivery(settings, down=down, seconds=seconds)]
+def run_checks(settings: Settings, services: frozenset[str], *, seconds: float) -> list[Check]:
+    """The health of every component, and the delivery of a probe within some seconds.
+
+    Args:
+        settings: Where the components are.
+        services: The services of the stack that have a container on this machine; none if that is unknown.
+        seconds: The longest wait for the probe.
+    """
+    components = check_components(settings.backends, services)
+    checks = [*components, *check_delivery(settings, {check.component: check for check in components}, seconds=seconds)]
     return [replace(check, finding=redacted(check.finding)) for check in checks]  # URLs may contain passwords
 
 
-def check_components(backends: Backends) -> list[Check]:
+def check_components(backends: Backends, services: frozenset[str]) -> list[Check]:
     """The health of each component; all are checked at once, so that several timeouts take no longer than one."""
     with ThreadPoolExecutor(len(COMPONENTS)) as pool:
-        return list(pool.map(lambda each: _health(each, getattr(backends, each.backend)), COMPONENTS))
+        return list(pool.map(lambda each: _health(each, getattr(backends, each.backend), services), COMPONENTS))
 
 
-def targets_health(prometheus: Prometheus) -> str:
-    """The number of scrape targets, all up.
+def targets_health(prometheus: Prometheus, services: frozenset[str]) -> str:
+    """The number of scrape targets, all up but those of services that were left out.
 
     Raises:
         MachineError: A target is down; the message has the reason that Prometheus gives.
     """
-    targets = prometheus.targets()
+    known = prometheus.targets()
+    left_out = {target.job for target in known if target.health != "up" and _is_left_out(target, services)}
+    targets = [target for target in known if target.health == "up" or not _is_left_out(target, services)]
     down = [target for target in targets if target.health != "up"]
     if down or not targets:
         reasons = "; ".join(
@@ -114,7 +161,14 @@ def targets_health(prometheus: Prometheus) -> str:
         )
         up = f"{len(targets) - len(down)} of {quantity(len(targets), 'target')} up"
         raise MachineError(f"{up}; {reasons or 'nothing is scraped'}")
-    return f"all {len(targets)} targets up"
+    others = f", left out: {', '.join(sorted(left_out))}" if left_out else ""
+    return f"all {len(targets)} targets up{others}"
+
+
+def _is_left_out(target: Target, services: frozenset[str]) -> bool:
+    """Whether a target of Prometheus is a service that has no container, although others have."""
+    host = urlsplit(target.url).hostname
+    return bool(services) and host not in services | LOCAL
 
 
 def bridge_health(prometheus: Prometheus) -> str | None:
@@ -134,8 +188,14 @@ def bridge_health(prometheus: Prometheus) -> str | None:
     return "up" if lag is None else f"up, {duration(1000 * lag)} behind the newest event"
 
 
-def check_delivery(settings: Settings, *, down: set[str], seconds: float) -> list[Check]:
-    """Sends a probe and waits until each part arrives in its store."""
+def check_delivery(settings: Settings, components: Mapping[str, Check], *, seconds: float) -> list[Check]:
+    """Sends a probe and waits until each part arrives in its store, unless that is left out.
+
+    Args:
+        settings: Where to send it, and where to look for it.
+        components: The results for the components by their names.
+        seconds: How long to wait.
+    """
     backends = settings.backends
     if backends.otlp is None:
         return [Check(route.part, "left out", f"not sent: backends.otlp {_NULL}") for route in ROUTES]
@@ -143,9 +203,10 @@ def check_delivery(settings: Settings, *, down: set[str], seconds: float) -> lis
     sent = probe.send(
         process_environment(), endpoint=backends.otlp, service_version=version, environment=settings.environment
     )
-    accepted = {part: finder for part, finder in finders(backends, sent).items() if part not in _refused(sent)}
+    wanted = {route.part for route in ROUTES if components[route.store].state != "left out"} - _refused(sent)
+    accepted = {part: finder for part, finder in finders(backends, sent).items() if part in wanted}
     arrived = awaited(accepted, seconds=seconds)
-    return [_arrival(route, backends, sent, arrived, down=down, seconds=seconds) for route in ROUTES]
+    return [_arrival(route, backends, sent, arrived, components, seconds=seconds) for route in ROUTES]
 
 
 def finders(backends: Backends, sent: Sent) -> dict[str, Callable[[], bool]]:
@@ -173,30 +234,47 @@ def awaited(wanted: Mapping[str, Callable[[], bool]], *, seconds: float) -> dict
         time.sleep(EVERY_SECONDS)
 
 
-def _health(component: Component, url: str | None) -> Check:
+def _health(component: Component, url: str | None, services: frozenset[str]) -> Check:
     if url is None:
         return Check(component.name, "left out", f"backends.{component.backend} {_NULL}")
     try:
-        health = component.health(url)
+        health = component.health(url, services)
     except MachineError as error:
+        absent = [service for service in component.services if service not in services]
+        if services and absent and _is_local(url):
+            return Check(component.name, "left out", f"the stack runs without the service {absent[0]}")
         return Check(component.name, "down", str(error), component.look_at)
     if health is None:
         return Check(component.name, "left out", f"not scraped ({url})")
     return Check(component.name, "ok", f"{health} ({url})")
 
 
+def _is_local(address: str) -> bool:
+    """Whether an address, `http://HOST:PORT` or `HOST:PORT`, is of this machine."""
+    return urlsplit(address if "//" in address else f"//{address}").hostname in LOCAL
+
+
 def _arrival(
-    route: Route, backends: Backends, sent: Sent, arrived: Mapping[str, float], *, down: set[str], seconds: float
+    route: Route,
+    backends: Backends,
+    sent: Sent,
+    arrived: Mapping[str, float],
+    components: Mapping[str, Check],
+    *,
+    seconds: float,
 ) -> Check:
+    collector, store = components["collector"], components[route.store]
     if route.part in _refused(sent):
+        if backends.collector and collector.state == "left out":
+            return Check(route.part, "left out", f"not sent: {collector.finding}")
         refused = f"the collector did not accept it: {sent.refused[route.signal]}"
         return Check(route.part, "lost", refused, LOOK_AT["collector"])
-    if getattr(backends, route.store) is None:
-        return Check(route.part, "left out", f"sent; backends.{route.store} {_NULL}")
+    if store.state == "left out":
+        return Check(route.part, "left out", f"sent; {store.finding}")
     if route.part in arrived:
         return Check(route.part, "ok", f"in {route.store} after {duration(1000 * arrived[route.part])}")
     lost = f"accepted by the collector, but not in {route.store} after {duration(1000 * seconds)}"
-    if route.store in down:
+    if store.state == "down":
         return Check(route.part, "lost", f"{lost}, which is down", LOOK_AT[route.store])
     look_at = f"{LOOK_AT['collector']} (exporter {route.exporter}), {LOOK_AT[route.store]}"
     return Check(route.part, "lost", f"{lost}{_waiting(route, backends)}", look_at)

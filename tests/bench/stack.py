@@ -1,6 +1,6 @@
 """`make bench-stack`: how soon the stack is ready, first rows are written and panels are filled, and its memory.
 
-The images must exist. It stops the stack and starts it several times; its data stays.
+It stops the stack and starts it several times; its data stays.
 """
 
 import os

@@ -48,15 +48,15 @@ HURRIED = (
 def project() -> Iterator[str | None]:
     """The Compose project of the tests' own stack; None if a stack was running already, which they use then.
 
-    Its volumes are empty at first and removed in the end: Alertmanager and Prometheus remember alerts for hours, and
-    the data of a user's stack must not change.
+    It starts as on a machine that has built nothing. Its volumes are removed in the end: Alertmanager and Prometheus
+    remember alerts for hours, and the data of a user's stack must not change.
     """
     if Stack().is_up():
         yield None
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPOSE_PROJECT_NAME", PROJECT)
-        compose("down", "--volumes")
+        Stack().forget()
         yield PROJECT
         compose("down", "--volumes")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.polling import poll_until
+from tests.readme import commands
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FULL: Final = "docker-compose.full.yml"
@@ -21,6 +22,8 @@ RUN_SECONDS: Final = 600
 STORES: Final = ("prometheus", "elasticsearch", "jaeger")
 WEBHOOK: Final = "http://jupyter:9999/"
 """Where Alertmanager sends alerts: to Jupyter's container, so that no program of this machine listens to others."""
+[START] = [command for command in commands() if command.endswith("start-full-stack.sh")]
+"""The command of the README."""
 ADVICE: Final = re.compile(r"^To start without them: \S+ (.+)$", re.MULTILINE)
 
 
@@ -50,7 +53,7 @@ class Stack:
     def _start(self) -> subprocess.CompletedProcess[str]:
         began = time.monotonic()
         done = subprocess.run(
-            ["scripts/start-full-stack.sh", *self.options],
+            [START, *self.options],
             cwd=ROOT, env=environment(), capture_output=True, text=True, check=False,
         )  # fmt: skip
         self.seconds = time.monotonic() - began
@@ -60,6 +63,13 @@ class Stack:
         """Starts only what observes, as for jobs that run elsewhere."""
         services = set(compose("config", "--services", file=OBSERVABILITY).split()) - set(self.left_out)
         compose("up", "--wait", f"--wait-timeout={READY_SECONDS}", "--no-deps", *services, file=OBSERVABILITY)
+
+    def forget(self) -> None:
+        """Removes its containers, its data and the image that it builds: what a machine has that never started it."""
+        image = json.loads(compose("config", "--format", "json"))["services"]["spark-master"]["image"]
+        compose("down", "--volumes")
+        docker("image", "rm", "--force", image)
+        assert not docker("images", "--quiet", image)
 
     def is_up(self) -> bool:
         """Whether it is running already."""

@@ -3,11 +3,13 @@
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, Final
 
+from app.settings import load_settings
 from tests.documentation.test_recipes import apply, copy_tree
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -68,14 +70,34 @@ def test_every_command_reads_env_local(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "compose", tmp_path / "compose", symlinks=True)
     for file in (*COMPOSE, ".env"):
         shutil.copy(ROOT / file, tmp_path)
+    (tmp_path / "config").mkdir()
+    shutil.copy(ROOT / "config" / "app.yml", tmp_path / "config")
     for expected in ({"9092"}, {"9192"}):
         command = ["docker", "compose", "-f", "docker-compose.full.yml", "config", "--format", "json"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        kafka = json.loads(done.stdout)["services"]["kafka"]
+        services = json.loads(done.stdout)["services"]
+        kafka = services["kafka"]
         assert {port["published"] for port in kafka["ports"]} == expected
         assert kafka["environment"]["KAFKA_ADVERTISED_LISTENERS"].rpartition(":")[2] in expected
-        (tmp_path / ".env.local").write_text("KAFKA_PORT=9192\n", encoding="utf-8")
+        published = {port["published"] for service in services.values() for port in service.get("ports", [])}
+        looked_at = {str(url).rpartition(":")[2] for _, url in load_settings(tmp_path / "config").backends}
+        assert looked_at <= published, "the doctor looks at the ports that Compose publishes"
+        assert expected < looked_at
+        ports = re.findall(r"\$\{(\w+_PORT):-(\d+)\}", (ROOT / "config" / "app.yml").read_text(encoding="utf-8"))
+        moved = "".join(f"{name}={int(port) + 100}\n" for name, port in ports)
+        (tmp_path / ".env.local").write_text(moved, encoding="utf-8")
+
+
+def test_links_lead_to_ports_that_were_moved() -> None:
+    """Those of the master's pages to the web UI of a driver, and those of reports to traces and dashboards."""
+    moved = {"SPARK_DRIVER_PORT": "4041", "JAEGER_PORT": "26686", "GRAFANA_PORT": "3001"}
+    services = configured(["docker-compose.full.yml"], **moved)["services"]
+    driver = [port for port in services["spark-master"]["ports"] if port["published"] == "4041"]
+    assert [port["target"] for port in driver] == [4041]
+    assert services["spark-master"]["environment"]["SPARK_SUBMIT_OPTS"] == "-Dspark.ui.port=4041"
+    for name in ("spark-master", "jupyter"):
+        assert {services[name]["environment"][port] for port in ("JAEGER_PORT", "GRAFANA_PORT")} == {"26686", "3001"}
 
 
 def test_open_address_is_refused_without_passwords() -> None:

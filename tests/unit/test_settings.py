@@ -54,6 +54,19 @@ def test_null_in_the_environment_is_none(monkeypatch: pytest.MonkeyPatch) -> Non
     )
 
 
+def test_addresses_have_the_ports_of_env_local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that Compose publishes: the shell overrides the file, and what is no port is not meant for Compose."""
+    folder = app_yml(tmp_path / "config")
+    written(tmp_path / ".env.local", "# mine\nexport KAFKA_PORT='9192' # moved\nJAEGER_PORT=26686\nGRAFANA_PORT=\n")
+    monkeypatch.setenv("JAEGER_PORT", "36686")
+    monkeypatch.setenv("KIBANA_PORT", "tcp://10.0.0.1:5601")
+    backends = load_settings(folder).backends
+    assert (backends.kafka, backends.jaeger) == ("localhost:9192", "http://localhost:36686")
+    assert (backends.grafana, backends.kibana) == ("http://localhost:3000", "http://localhost:5601")
+    monkeypatch.setenv("SPARK_APP_BACKENDS__JAEGER", "https://jaeger.example")
+    assert load_settings(folder).backends.jaeger == "https://jaeger.example"
+
+
 def test_the_demo_shop_is_where_no_source_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It lies below the home folder."""
     monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path))
@@ -143,7 +156,7 @@ def test_a_uri_is_left_as_it_is() -> None:
         ("currency: EUR", "currency: EUR\ncolour: red", r"app\.yml: unknown key 'colour'; allowed are "),
         ("currency: EUR", "currency: [", r"app\.yml is not valid YAML: "),
         ("jaeger: http://", "jaeger: ", r"app\.yml: backends\.jaeger: .*found 'localhost:16686'"),
-        ("kafka: localhost:9092", "kafka: localhost", r"app\.yml: backends\.kafka: .*found 'localhost'"),
+        ("kafka: localhost:${KAFKA_PORT:-9092}", "kafka: localhost", r"app\.yml: backends\.kafka: .*found 'localhost'"),
         ("backends:", "backends:\n  jager: null", r"unknown key 'backends\.jager'; allowed are .*jaeger"),
         ("currency: EUR", "currency: EUR\nhome: /x", r"app\.yml: 'home' cannot be set here: set SPARK_APP_HOME"),
         (

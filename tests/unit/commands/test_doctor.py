@@ -86,6 +86,7 @@ def test_without_a_stack_doctor_exits_with_2(
         monkeypatch.setenv(f"SPARK_APP_BACKENDS__{name}", f"http://127.0.0.1:{dead_port()}")
     monkeypatch.setenv("SPARK_APP_BACKENDS__KAFKA", f"127.0.0.1:{dead_port()}")
     monkeypatch.setenv("SPARK_APP_BACKENDS__KIBANA", "null")
+    monkeypatch.setenv("COMPOSE_PROJECT_NAME", "no-such-stack")
     assert program.run([*arguments, "--config", str(config_folder())]) == 2
     out, err = capsys.readouterr()
     assert err == (

@@ -32,6 +32,8 @@ HOPS: Final = (
 )  # fmt: skip
 BRIDGE: Final = {"up": 1.0, "spark_bridge_lag_seconds": 0.4, "spark_bridge_silence_seconds": 0.1}
 PARTS: Final = ("trace", "metric", "log")
+UNKNOWN: Final = frozenset[str]()
+SERVICES: Final = frozenset(service for component in checks.COMPONENTS for service in component.services)
 
 
 @dataclass
@@ -50,9 +52,11 @@ class Stack:
         """Has a back end forget what it was sent."""
         self.answering.answers[path] = answer
 
-    def examined(self, settings: Settings | None = None, *, seconds: float = 0.1) -> dict[str, Check]:
-        """The checks by their hop."""
-        return {check.component: check for check in run_checks(settings or self.settings, seconds=seconds)}
+    def examined(
+        self, settings: Settings | None = None, *, services: frozenset[str] = UNKNOWN, seconds: float = 0.1
+    ) -> dict[str, Check]:
+        """The checks by their hop; the services are those with a container."""
+        return {check.component: check for check in run_checks(settings or self.settings, services, seconds=seconds)}
 
 
 def target(job: str, health: str = "up", error: str = "") -> dict[str, Any]:
@@ -138,6 +142,37 @@ def test_a_component_that_does_not_answer_is_down(stack: Stack, hop: str) -> Non
     assert results[hop].finding.startswith(address)
     others = {name: check.state for name, check in results.items() if name not in {hop, "targets", "bridge", *PARTS}}
     assert set(others.values()) == {"ok"}
+
+
+def test_a_component_that_the_stack_was_started_without_is_left_out(stack: Stack) -> None:
+    """One that has no container while others have: not down, and neither are its targets; one elsewhere is down."""
+    settings = stack.without(**{hop: f"http://127.0.0.1:{dead_port()}" for hop in ("grafana", "kibana", "reports")})
+    targets = [target("jaeger"), target("spark-worker-1", "down", "refused"), target("kibana", "down", "no such host")]
+    stack.lose("/prometheus/api/v1/targets", {"data": {"activeTargets": targets[:1] + targets[2:]}})
+    results = stack.examined(settings, services=SERVICES - {"grafana", "kibana"}, seconds=10)
+    states = {name: check.state for name, check in results.items() if check.state != "ok"}
+    assert states == {"grafana": "left out", "kibana": "left out", "reports": "down"}
+    assert results["kibana"].finding == "the stack runs without the service kibana"
+    assert results["targets"].finding.startswith("all 1 targets up, left out: kibana (http")
+    stack.lose("/prometheus/api/v1/targets", {"data": {"activeTargets": targets}})
+    services = (SERVICES | {"spark-worker-1"}) - {"kibana"}
+    assert stack.examined(settings, services=services)["targets"].state == "down"
+    elsewhere = stack.without(kibana="http://192.0.2.1.invalid:5601")
+    assert stack.examined(elsewhere, services=SERVICES - {"kibana"})["kibana"].state == "down"
+
+
+def test_nothing_is_looked_for_in_a_store_that_was_left_out(stack: Stack) -> None:
+    """Nor waited for; without a collector nothing is sent, and nothing is lost."""
+    began = time.monotonic()
+    dead = f"http://127.0.0.1:{dead_port()}"
+    results = stack.examined(stack.without(jaeger=dead), services=SERVICES - {"jaeger"}, seconds=60)
+    assert time.monotonic() - began < 30
+    assert results["trace"].finding == "sent; the stack runs without the service jaeger"
+    assert {part: results[part].state for part in PARTS} == {"trace": "left out", "metric": "ok", "log": "ok"}
+    results = stack.examined(stack.without(collector=dead, otlp=dead), services=SERVICES - {"otel-collector"})
+    assert {results[part].finding for part in PARTS} == {"not sent: the stack runs without the service otel-collector"}
+    results = stack.examined(stack.without(prometheus=dead), services=SERVICES - {"prometheus"})
+    assert {results[hop].state for hop in ("prometheus", "targets", "bridge", "metric")} == {"left out"}
 
 
 def test_passwords_in_urls_are_masked(stack: Stack) -> None:

@@ -35,7 +35,8 @@ def _known_conditions() -> list[str]:
     """What a shell may complete after `--fail-on`."""
     from app.report.results import fail_on
 
-    return [fail_on.WARNING, "slower:20%", *sorted(fail_on.RULES)]
+    limits = [f"more:{figure}:" for figure in fail_on.FIGURES] + ["fewer:rows_written:1"]
+    return [fail_on.WARNING, *fail_on.SUBJECTS, "slower:20%", *limits, *sorted(fail_on.RULES)]
 
 
 Date = Annotated[datetime.date | None, typer.Option("--date", parser=day, metavar=DAY, help="The day.")]
@@ -54,7 +55,7 @@ FailOn = Annotated[
     typer.Option(
         "--fail-on",
         metavar="CONDITION",
-        help="End with exit code 5 if it holds: warning, the name of a finding, or slower:20%. Repeatable.",
+        help="End with exit code 5 if it holds: warning, a finding, slower:20%, more:tasks:50000. Repeatable.",
         autocompletion=_known_conditions,
     ),
 ]

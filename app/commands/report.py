@@ -66,7 +66,8 @@ def report(  # noqa: PLR0913 - an argument for each option
         live.end(page, [location])
     for remark in analysis.reading.remarks:
         terminal.note(remark)
-    about = build.application(analysis.reading, selected.run, analysis.findings, analysis.comparison, report=location)
+    findings, compared, prices = analysis.findings, analysis.comparison, settings.prices
+    about = build.application(analysis.reading, selected.run, findings, compared, report=location, prices=prices)
     found = judged(Results(command="report", applications=[about]), conditions)
     if open_ and page is None:  # else the live page was opened, and shows the report by now
         results.open_report(terminal, location)

@@ -2,11 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from app.formatting import duration, share
 
 Severity = Literal["warning", "info"]
+Subject = Literal["job", "data", "host"]
+SUBJECTS: Final[Mapping[str, Subject]] = {
+    "cpu_starvation": "host",
+    "excluded_executors": "host",
+    "partition_skew": "data",
+    "skewed_state": "data",
+    "small_files_read": "data",
+}
+"""What a rule is about, where that is not the job: other data, or another host, would not have the finding."""
 
 
 class Place(NamedTuple):
@@ -61,6 +70,11 @@ class Finding:
     cost_ratio: float | None = None
     places: tuple[Place, ...] = ()
     stream: str | None = None
+
+    @property
+    def subject(self) -> Subject:
+        """What it is about: the job, the data that it reads, or the hosts that it runs on."""
+        return SUBJECTS.get(self.rule, "job")
 
     @property
     def place(self) -> Place:

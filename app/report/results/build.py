@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from app.eventlog import cost
 from app.eventlog.comparison import compare
 from app.eventlog.comparison.causes import Changed
 from app.eventlog.diagnoses.excerpts import error as shortened
@@ -24,6 +25,7 @@ from app.report.scope import scope
 from app.report.sections import findings as worst
 from app.report.sections import headline, queries, stages
 from app.report.sections.stages import Spread
+from app.settings import Prices
 
 LIMITS: Final = Limits(operators=0, findings=1_000_000)
 """Those of the report, but with all findings, which `fail_on.judged` judges before it cuts them; plans are text."""
@@ -41,6 +43,7 @@ def application(
     compared: compare.Comparison | None,
     *,
     report: str,
+    prices: Prices | None = None,
     limits: Limits = LIMITS,
 ) -> schema.Application:
     """What a report says of an application, or of a run in it.
@@ -51,6 +54,7 @@ def application(
         findings: Findings about the application, worst first.
         compared: How it compares with earlier ones.
         report: The path or the URL of the report.
+        prices: What executors cost.
         limits: How many findings, stages and queries are listed.
     """
     about, app = scope(reading.app, run), reading.app
@@ -68,7 +72,7 @@ def application(
         outcome=record.outcome if record else "running" if run else ending_of(app).outcome,
         summary=_name(top.outcome),
         error=_error(top.error),
-        figures=_figures(top),
+        figures=_figures(top, cost.spent(app, about.period.start, about.period.end), prices),
         findings=[of_finding(each) for each in worst.findings(about, findings, limits).shown],
         stages=[of_stage(each) for each in stages.stages(about, limits).shown],
         queries=[of_query(each) for each in queries.queries(about, limits).shown],
@@ -102,7 +106,7 @@ def comparison(compared: compare.Comparison) -> schema.Comparison:
 
 
 def ratio(value: float | None) -> float | None:
-    """A share with four digits; unknown if it is no number."""
+    """A share, or hours, with four digits; unknown if it is no number."""
     return None if value is None or not math.isfinite(value) else round(value, DIGITS)
 
 
@@ -157,7 +161,8 @@ def _run(run: RunInfo | None) -> schema.Run | None:
     )
 
 
-def _figures(top: headline.Headline) -> schema.Figures:
+def _figures(top: headline.Headline, spent: cost.Spent | None, prices: Prices | None) -> schema.Figures:
+    price = spent.price(prices) if spent and prices else None
     return schema.Figures(
         duration_ms=whole(top.duration),
         jobs=top.jobs,
@@ -177,6 +182,10 @@ def _figures(top: headline.Headline) -> schema.Figures:
         cores_busy_ratio=ratio(top.cores_busy),
         idle_ms=whole(top.idle),
         idle_ratio=ratio(top.idle_share),
+        core_hours=ratio(spent.core_hours) if spent else None,
+        gib_hours=ratio(spent.gib_hours) if spent else None,
+        price=None if price is None else round(price, DIGITS),
+        currency=prices.currency if prices and price is not None else None,
     )
 
 
@@ -185,6 +194,7 @@ def of_finding(found: Finding) -> schema.Finding:
     return schema.Finding(
         rule=found.rule,
         severity=found.severity,
+        subject=found.subject,
         text=_text(found.text),
         advice=_text(found.advice),
         evidence=evidence(found.numbers),

@@ -1,33 +1,78 @@
 """The conditions of `--fail-on`, and which of them hold for what a command found."""
 
 import re
+import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from app.errors import FailOnError
 from app.eventlog.diagnoses.diagnose import APPLICATION_RULES, QUERY_RULES, STAGE_RULES, STREAM_RULES
-from app.formatting import duration, quantity, share
+from app.eventlog.findings import Subject
+from app.formatting import duration, quantity, share, size
 from app.report.limits import Limits
-from app.report.results.schema import Application, Comparison, Error, Failed, Finding, Results
+from app.report.results.schema import Application, Comparison, Error, Failed, Figures, Finding, Results
 
 WARNING: Final = "warning"
+SUBJECTS: Final[tuple[Subject, ...]] = typing.get_args(Subject)
+FIGURES: Final = (
+    "core_hours", "price", "tasks", "failed_tasks", "rows_read", "rows_written", "bytes_read", "bytes_written",
+    "shuffled_bytes", "spilled_bytes",
+)  # fmt: skip
+"""The figures of an application that a condition can bound, named as in the JSON document."""
 SLOWER: Final = re.compile(r"slower:(\d{1,6}(?:\.\d+)?)%", re.ASCII)
+LIMIT: Final = re.compile(r"(more|fewer):([a-z_]+):(\d{1,15}(?:\.\d{1,6})?)(KiB|MiB|GiB|TiB)?", re.ASCII)
+_UNITS: Final = {None: 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 MOST_FINDINGS: Final = Limits().findings
 """Findings of an application in a document: those that its report shows."""
 _RULES: Final[Sequence[Callable[..., Any]]] = (*STAGE_RULES, *QUERY_RULES, *STREAM_RULES, *APPLICATION_RULES)
 RULES: Final = frozenset(rule.__name__ for rule in _RULES)
 
 
+class Bound(NamedTuple):
+    """A figure must not be above, or not be below, a number."""
+
+    figure: str
+    number: float
+    is_most: bool
+
+    def reason(self, figures: Figures) -> str | None:
+        """Why an application fails; None if it does not. What is unknown cannot be judged, and fails."""
+        value = getattr(figures, self.figure)
+        if value is None:
+            return f"cannot be judged: {_why_unknown(self.figure)}"
+        if value <= self.number if self.is_most else value >= self.number:
+            return None
+        return (
+            f"{self.figure} {self._shown(value)}, {'more' if self.is_most else 'fewer'} than {self._shown(self.number)}"
+        )
+
+    def _shown(self, value: float) -> str:
+        return size(value) if "bytes" in self.figure else f"{value:,.10g}"
+
+
+def _why_unknown(figure: str) -> str:
+    if figure == "price":
+        return "no price, set prices.core_hour in config/app.yml"
+    return f"the event log has no {figure}"
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition; `slower` is the ratio by which a run must be slower, None for a condition on findings."""
+    """A condition.
+
+    Attributes:
+        text: As it is given on the command line.
+        slower: The ratio by which a run must be slower, None if it is no condition on the duration.
+        bound: What a figure must keep, None if it is no condition on a figure.
+    """
 
     text: str
     slower: float | None = None
+    bound: Bound | None = None
 
     def __str__(self) -> str:
         """As it is given on the command line."""
@@ -35,7 +80,7 @@ class Condition:
 
 
 def parse(text: str) -> Condition:
-    """The condition that a text names: `warning`, a rule of docs/diagnoses.md, or `slower:20%`.
+    """The condition that a text names, such as `warning`, `host`, `spill`, `slower:20%` or `more:tasks:50000`.
 
     Raises:
         ValueError: It names none.
@@ -43,11 +88,25 @@ def parse(text: str) -> Condition:
     slower = SLOWER.fullmatch(text)
     if slower:
         return Condition(text, float(slower[1]) / 100)
-    if text == WARNING or text in RULES:
+    if text == WARNING or text in SUBJECTS or text in RULES:
         return Condition(text)
-    close = get_close_matches(text, RULES, 1)
+    limit = LIMIT.fullmatch(text)
+    if limit:
+        return Condition(text, bound=_bound(text, *limit.groups()))
+    close = get_close_matches(text, [*RULES, *SUBJECTS, WARNING], 1)
     near = f"; did you mean {close[0]}?" if close else ""
-    raise ValueError(f"{text!r} is neither warning, nor a rule of docs/diagnoses.md, nor slower:20%{near}")
+    raise ValueError(
+        f"{text!r} is neither warning, job, data or host, nor a rule of docs/diagnoses.md, nor a limit such as "
+        f"slower:20%, more:spilled_bytes:1GiB or fewer:rows_written:1{near}"
+    )
+
+
+def _bound(text: str, word: str, figure: str, number: str, unit: str | None) -> Bound:
+    if figure not in FIGURES:
+        raise ValueError(f"{text!r} names no figure: {figure} is none of {', '.join(FIGURES)}")
+    if unit and "bytes" not in figure:
+        raise ValueError(f"{text!r} has a size, and {figure} is no size in bytes: leave {unit} out")
+    return Bound(figure, float(number) * _UNITS[unit], is_most=word == "more")
 
 
 def judged(results: Results, conditions: Sequence[Condition]) -> Results:
@@ -104,6 +163,8 @@ def _trouble(results: Results) -> str | None:
 
 
 def _of_application(condition: Condition, application: Application) -> str | None:
+    if condition.bound is not None:
+        return condition.bound.reason(application.figures)
     return _reason(condition, application.findings, application.comparison)
 
 
@@ -112,9 +173,16 @@ def _reason(condition: Condition, findings: Sequence[Finding], compared: Compari
     if condition.slower is not None:
         return _slower(condition.slower, compared)
     if condition.text == WARNING:
-        warnings = [finding.rule for finding in findings if finding.severity == WARNING]
-        return f"{quantity(len(warnings), 'warning')} ({', '.join(dict.fromkeys(warnings))})" if warnings else None
+        return _warnings([finding for finding in findings if finding.subject != "host"])
+    if condition.text in SUBJECTS:
+        return _warnings([finding for finding in findings if finding.subject == condition.text])
     return next((finding.text for finding in findings if finding.rule == condition.text), None)
+
+
+def _warnings(findings: Sequence[Finding]) -> str | None:
+    """The rules of the findings that are warnings; None without any."""
+    rules = [finding.rule for finding in findings if finding.severity == WARNING]
+    return f"{quantity(len(rules), 'warning')} ({', '.join(dict.fromkeys(rules))})" if rules else None
 
 
 def _slower(ratio: float, compared: Comparison | None) -> str | None:

@@ -9,13 +9,14 @@ version; a key that goes, or means something else, raises it.
 
 import sys
 from datetime import datetime
+from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from app.eventlog.comparison.attribution import Kind
-from app.eventlog.findings import Severity
+from app.eventlog.findings import Severity, Subject
 from app.eventlog.model import outcome
 from app.report.scope import Status
 from app.telemetry import names
@@ -63,7 +64,11 @@ class Run(Struct):
 
 
 class Figures(Struct):
-    """Sums over all tasks; None where Spark did not report them."""
+    """Sums over all tasks; None where Spark did not report them.
+
+    `core_hours` and `gib_hours` are those of executors while they were registered; `price` is theirs, in `currency`,
+    None where `prices` of the configuration has none.
+    """
 
     duration_ms: Known
     jobs: Count
@@ -83,6 +88,10 @@ class Figures(Struct):
     cores_busy_ratio: float | None
     idle_ms: Known
     idle_ratio: float | None
+    core_hours: float | None
+    gib_hours: float | None
+    price: Decimal | None
+    currency: str | None
 
 
 class StageKey(Struct):
@@ -102,10 +111,14 @@ class Place(Struct):
 
 
 class Finding(Struct):
-    """A conclusion with its evidence, its cost in wall-clock time, and advice; docs/diagnoses.md explains each rule."""
+    """A conclusion with its evidence, its cost in wall-clock time, and advice; docs/diagnoses.md explains each rule.
+
+    `subject` is what it is about: the job, the data that it reads, or the hosts that it runs on.
+    """
 
     rule: str
     severity: Severity
+    subject: Subject
     text: str
     advice: str
     evidence: dict[str, int | float]

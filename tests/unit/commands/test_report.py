@@ -115,6 +115,21 @@ def test_a_condition_that_holds_ends_with_5(home: Path, capsys: pytest.CaptureFi
     assert "**Failed:** `--fail-on failed_application`" in summary.read_text(encoding="utf-8")
 
 
+def test_a_healthy_job_on_a_busy_host_passes_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    """Recorded beside programs that kept the processors busy; it fails where the host is named, and so does a limit."""
+    starved = str(ROOT / "tests" / "eventlogs" / "causes" / "cpu_starvation-planted.zst")
+    assert run(["report", starved, "--fail-on", "warning", "--fail-on", "more:tasks:100000", "--json"]) == 0
+    (about,) = json.loads(capsys.readouterr().out)["applications"]
+    assert [(found["rule"], found["severity"], found["subject"]) for found in about["findings"]] == [
+        ("cpu_starvation", "warning", "host")
+    ]
+    assert about["figures"]["core_hours"] > 0
+    assert run(["report", starved, "--fail-on", "host"]) == 5
+    assert "--fail-on host: 1 warning (cpu_starvation)" in capsys.readouterr().err
+    assert run(["report", starved, "--fail-on", "more:tasks:1", "--fail-on", "more:price:1"]) == 5
+    assert "more:price:1: cannot be judged: no price" in capsys.readouterr().err
+
+
 def test_conditions_that_do_not_hold_change_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The exit code is 0."""
     written = made.written(home / "log", [log.started(), log.ended()])

@@ -1,16 +1,21 @@
 from typing import Any
 
 import pytest
+from msgspec import convert
+from msgspec.structs import replace
 
+from app.eventlog.findings import SUBJECTS as SUBJECTS_OF_RULES
+from app.report.results.fail_on import FIGURES as FIGURES_THAT_LIMIT
 from app.report.results.fail_on import RULES, judged, parse, sentence, without_baseline
 from app.report.results.schema import Application, Comparison, Error, Figures, Finding, Results
 
-FIGURES = Figures(*[0] * len(Figures.__struct_fields__))
+FIGURES = convert(dict.fromkeys(Figures.__struct_fields__, 0) | {"price": None, "currency": None}, Figures)
 
 
 def finding(rule: str, severity: Any = "warning") -> Finding:
     """A finding of a rule."""
-    return Finding(rule, severity, f"{rule} it is", "", {}, None, None, None, [])
+    subject = SUBJECTS_OF_RULES.get(rule, "job")
+    return Finding(rule, severity, subject, f"{rule} it is", "", {}, None, None, None, [])
 
 
 def application(*findings: Finding, id: str = "app-1", slower: float | None = None) -> Application:  # noqa: A002
@@ -124,7 +129,7 @@ def test_one_line_says_all_that_fails_and_where() -> None:
 @pytest.mark.parametrize("text", ["spil", "", "slower", "slower:x%", "slower:20", "slower:-5%", "Warning"])
 def test_an_unknown_condition_is_refused(text: str) -> None:
     """A rule with a typing error would never fail; the nearest one is proposed."""
-    with pytest.raises(ValueError, match="neither warning, nor a rule"):
+    with pytest.raises(ValueError, match="is neither warning, job, data or host, nor a rule"):
         parse(text)
     with pytest.raises(ValueError, match=r"did you mean spill\?"):
         parse("spil")
@@ -134,3 +139,50 @@ def test_every_rule_is_a_condition() -> None:
     """Also those of streams and of whole applications."""
     assert {"spill", "small_files_read", "falling_behind", "failed_application"} < RULES
     assert [parse(rule).slower for rule in sorted(RULES)] == [None] * len(RULES)
+
+
+def test_what_a_busy_host_causes_fails_only_where_it_is_named() -> None:
+    """A healthy job passes `warning` on any host; `host`, or the rule itself, asks for more."""
+    results = observed(application(finding("cpu_starvation")))
+    assert failed(results, "warning", "job", "data") == []
+    assert failed(results, "host", "cpu_starvation") == [
+        "host: 1 warning (cpu_starvation)",
+        "cpu_starvation: cpu_starvation it is",
+    ]
+    both = observed(application(finding("cpu_starvation"), finding("partition_skew"), finding("spill")))
+    assert failed(both, "warning") == ["warning: 2 warnings (partition_skew, spill)"]
+    assert failed(both, "data", "job") == ["data: 1 warning (partition_skew)", "job: 1 warning (spill)"]
+
+
+def test_a_subject_is_declared_for_rules_that_exist() -> None:
+    """A rule that was renamed would become one of the job."""
+    assert set(SUBJECTS_OF_RULES) < RULES
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("more:tasks:50000", None),
+        ("more:tasks:49999", "tasks 50,000, more than 49,999"),
+        ("fewer:rows_written:1", "rows_written 0, fewer than 1"),
+        ("more:spilled_bytes:1GiB", "spilled_bytes 1.5 GiB, more than 1.0 GiB"),
+        ("more:spilled_bytes:1.5GiB", None),
+        ("more:core_hours:0.5", "core_hours 1.25, more than 0.5"),
+        ("more:rows_read:9", "cannot be judged: the event log has no rows_read"),
+        ("more:price:1", "cannot be judged: no price, set prices.core_hour in config/app.yml"),
+    ],
+)
+def test_a_figure_fails_beyond_its_limit(condition: str, reason: str | None) -> None:
+    """The reason has the figure and the limit; what is unknown cannot look green."""
+    figures = replace(FIGURES, tasks=50_000, spilled_bytes=3 << 29, core_hours=1.25, rows_read=None, price=None)
+    results = observed(replace(application(), figures=figures))
+    assert failed(results, condition) == ([f"{condition}: {reason}"] if reason else [])
+
+
+def test_a_limit_of_an_unknown_figure_or_unit_is_refused() -> None:
+    """It names the figures that there are."""
+    with pytest.raises(ValueError, match="task is none of core_hours, price, tasks"):
+        parse("more:task:5")
+    with pytest.raises(ValueError, match="tasks is no size in bytes: leave GiB out"):
+        parse("more:tasks:1GiB")
+    assert set(FIGURES_THAT_LIMIT) < set(Figures.__struct_fields__)

@@ -29,6 +29,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for module in modules for item in module]
 
 
+SET_BY_DELTA: Final = ("spark.databricks.delta.lastCommitVersionInSession", "spark.sql.parquet.fieldId.")
+"""Properties that Delta sets in a session by itself: with its first plan, and with each commit."""
+
+
 @pytest.fixture(scope="session", autouse=True)
 def light_java() -> Iterator[None]:
     """Each driver of a test compiles lightly: most see a handful of rows once, and compiling takes half of the time."""
@@ -75,9 +79,9 @@ def same_settings(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def settings_of(spark: SparkSession) -> list[str]:
-    """The properties of a session, one `key -> value` each, fetched in one call; without what Delta keeps there."""
+    """The properties of a session, one `key -> value` each, fetched in one call; without what Delta sets there."""
     text: str = spark._jsparkSession.sessionState().conf().getAllConfs().mkString("\n")
-    return sorted(line for line in text.splitlines() if "lastCommitVersionInSession" not in line)
+    return sorted(line for line in text.splitlines() if not any(name in line for name in SET_BY_DELTA))
 
 
 @pytest.fixture(autouse=True)

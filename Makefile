@@ -50,7 +50,7 @@ test-browser: archive ## Open reports in a browser; needs Chromium on PATH
 	$(PYTHON) -m pytest tests/browser
 
 test-stack: install ## Check the stack's files and its start with Docker, the collector, Prometheus and promtool; needs them on PATH
-	$(PYTHON) -m pytest tests/stack
+	$(PYTHON) -m pytest --numprocesses 2 --dist loadscope tests/stack
 
 wheel: install ## Build the sdist in dist/, and from it the wheel, which people install who have no clone
 	@rm -rf build dist

@@ -101,14 +101,12 @@ def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
     compose = Compose(environment)
     config = compose.config()
     left_out = find_left_out(config["services"], options.without)
-    services = {name: service for name, service in config["services"].items() if name not in left_out}
     containers = [json.loads(line) for line in docker("ps", "--format", "{{json .}}").stdout.splitlines()]
-    ports = preflight.Ports(services, containers, config["name"])
-    if moved := preflight.move_driver_port(ROOT, environment, ports):
+    if moved := preflight.move_driver_port(ROOT, environment, ports_of(config, left_out, containers)):
         say(moved)
-        merged = compose.config()["services"]
-        services = {name: merged[name] for name in services}
-        ports = ports._replace(services=services)
+        config = compose.config()
+    ports = ports_of(config, left_out, containers)
+    services = ports.services
     check(info, ports, is_forced=options.force)
     builders = {service["image"]: name for name, service in config["services"].items() if "build" in service}
     provide_images(compose, services, builders, excluded=options.without, rebuild=options.build)
@@ -188,6 +186,14 @@ def find_left_out(services: Mapping[str, Any], excluded: Iterable[str]) -> dict[
 def _needs(service: Mapping[str, Any]) -> set[str]:
     depends_on = service.get("depends_on", {})
     return {name for name, dependency in depends_on.items() if dependency.get("required", True)}
+
+
+def ports_of(
+    config: Mapping[str, Any], left_out: Mapping[str, str], containers: list[Mapping[str, str]]
+) -> preflight.Ports:
+    """The services to start, and the containers that may hold their ports."""
+    services = {name: service for name, service in config["services"].items() if name not in left_out}
+    return preflight.Ports(services, containers, config["name"])
 
 
 def check(info: Mapping[str, Any], ports: preflight.Ports, *, is_forced: bool) -> None:

@@ -1,4 +1,7 @@
-"""`make release` refuses what is no release before anything is built; tests/wheel tests what it builds."""
+"""`make release` refuses what is no release before anything is built.
+
+tests/wheel tests the wheel that it builds, and tests/stack the image.
+"""
 
 import re
 import shutil
@@ -14,15 +17,6 @@ from tests.readme import README, ROOT
 VERSION: Final = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 TOOLS: Final = ("bash", "env", "git", "grep", "make", "mkdir", "sed", "sha256sum", "touch", "wc")
 MAKEFILE: Final = "test-wheel:\n\t@mkdir -p dist && touch dist/spark_app.whl\n"
-DOCKER: Final = """#!/usr/bin/env bash
-case $1 in
-    compose) echo "$SPARK_APP_IMAGE $*" ;;
-    run) echo spark-app 1.2.3 ;;
-    image) # as Docker does: a number is no number to the functions of a template
-        format=${4//'{{.Size}}'/2155763961}
-        echo "${format//'{{.Id}}'/sha256:17021816}" ;;
-esac
-"""
 
 
 @pytest.fixture
@@ -104,22 +98,6 @@ def test_a_release_without_docker_is_refused(project: Path) -> None:
 def test_another_option_is_refused(project: Path) -> None:
     """A misspelt option builds no image that was not asked for."""
     assert refusal(project, "--no-images") == "the only option is --no-image, not '--no-images'.\n"
-
-
-def test_an_image_is_of_the_same_version(project: Path) -> None:
-    """Compose builds it under the tag of the version, and the program in it says this version, too."""
-    docker = project.parent / "bin" / "docker"
-    docker.write_text(DOCKER, encoding="utf-8")
-    docker.chmod(0o755)
-    done = released(project)
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "spark-app:1.2.3 compose build spark-master")
-    assert done.stdout.splitlines()[-1] == "2155763961 bytes  sha256:17021816  spark-app:1.2.3"
-    docker.write_text(DOCKER.replace("1.2.3", "1.2.2"), encoding="utf-8")
-    done = released(project)
-    says = "no release: the image spark-app:1.2.3 says 'spark-app 1.2.2' instead of 'spark-app 1.2.3'.\n"
-    assert (done.returncode, done.stderr) == (2, says)
-    docker.write_text(DOCKER.replace("case", '[ "$1" != image ] || exit 3\ncase'), encoding="utf-8")
-    assert released(project).returncode == 3
 
 
 def test_the_files_that_name_the_version_agree() -> None:

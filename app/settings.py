@@ -40,6 +40,9 @@ ELSEWHERE: Final = {"home": "set SPARK_APP_HOME", "config": "use the option --co
 
 RawFormat = Literal["json", "csv", "parquet"]
 Url = Annotated[str, Field(pattern=r"^https?://[^/]")] | None
+INTERVAL: Final = r"^[1-9]\d* (millisecond|second|minute|hour)s?$"
+Interval = Annotated[str, Field(pattern=INTERVAL)]
+"""A time as Spark writes it: `10 minutes`."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 ConfigModel = TypeVar("ConfigModel", bound=BaseModel)
 
@@ -67,11 +70,19 @@ class Raw(BaseModel):
 
 
 class Stream(BaseModel):
-    """Where streaming queries read files, if no Kafka is configured."""
+    """What streaming queries read.
+
+    Attributes:
+        landing: The folder of their files, if no Kafka is configured; None for the demo shop.
+        event_time_after_max: How much later than its record an event may say that it happened; None for any time.
+        event_time_after_max_of: The same of single topics.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     landing: str | None
+    event_time_after_max: Interval | None
+    event_time_after_max_of: dict[str, Interval | None]
 
 
 class Kafka(BaseModel):

@@ -21,8 +21,11 @@ def parsed(records: DataFrame, topic: Topic) -> DataFrame:
     """One row per record of a topic, with the columns of its JSON value and what is wrong with it.
 
     A value is malformed if it is not UTF-8, is anything but one JSON object, if a value does not have the type of its
-    column, if a required column is missing or null, or if it has one of the faults of its topic. The reason is one of a
-    few texts.
+    column, if a required column is missing or null, if it happened later than its record by more than the bound of its
+    topic, or if it has one of the faults of its topic. The reason is one of a few texts.
+
+    The bound is measured from the timestamp of the record, not from the clock: whoever reads the record, and however
+    often, gives the same answer.
 
     Columns in: those of `RECORD`.
     Columns out: those of `RECORD`; row, a struct of the columns of the value, as far as they were read; problem, null
@@ -98,6 +101,10 @@ def _problem(text: Column, topic: Topic) -> Column:
         problem = problem.when(is_other, F.lit(f"{name} is no instant in UTC"))
     for name in topic.required:
         problem = problem.when(F.col(f"row.{name}").isNull(), F.lit(f"no {name}"))
+    if topic.event_time_after_max is not None:
+        latest = F.col("timestamp") + F.expr(f"INTERVAL {topic.event_time_after_max}")
+        is_later = F.col(f"row.{topic.event_time}") > latest
+        problem = problem.when(is_later, F.lit(f"{topic.event_time} later than its record"))
     for condition, reason in topic.faults:
         problem = problem.when(F.expr(condition), F.lit(reason))
     return problem

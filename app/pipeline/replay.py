@@ -2,6 +2,7 @@
 
 import datetime
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
@@ -10,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from app.pipeline import publishing, records
-from app.pipeline.topics import INCOMING, Topic
+from app.pipeline.topics import INCOMING, Topic, bounded
 from app.settings import Settings
 from app.warehouse.schemas import DEAD_LETTERS
 from app.warehouse.tables import Warehouse
@@ -34,14 +35,14 @@ class Replay:
     malformed: dict[str, int]
 
 
-def waiting(letters: DataFrame, replays: DataFrame) -> DataFrame:
+def waiting(letters: DataFrame, replays: DataFrame, topics: Sequence[Topic] = INCOMING) -> DataFrame:
     """One row per dead letter that was not sent again yet, and what is wrong with it now.
 
     Columns in: letters: those of `DEAD_LETTERS`; replays: those of `DEAD_LETTER_REPLAYS`.
     Columns out: those of `DEAD_LETTERS`; problem, null if it is well-formed by now.
     """
     left = letters.dropDuplicates(["dead_letter_id"]).join(replays, "dead_letter_id", "left_anti")
-    return reduce(DataFrame.unionByName, [_judged(left, topic) for topic in INCOMING])
+    return reduce(DataFrame.unionByName, [_judged(left, topic) for topic in topics])
 
 
 def _judged(letters: DataFrame, topic: Topic) -> DataFrame:
@@ -56,7 +57,8 @@ def replay(warehouse: Warehouse, settings: Settings) -> Replay:
     again, a repetition that consumers recognize by its key. A query that drops what comes later than its watermark also
     drops a late replay, and counts it.
     """
-    letters = waiting(warehouse.table(LETTERS), warehouse.table(REPLAYS)).persist()
+    topics = [bounded(topic, settings.stream) for topic in INCOMING]
+    letters = waiting(warehouse.table(LETTERS), warehouse.table(REPLAYS), topics).persist()
     try:
         counts = letters.groupBy("topic").agg(
             F.count_if(F.col("problem").isNull()).alias("sent"), F.count("problem").alias("malformed")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from delta.tables import DeltaTable
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,9 +16,10 @@ from app.pipeline import publishing, records, tracing
 from app.pipeline.context import Context
 from app.pipeline.judge import Judge
 from app.pipeline.limits import LimitedConfig
-from app.pipeline.topics import Topic
+from app.pipeline.topics import Topic, bounded
 from app.quality.expectations import Expectation
 from app.runs.run_record import PUBLISHED
+from app.settings import Interval as Interval  # noqa: PLC0414 - queries declare their settings with it
 from app.spark import job_properties
 from app.spark.kafka import sink_options, source_options
 from app.telemetry.spark_names import INTERVAL_UNITS_MS
@@ -27,7 +28,6 @@ from app.warehouse import delta_log, hadoop_files
 from app.warehouse.schemas import RECORD
 from app.warehouse.tables import Warehouse
 
-INTERVAL: Final = r"^[1-9]\d* (millisecond|second|minute|hour)s?$"
 QUERY_ID: Final = "sql.streaming.queryId"
 """The local property in which Spark keeps the id of the query that a job works for."""
 TRANSACTION: Final = "spark.databricks.delta.write"
@@ -35,7 +35,6 @@ TRANSACTION: Final = "spark.databricks.delta.write"
 _HEADER_LINES: Final = 2
 """Lines of a file of offsets before those of its sources: its version, and the settings of the micro-batch."""
 OutputMode = Literal["append", "update", "complete"]
-Interval = Annotated[str, Field(pattern=INTERVAL)]
 
 
 def milliseconds(interval: Interval) -> int:
@@ -118,6 +117,10 @@ class StreamContext(Context):
             return tracing.producers(self._kafka(topic, config), observation, F.count("*").alias("records"), newest)
         return self._files(topic, config).observe(observation, F.count("*").alias("records"), newest)
 
+    def bounded(self, topic: Topic) -> Topic:
+        """A topic with the configured bound of its event time; later ones are malformed."""
+        return bounded(topic, self.settings.stream)
+
     def read_once(self, topic: Topic, config: StreamConfig, *, watermark: str, counted_as: str = "rows") -> DataFrame:
         """The well-formed values of a topic, each once, if it comes no later than the watermark.
 
@@ -129,7 +132,7 @@ class StreamContext(Context):
             watermark: How late a value may come; repetitions are found for as long.
             counted_as: The name of the observation that counts what was read, and what is malformed.
         """
-        valid = records.valid(self.read(topic.name, config), topic, counted_as=counted_as)
+        valid = records.valid(self.read(topic.name, config), self.bounded(topic), counted_as=counted_as)
         return records.single(valid, topic, watermark)
 
     def expect(

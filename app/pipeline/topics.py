@@ -1,11 +1,16 @@
 """The topics that streaming queries read: the columns of their values, and what every value must have."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark.sql.types import StructType
 
+from app.errors import ConfigError
+from app.settings import Interval, Stream
 from app.warehouse import schemas
+
+EVENT_TIME_AFTER_MAX: Final = "10 minutes"
+"""Shorter than the watermarks of the queries: an event that is let in never makes one late that comes in time."""
 
 
 @dataclass(frozen=True)
@@ -16,16 +21,21 @@ class Topic:
         name: The name of the topic, and of the folder of its files.
         schema: The columns of a value.
         key: The column that identifies a value; records with equal keys are repetitions.
+        event_time: The column with the instant at which it happened.
         optional: Columns that a value may leave out.
         faults: What may be wrong with a value whose columns are of their types: an SQL condition about `row`, its
             columns, and `timestamp`, that of the record, and the reason.
+        event_time_after_max: How much later than its record a value may say that it happened, as
+            `message.timestamp.after.max.ms` bounds the timestamp of a record in Kafka; None for any time.
     """
 
     name: str
     schema: StructType
     key: str
+    event_time: str = "timestamp"
     optional: tuple[str, ...] = ()
     faults: tuple[tuple[str, str], ...] = ()
+    event_time_after_max: Interval | None = EVENT_TIME_AFTER_MAX
 
     @property
     def required(self) -> list[str]:
@@ -45,6 +55,7 @@ PREDICTION_REQUESTS: Final = Topic(
     "prediction_requests",
     schemas.PREDICTION_REQUEST,
     "request_id",
+    event_time="created_at",
     optional=(
         "transaction_id", "category", "quantity", "payment_method", "channel", "country", "customer_segment",
         "customer_country",
@@ -62,3 +73,15 @@ PURCHASE_ALERTS: Final = "purchase_alerts"
 PREDICTIONS: Final = "predictions"
 OUTGOING: Final = (DEAD_LETTERS, PURCHASE_ALERTS, PREDICTIONS)
 """All topics that queries write."""
+
+
+def bounded(topic: Topic, stream: Stream) -> Topic:
+    """A topic with the configured bound of its event time.
+
+    Raises:
+        ConfigError: A topic is configured that no producer writes.
+    """
+    configured, known = stream.event_time_after_max_of, [each.name for each in INCOMING]
+    for name in configured.keys() - set(known):
+        raise ConfigError(f"stream.event_time_after_max_of: there is no topic {name}; allowed are {', '.join(known)}")
+    return replace(topic, event_time_after_max=configured.get(topic.name, stream.event_time_after_max))

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from app.pipeline import records, stream
 from app.pipeline.purchases import purchases
 from app.pipeline.stream import StreamContext
-from app.pipeline.topics import PURCHASE_ALERTS, USER_EVENTS
+from app.pipeline.topics import PURCHASE_ALERTS, USER_EVENTS, Topic
 from app.warehouse.schemas import MONEY, PURCHASE
 
 TOPICS: Final = (USER_EVENTS.name,)
@@ -34,13 +34,13 @@ class Config(stream.RealTimeConfig):
     limits: dict[str, Limit] = Field(min_length=1)
 
 
-def alerts(read: DataFrame, config: Config) -> DataFrame:
+def alerts(read: DataFrame, config: Config, topic: Topic = USER_EVENTS) -> DataFrame:
     """One record per purchase of at least the limit of its currency; repetitions have equal keys.
 
     Columns in: those of `RECORD`.
     Columns out: key, value, headers.
     """
-    events = records.valid(read, USER_EVENTS, keep=["headers"])
+    events = records.valid(read, topic, keep=["headers"])
     big = purchases(events, keep=["headers"]).where(_is_big(config))
     return big.select(F.col("event_id").cast("binary").alias("key"), _value().cast("binary").alias("value"), "headers")
 
@@ -63,4 +63,5 @@ def _value() -> Column:
 
 def query(context: StreamContext, config: Config) -> DataStreamWriter:
     """Sends an alert for each big purchase; in real time if that is configured and the records come from Kafka."""
-    return context.publish(alerts(context.read(USER_EVENTS.name, config), config), PURCHASE_ALERTS, config)
+    topic = context.bounded(USER_EVENTS)
+    return context.publish(alerts(context.read(topic.name, config), config, topic), PURCHASE_ALERTS, config)

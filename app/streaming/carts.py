@@ -173,6 +173,6 @@ def abandoned_carts(events: DataFrame, config: Config) -> DataFrame:
 
 def query(context: StreamContext, config: Config) -> DataStreamWriter:
     """Appends each abandoned cart when the watermark has passed the time in which it could have been purchased."""
-    valid = records.valid(context.read(USER_EVENTS.name, config), USER_EVENTS)
+    valid = records.valid(context.read(USER_EVENTS.name, config), context.bounded(USER_EVENTS))
     rows = abandoned_carts(valid.withWatermark("timestamp", config.watermark), config)
     return context.append(rows, "abandoned_carts", config)

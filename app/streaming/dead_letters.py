@@ -81,7 +81,7 @@ def query(context: StreamContext, config: Config) -> DataStreamWriter:
 
     def rows(topic: Topic) -> DataFrame:
         read = context.read(topic.name, config)
-        return records.parsed(read, topic).select(*JUDGED_RECORD.names)
+        return records.parsed(read, context.bounded(topic)).select(*JUDGED_RECORD.names)
 
     judged = records.judged(reduce(DataFrame.unionByName, [rows(topic) for topic in INCOMING]))
     letters = dead_letters(judged).observe("dead_letters", F.count(F.lit(1)).alias("rows"))

@@ -15,7 +15,7 @@ from app.models import scoring
 from app.models.serving import Served, Serving
 from app.pipeline import records, stream
 from app.pipeline.stream import BatchContext, StreamContext
-from app.pipeline.topics import PREDICTION_REQUESTS, PREDICTIONS
+from app.pipeline.topics import PREDICTION_REQUESTS, PREDICTIONS, Topic
 from app.telemetry import names
 from app.warehouse.schemas import CUSTOMER_EVENTS, JUDGED_REQUEST, PREDICTION, REPLY
 
@@ -31,13 +31,13 @@ class Config(stream.StreamConfig):
     """What an operator tunes: see `config/streaming/predictions.yml`."""
 
 
-def requests(read: DataFrame) -> DataFrame:
+def requests(read: DataFrame, topic: Topic = PREDICTION_REQUESTS) -> DataFrame:
     """One row per request; of one that cannot be scored, why, and which dead letter it is.
 
     Columns in: those of `RECORD`.
     Columns out: those of `JUDGED_REQUEST`.
     """
-    parsed = records.judged(records.parsed(read, PREDICTION_REQUESTS))
+    parsed = records.judged(records.parsed(read, topic))
     letter = F.when(F.col("problem").isNotNull(), records.identity())
     return parsed.withColumn("dead_letter_id", letter).select("row.*", *JUDGED_REQUEST.names[-4:])
 
@@ -133,7 +133,9 @@ def query(context: StreamContext, config: Config) -> DataStreamWriter:
     serving = Serving(MODEL)
     serving.served(context.warehouse)
     _announce(context)
-    rows = requests(context.read(PREDICTION_REQUESTS.name, config)).observe("written", F.count(F.lit(1)).alias("rows"))
+    rows = requests(context.read(PREDICTION_REQUESTS.name, config), context.bounded(PREDICTION_REQUESTS)).observe(
+        "written", F.count(F.lit(1)).alias("rows")
+    )
     return context.for_each_batch(
         rows, lambda batch, asked: reply(batch, asked, serving.served(batch.warehouse)), config
     )

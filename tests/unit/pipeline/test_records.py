@@ -5,8 +5,10 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from app.errors import ConfigError
 from app.pipeline.records import parsed, valid
-from app.pipeline.topics import USER_EVENTS
+from app.pipeline.topics import USER_EVENTS, bounded
+from app.settings import Stream
 from app.warehouse.schemas import RECORD, USER_EVENT
 
 NOON: Final = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
@@ -46,6 +48,9 @@ PROBLEMS: Final[dict[str, list[bytes | None]]] = {
     "no event_id": [b"{}", written(event_id=None)],
     "no user_id": [written(user_id=None)],
     "no timestamp": [written(timestamp=None)],
+    "timestamp later than its record": [
+        written(timestamp=instant) for instant in ("2024-01-01T12:10:01Z", "2099-01-01T00:00:00Z")
+    ],
 }  # fmt: skip
 
 
@@ -72,3 +77,19 @@ def test_a_value_is_an_event_with_milliseconds(spark: SparkSession) -> None:
     assert first.timestamp.astimezone(datetime.UTC) == NOON.replace(microsecond=250_000)
     assert second.timestamp.astimezone(datetime.UTC) == NOON
     assert first.__fields__ == USER_EVENT.names
+
+
+def test_an_event_may_be_as_much_later_than_its_record_as_its_topic_allows(spark: SparkSession) -> None:
+    """By the timestamp of the record, and not by a clock: read again in a year, it is judged alike."""
+    values = [written(timestamp=instant) for instant in ("1970-01-01T00:00:00Z", "2024-01-01T12:10:00Z")]
+    assert valid(records(spark, *values), USER_EVENTS).count() == 2
+    later = records(spark, written(timestamp="2024-01-01T13:00:00Z"))
+    bounds: list[tuple[str | None, dict[str, str | None], int]] = [
+        ("1 hour", {}, 1), (None, {"user_events": "59 minutes"}, 0), (None, {}, 1), ("1 second", {"user_events": None}, 1)
+    ]  # fmt: skip
+    for of_all, of_topics, kept in bounds:
+        stream = Stream(landing=None, event_time_after_max=of_all, event_time_after_max_of=of_topics)
+        assert valid(later, bounded(USER_EVENTS, stream)).count() == kept
+    wrong = Stream(landing=None, event_time_after_max=None, event_time_after_max_of={"user_event": None})
+    with pytest.raises(ConfigError, match=r"event_time_after_max_of: there is no topic user_event; allowed are user_"):
+        bounded(USER_EVENTS, wrong)

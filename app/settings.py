@@ -134,12 +134,19 @@ class Schedule(BaseModel):
 
 
 class Retention(BaseModel):
-    """How long, and up to which total size, event logs, reports, runs and logs of Spark are kept; None is no limit."""
+    """How long, and up to which total size, event logs, reports, runs and logs of Spark are kept; None is no limit.
+
+    Attributes:
+        days: Since the last write.
+        gigabytes: Of all together.
+        stream_megabytes: Of the event log of queries that run; at least three of its files of 10 MiB.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     days: Annotated[float, Field(gt=0)] | None
     gigabytes: Annotated[float, Field(gt=0)] | None
+    stream_megabytes: Annotated[float, Field(ge=30)] | None = 256
 
 
 class Backends(BaseModel):

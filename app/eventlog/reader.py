@@ -166,6 +166,8 @@ class Reading:
         troubles: Problems with its files.
         unreadable_lines: The number of lines that could not be parsed.
         is_finished: Whether Spark has closed it; an application that was killed never does.
+        forgotten: How many SQL executions, and jobs without one, the application does not have any more, since it was
+            followed in bounded memory.
     """
 
     log: LogPath
@@ -173,11 +175,17 @@ class Reading:
     troubles: ReadErrors
     unreadable_lines: int
     is_finished: bool
+    forgotten: int = 0
 
     @property
     def remarks(self) -> list[str]:
         """What a reader of numbers from the log must know about it: a sentence for each."""
-        return list(remarks(self.app, self.troubles, self.unreadable_lines))
+        left_out = self.forgotten + self.app.left_out
+        bounded = (
+            "Streaming queries are shown over their whole time, other work only as far as it is recent: "
+            f"{quantity(left_out, 'older SQL execution')} and their jobs are left out."
+        )
+        return [*([bounded] if left_out else []), *remarks(self.app, self.troubles, self.unreadable_lines)]
 
 
 def read(path: LogPath, *, make_listener: MakeListener | None = None) -> Reading:

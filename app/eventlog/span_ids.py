@@ -36,17 +36,19 @@ class SpanContext(NamedTuple):
 class SpanIds(NamedTuple):
     """The ids of a span, as W3C has them; the parent is None for the root of a trace.
 
-    Spans below a step whose trace is not sampled are not sampled either: their trace would have no root.
+    Spans below a step whose trace is not sampled are not sampled either: their trace would have no root. `is_of_batch`:
+    the root of the trace is a micro-batch.
     """
 
     trace_id: int
     span_id: int
     parent_id: int | None
     is_sampled: bool = True
+    is_of_batch: bool = False
 
     def child(self, span_id: int) -> "SpanIds":
         """The place of a span whose parent is here."""
-        return SpanIds(self.trace_id, span_id, self.span_id, self.is_sampled)
+        return SpanIds(self.trace_id, span_id, self.span_id, self.is_sampled, self.is_of_batch)
 
 
 def of_application(app: Application) -> SpanIds:
@@ -106,7 +108,7 @@ def batch_place(application: str, attempt: str | None, key: BatchKey) -> SpanIds
     A batch that a new run of its query repeats has another place: its key has the run.
     """
     trace_id = _derived(application, attempt, "batch trace", *key, octets=16)
-    return SpanIds(trace_id, _derived(application, attempt, "batch", *key), None)
+    return SpanIds(trace_id, _derived(application, attempt, "batch", *key), None, is_of_batch=True)
 
 
 def links_of_batch(app: Application, batch: Batch) -> list[SpanContext]:

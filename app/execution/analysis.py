@@ -19,6 +19,7 @@ from app.eventlog.findings import Finding
 from app.eventlog.model.outcome import GOOD
 from app.eventlog.reader import Reading
 from app.execution import retention
+from app.execution.followed_log import FollowedLog
 from app.local_files import local_path
 from app.pipeline.progress import ProgressListener
 from app.report import index, page, run_info
@@ -134,7 +135,13 @@ def log_export(settings: Settings, thresholds: Thresholds, *, patience: float) -
 
 
 def finish(
-    settings: Settings, results: list[RunRecord], thresholds: Thresholds, *, listener: ProgressListener, patience: float
+    settings: Settings,
+    results: list[RunRecord],
+    thresholds: Thresholds,
+    *,
+    listener: ProgressListener,
+    patience: float,
+    followed: FollowedLog | None = None,
 ) -> None:
     """Reads the event log of a command once: exports it, stores its profile and writes the reports.
 
@@ -146,27 +153,60 @@ def finish(
         thresholds: Thresholds of the diagnoses.
         listener: Hears notes.
         patience: Seconds that the endpoint may take for the first request; with 0 nothing is exported.
+        followed: The log, where it was read and exported while the runs went on.
     """
     location = results[-1].event_log if results else None
     if location is None:
         return
     try:
-        log = local_path(location)
-        if log is None:
-            raise InputError(f"the event log is not on this machine but at {location}")
-        export = log_export(settings, thresholds, patience=patience)
-        try:
-            reading = reader.read(log, make_listener=export.listener if export else None)
-            analysis = analyze(reading, settings, thresholds)
-            analysis.save_baseline(is_good=all(result.outcome == "succeeded" for result in results))
-            results[:] = _reported(analysis, results, listener)
-            index.write(settings.reports_path)
-        finally:
-            if export is not None:
-                export.finish()
+        if followed is None:
+            _analyze_whole(location, settings, results, thresholds, listener=listener, patience=patience)
+        else:
+            reading, unsent = followed.finish(patience=patience)
+            if unsent is not None:
+                listener.note(unsent)
+            _analyze(reading, settings, results, thresholds, listener=listener)
         retention.prune_daily(settings, note=listener.note)
     except Exception as error:  # noqa: BLE001 - a report never changes how its runs ended
         listener.note(f"no report: {error if isinstance(error, SparkAppError | OSError) else repr(error)}")
+
+
+def _analyze_whole(
+    location: str,
+    settings: Settings,
+    results: list[RunRecord],
+    thresholds: Thresholds,
+    *,
+    listener: ProgressListener,
+    patience: float,
+) -> None:
+    """Reads the log of a command, exports it, and analyzes it."""
+    log = local_path(location)
+    if log is None:
+        raise InputError(f"the event log is not on this machine but at {location}")
+    export = log_export(settings, thresholds, patience=patience)
+    try:
+        reading = reader.read(log, make_listener=export.listener if export else None)
+        _analyze(reading, settings, results, thresholds, listener=listener)
+    finally:
+        if export is not None:
+            export.finish()
+
+
+def _analyze(
+    reading: Reading,
+    settings: Settings,
+    results: list[RunRecord],
+    thresholds: Thresholds,
+    *,
+    listener: ProgressListener,
+) -> None:
+    """Stores the profile of an application, unless a part of it was forgotten, and writes the reports of its runs."""
+    analysis = analyze(reading, settings, thresholds)
+    if not reading.forgotten:
+        analysis.save_baseline(is_good=all(result.outcome == "succeeded" for result in results))
+    results[:] = _reported(analysis, results, listener)
+    index.write(settings.reports_path)
 
 
 def _reported(analysis: Analysis, results: Sequence[RunRecord], listener: ProgressListener) -> list[RunRecord]:

@@ -14,6 +14,8 @@ from app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
 from app.eventlog.parse.log_tailer import FOLDER
 from app.execution import pipelines
 from app.execution.analysis import SENDING_SECONDS, finish
+from app.execution.followed_log import FollowedLog
+from app.local_files import local_path
 from app.pipeline.progress import ProgressListener
 from app.runs import liveness
 from app.runs.run_record import RunRecord
@@ -59,7 +61,12 @@ class Application:
 
 @contextmanager
 def start_application(
-    settings: Settings, name: str, *, listener: ProgressListener, extra: Mapping[str, str] = session.NOTHING
+    settings: Settings,
+    name: str,
+    *,
+    listener: ProgressListener,
+    extra: Mapping[str, str] = session.NOTHING,
+    is_followed: bool = False,
 ) -> Iterator[Application]:
     """Starts Spark and telemetry; at the end stops both, and analyzes what the application did.
 
@@ -68,6 +75,7 @@ def start_application(
         name: The `spark.app.name`.
         listener: Hears notes and progress.
         extra: Spark properties that win over the configured ones.
+        is_followed: Whether its event log is read and exported while it runs, as for queries that run for months.
     """
     invocation, thresholds = secrets.token_hex(6), load_thresholds(settings.config)
     require_java()
@@ -83,11 +91,18 @@ def start_application(
     application = Application(
         invocation, name, settings, spark, warehouse, telemetry, listener, log_file, *spark_identity(spark)
     )
+    followed = _follow(application, thresholds) if is_followed else None
     try:
         yield application
     finally:
         session.stop(spark)
-        conclude(settings, telemetry, application.results, thresholds, listener=listener)
+        conclude(settings, telemetry, application.results, thresholds, listener=listener, followed=followed)
+
+
+def _follow(application: Application, thresholds: Thresholds) -> FollowedLog | None:
+    """Follows the event log of an application; None where it is not on this machine."""
+    log = None if application.event_log is None else local_path(application.event_log)
+    return None if log is None else FollowedLog(log, application.settings, thresholds)
 
 
 def conclude(
@@ -97,6 +112,7 @@ def conclude(
     thresholds: Thresholds,
     *,
     listener: ProgressListener,
+    followed: FollowedLog | None = None,
 ) -> None:
     """Sends the rest of the telemetry, analyzes what the runs did, and sends what earlier runs could not deliver.
 
@@ -105,7 +121,7 @@ def conclude(
     closing = time.monotonic()
     is_taken = telemetry.close()
     patience = SENDING_SECONDS - (time.monotonic() - closing) if is_taken else 0
-    finish(settings, results, thresholds, listener=listener, patience=patience)
+    finish(settings, results, thresholds, listener=listener, patience=patience, followed=followed)
     if is_taken and settings.event_log_exporter == "runner":  # otherwise the bridge does so
         for run_id, resent in resend_earlier(settings.runs_path).items():
             listener.note(f"{run_id} had not delivered everything: {resent}")

@@ -71,7 +71,7 @@ def run_streams(
     jobs = load_jobs(settings, "streaming", chosen)
     extra = session_properties(settings) | {WORKLOAD: " + ".join(job.name for job in jobs)}
     with (
-        start_application(settings, STREAMING, listener=listener, extra=extra) as application,
+        start_application(settings, STREAMING, listener=listener, extra=extra, is_followed=True) as application,
         _stopped_by_signals(until, listener),  # after Spark, which sets a handler of its own
         _demo_feed(settings, until, listener),
         pruned_daily(settings, listener),

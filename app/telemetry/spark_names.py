@@ -60,6 +60,9 @@ BATCH_VIOLATIONS: Final = Attribute(
     int,
     "violations of expectations by rows of the batch, where its query has some, as observed",
 )
+BATCH_SPANS_LEFT_OUT: Final = Attribute(
+    "spark.streaming.batch.spans.left_out", int, "spans below the batch that its trace has no room for"
+)
 BATCH_PHASES: Final = {
     phase: Attribute(f"spark.streaming.batch.duration.{phase}", int, f"ms of the batch in which Spark {meaning}")
     for phase, meaning in (
@@ -170,8 +173,8 @@ BATCH_SPAN: Final = SpanName(
     (
         STREAM, STREAM_ID, STREAM_RUN_ID, BATCH_ID, BATCH_ROWS, BATCH_ROWS_WRITTEN, BATCH_ROWS_LATE,
         BATCH_VIOLATIONS, *BATCH_PHASES.values(), WATERMARK, STATE_ROWS, STATE_BYTES, STATE_COMMIT_TIME, LAG,
-        RECORDS_TRACED, LINKS_LEFT_OUT, MESSAGING_SYSTEM, MESSAGING_OPERATION, MESSAGING_DESTINATION, MESSAGING_COUNT,
-        IS_INCOMPLETE,
+        RECORDS_TRACED, LINKS_LEFT_OUT, BATCH_SPANS_LEFT_OUT, MESSAGING_SYSTEM, MESSAGING_OPERATION,
+        MESSAGING_DESTINATION, MESSAGING_COUNT, IS_INCOMPLETE,
     ),
 )  # fmt: skip
 JOB_SPAN: Final = SpanName(

@@ -12,11 +12,13 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StringType, StructField, StructType
 
 from app.errors import InputError, NotReadyError, QualityGateError
+from app.eventlog.bridge.batch_traces import MAX_SPANS
 from app.execution import stream_reset
 from app.execution.application import Application, spark_identity
 from app.execution.run import Job, load_jobs
@@ -30,6 +32,7 @@ from app.warehouse.tables import Table, Warehouse
 from tests.integration.home import Home
 from tests.integration.processes import PATIENCE_SECONDS, started
 from tests.polling import poll_until
+from tests.receivers import Receiver, receiver
 from tests.unit.watching import Watching
 
 LINES: Final = Table("lines", StructType([StructField("line", StringType())]))
@@ -308,28 +311,59 @@ def test_a_query_without_its_table_refuses_to_start(streams: Streams) -> None:
     assert "its table lines is gone: restore it, or start over with `spark-app streaming --reset copy`" in str(failure)
 
 
+def batch_spans(receiving: Receiver) -> list[Span]:
+    """The spans of micro-batches that have arrived."""
+    return [span for span in receiving.spans if span.name == "batch streaming.events"]
+
+
+def assert_traces_are_whole(receiving: Receiver) -> None:
+    """Each micro-batch is a trace in which no parent is missing, and links to its run and the one before it."""
+    first, second, *_ = batches = sorted(batch_spans(receiving), key=lambda span: span.start_time_unix_nano)
+    (run,) = (span for span in receiving.spans if span.name == "run streaming.events")
+    assert len({span.trace_id for span in batches} | {run.trace_id}) == len(batches) + 1
+    assert {link.span_id for link in second.links} == {first.span_id, run.span_id}
+    ids = {(span.trace_id, span.span_id) for span in receiving.spans}
+    assert len(ids) == len(receiving.spans)
+    orphans = [
+        span.name for span in receiving.spans if span.parent_span_id and (span.trace_id, span.parent_span_id) not in ids
+    ]
+    assert orphans == []
+    for batch in batches:
+        kinds = [span.name.partition(" ")[0] for span in receiving.spans if span.trace_id == batch.trace_id]
+        assert {"batch", "sql", "job", "stage", "task"} == set(kinds)
+        assert len(kinds) <= MAX_SPANS
+
+
 def test_sigterm_ends_the_command_well(streams: Streams, tmp_path: Path) -> None:
-    """Another process sees the queries until then; exit code 0, the record says succeeded, and there is a report."""
+    """Others see its queries and their micro-batches until then; exit code 0, and there is a report."""
     home = streams.home
     streams.deliver("user_events", "a", json.dumps(EVENT | {"event_id": "e-1"}))
     command, landing = ("streaming", "events"), {"SPARK_APP_STREAM__LANDING": home.settings.landing_path}
     runs, stderr = home.settings.runs_path, tmp_path / "stderr"
-    with started(home, stderr=stderr, command=command, **landing) as process:
-        poll_until(
-            lambda: process.poll() is not None or any(each.counts.get("read") for each in stream_status.running(runs)),
-            stderr.read_text,
-            seconds=PATIENCE_SECONDS,
-        )
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_SECONDS) == 0, stderr.read_text(encoding="utf-8")
+    with receiver() as receiving:
+        endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiving.http_endpoint}
+        with started(home, stderr=stderr, command=command, **landing, **endpoint) as process:
+
+            def arrived(batches: int) -> bool:
+                return process.poll() is not None or len(batch_spans(receiving)) >= batches
+
+            poll_until(lambda: arrived(1), stderr.read_text, seconds=PATIENCE_SECONDS)
+            streams.deliver("user_events", "b", json.dumps(EVENT | {"event_id": "e-2"}))
+            poll_until(lambda: arrived(2), stderr.read_text, seconds=PATIENCE_SECONDS)
+            poll_until(
+                lambda: any(each.counts.get("read") == 2 for each in stream_status.running(runs)), stderr.read_text
+            )
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_SECONDS) == 0, stderr.read_text(encoding="utf-8")
+    assert_traces_are_whole(receiving)
     (folder,) = runs.iterdir()
     record = run_record.read(folder)
     assert (record.outcome, record.counts) == (
         "succeeded",
-        {"read": 1, "published": 1, "duplicates": 0, "late": 0},
+        {"read": 2, "published": 2, "duplicates": 0, "late": 0},
     )
     assert Path(record.report or "").is_file()
-    assert home.rows("events", "event_id") == [("e-1",)]
+    assert home.rows("events", "event_id") == [("e-1",), ("e-2",)]
 
 
 def test_expectations_are_judged_for_each_batch(streams: Streams) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import chain
 
 from app.eventlog import python_functions, spans
+from app.eventlog.bridge.batch_traces import BatchTraces
 from app.eventlog.bridge.metrics_aggregator import MetricsAggregator
 from app.eventlog.bridge.stream_periods import StreamPeriods
 from app.eventlog.diagnoses import diagnose
@@ -24,6 +25,8 @@ OnSpan = Callable[[str, SparkSpan], None]
 
 class EventProcessor:
     """Makes spans and totals of an application; it takes each event after the application took it.
+
+    The spans of a micro-batch come together, when it has ended.
 
     Attributes:
         app: The application.
@@ -46,6 +49,7 @@ class EventProcessor:
         self.tasks = self.jobs = self.tasks_suppressed = self.spans_suppressed = 0
         self._events_folder, self._on_span, self._thresholds = events_folder, on_span, thresholds
         self._causes, self._streams = Causes(), StreamPeriods(app, thresholds)
+        self._traces = BatchTraces(self._emit)
         self._reported: set[tuple[str, str]] = set()
 
     def take(self, event: Event, ended: Ended | None) -> None:
@@ -102,9 +106,12 @@ class EventProcessor:
 
     def _send(self, span: SparkSpan) -> None:
         if span.place.is_sampled:
-            self._on_span(self.app.name or "unknown", span)
+            self._traces.put(span)
         else:
             self.spans_suppressed += 1
+
+    def _emit(self, span: SparkSpan) -> None:
+        self._on_span(self.app.name or "unknown", span)
 
 
 def _suppressed(ended: Ended) -> int:

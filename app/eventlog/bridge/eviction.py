@@ -24,18 +24,29 @@ _NO_PLAN: Final = Raw(b'{"nodeName":"forgotten"}')
 
 
 class Eviction:
-    """Forgets by the order of events alone, so that whoever reads a log again forgets at the same places."""
+    """Forgets by the order of events alone, so that whoever reads a log again forgets at the same places.
 
-    def __init__(self, app: Application) -> None:
-        """Nothing is forgotten yet."""
-        self._app = app
+    Attributes:
+        forgotten: How many queries, and jobs without a query, are not kept whole any more.
+    """
+
+    def __init__(self, app: Application, *, kept: int = KEPT, strips_at_end: bool = True) -> None:
+        """Nothing is forgotten yet.
+
+        Args:
+            app: The application.
+            kept: How many queries, and jobs without a query, are kept whole after their ends.
+            strips_at_end: Whether a query loses its plan when it ends, and not only when it is forgotten.
+        """
+        self._app, self._kept, self._strips_at_end = app, kept, strips_at_end
+        self.forgotten = 0
         self._over: deque[Query | Job] = deque()
         self._bare: dict[int, None] = {}
         self._batches: deque[Batch] = deque()
 
     def after(self, ended: Ended) -> None:
         """Something has ended, and its spans were sent."""
-        if isinstance(ended, Query) and not ended.is_held:
+        if self._strips_at_end and isinstance(ended, Query) and not ended.is_held:
             for query in (ended, *(self._app.queries[number] for number in ended.held)):
                 self._strip(query)
         match ended:
@@ -48,7 +59,7 @@ class Eviction:
         if len(self._batches) > KEPT_BARE:
             self._app.batches.pop(self._batches.popleft().key, None)
         for _ in range(2):  # one that is not over yet goes to the end of the line
-            if len(self._over) > KEPT:
+            if len(self._over) > self._kept:
                 self._forget(self._over.popleft())
 
     def _is_bare(self, query: int | None) -> bool:
@@ -61,6 +72,7 @@ class Eviction:
         if not self._is_over(queries, jobs):
             self._over.append(oldest)
             return
+        self.forgotten += 1
         for query in queries:
             self._forget_query(query)
         for job in jobs:
@@ -91,6 +103,8 @@ class Eviction:
         query.description, query.details = query.description[:MAX_TEXT], query.details[:MAX_TEXT]
 
     def _forget_query(self, query: Query) -> None:
+        if not self._strips_at_end:
+            self._strip(query)
         query.description, query.details = "", ""
         query.jobs.clear()
         self._bare[query.id] = None

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from app.eventlog import span_ids
 from app.eventlog.bridge.histograms import DURATION, EXEMPLAR_MS, OF_APPLICATIONS, OF_GROUPS, Exemplar
-from app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, merged
+from app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, decoded, merged
 from app.eventlog.findings import Finding
 from app.eventlog.model.application import Application
 from app.eventlog.model.executor_loss import is_lost, kind_of
@@ -54,6 +54,7 @@ class MetricsAggregator:
             events.ExecutorAdded: self._executor_added,
             events.ExecutorRemoved: self._executor_removed,
             events.ApplicationEnd: self._application_end,
+            events.Compacted: self._compacted,
         }
 
     def take(self, event: Event) -> None:
@@ -76,6 +77,11 @@ class MetricsAggregator:
             self._count(stage)
         self._numbers.levels = {metric.name: level for metric, level in self._levels()}
         return merged([Aggregate({self._app.name or UNNAMED: self._numbers})])
+
+    def drained(self) -> Aggregate:
+        """What was counted since the last call, or since the start."""
+        aggregate, self._numbers = self.aggregate(), Numbers()
+        return aggregate
 
     def _levels(self) -> Iterator[tuple[Metric, int]]:
         """The current values of the gauges: 0 after the end of the application, absent if unknown."""
@@ -130,6 +136,12 @@ class MetricsAggregator:
         executor = self._app.executors.get(event.id)
         if executor is not None and is_lost(self._app, executor):
             self._numbers.count(names.EXECUTORS_LOST, kind_of(event.reason))
+
+    def _compacted(self, event: events.Compacted) -> None:
+        """Adds the totals of what is left out; executors and open work that follow the line count again after it."""
+        self._numbers = Numbers()
+        for numbers in decoded(event.numbers).applications.values():
+            self._numbers.merge(numbers)
 
     def _application_end(self, event: events.ApplicationEnd) -> None:
         self.stop()

@@ -4,6 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Final, Generic, TypeVar
 
 from app.eventlog.spans import SparkSpan
@@ -156,6 +157,34 @@ class SpanQueue:
         self._refused.append(batch)
         self._ending.wait(self._pause)
         self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+
+
+class SumSender(Generic[T]):
+    """Sends values that add up: what could not be sent goes with the next value."""
+
+    def __init__(self, export: Callable[[T], bool], add: Callable[[T, T], T]) -> None:
+        """Starts the thread; `export` returns whether the collector accepted the value."""
+        self._export, self._add = export, add
+        self._waiting: SimpleQueue[T | None] = SimpleQueue()
+        self._rest: list[T] = []
+        self._thread = threading.Thread(target=self._work, name="sum-sender", daemon=True)
+        self._thread.start()
+
+    def put(self, value: T) -> None:
+        """Sends a value as soon as those before are sent or have failed."""
+        self._waiting.put(value)
+
+    def close(self, seconds: float) -> bool:
+        """Sends what waits within this time; returns whether it did so."""
+        self._waiting.put(None)
+        self._thread.join(seconds)
+        return not self._thread.is_alive() and not self._rest
+
+    def _work(self) -> None:
+        while (value := self._waiting.get()) is not None:
+            self._rest = [self._add(rest, value) for rest in self._rest] or [value]
+            if self._export(self._rest[0]):
+                self._rest = []
 
 
 class LatestSender(Generic[T]):

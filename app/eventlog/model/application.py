@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import unquote
 
+from app.eventlog.model import stream_history
 from app.eventlog.model.clock import Clock
 from app.eventlog.model.entities import Job, LateTask, Query, StageAttempt
 from app.eventlog.model.exclusions import Exclusions
@@ -43,6 +44,7 @@ class Application:
         task_free: The time without a running task so far.
         host_load: The load of the driver's host, where something measured it; no event log has it.
         reuse: Repeated reads and caches.
+        left_out: SQL executions that ended before the log was compacted.
         clock: What was corrected because the clock of the driver was set back.
     """
 
@@ -68,6 +70,7 @@ class Application:
         self.streams = Streams()
         self.batches = self.streams.batches
         self.clock = Clock()
+        self.left_out = 0
         self._sql = Queries(self.streams, self.clock)
         self.queries = self._sql.known
         self.numbers = self._sql.numbers
@@ -106,6 +109,7 @@ class Application:
             events.QueryStarted: self.streams.query_started,
             events.QueryProgress: self._progress,
             events.QueryTerminated: self._stream_ended,
+            events.Compacted: self._compacted,
         }
 
     def take(self, event: Event) -> Ended | None:
@@ -332,6 +336,12 @@ class Application:
 
     def _stream_ended(self, event: events.QueryTerminated) -> Batch | None:
         return self.streams.query_terminated(event, self.last)
+
+    def _compacted(self, event: events.Compacted) -> None:
+        """Takes what a compact file has left out; nothing is known of what cores did in that time."""
+        self.left_out += event.executions
+        self.streams.restore(stream_history.decoded(event.streams))
+        self.last = max(self.last, event.until)
 
     def _progress(self, event: events.QueryProgress) -> Batch | None:
         batch = self.streams.progressed(event)

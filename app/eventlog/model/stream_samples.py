@@ -207,16 +207,17 @@ class Samples:
 
     Attributes:
         all: The samples; the last one may still grow.
+        batches: How many batches a sample has when it is full.
     """
 
-    def __init__(self) -> None:
-        """Starts without batches."""
-        self.all: list[StreamSample] = []
-        self._batches = 1
+    def __init__(self, samples: Sequence[StreamSample] = (), *, batches: int = 1) -> None:
+        """Starts without batches, or with the samples of earlier ones."""
+        self.all = list(samples)
+        self.batches = batches
 
     def add(self, batch: StreamSample) -> None:
         """Adds the sample of the next batch."""
-        if self.all and self.all[-1].batches < self._batches:
+        if self.all and self.all[-1].batches < self.batches:
             self.all[-1].add(batch)
             return
         if len(self.all) >= 2 * KEPT:
@@ -227,4 +228,4 @@ class Samples:
         """Halves the number of samples."""
         for one, other in zip(self.all[::2], self.all[1::2], strict=True):
             one.add(other)
-        self.all, self._batches = self.all[::2], 2 * self._batches
+        self.all, self.batches = self.all[::2], 2 * self.batches

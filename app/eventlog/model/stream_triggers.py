@@ -36,10 +36,9 @@ class Trigger:
         told_ms: The interval by the property of its jobs; None where they have none.
     """
 
-    def __init__(self) -> None:
-        """Nothing is known yet."""
-        self.told_ms: int | None = None
-        self._inferred_ms: int | None = None
+    def __init__(self, *, told_ms: int | None = None, inferred_ms: int | None = None) -> None:
+        """Nothing is known yet, or what earlier batches have told."""
+        self.told_ms, self._inferred_ms = told_ms, inferred_ms
         self._ended: int | None = None
         self._starts = 0
         self._fitting = dict.fromkeys(INTERVALS_MS, 0)

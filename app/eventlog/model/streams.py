@@ -92,6 +92,10 @@ class Streams:
         self._runs[event.query] = event
         self._query(event.query).begin(event)
 
+    def restore(self, queries: Mapping[str, StreamQuery]) -> None:
+        """Takes the histories of queries as of an earlier time, with the runs that have begun by then."""
+        self.queries.update(queries)
+
     def configured(self, key: BatchKey | None, settings: Mapping[str, str]) -> None:
         """Takes what the session of a batch has changed."""
         if key is not None:

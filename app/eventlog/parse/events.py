@@ -429,6 +429,19 @@ class QueryProgress(_Event, tag=f"{_STREAMING}QueryProgressEvent"):
     progress: Progress
 
 
+class Compacted(_Event, tag="spark_app.Compacted"):
+    """What `app.eventlog.bridge.compaction` has left out; an event of ours, which Spark's readers skip.
+
+    `until`: the time of the last of the events. `executions`: how many SQL executions they had. `numbers`: the totals
+    that a bridge exports. `streams`: the histories of the streaming queries.
+    """
+
+    until: Time
+    executions: int
+    numbers: bytes
+    streams: bytes
+
+
 class Excluded(EventField):
     """An executor or a host gets no more tasks, of a stage attempt or of the application, since tasks failed there."""
 
@@ -458,6 +471,7 @@ TaggedEvent = (
     LogStart | ApplicationStart | ApplicationEnd | EnvironmentUpdate | ExecutorAdded | ExecutorRemoved
     | JobStart | JobEnd | StageSubmitted | StageCompleted | TaskStart | TaskEnd | StagePeaks
     | SqlStart | SqlPlanChanged | SqlEnd | DriverNumbers | QueryProgress | QueryStarted | QueryTerminated
+    | Compacted
 )  # fmt: skip
 Event = TaggedEvent | Excluded | Unexcluded
 _EXCLUSIONS: Final = {

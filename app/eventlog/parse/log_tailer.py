@@ -108,6 +108,11 @@ class LogTailer:
         return any(not part.path.name.endswith(IN_PROGRESS) for part in parts(self.log))
 
     @property
+    def number(self) -> int:
+        """The number of the file that is read now; -1 before the first."""
+        return self._number
+
+    @property
     def unread_bytes(self) -> int:
         """Bytes on disk that were not read yet, without those of lost files."""
         later = sum(state(part.path).size for part in parts(self.log) if part.number > self._number)
@@ -156,6 +161,18 @@ def _inside(folder: LogPath) -> list[LogPath]:
         return list(folder.iterdir())
     except OSError:
         return []
+
+
+def lines_of(part: LogFile) -> Iterator[bytes]:
+    """The lines of a file to which no more is written.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    troubles, tail = ReadErrors(), _Tail(part.path)
+    yield from tail.lines(troubles)
+    yield from tail.last(troubles)
+    tail.close(troubles)
 
 
 def application_of(log: str) -> str:

@@ -165,8 +165,8 @@ def keys(value: Any) -> Iterator[str]:
 
 
 def declared() -> set[str]:
-    """The names of all fields that events are decoded to."""
-    kinds = {kind for module in (events, events) for kind in vars(module).values() if inspect.isclass(kind)}
+    """The names of all fields that events of Spark are decoded to."""
+    kinds = {kind for kind in vars(events).values() if inspect.isclass(kind) and kind is not events.Compacted}
     fields = [msgspec.structs.fields(kind) for kind in kinds if issubclass(kind, msgspec.Struct)]
     return {field.encode_name for kind in fields for field in kind}
 

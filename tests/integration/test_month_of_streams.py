@@ -1,0 +1,140 @@
+"""The log of a stream that runs for a month: files, memory and traces are bounded, and its end takes seconds."""
+
+import gc
+import time
+import tracemalloc
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from app.eventlog import reader
+from app.eventlog.bridge import eviction
+from app.eventlog.bridge.batch_traces import MAX_SPANS
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.model import stream_samples
+from app.eventlog.reader import Reading
+from app.execution import followed_log
+from app.execution.analysis import analyze
+from app.execution.followed_log import MEGABYTE, FollowedLog
+from app.settings import Settings, load_settings
+from tests.eventlogs.months import Roller, Stream
+from tests.polling import poll_until
+from tests.receivers import Receiver, receiver
+
+BATCHES: Final = 300
+"""Of a month they are one in 860; all limits are scaled, so that each is reached: `tests/bench` has a whole month."""
+FILE_BYTES: Final = 1 * MEGABYTE
+LIMIT_MEGABYTES: Final = 4
+SCALED: Final = ((followed_log, "KEPT", 40), (eviction, "KEPT_BARE", 50), (stream_samples, "KEPT", 32))
+STEP: Final = 25
+"""Micro-batches between two looks at what is there."""
+
+
+@dataclass
+class Month:
+    """What a stream has left.
+
+    Attributes:
+        sizes: Bytes of the log, after every few micro-batches.
+        memory: Bytes of memory that Python had allocated then.
+        spans: The number of spans by trace, and of roots by trace.
+        orphans: Spans of traces of micro-batches whose parents have not come by the end.
+        reading: What is known at the end.
+        end_seconds: How long the end took.
+    """
+
+    log: Path
+    settings: Settings
+    reading: Reading
+    sizes: list[int] = field(default_factory=list)
+    memory: list[int] = field(default_factory=list)
+    spans: Counter[bytes] = field(default_factory=Counter)
+    orphans: int = 0
+    end_seconds: float = 0
+
+
+def drained(receiving: Receiver, month: Counter[bytes]) -> int:
+    """Counts the spans that have come, and forgets them; returns how many have no parent there."""
+    spans, receiving.spans[:] = list(receiving.spans), []
+    month.update(span.trace_id for span in spans)
+    ids = {(span.trace_id, span.span_id) for span in spans}
+    return sum(bool(span.parent_span_id) and (span.trace_id, span.parent_span_id) not in ids for span in spans)
+
+
+@pytest.fixture(scope="module")
+def month(tmp_path_factory: pytest.TempPathFactory) -> Month:
+    """A stream whose log is followed, exported and compacted while it grows."""
+    folder, stream, patch = tmp_path_factory.mktemp("month"), Stream(), pytest.MonkeyPatch()
+    settings = load_settings(None)
+    retention = settings.retention.model_copy(update={"stream_megabytes": LIMIT_MEGABYTES})
+    settings = settings.model_copy(update={"home": folder, "retention": retention})
+    roller = Roller(settings.events_path, file_bytes=FILE_BYTES)
+    sizes, memory, spans, orphans = list[int](), list[int](), Counter[bytes](), 0
+    roller.write(b"".join(line + b"\n" for line in stream.head))
+    with receiver() as receiving, patch.context() as environment:
+        for module, name, value in SCALED:
+            environment.setattr(module, name, value)
+        environment.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiving.http_endpoint)
+        followed = FollowedLog(roller.log, settings, Thresholds())
+        tracemalloc.start()
+        for number in range(BATCHES):
+            roller.write(stream.batch(number))
+            if number % STEP == STEP - 1:
+                poll_until(lambda: followed.batches == number + 1, lambda: f"{followed.batches} of {number + 1}")  # noqa: B023
+                sizes.append(sum(file.stat().st_size for file in roller.log.iterdir()))
+                gc.collect()
+                memory.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+        roller.finish()
+        began = time.monotonic()
+        reading, unsent = followed.finish(patience=60)
+        analyze(reading, settings, Thresholds()).live_page()
+        ended = time.monotonic() - began
+        assert unsent is None
+        orphans = drained(receiving, spans)
+    return Month(roller.log, settings, reading, sizes, memory, spans, orphans, ended)
+
+
+def test_the_log_is_bounded(month: Month) -> None:
+    """It is compacted again and again, and never larger than the limit and what came since the last look."""
+    assert max(month.sizes) <= LIMIT_MEGABYTES * MEGABYTE + 150_000 * STEP + FILE_BYTES
+    assert sum("compact" in file.name for file in month.log.iterdir()) == 1
+
+
+def test_memory_does_not_grow(month: Month) -> None:
+    """From a third of the time on it takes no more than a tenth more: until then, what a report shows is filled."""
+    third = len(month.memory) // 3
+    assert max(month.memory[third:]) <= 1.1 * month.memory[third] + MEGABYTE
+
+
+def test_each_batch_is_a_trace_with_a_bound(month: Month) -> None:
+    """All of them have come, each whole, beside the trace of the application."""
+    assert len(month.spans) == BATCHES + 1
+    assert max(month.spans.values()) <= MAX_SPANS
+    assert month.orphans == 0
+
+
+def test_the_end_knows_the_whole_time(month: Month) -> None:
+    """Each micro-batch is in the history of the query, and what is not kept is said."""
+    (query,) = month.reading.app.streams.queries.values()
+    assert sum(sample.batches for sample in query.history.all) == BATCHES
+    assert len(query.history.all) <= 64
+    assert len(month.reading.app.batches) + len(month.reading.app.queries) < 300
+    assert "older SQL execution" in month.reading.remarks[0]
+
+
+def test_a_later_reader_of_the_log_knows_the_whole_time(month: Month) -> None:
+    """A report that is asked for afterwards has the same histories, from the compact file."""
+    later = reader.read(month.log)
+    (query,), (then,) = later.app.streams.queries.values(), month.reading.app.streams.queries.values()
+    assert sum(sample.batches for sample in query.history.all) == BATCHES
+    rows = [sum(sample.rows or 0 for sample in each.history.all) for each in (query, then)]
+    assert rows[0] == rows[1] > 0
+    assert (later.app.id, later.app.name, later.app.started) == (
+        month.reading.app.id, month.reading.app.name, month.reading.app.started,
+    )  # fmt: skip
+    assert later.unreadable_lines == later.troubles.lost_files == later.troubles.failed_events == 0
+    assert later.app.left_out > BATCHES

@@ -144,12 +144,12 @@ class Broker:
     def send(
         self,
         topic: str,
-        values: Iterable[bytes],
+        values: Iterable[bytes | None],
         *,
         key: bytes | None = None,
         headers: Sequence[tuple[str, bytes]] = (),
     ) -> None:
-        """Sends records, in order; comes back when the broker has them."""
+        """Sends records, in order, tombstones for None; comes back when the broker has them."""
         producer = KafkaProducer(**client_options(self.kafka))
         try:
             for sent in [producer.send(topic, value, key=key, headers=list(headers)) for value in values]:

@@ -12,7 +12,7 @@ from app import formatting
 from app.commands import cells
 from app.commands.terminal import Terminal, grid, grid_width
 from app.errors import UsageError
-from app.runs.run_record import DEAD_LETTERS, DUPLICATES, LATE, PUBLISHED, READ, RunRecord
+from app.runs.run_record import DEAD_LETTERS, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS, RunRecord
 from app.runs.stream_status import BATCHES, LAG_RECORDS, LAG_SECONDS, RESTARTS, StreamStatus
 
 PACKAGE: Final = "streaming."
@@ -103,7 +103,7 @@ def summary(results: Sequence[RunRecord]) -> tuple[list[str], list[list[str]]]:
     columns["batches"] = [formatting.count(result.facts.get(BATCHES)) for result in ordered]
     columns["rows in"] = [formatting.count(result.counts.get(READ)) for result in ordered]
     columns["rows out"] = [formatting.count(result.counts.get(PUBLISHED)) for result in ordered]
-    for name in (DUPLICATES, LATE, DEAD_LETTERS, RESTARTS):
+    for name in (DUPLICATES, LATE, DEAD_LETTERS, UNKNOWN_FIELDS, RESTARTS):
         numbers = [result.counts.get(name, result.facts.get(name)) for result in ordered]
         if any(numbers):
             columns[name.replace("_", " ")] = [formatting.count(number) for number in numbers]

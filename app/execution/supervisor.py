@@ -20,7 +20,7 @@ from app.formatting import quantity
 from app.pipeline.slice import Slice
 from app.pipeline.stream import StreamContext
 from app.runs import stream_status
-from app.runs.run_record import DEAD_LETTERS, DELETED, DUPLICATES, LATE, PUBLISHED, READ
+from app.runs.run_record import DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS
 from app.runs.stream_status import StreamStatus
 from app.spark import job_properties
 from app.spark.query_listener import QueryEvent
@@ -310,7 +310,7 @@ def _counts(progress: Progress) -> dict[str, int | None]:
         PUBLISHED: progress.rows_written,
         DUPLICATES: progress.rows_duplicate,
         LATE: progress.rows_late,
-        DEAD_LETTERS: progress.dead_letters,
+        UNKNOWN_FIELDS: progress.unknown_fields,
     }
 
 

@@ -41,7 +41,7 @@ def waiting(letters: DataFrame, replays: DataFrame, topics: Sequence[Topic] = IN
     Columns in: letters: those of `DEAD_LETTERS`; replays: those of `DEAD_LETTER_REPLAYS`.
     Columns out: those of `DEAD_LETTERS`; problem, null if it is well-formed by now.
     """
-    left = letters.dropDuplicates(["dead_letter_id"]).join(replays, "dead_letter_id", "left_anti")
+    left = letters.to(DEAD_LETTERS).dropDuplicates(["dead_letter_id"]).join(replays, "dead_letter_id", "left_anti")
     return reduce(DataFrame.unionByName, [_judged(left, topic) for topic in topics])
 
 

@@ -121,18 +121,27 @@ class StreamContext(Context):
         """A topic with the configured bound of its event time; later ones are malformed."""
         return bounded(topic, self.settings.stream)
 
-    def read_once(self, topic: Topic, config: StreamConfig, *, watermark: str, counted_as: str = "rows") -> DataFrame:
+    def read_once(
+        self,
+        topic: Topic,
+        config: StreamConfig,
+        *,
+        watermark: str,
+        keep: Sequence[str] = (),
+        counted_as: str = "rows",
+    ) -> DataFrame:
         """The well-formed values of a topic, each once, if it comes no later than the watermark.
 
-        Columns out: those of the schema of the topic.
+        Columns out: those of the schema of the topic; those to keep.
 
         Args:
             topic: The topic.
             config: The configuration of the query.
             watermark: How late a value may come; repetitions are found for as long.
+            keep: Further columns of parsed records, such as `extra`.
             counted_as: The name of the observation that counts what was read, and what is malformed.
         """
-        valid = records.valid(self.read(topic.name, config), self.bounded(topic), counted_as=counted_as)
+        valid = records.valid(self.read(topic.name, config), self.bounded(topic), keep=keep, counted_as=counted_as)
         return records.single(valid, topic, watermark)
 
     def expect(
@@ -163,6 +172,7 @@ class StreamContext(Context):
         rows = rows.to(self.warehouse.tables[table].schema).observe("written", F.count("*").alias("rows"))
         partitions = self.warehouse.tables[table].partitions
         writer = self._writer(rows, config, "append").format("delta").option("path", self.warehouse.path(table))
+        writer = writer.option("mergeSchema", "true")  # a column that a newer program declares
         return writer.partitionBy(*partitions) if partitions else writer
 
     def require_table(self, table: str) -> None:
@@ -190,6 +200,7 @@ class StreamContext(Context):
         real_time = self.real_time(config)
         if real_time is None:
             return self.for_each_batch(records, lambda batch, rows: batch.publish(rows, topic), config)
+        records = publishing.fitting(records, publishing.largest_record(self.settings.kafka, topic))
         writer = self._writer(records, config, "update").format("kafka").option("topic", topic)
         writer = writer.options(**sink_options(self.settings.kafka))
         job_properties.set_trigger(self.spark, None)
@@ -292,9 +303,13 @@ class BatchContext:
     query_id: str
     batch_id: int
 
-    def append(self, rows: DataFrame, table: str) -> None:
-        """Appends rows to a table; a repeated batch is not appended twice."""
-        self._write(rows, table, lambda: self.warehouse.append(rows, table))
+    def append(self, rows: DataFrame, table: str) -> int | None:
+        """Appends rows to a table; a repeated batch is not appended twice.
+
+        Returns:
+            How many rows are in the table now that were not before; None if it is not known.
+        """
+        return self._write(rows, table, lambda: self.warehouse.append(rows, table))
 
     def merge(self, rows: DataFrame, table: str, *, condition: str) -> None:
         """Upserts rows (alias `new`) into a table (alias `old`); a repeated batch changes nothing.
@@ -329,7 +344,7 @@ class BatchContext:
         name = f"{self.query_id}-{self.batch_id:08}"
         publishing.send(records, topic, self.stream.settings, name=name)
 
-    def _write(self, rows: DataFrame, table: str, write: Callable[[], Any]) -> None:
+    def _write(self, rows: DataFrame, table: str, write: Callable[[], Any]) -> int | None:
         """Writes in a transaction that Delta commits once for each batch of the query.
 
         Delta does not compute the rows of a batch that it has, as after a kill before the commit of the checkpoint;
@@ -354,3 +369,5 @@ class BatchContext:
             self.stream.run.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)
         if not commits:
             rows.write.format("noop").mode("overwrite").save()
+        written = [commit.rows for commit in commits]
+        return None if None in written else sum(filter(None, written))

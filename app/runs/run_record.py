@@ -23,8 +23,9 @@ DUPLICATES: Final = "duplicates"
 LATE: Final = "late"
 DEAD_LETTERS: Final = "dead_letters"
 DELETED: Final = "deleted"
-"""Counts of streaming queries: rows dropped as later than the watermark, records that do not parse, and records that
-Kafka deleted before they were read."""
+UNKNOWN_FIELDS: Final = "unknown_fields"
+"""Counts of streaming queries: rows dropped as later than the watermark, records that do not parse, records that Kafka
+deleted before they were read, and records with fields that the schema of their topic does not know."""
 
 
 @dataclass(frozen=True)

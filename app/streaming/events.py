@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.pipeline import stream
+from app.pipeline import records, stream
 from app.pipeline.stream import StreamContext
 from app.pipeline.topics import USER_EVENTS
 from app.quality import expectations as expect
@@ -40,7 +40,7 @@ class Config(stream.CheckedConfig):
 def events(valid: DataFrame, customers: DataFrame) -> DataFrame:
     """One row per event, with the customer of now; an event of an unknown user has no customer.
 
-    Columns in: valid: those of `USER_EVENT`; customers: those of `CUSTOMERS`.
+    Columns in: valid: those of `USER_EVENT`, and extra; customers: those of `CUSTOMERS`.
     Columns out: those of `EVENTS`.
     """
     known = customers.where("is_current").select(
@@ -54,7 +54,7 @@ def events(valid: DataFrame, customers: DataFrame) -> DataFrame:
 
 def query(context: StreamContext, config: Config) -> DataStreamWriter:
     """Appends each event once; one that comes later than the watermark is dropped, and counted."""
-    valid = context.read_once(USER_EVENTS, config, watermark=config.watermark)
+    valid = context.read_once(USER_EVENTS, config, watermark=config.watermark, keep=[records.EXTRA])
     checked = context.expect(valid, "events", expectations(), config)
     customers = context.table("customers")
     if customers.isEmpty():

@@ -344,6 +344,13 @@ STREAM_LATE: Final = Metric(
     "Rows that stateful operators dropped as older than the watermark",
     (PIPELINE,),
 )
+STREAM_UNKNOWN_FIELDS: Final = Metric(
+    "stream.records.unknown_fields",
+    "counter",
+    "{record}",
+    "Records with fields that the schema of their topic does not know",
+    (PIPELINE,),
+)
 DEAD_LETTERS: Final = Metric(
     "stream.dead_letters", "counter", "{record}", "Records that could not be parsed", (PIPELINE,)
 )

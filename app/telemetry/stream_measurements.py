@@ -30,7 +30,7 @@ def measurements(progress: Progress) -> list[Measurement]:
         names.STREAM_STATE_COMMIT: _seconds(total(operator.commit_ms for operator in progress.state)),
         names.STREAM_LATE: progress.rows_late,
         names.STREAM_WATERMARK_DELAY: _seconds(progress.watermark_delay_ms),
-        names.DEAD_LETTERS: progress.dead_letters,
+        names.STREAM_UNKNOWN_FIELDS: progress.unknown_fields,
     }
     known = [Measurement(metric, value) for metric, value in values.items() if value is not None]
     return [*known, *_phases(progress), *_lag(progress)]

@@ -26,6 +26,8 @@ INPUT: Final = "input "
 """How the name of an observation begins that counts what is read of a topic."""
 EXPECTATIONS: Final = "expectations "
 """How the name of an observation begins that counts the rows that violate an expectation; a table follows."""
+UNKNOWN_FIELDS: Final = "unknown_fields"
+"""The column of an observation with the records that have fields which the schema of their topic does not know."""
 CHECKED: Final = "checked"
 """Its column with the number of rows; each other column is an expectation."""
 Milliseconds = Annotated[int, Meta(le=2**60)]
@@ -199,9 +201,9 @@ class Progress(Struct, gc=False):
         return total(_count(value) for row in checked for name, value in row.items() if name != CHECKED)
 
     @property
-    def dead_letters(self) -> int | None:
-        """Records that could not be parsed, by the observation of the query that keeps them."""
-        return self._observed_count("dead_letters")
+    def unknown_fields(self) -> int | None:
+        """Well-formed records with fields that the schema of their topic does not know; None where nobody looks."""
+        return total(_count(row.get(UNKNOWN_FIELDS)) for row in (self.observed or {}).values() if row)
 
     @property
     def lag(self) -> dict[str, int] | None:

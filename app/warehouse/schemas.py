@@ -147,6 +147,7 @@ EVENTS: Final = StructType(
         _column("customer_segment", StringType(), "segment of the customer at the micro-batch; null for unknown users"),
         _column("customer_country", StringType(), "home country of the customer; null for unknown users"),
         _column("event_date", DateType(), "day of the event, UTC"),
+        _column("extra", MapType(StringType(), StringType()), "fields that are not in the schema, as text"),
     ]
 )
 
@@ -222,6 +223,7 @@ DEAD_LETTERS: Final = StructType(
         ),
         _column("reason", StringType(), "what is wrong with the value"),
         *RECORD.fields,
+        _column("query", StringType(), "query that leaves the record out; null for a record that no query can parse"),
     ]
 )
 

@@ -122,8 +122,9 @@ class Warehouse:
                 self.create(self.table(name), name, "created without rows")
 
     def append(self, rows: DataFrame, name: str) -> None:
-        """Appends rows to a table in one commit."""
-        rows.to(self.tables[name].schema).write.format("delta").mode("append").save(self.path(name))
+        """Appends rows to a table in one commit; columns that a newer program declares are added to it."""
+        writer = rows.to(self.tables[name].schema).write.format("delta").mode("append")
+        writer.option("mergeSchema", "true").save(self.path(name))
 
     def partition_filter(self, name: str, date: datetime.date) -> str:
         """The condition that selects the rows of one day in a table that is partitioned by days."""

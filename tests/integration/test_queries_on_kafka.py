@@ -8,6 +8,7 @@ import pytest
 from kafka.consumer.fetcher import ConsumerRecord
 from pyspark.sql import SparkSession
 
+from app.pipeline import publishing
 from app.pipeline.replay import Replay, replay
 from app.pipeline.topics import DEAD_LETTERS, INCOMING, PREDICTIONS, PURCHASE_ALERTS
 from app.streaming import alerts, dead_letters, predictions
@@ -93,7 +94,10 @@ def test_a_dead_letter_is_found_by_its_offset_and_sent_again(
     query.drain()
     ids = ["clicks-0-0", "user_events-0-1"]
     assert query.rows("dead_letters", "dead_letter_id") == [(each,) for each in ids]
-    assert sorted(json.loads(record.value)["dead_letter_id"] for record in broker.records(DEAD_LETTERS)) == ids
+    letters = {header(record, "dead_letter.topic"): record for record in broker.records(DEAD_LETTERS)}
+    assert (letters["user_events"].value, header(letters["user_events"], "a")) == (b"\xff", "b")
+    about = [header(letters["user_events"], f"dead_letter.{name}") for name in ("reason", "partition", "offset", "key")]
+    assert about == ["not UTF-8", "0", "1", "k"]
     assert sorted(record.key.decode() for record in broker.records(DEAD_LETTERS)) == ids
     table = query.context.warehouse.path("dead_letters")
     repaired = written(event(2)).hex()
@@ -102,3 +106,26 @@ def test_a_dead_letter_is_found_by_its_offset_and_sent_again(
     again = broker.records("user_events")[-1]
     assert (again.value, again.key) == (written(event(2)), b"k")
     assert dict(again.headers) == {"a": b"b", "dead_letter_id": b"user_events-0-1"}
+
+
+def test_a_dead_letter_of_any_size_ends_no_query(
+    tmp_path: Path, spark: SparkSession, broker_with_topics: Broker
+) -> None:
+    """What the topic has room for is sent as it was; of the rest it has a stub, and the table the whole."""
+    broker = broker_with_topics
+    query = Drained(tmp_path, spark, dead_letters, broker.kafka)
+    large, too_large = b"x" * 950_000, b"y" * 1_048_300
+    broker.send("clicks", [large, too_large, b"{}"], headers=[("a", b"b" * 100)])
+    broker.send("impressions", [None, b"[]"], key=b"k" * 100_000)
+    query.drain()
+    sent = {record.key.decode(): record for record in broker.records(DEAD_LETTERS)}
+    stub = sent["clicks-0-1"]
+    assert (sent["clicks-0-0"].value, sent["clicks-0-2"].value, sent["impressions-0-0"].value) == (large, b"{}", None)
+    assert (json.loads(stub.value)["too_large"] > 2**20, header(stub, "dead_letter.offset")) == (True, "1")
+    assert query.rows("dead_letters", "coalesce(length(value), 0)")[-1:] == [(len(too_large),)]
+    broker.delete(DEAD_LETTERS)
+    broker.create(DEAD_LETTERS, max_message_bytes="10000")
+    publishing._largest_of.cache_clear()
+    broker.send("clicks", [b"z" * 20_000])
+    query.drain()
+    assert [json.loads(record.value).keys() for record in broker.records(DEAD_LETTERS)] == [{"too_large"}]

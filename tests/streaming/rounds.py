@@ -1,6 +1,8 @@
 """Streaming queries that are killed again and again, drained, and compared with the truth about their input."""
 
+import base64
 import itertools
+import json
 import logging
 import os
 import random
@@ -12,8 +14,10 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import yaml
+from kafka.consumer.fetcher import ConsumerRecord
 
 from app.execution.run import load_jobs
+from app.pipeline.topics import DEAD_LETTERS
 from app.samples import event_stream, kafka_topics, landing
 from app.samples.event_records import MALFORMED, TOPICS, Record
 from app.samples.event_stream import Plan
@@ -124,8 +128,15 @@ class Topics:
         topics.close()
 
     def received(self, topic: str) -> Sequence[bytes]:
-        """All records of the topic."""
-        return [record.value for record in self._broker.records(topic)]
+        """All records of the topic; a dead letter as a line of a file has it."""
+        records = self._broker.records(topic)
+        return [_line(record) for record in records] if topic == DEAD_LETTERS else [each.value for each in records]
+
+
+def _line(letter: ConsumerRecord) -> bytes:
+    topic = dict(letter.headers)["dead_letter.topic"].decode()
+    value = base64.b64encode(letter.value).decode()
+    return json.dumps({"dead_letter_id": letter.key.decode(), "topic": topic, "value": value}).encode()
 
 
 class Round:

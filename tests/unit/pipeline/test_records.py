@@ -3,11 +3,11 @@ import json
 from typing import Any, Final
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 
 from app.errors import ConfigError
 from app.pipeline.records import parsed, valid
-from app.pipeline.topics import USER_EVENTS, bounded
+from app.pipeline.topics import PREDICTION_REQUESTS, USER_EVENTS, bounded
 from app.settings import Stream
 from app.warehouse.schemas import RECORD, USER_EVENT
 
@@ -34,6 +34,7 @@ NO_INSTANTS: Final[list[Any]] = [
     "2024-01-01T00:00:00",
     "2024-01-01T00:00Z",
     "2024-01-01T00:00:00+02:00",
+    "0000-01-01T00:00:00Z",
     {},
 ]
 PROBLEMS: Final[dict[str, list[bytes | None]]] = {
@@ -41,9 +42,23 @@ PROBLEMS: Final[dict[str, list[bytes | None]]] = {
     "not UTF-8": [b'{"event_id": "\xe9"}', b"\xff\xfe", written() + b"\xc3"],
     "not one JSON object": [
         b"", b"not json", b"null", b"5", b"[1]", b"[" + written() + b"]", written()[:-1], written()[:40],
-        written() + b" more", written() + written(), written() + b"\n" + written(), b"{" * 2_000 + b"}",
+        written() + b" more", written() + b" }", b"\xef\xbb\xbf" + written(), written(x=float("nan")),
+        written(x=float("inf")), written().replace(b'"', b"'"), b"[" * 100_000, written(x=0)[:-2] + b"9" * 2_000 + b"}",
+        written() + written(), written() + b"\n" + written(), b"{" * 2_000 + b"}",
     ],
-    "a value of another type": [written(properties="none"), written(properties=[1])],
+    "a key twice in one object": [
+        b'{"a": 1, "a": 1}', written()[:-1] + b', "properties": {"a": "1", "a": "2"}}', b'{"x": [{"a": 1, "a": 2}]}',
+    ],
+    "nested deeper than 100 levels": [
+        b'{"event_id": ' + b"[" * 100 + b"]" * 100 + b"}",
+        written(x="{")[:-1] + b', "y": ' + b'{"b": ' * 990 + b"1" + b"}" * 991,
+    ],
+    "more than 16 MiB": [written(x="x" * 2**24)],
+    "half a character: an escape without its pair": [written(user_id="\ud83d"), written(x="a\ude00\ud83d")],
+    "properties is no object": [written(properties=value) for value in ("none", [1], [], 5)],
+    "user_id is no text": [written(user_id=value) for value in (12345, {"a": 1}, {}, [], ["c"], True)],
+    "event_type is no text": [written(event_type=True)],
+    "event_id is empty": [written(event_id=""), written(event_id=" ")],
     "timestamp is no instant in UTC": [written(timestamp=value) for value in NO_INSTANTS],
     "no event_id": [b"{}", written(event_id=None)],
     "no user_id": [written(user_id=None)],
@@ -62,9 +77,12 @@ def test_a_malformed_value_has_a_reason(spark: SparkSession) -> None:
     assert rows == values
 
 
-@pytest.mark.parametrize("more", [{}, {"properties": None}, {"properties": {"text": "} {"}}, {"unknown": [1]}])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"properties": None}, {"properties": {"text": "} {" * 90}}, {"unknown": [1]}, {"x": "\\ud83d \0 \U0001f600"}],
+)
 def test_a_well_formed_value_has_none(spark: SparkSession, more: dict[str, Any]) -> None:
-    """Optional and unknown fields may be there or not; braces in a text do not count."""
+    """Optional and unknown fields may be there or not; braces in a text do not count, nor escaped backslashes."""
     found = parsed(records(spark, written(**more) + b" \r"), USER_EVENTS)
     assert [(row.problem, row.row.event_id) for row in found.collect()] == [(None, "e-1")]
 
@@ -93,3 +111,28 @@ def test_an_event_may_be_as_much_later_than_its_record_as_its_topic_allows(spark
     wrong = Stream(landing=None, event_time_after_max=None, event_time_after_max_of={"user_event": None})
     with pytest.raises(ConfigError, match=r"event_time_after_max_of: there is no topic user_event; allowed are user_"):
         bounded(USER_EVENTS, wrong)
+
+
+def test_fields_that_the_schema_does_not_know_are_kept_as_text(spark: SparkSession) -> None:
+    """And those records are counted; the schema's own fields are not among them."""
+    deep = json.loads("[" * 99 + "]" * 99)
+    values = [written(), written(x=1.5, y={"z": [1]}, w=None), written(deep=deep), b'{"x": 1}']
+    observation = Observation()
+    rows = valid(records(spark, *values), USER_EVENTS, keep=["extra"], counted_as=observation)
+    kept = [row.extra for row in rows.collect()]
+    assert kept == [None, {"x": "1.5", "y": '{"z":[1]}', "w": None}, {"deep": json.dumps(deep)}]
+    assert observation.get["unknown_fields"] == 2
+
+
+def test_numbers_keep_their_digits_or_are_refused(spark: SparkSession) -> None:
+    """An amount may be a number or its digits as text; none is rounded or cut to the type of its column."""
+    asked = {"request_id": "r", "customer_id": "c", "created_at": "2024-01-01T12:00:00Z"}
+    amounts = {"1.00": "1.00", 1: "1.00", 1.5: "1.50", "1.500": "1.50", "9999999999.99": "9999999999.99"}
+    others = ["1.005", 1.005, "1e2", 1e30, "10000000000.00", True, {"a": 1}, "NaN", ""]
+    quantities = [1.0, "1", 3_000_000_000, 10**30]
+    values = [asked | {"amount": amount} for amount in (*amounts, *others)]
+    values += [asked | {"amount": "1.00", "quantity": quantity} for quantity in quantities]
+    found = parsed(records(spark, *[json.dumps(value).encode() for value in values]), PREDICTION_REQUESTS).collect()
+    assert [f"{row.row.amount}" for row in found if row.problem is None] == list(amounts.values())
+    reasons = [row.problem for row in found if row.problem is not None]
+    assert reasons == ["amount is no decimal(12,2)"] * len(others) + ["quantity is no integer"] * len(quantities)

@@ -13,9 +13,9 @@ def test_what_parses_by_now_is_sent_once(tmp_path: Path, spark: SparkSession) ->
     query = Drained(tmp_path, spark, dead_letters)
     fixed = written(event(1))
     letters = [
-        ("user_events-0-1", "a bug", b"k", fixed, [("a", b"b")], "user_events", 0, 1, NOON),
-        ("user_events-0-2", "not one JSON object", None, b"broken", None, "user_events", 0, 2, NOON),
-        ("clicks-0-1", "no click_id", None, b"{}", None, "clicks", 0, 1, NOON),
+        ("user_events-0-1", "a bug", b"k", fixed, [("a", b"b")], "user_events", 0, 1, NOON, None),
+        ("user_events-0-2", "not one JSON object", None, b"broken", None, "user_events", 0, 2, NOON, None),
+        ("clicks-0-1", "no click_id", None, b"{}", None, "clicks", 0, 1, NOON, None),
     ]
     query.context.table("dead_letters")
     query.context.warehouse.append(spark.createDataFrame(letters, DEAD_LETTERS), "dead_letters")
@@ -28,7 +28,7 @@ def test_what_parses_by_now_is_sent_once(tmp_path: Path, spark: SparkSession) ->
 
 def test_a_dead_letter_that_was_read_twice_is_sent_once(spark: SparkSession) -> None:
     """As after a start from the first offset; one that was sent does not wait."""
-    letter = ("user_events-0-1", "a bug", b"k", written(event(1)), None, "user_events", 0, 1, NOON)
+    letter = ("user_events-0-1", "a bug", b"k", written(event(1)), None, "user_events", 0, 1, NOON, None)
     letters = spark.createDataFrame([letter, letter], DEAD_LETTERS)
     sent = [(letter[0], NOON)]
     assert waiting(letters, spark.createDataFrame([], DEAD_LETTER_REPLAYS)).count() == 1

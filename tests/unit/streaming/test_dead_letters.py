@@ -3,6 +3,8 @@ import json
 from pathlib import Path
 from typing import Final
 
+import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -43,14 +45,22 @@ def test_equal_lines_of_files_are_different_dead_letters(tmp_path: Path, spark: 
 
 
 def test_a_message_has_the_original_bytes(spark: SparkSession) -> None:
-    """In base 64; its key is the id, its headers those of the record."""
+    """Its key is the id; headers say why and where from, before those of the record."""
     rows = spark.createDataFrame([(b"\xff", BROKEN, [("a", b"b")], "clicks", 3, 17, NOON, "not UTF-8")], JUDGED_RECORD)
     (message,) = dead_letters.messages(dead_letters.dead_letters(rows)).collect()
-    value = json.loads(bytes(message.value))
-    assert (bytes(message.key), value["reason"]) == (b"clicks-3-17", "not UTF-8")
-    assert base64.b64decode(value["value"]) == BROKEN
-    assert (base64.b64decode(value["key"]), value["partition"], value["offset"]) == (b"\xff", 3, 17)
-    assert [(header.key, bytes(header.value)) for header in message.headers] == [("a", b"b")]
+    assert (bytes(message.key), bytes(message.value)) == (b"clicks-3-17", BROKEN)
+    headers = [(header.key, bytes(header.value)) for header in message.headers]
+    about = {"reason": b"not UTF-8", "topic": b"clicks", "partition": b"3", "offset": b"17", "key": b"\xff"}
+    assert about.items() <= {name.removeprefix("dead_letter."): value for name, value in headers}.items()
+    assert headers[-1] == ("a", b"b")
+
+
+def test_a_line_of_a_file_has_the_original_bytes_in_base_64(spark: SparkSession) -> None:
+    """A line of JSON has no room for bytes that are no text."""
+    rows = spark.createDataFrame([(b"\xff", BROKEN, None, "clicks", 3, 17, NOON, "not UTF-8")], JUDGED_RECORD)
+    (line,) = dead_letters.lines(dead_letters.dead_letters(rows)).collect()
+    value = json.loads(bytes(line.value))
+    assert (value["reason"], base64.b64decode(value["value"]), value["offset"]) == ("not UTF-8", BROKEN, 17)
 
 
 def test_what_does_not_parse_is_kept_once_in_the_table_and_sent(tmp_path: Path, spark: SparkSession) -> None:
@@ -60,7 +70,7 @@ def test_what_does_not_parse_is_kept_once_in_the_table_and_sent(tmp_path: Path, 
     query.deliver("clicks", b"[]")
     progress = query.drain()
     assert max(batch["malformed"] for batch in observed(progress, "rows")) == 2
-    assert max(batch["rows"] for batch in observed(progress, "dead_letters")) == 2
+    assert query.context.counts["dead_letters"] == 2
     assert query.rows("dead_letters", "topic", "reason") == [
         ("clicks", "not one JSON object"),
         ("user_events", "not UTF-8"),
@@ -70,4 +80,22 @@ def test_what_does_not_parse_is_kept_once_in_the_table_and_sent(tmp_path: Path, 
     batch = BatchContext(spark, query.context.warehouse, query.context, progress[0]["id"], 0)
     dead_letters.write(batch, query.context.table("dead_letters"))
     assert len(query.rows("dead_letters", "topic")) == 2
+    assert query.context.counts["dead_letters"] == 2
     assert query.lines("dead_letters") == sent
+
+
+def test_dead_letters_of_a_failed_batch_are_counted_once_they_are_in_the_table(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """Its topic refuses them, after the table has taken them: a repetition sends them, and counts none twice."""
+    query = Drained(tmp_path, spark, dead_letters)
+    query.deliver("clicks", b"[]", b"{")
+    landing = Path(query.home.settings.landing_path)
+    (landing / "dead_letters").write_text("a file where the folder belongs")
+    with pytest.raises(StreamingQueryException):
+        query.drain()
+    assert (len(query.rows("dead_letters", "topic")), query.context.counts["dead_letters"]) == (2, 2)
+    (landing / "dead_letters").unlink()
+    query.drain()
+    assert (len(query.rows("dead_letters", "topic")), query.context.counts["dead_letters"]) == (2, 2)
+    assert len(query.lines("dead_letters")) == 2

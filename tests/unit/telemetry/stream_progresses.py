@@ -49,7 +49,7 @@ def progress_json(**changes: Any) -> str:
             }
         ],
         "sink": {"description": "DeltaSink", "numOutputRows": -1},
-        "observedMetrics": {INPUT: {"newest": "2025-12-31 23:59:52"}, "dead_letters": {"rows": 2}},
+        "observedMetrics": {INPUT: {"newest": "2025-12-31 23:59:52"}, "rows": {"unknown_fields": 2}},
     }
     return json.dumps(content | changes)
 

@@ -61,11 +61,13 @@ def test_watermark_delay_is_the_distance_from_the_newest_event() -> None:
         assert (names.STREAM_WATERMARK_DELAY, ()) not in measured(eventTime=event_time)
 
 
-def test_dead_letters_are_counted_where_the_query_observes_them() -> None:
-    """A query that does not observe what it cannot parse has no count, not one of 0."""
-    assert measured()[names.DEAD_LETTERS, ()] == 2
-    assert (names.DEAD_LETTERS, ()) not in measured(observedMetrics={})
-    assert (names.DEAD_LETTERS, ()) not in measured(observedMetrics={"dead_letters": None})
+def test_records_with_unknown_fields_are_counted_where_the_query_observes_them() -> None:
+    """Over all topics; a query that does not look for them has no count, not one of 0."""
+    assert measured()[names.STREAM_UNKNOWN_FIELDS, ()] == 2
+    both = {"rows": {"unknown_fields": 2}, "rows of clicks": {"unknown_fields": 1}}
+    assert measured(observedMetrics=both)[names.STREAM_UNKNOWN_FIELDS, ()] == 3
+    assert (names.STREAM_UNKNOWN_FIELDS, ()) not in measured(observedMetrics={})
+    assert (names.STREAM_UNKNOWN_FIELDS, ()) not in measured(observedMetrics={"rows": None})
 
 
 def test_lag_in_records_is_measured_by_topic() -> None:

@@ -40,7 +40,7 @@ class Config(stream.CheckedConfig):
 def events(valid: DataFrame, customers: DataFrame) -> DataFrame:
     """One row per event, with the customer of now; an event of an unknown user has no customer.
 
-    Columns in: valid: those of `USER_EVENT`, and extra; customers: those of `CUSTOMERS`.
+    Columns in: valid: those of `EXTENDED_EVENT`; customers: those of `CUSTOMERS`.
     Columns out: those of `EVENTS`.
     """
     known = customers.where("is_current").select(

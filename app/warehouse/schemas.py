@@ -141,13 +141,17 @@ USER_EVENT: Final = StructType(
     ]
 )
 
+_EXTRA: Final = _column("extra", MapType(StringType(), StringType()), "fields that are not in the schema, as text")
+
+EXTENDED_EVENT: Final = StructType([*USER_EVENT.fields, _EXTRA])
+
 EVENTS: Final = StructType(
     [
         *USER_EVENT.fields,
         _column("customer_segment", StringType(), "segment of the customer at the micro-batch; null for unknown users"),
         _column("customer_country", StringType(), "home country of the customer; null for unknown users"),
         _column("event_date", DateType(), "day of the event, UTC"),
-        _column("extra", MapType(StringType(), StringType()), "fields that are not in the schema, as text"),
+        _EXTRA,
     ]
 )
 

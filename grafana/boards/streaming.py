@@ -28,7 +28,10 @@ def board() -> Board:
             Row("Speed", (_rates(), _durations(), _phases(), _progress_ages())),
             Row("Lag", (_lag_records(), _lag_time(), _watermark_delay())),
             Row("State", (_state_rows(), _state_memory(), _state_commits())),
-            Row("Left out, and started again", (_late(), _duplicates(), _dead_letters(), _deleted(), _restarts())),
+            Row(
+                "Left out, and started again",
+                (_late(), _duplicates(), _dead_letters(), _unknown_fields(), _deleted(), _restarts()),
+            ),
             Row("Logs", (_logs(),)),
         ),
         by=QUERIES,
@@ -165,14 +168,19 @@ def _dead_letters() -> Panel:
     return _counted("Dead letters", text, names.DEAD_LETTERS).sized(8, 8)
 
 
+def _unknown_fields() -> Panel:
+    text = "Records with fields that the schema of their topic does not know; the table events keeps them."
+    return _counted("Unknown fields", text, names.STREAM_UNKNOWN_FIELDS).sized(8, 8)
+
+
 def _deleted() -> Panel:
     text = "Records that Kafka deleted before they were read. Alert: StreamRecordsDeleted."
-    return _counted("Deleted before they were read", text, names.STREAM_DELETED).sized(12, 8)
+    return _counted("Deleted before they were read", text, names.STREAM_DELETED).sized(8, 8)
 
 
 def _restarts() -> Panel:
     text = "Restarts of queries that failed."
-    return _counted("Restarts", text, names.STREAM_RESTARTS).sized(12, 8)
+    return _counted("Restarts", text, names.STREAM_RESTARTS).sized(8, 8)
 
 
 def _logs() -> Panel:

@@ -33,8 +33,8 @@ def parsed(records: DataFrame, topic: Topic) -> DataFrame:
 
     A value is malformed if it is not UTF-8, is anything but one JSON object (RFC 8259), has a key twice, if a field is
     not of the type of its column, if a required column is missing, null or empty, if it happened later than its record
-    by more than the bound of its topic, or if it has one of the faults of its topic. The reason is one of a few texts. No
-    value makes the parser fail.
+    by more than the bound of its topic, or if it has one of the faults of its topic. The reason is one of a few texts.
+    No value makes the parser fail.
 
     The types of JSON are those of the columns: text is a string, an integer a number without fraction, an amount a
     number or its digits as a string, an instant a string in UTC, a map an object, whose values become text.

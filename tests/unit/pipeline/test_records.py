@@ -103,7 +103,8 @@ def test_an_event_may_be_as_much_later_than_its_record_as_its_topic_allows(spark
     assert valid(records(spark, *values), USER_EVENTS).count() == 2
     later = records(spark, written(timestamp="2024-01-01T13:00:00Z"))
     bounds: list[tuple[str | None, dict[str, str | None], int]] = [
-        ("1 hour", {}, 1), (None, {"user_events": "59 minutes"}, 0), (None, {}, 1), ("1 second", {"user_events": None}, 1)
+        ("1 hour", {}, 1), (None, {"user_events": "59 minutes"}, 0), (None, {}, 1),
+        ("1 second", {"user_events": None}, 1),
     ]  # fmt: skip
     for of_all, of_topics, kept in bounds:
         stream = Stream(landing=None, event_time_after_max=of_all, event_time_after_max_of=of_topics)

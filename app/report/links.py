@@ -1,10 +1,12 @@
 """Links from a report to its trace in Jaeger and its dashboard in Grafana, where these are configured."""
 
 from typing import NamedTuple
+from urllib.parse import quote, urlencode
 
 from app.eventlog import span_ids
 from app.report.scope import Scope
 from app.settings import Backends
+from app.telemetry.spark_names import BATCH_SPAN
 
 
 class Link(NamedTuple):
@@ -24,6 +26,19 @@ def links(scope: Scope, backends: Backends | None) -> list[Link]:
     urls = []
     if backends.jaeger and trace:
         urls.append(Link("Trace in Jaeger", f"{backends.jaeger.rstrip('/')}/trace/{trace}"))
+    if backends.jaeger and scope.batches:
+        urls.append(
+            Link("Micro-batches in Jaeger", f"{backends.jaeger.rstrip('/')}/search?{_search(scope, start, end)}")
+        )
     if backends.grafana:
         urls.append(Link("Dashboard in Grafana", f"{backends.grafana.rstrip('/')}/d/{board}?from={start}&to={end}"))
     return urls
+
+
+def _search(scope: Scope, start: int, end: int) -> str:
+    """Finds the traces of the micro-batches of a time, of one query where there is one; Jaeger counts microseconds."""
+    queries = {batch.name for batch in scope.batches}
+    (name,) = queries if len(queries) == 1 else (None,)
+    operation = {} if name is None else {"operation": BATCH_SPAN.of(name)}
+    times = {"start": start * 1000, "end": end * 1000, "lookback": "custom"}
+    return urlencode({"service": scope.app.name or "unknown", **operation, **times}, quote_via=quote)

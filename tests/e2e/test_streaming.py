@@ -39,7 +39,7 @@ def test_queries_that_hang_raise_an_alert(harmed: Harmed) -> None:
     """Nobody was told that they were about to: Prometheus sees that they make no progress."""
     annotations = harmed.alerts["StreamQueryStuck"]
     assert re.fullmatch(r"streaming\.\w+ is stuck", annotations["summary"])
-    assert "operation=run%20streaming." in annotations["trace_url"]
+    assert "operation=batch%20streaming." in annotations["trace_url"]
 
 
 @every_query

@@ -1,12 +1,14 @@
 """The log of a stream that runs for a month: files, memory and traces are bounded, and its end takes seconds."""
 
 import gc
+import json
 import time
 import tracemalloc
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.request import urlopen
 
 import pytest
 
@@ -20,7 +22,8 @@ from app.execution import followed_log
 from app.execution.analysis import analyze
 from app.execution.followed_log import MEGABYTE, FollowedLog
 from app.settings import Settings, load_settings
-from tests.eventlogs.months import Roller, Stream
+from tests import storages
+from tests.eventlogs.months import APPLICATION, Roller, Stream
 from tests.polling import poll_until
 from tests.receivers import Receiver, receiver
 
@@ -138,3 +141,19 @@ def test_a_later_reader_of_the_log_knows_the_whole_time(month: Month) -> None:
     )  # fmt: skip
     assert later.unreadable_lines == later.troubles.lost_files == later.troubles.failed_events == 0
     assert later.app.left_out > BATCHES
+
+
+def test_sparks_own_history_server_reads_the_log(month: Month, tmp_path: Path) -> None:
+    """It knows the application, its executor and the jobs of the files that are left, and skips our line."""
+    with storages.history_server(month.settings.events_path, tmp_path) as server:
+        poll_until(lambda: storages.applications(server) == 1, "the application of the History Server")
+        pages = {
+            page: json.load(urlopen(f"{server}/api/v1/applications/{APPLICATION}/{page}"))
+            for page in ("jobs", "sql?length=10000", "executors", "environment")
+        }
+    numbers = [job["jobId"] for job in pages["jobs"]]
+    assert numbers == list(range(max(numbers), min(numbers) - 1, -1))
+    assert (max(numbers), {job["status"] for job in pages["jobs"]}) == (BATCHES, {"SUCCEEDED"})
+    assert len(pages["sql?length=10000"]) == 2 * len(numbers)
+    assert [executor["id"] for executor in pages["executors"]] == ["driver"]
+    assert dict(pages["environment"]["sparkProperties"])

@@ -1,4 +1,5 @@
 from pathlib import Path
+from urllib.parse import quote
 
 from app.eventlog import span_ids
 from app.report import run_info
@@ -32,6 +33,16 @@ def test_an_application_links_to_the_trace_that_the_bridge_exports(reading: Read
     app = reading([log.started(), log.ended()]).app
     (link,) = links(scope(app, None), backends(jaeger=JAEGER))
     assert link.url == f"{JAEGER}/trace/{span_ids.of_application(app).trace_id:032x}"
+
+
+def test_micro_batches_are_found_by_their_query(reading: Read) -> None:
+    """Each has a trace of its own, so that a search leads to them."""
+    event = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryStartedEvent"
+    begun = {"Event": event, "id": "q", "runId": "r", "name": "copied"}
+    of_batch = {"sql.streaming.queryId": "q", "streaming.sql.batchId": "7", "spark.jobGroup.id": "r"}
+    app = reading([log.started(), begun, log.job(0, [], **of_batch), log.job_ended(0), log.ended()]).app
+    found = links(scope(app, None), backends(jaeger=JAEGER))
+    assert found[1].url.startswith(f"{JAEGER}/search?service={quote(app.name or '')}&operation=batch%20copied&start=")
 
 
 def test_only_configured_backends_are_linked(reading: Read) -> None:

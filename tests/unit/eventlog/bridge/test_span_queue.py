@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from app.eventlog.bridge import span_queue
-from app.eventlog.bridge.span_queue import MAX_BATCH, LatestSender, OwnedSpan, SpanQueue
+from app.eventlog.bridge.span_queue import MAX_BATCH, LatestSender, OwnedSpan, SpanQueue, SumSender
 from app.eventlog.spans import SparkSpan
 from tests.polling import poll_until
 from tests.unit.eventlog.log import read
@@ -162,3 +162,19 @@ def test_of_what_is_only_worth_sending_as_it_is_the_newest_is_sent() -> None:
     sender.close(60)
     assert taken == [1, 9]
     assert set(threading.enumerate()) <= before
+
+
+def test_what_adds_up_is_sent_once_and_none_is_lost() -> None:
+    """What an endpoint refuses goes with the next value."""
+    taken, answers = list[int](), iter([False, False, True, True])
+
+    def export(value: int) -> bool:
+        is_taken = next(answers)
+        taken.extend([value] if is_taken else [])
+        return is_taken
+
+    sender = SumSender[int](export, lambda one, other: one + other)
+    for value in (1, 2, 4, 8):
+        sender.put(value)
+    assert sender.close(60)
+    assert taken == [7, 8]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from app.errors import InputError
 from app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
 from app.eventlog.parse.log_tailer import FOLDER
 from app.execution import pipelines
@@ -100,9 +101,13 @@ def start_application(
 
 
 def _follow(application: Application, thresholds: Thresholds) -> FollowedLog | None:
-    """Follows the event log of an application; None where it is not on this machine."""
+    """Follows the event log of an application; None where it is not on this machine, or cannot be read."""
     log = None if application.event_log is None else local_path(application.event_log)
-    return None if log is None else FollowedLog(log, application.settings, thresholds)
+    try:
+        return None if log is None else FollowedLog(log, application.settings, thresholds)
+    except (InputError, OSError) as error:
+        application.listener.note(f"the event log is not followed: {error}")
+        return None
 
 
 def conclude(

@@ -43,6 +43,7 @@ class FollowedLog:
         self._eviction = Eviction(self._reader.app, kept=KEPT, strips_at_end=False)
         self._settings, self._thresholds = settings, thresholds
         self._export = _export(log, self._reader, settings, thresholds)
+        self._trouble: str | None = None
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="event-log", daemon=True)
         self._thread.start()
@@ -54,7 +55,7 @@ class FollowedLog:
             patience: Seconds that the endpoint may take.
 
         Returns:
-            What the log says, and what was not exported of it, in words.
+            What the log says; and what was not exported of it, or went wrong, in words.
 
         Raises:
             OSError: A file of the log cannot be read.
@@ -62,7 +63,7 @@ class FollowedLog:
         self._is_over.set()
         self._thread.join()
         self._read()
-        unsent = self._export.finish(patience) if self._export is not None else None
+        unsent = (self._export.finish(patience) if self._export is not None else None) or self._trouble
         reader = self._reader
         reader.follower.close()
         is_finished, forgotten = reader.follower.is_finished, self._eviction.forgotten
@@ -73,8 +74,8 @@ class FollowedLog:
             try:
                 self._read()
                 self._compact()
-            except OSError:
-                continue  # the disk may be full or away; what is missing at the end, `finish` says
+            except Exception as error:  # noqa: BLE001 - a disk may be full for a while; `finish` says what went wrong last
+                self._trouble = f"the event log was not followed all the time: {error}"
 
     def _read(self) -> None:
         for line in self._reader.follower.new():

@@ -225,7 +225,8 @@ class StreamContext(Context):
             session = batch.sparkSession
             query = session.sparkContext.getLocalProperty(QUERY_ID)
             warehouse = Warehouse(session, self.warehouse.root, self.warehouse.tables.values())
-            with self.run.attach():
+            trace_id = tracing.traceparent_of_batch(session, batch_id).split("-")[1]
+            with self.run.attach(), job_properties.batch_properties(session, trace_id):
                 write(BatchContext(session, warehouse, self, f"{query}", batch_id), batch)
 
         return self._writer(rows, config, output_mode).foreachBatch(process)

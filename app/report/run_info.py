@@ -15,6 +15,7 @@ from app.runs.run_record import RECORD, RunRecord
 from app.telemetry import names
 from app.telemetry.run_files import STARTED
 from app.telemetry.run_files_reader import LogLine, RunFilesReader, StepSpan
+from app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID
 
 WARNING: Final = 13
 """The least severity number of a warning; source: OpenTelemetry's logs data model."""
@@ -127,7 +128,7 @@ def _card(folder: Path) -> tuple[ModelCard | None, str | None]:
 
 
 def _spark_lines(file: Path, trace_id: str | None) -> list[LogLine]:
-    """Warnings and errors of Spark's own log that carry a trace id."""
+    """Warnings and errors of Spark's own log of a trace, and of the micro-batches that it started."""
     decoder, warnings = msgspec.json.Decoder(_SparkLine), []
     try:
         lines = file.read_bytes().splitlines()
@@ -138,7 +139,8 @@ def _spark_lines(file: Path, trace_id: str | None) -> list[LogLine]:
             entry = decoder.decode(line)
         except ValueError:
             continue
-        if entry.level in _LEVELS and trace_id and entry.context.get("mdc.trace_id") == trace_id:
+        traces = [entry.context.get(key) for key in (MDC_TRACE_ID, MDC_STEP_TRACE_ID)]
+        if entry.level in _LEVELS and trace_id and trace_id in traces:
             time = entry.ts.timestamp() * 1000
             warnings.append(LogLine(time, entry.level, _LEVELS[entry.level], entry.logger, entry.msg, None))
     return warnings

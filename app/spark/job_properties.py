@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from app.telemetry.names import TRACEPARENT
-from app.telemetry.spark_names import STEP_TAG, STREAM_TRIGGER
-
-MDC_TRACE_ID: Final = "mdc.trace_id"
-"""Where lines of Spark's own logs have the id of their trace; executors take it from the property of that name."""
+from app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STEP_TAG, STREAM_TRIGGER
 
 
 @contextmanager
@@ -38,6 +35,24 @@ def step_properties(
         if traceparent is not None:
             context.removeJobTag(f"{STEP_TAG}{traceparent}")
         _mark_driver_lines(spark, None)
+
+
+@contextmanager
+def batch_properties(spark: SparkSession, trace_id: str) -> Iterator[None]:
+    """Lines of the logs of a micro-batch lead to its own trace, and name that of its step beside it."""
+    context = spark.sparkContext
+    of_step = context.getLocalProperty(MDC_TRACE_ID)
+    _set_traces(spark, trace_id, of_step)
+    try:
+        yield
+    finally:
+        _set_traces(spark, of_step, None)
+
+
+def _set_traces(spark: SparkSession, trace_id: str | None, of_step: str | None) -> None:
+    for key, value in ((MDC_TRACE_ID, trace_id), (MDC_STEP_TRACE_ID, of_step)):
+        spark.sparkContext.setLocalProperty(key, value)  # type: ignore[arg-type]
+        _mark_driver_lines(spark, value, key=key)
 
 
 def own_properties(spark: SparkSession) -> None:
@@ -75,10 +90,10 @@ def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
             spark.conf.set(key, before)
 
 
-def _mark_driver_lines(spark: SparkSession, trace_id: str | None) -> None:
+def _mark_driver_lines(spark: SparkSession, trace_id: str | None, *, key: str = MDC_TRACE_ID) -> None:
     """Executors mark the lines of their tasks by themselves; the driver's thread that serves us has to be told."""
     jvm: Any = spark.sparkContext._jvm
     if trace_id is None:
-        jvm.org.slf4j.MDC.remove(MDC_TRACE_ID)
+        jvm.org.slf4j.MDC.remove(key)
     else:
-        jvm.org.slf4j.MDC.put(MDC_TRACE_ID, trace_id)
+        jvm.org.slf4j.MDC.put(key, trace_id)

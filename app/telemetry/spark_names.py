@@ -37,6 +37,10 @@ WORKLOAD: Final = "spark.sparkApp.workload"
 STREAM_TRIGGER: Final = "spark.sparkApp.streaming.trigger"
 """The property of the thread, or of the session, that starts a streaming query: the interval of its trigger, as Spark
 takes it (`10 seconds`). No event of Spark has it; the jobs of the query inherit it."""
+MDC_TRACE_ID: Final = "mdc.trace_id"
+"""Where lines of Spark's own logs have the id of their trace; executors take it from the property of that name."""
+MDC_STEP_TRACE_ID: Final = "mdc.step_trace_id"
+"""Where lines of a micro-batch, which have its trace, name that of the step that started the query."""
 INTERVAL_UNITS_MS: Final = {
     "ms": 1, "millisecond": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000,
 }  # fmt: skip

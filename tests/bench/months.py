@@ -68,7 +68,7 @@ def month(scratch: Path) -> list[str]:
     return [
         f"{BATCHES:,} micro-batches of {len(lines) / 1000:,.0f} kB, exported and compacted while they are written.",
         "",
-        "| event log in all | largest on disk | peak memory | processor time per micro-batch | end and report | known |",
+        "| event log in all | largest on disk | peak memory | CPU time per micro-batch | end and report | known |",
         "|---|---|---|---|---|---|",
         f"| {sizes} | {costs} | {kept:,} micro-batches{f'; {unsent}' if unsent else ''} |",
     ]

@@ -24,10 +24,11 @@ from app.execution.application import Application, spark_identity
 from app.execution.run import Job, load_jobs
 from app.execution.streams import run_queries
 from app.execution.supervisor import Until
+from app.pipeline import tracing
 from app.pipeline.stream import BatchContext, StreamConfig, StreamContext
 from app.runs import run_record, stream_status
 from app.telemetry import setup
-from app.telemetry.spark_names import STREAM_TRIGGER
+from app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STREAM_TRIGGER
 from app.warehouse.tables import Table, Warehouse
 from tests.integration.home import Home
 from tests.integration.processes import PATIENCE_SECONDS, started
@@ -206,16 +207,23 @@ def test_a_query_waits_for_what_it_needs(streams: Streams) -> None:
 
 
 def test_jobs_of_a_query_tell_the_interval_of_its_trigger(streams: Streams) -> None:
-    """Event logs have it from nowhere else; where a query reads all there is and ends, there is none."""
-    told: list[str | None] = []
+    """Event logs have it from nowhere else; where a query reads all there is and ends, there is none.
+
+    Lines of their logs belong to the trace of the micro-batch, and name that of the run.
+    """
+    told, traces = list[str | None](), list[tuple[str | None, ...]]()
     until = Until()
 
     def write(batch: BatchContext, rows: DataFrame) -> None:
-        told.append(rows.sparkSession.sparkContext.getLocalProperty(STREAM_TRIGGER))
+        properties = rows.sparkSession.sparkContext.getLocalProperty
+        told.append(properties(STREAM_TRIGGER))
+        of_batch = tracing.traceparent_of_batch(rows.sparkSession, batch.batch_id).split("-")[1]
+        traces.append((of_batch, properties(MDC_TRACE_ID), properties(MDC_STEP_TRACE_ID)))
         until.stop.set()
 
     streams.deliver("words", "a", "one")
-    streams.run(job("copy", write), until=until)
+    (record,), _ = streams.run(job("copy", write), until=until)
+    assert traces[0] == (traces[0][0], traces[0][0], record.trace_id)
     streams.deliver("words", "b", "two")
     streams.run(job("copy", write))
     assert told == ["100 milliseconds", None]
@@ -360,7 +368,7 @@ def test_sigterm_ends_the_command_well(streams: Streams, tmp_path: Path) -> None
     record = run_record.read(folder)
     assert (record.outcome, record.counts) == (
         "succeeded",
-        {"read": 2, "published": 2, "duplicates": 0, "late": 0},
+        {"read": 2, "published": 2, "duplicates": 0, "late": 0, "unknown_fields": 0},
     )
     assert Path(record.report or "").is_file()
     assert home.rows("events", "event_id") == [("e-1",), ("e-2",)]

@@ -37,13 +37,15 @@ def test_a_running_run_has_no_end(run_folder: Path) -> None:
 
 
 def test_warnings_are_those_of_the_run_and_of_spark_in_its_trace(run_folder: Path, tmp_path: Path) -> None:
-    """Neither lower severities nor lines of another trace are among them."""
+    """Neither lower severities nor lines of another trace are among them; those of its micro-batches are."""
     spark = tmp_path / "spark.jsonl"
     lines = '{"ts":"1970-01-01T00:00:02Z","level":"%s","msg":"%s","context":{"mdc.trace_id":"%s"},"logger":"l"}\n'
     logged = [("WARN", "ours", TRACE), ("INFO", "quiet", TRACE), ("ERROR", "another", "b" * 32)]
-    spark.write_text("no JSON\n" + "".join(lines % each for each in logged))
+    of_batch = lines.replace('"%s"}', f'"%s","mdc.step_trace_id":"{TRACE}"}}') % ("WARN", "of a micro-batch", "c" * 32)
+    spark.write_text("no JSON\n" + of_batch + "".join(lines % each for each in logged))
     record_of(run_folder, spark_log=str(spark))
-    assert [line.message for line in run_info.of(run_folder).warnings] == ["ours", "rows came late", "rows came late"]
+    warnings = [line.message for line in run_info.of(run_folder).warnings]
+    assert warnings == ["of a micro-batch", "ours", "rows came late", "rows came late"]
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A compact file stands for the files before it: for whoever reads the log later, and whoever continues to export it."""
+"""A compact file stands for the files before it, for whoever reads the log later or goes on to export it."""
 
 from pathlib import Path
 from typing import Final

@@ -7,16 +7,18 @@ from typing import Any, Final
 
 from app.doctor.backends import Elasticsearch, Jaeger, Prometheus, answer, get, ready_health, spark_health
 from app.errors import MachineError
+from app.settings import load_settings
 from app.telemetry import names, spark_names
 from app.telemetry.prometheus_names import label
 from grafana import queries
 from grafana.queries import added
 from tests.e2e.signals import COUNTED, SIGNALS, Figure
 
-MASTER: Final = "http://localhost:8080"
-JAEGER: Final = Jaeger("http://localhost:16686")
-PROMETHEUS: Final = Prometheus("http://localhost:9090")
-ELASTICSEARCH: Final = Elasticsearch("http://localhost:9200")
+ADDRESSES: Final = {name: str(url) for name, url in load_settings().backends}
+MASTER: Final = ADDRESSES["spark_master"]
+JAEGER: Final = Jaeger(ADDRESSES["jaeger"])
+PROMETHEUS: Final = Prometheus(ADDRESSES["prometheus"])
+ELASTICSEARCH: Final = Elasticsearch(ADDRESSES["elasticsearch"])
 EXEMPLAR_SECONDS: Final = 3600
 
 

@@ -19,7 +19,6 @@ from tests.polling import poll_until
 
 SKEWED: Final = Path(__file__).with_name("skewed.py")
 PROJECT: Final = "spark-app-e2e"
-OTLP: Final = "http://localhost:4318"
 MONTH_SECONDS: Final = 30 * 86_400
 ALERTS: Final = {"PipelineRunFailing", "SparkWorkerDown", "SparkPartitionSkew", "StreamQueryStuck"}
 ALERT_SECONDS: Final = 300
@@ -157,7 +156,10 @@ def refused(stack: Stack) -> None:
     """Prometheus has refused a data point of a month ago, which the collector counts as lost."""
     point = {"timeUnixNano": str(int((time.time() - MONTH_SECONDS) * 1e9)), "asDouble": 1}
     metrics = [{"name": "late", "gauge": {"dataPoints": [point]}}]
-    answer(f"{OTLP}/v1/metrics", content={"resourceMetrics": [{"scopeMetrics": [{"metrics": metrics}]}]})
+    answer(
+        f"{backends.ADDRESSES['otlp']}/v1/metrics",
+        content={"resourceMetrics": [{"scopeMetrics": [{"metrics": metrics}]}]},
+    )
 
 
 @pytest.fixture(scope="session")

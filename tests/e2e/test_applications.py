@@ -141,9 +141,9 @@ def test_skewed_job_raises_an_alert(harmed: Harmed) -> None:
 def test_reports_are_served(day: Day) -> None:
     """Each run has the address of its report; the list starts with the newest."""
     for run in day.runs.values():
-        assert run["report"].startswith("http://localhost:8088/")
+        assert run["report"].startswith(backends.ADDRESSES["reports"])
         assert run["pipeline"] in backends.page(run["report"])
-    listed = backends.page("http://localhost:8088/")
+    listed = backends.page(backends.ADDRESSES["reports"])
     files = {run["started_at"]: run["report"].rsplit("/", 1)[1] for run in day.runs.values()}
     assert all(file in listed for file in files.values())
     newest_first = [files[started] for started in sorted(files, reverse=True)]

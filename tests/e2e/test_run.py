@@ -148,7 +148,9 @@ def test_log_line_with_a_value_of_another_type_is_indexed() -> None:
             "attributes": [{"key": f"typed.{mark}", "value": value}],
         }
         body = json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}).encode()
-        request = urllib.request.Request("http://localhost:4318/v1/logs", body, {"Content-Type": "application/json"})
+        request = urllib.request.Request(
+            f"{backends.ADDRESSES['otlp']}/v1/logs", body, {"Content-Type": "application/json"}
+        )
         with urllib.request.urlopen(request, timeout=10) as answer:
             assert answer.status == 200
     poll_until(lambda: backends.count_log_lines(f"body.text:{mark}") == 2, f"two lines with {mark}")

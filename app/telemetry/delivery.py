@@ -8,8 +8,10 @@ a back end knows a span by its id, and a log line twice is better than none; met
 
 import os
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -20,16 +22,35 @@ from opentelemetry.sdk.metrics.export import MetricsData
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
+from app.local_files import write_atomic
 from app.telemetry import names
 from app.telemetry.errors import TelemetryErrors
 
 Kind = Literal["spans", "metrics", "logs"]
 DELIVERY: Final = "delivery.jsonl"
+MAX_BYTES: Final = 256 * 1024
+"""A longer file is shortened: a stream notes something every few seconds, for months."""
+MAX_WAITING: Final = 200_000
+"""Records of a kind that wait for an endpoint; the files of a run have room for fewer of them."""
+LATE_NS: Final = 60_000_000_000
+"""How much later than its time a record may be written to the files of a run."""
 
 
 class _Line(msgspec.Struct, frozen=True):
     kind: Kind
     keys: list[int]
+    before: int = 0
+
+
+@dataclass(slots=True)
+class Done:
+    """Keys of one kind that are done with: these, and those that are times before one."""
+
+    keys: set[int] = field(default_factory=set)
+    before: int = 0
+
+    def __contains__(self, key: int) -> bool:
+        return key < self.before or key in self.keys
 
 
 def span_key(span: ReadableSpan) -> int:
@@ -48,16 +69,17 @@ def metrics_key(metrics: MetricsData) -> int:
     return max((point.time_unix_nano for each in data for point in each.data_points), default=0)
 
 
-def noted(folder: Path) -> Mapping[Kind, set[int]]:
+def noted(folder: Path) -> Mapping[Kind, Done]:
     """The keys of the records that are done with; a torn line is left out."""
-    keys: dict[Kind, set[int]] = {"spans": set(), "metrics": set(), "logs": set()}
+    done: dict[Kind, Done] = {"spans": Done(), "metrics": Done(), "logs": Done()}
     for line in (folder / DELIVERY).read_bytes().splitlines():
         try:
             content = msgspec.json.decode(line, type=_Line)
         except msgspec.MsgspecError:
             continue
-        keys[content.kind].update(content.keys)
-    return keys
+        done[content.kind].keys.update(content.keys)
+        done[content.kind].before = max(done[content.kind].before, content.before)
+    return done
 
 
 def note(folder: Path, kind: Kind, keys: Iterable[int]) -> None:
@@ -88,7 +110,7 @@ class RunDelivery:
         """
         self._folder, self._errors = folder, errors
         self._waiting: dict[Kind, set[int]] = {kind: set() for kind in kinds}
-        self._is_over = False
+        self._is_over, self._longest = False, MAX_BYTES
         self._lock = threading.Lock()
         try:
             (folder / DELIVERY).touch()
@@ -102,6 +124,8 @@ class RunDelivery:
         with self._lock:
             if self._is_open and kind in self._waiting:
                 self._waiting[kind].add(key)
+                if len(self._waiting[kind]) > MAX_WAITING:
+                    self._waiting[kind] = set(sorted(self._waiting[kind])[MAX_WAITING // 2 :])
 
     def note(self, kind: Kind, keys: Sequence[int]) -> bool:
         """Records are done with; returns whether that is written."""
@@ -122,9 +146,22 @@ class RunDelivery:
 
     def _note(self, kind: Kind, keys: Sequence[int]) -> None:
         """Writes the note; metrics that somebody else sends meanwhile are refused."""
-        if kind == "metrics" and noted(self._folder)["metrics"].intersection(keys):
+        if kind == "metrics" and any(map(noted(self._folder)["metrics"].__contains__, keys)):
             raise FileExistsError("another process sends these metrics")
         note(self._folder, kind, keys)
+        if (self._folder / DELIVERY).stat().st_size > self._longest:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        """Replaces the file by one that names a time, before which all metrics and log records are done with."""
+        lines = list[_Line]()
+        for kind, done in noted(self._folder).items():
+            waiting, now = self._waiting.get(kind, set()), time.time_ns()
+            before = 0 if kind == "spans" else max(done.before, min([now - LATE_NS, *waiting]))
+            lines.append(_Line(kind, sorted(key for key in done.keys if key >= before), before))
+        content = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+        write_atomic(self._folder / DELIVERY, content, is_durable=True)
+        self._longest = MAX_BYTES + 2 * len(content)
 
     def _close_if_complete(self) -> None:
         if self._is_open and self._is_over and not any(self._waiting.values()):

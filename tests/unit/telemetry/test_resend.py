@@ -11,7 +11,7 @@ from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData
 from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from app.telemetry import crash_recovery, names
+from app.telemetry import crash_recovery, delivery, names
 from app.telemetry.delivery import DELIVERY, note, noted
 from app.telemetry.errors import TelemetryErrors
 from app.telemetry.export import Exporters
@@ -150,12 +150,31 @@ def test_a_run_that_still_writes_is_left_to_its_process(tmp_path: Path) -> None:
 def test_metrics_that_another_process_sends_are_not_sent_by_the_run(tmp_path: Path) -> None:
     """The run may be suspended between the question and the request."""
     telemetry = InMemory(tmp_path)
-    delivery = telemetry.telemetry._deliveries.start("run-1", tmp_path)
-    assert delivery is not None
-    delivery.expect("metrics", 7)
+    noting = telemetry.telemetry._deliveries.start("run-1", tmp_path)
+    assert noting is not None
+    noting.expect("metrics", 7)
     note(tmp_path, "metrics", [7])
-    assert not delivery.note("metrics", [7])
-    assert noted(tmp_path)["metrics"] == {7}
+    assert not noting.note("metrics", [7])
+    assert 7 in noted(tmp_path)["metrics"]
+
+
+def test_what_a_run_of_months_notes_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was delivered long ago is one time in the file; what still waits is never done with, nor what is new."""
+    monkeypatch.setattr(delivery, "MAX_BYTES", 4096)
+    noting = delivery.RunDelivery(tmp_path, ("spans", "metrics"), errors=TelemetryErrors())
+    now, largest = time.time_ns(), 0
+    keys = [now - 3 * delivery.LATE_NS + number for number in range(3000)]
+    noting.expect("spans", 5)
+    for key in keys:
+        noting.expect("metrics", key)
+        if key != keys[2000]:
+            assert noting.note("metrics", [key])
+        largest = max(largest, (tmp_path / DELIVERY).stat().st_size)
+    assert largest < 60_000  # of those after the one that waits, each is named
+    done = noted(tmp_path)
+    assert [key for key in keys if key not in done["metrics"]] == [keys[2000]]
+    assert now not in done["metrics"]
+    assert 5 not in done["spans"]
 
 
 def test_the_end_of_a_killed_run_is_sent_once(tmp_path: Path) -> None:

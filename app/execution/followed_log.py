@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from app.eventlog.bridge import eviction
 from app.eventlog.bridge.compaction import compact
 from app.eventlog.bridge.eviction import Eviction
 from app.eventlog.bridge.live_export import LiveExport
@@ -16,8 +17,6 @@ from app.settings import Settings
 
 MEGABYTE: Final = 1_000_000
 POLL_SECONDS: Final = 1.0
-KEPT: Final = 200
-"""SQL executions, and jobs without one, that the report of a stream shows; of its micro-batches it shows all."""
 
 
 class FollowedLog:
@@ -40,7 +39,7 @@ class FollowedLog:
         """
         self._log, self.batches = log, 0
         self._reader = Reader(log, listen=self._take)
-        self._eviction = Eviction(self._reader.app, kept=KEPT, strips_at_end=False)
+        self._eviction = Eviction(self._reader.app, kept=eviction.KEPT_OF_STREAMS, strips_at_end=False)
         self._settings, self._thresholds = settings, thresholds
         self._export = _export(log, self._reader, settings, thresholds)
         self._trouble: str | None = None

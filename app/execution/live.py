@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from app.eventlog.bridge import eviction
+from app.eventlog.bridge.eviction import Eviction
 from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.model.application import Ended
+from app.eventlog.parse.events import Event
 from app.eventlog.parse.locations import LogPath
 from app.eventlog.parse.log_tailer import IN_PROGRESS
 from app.eventlog.reader import Reader, Reading
@@ -46,16 +50,29 @@ class LiveReport:
             return None
         if self._reader is None or _key(self._reader.follower.log) != _key(log):
             self.close()
-            self._reader = Reader(log)
+            self._reader = Reader(log, listen=self._forget)
+            self._eviction = Eviction(self._reader.app, kept=eviction.KEPT_OF_STREAMS, strips_at_end=False)
         reader, before = self._reader, self._reader.events
         for line in reader.follower.new():
             reader.take(line)
         if reader.events == before or (reader.app.started is None and not reader.app.jobs):
             return None
         reader.app.is_alive = self._is_alive if reader.app.ended is None else None
-        reading = Reading(log, reader.app, reader.troubles, reader.unreadable_lines, reader.follower.is_finished)
+        reading = Reading(
+            log,
+            reader.app,
+            reader.troubles,
+            reader.unreadable_lines,
+            reader.follower.is_finished,
+            self._eviction.forgotten,
+        )
         run = run_info.of(self._run) if self._run else None
         return analyze(reading, self._settings, self._thresholds).live_page(run)
+
+    def _forget(self, _: Event, ended: Ended | None) -> None:
+        """Keeps a page of streaming queries within bounds: they may run for months."""
+        if ended is not None and self._reader is not None and self._reader.app.streams.queries:
+            self._eviction.after(ended)
 
     def close(self) -> None:
         """Ends the reading."""

@@ -18,7 +18,6 @@ from app.eventlog.bridge.batch_traces import MAX_SPANS
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.model import stream_samples
 from app.eventlog.reader import Reading
-from app.execution import followed_log
 from app.execution.analysis import analyze
 from app.execution.followed_log import MEGABYTE, FollowedLog
 from app.settings import Settings, load_settings
@@ -31,7 +30,7 @@ BATCHES: Final = 300
 """Of a month they are one in 860; all limits are scaled, so that each is reached: `tests/bench` has a whole month."""
 FILE_BYTES: Final = 1 * MEGABYTE
 LIMIT_MEGABYTES: Final = 4
-SCALED: Final = ((followed_log, "KEPT", 40), (eviction, "KEPT_BARE", 50), (stream_samples, "KEPT", 32))
+SCALED: Final = ((eviction, "KEPT_OF_STREAMS", 40), (eviction, "KEPT_BARE", 50), (stream_samples, "KEPT", 32))
 STEP: Final = 25
 """Micro-batches between two looks at what is there."""
 

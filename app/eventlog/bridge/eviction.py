@@ -16,6 +16,8 @@ from app.eventlog.parse.events import SqlPlan
 KEPT: Final = 16
 """How many queries (with all below them) and jobs without a query are kept whole after their ends: tasks that were
 killed with a job end after it."""
+KEPT_OF_STREAMS: Final = 200
+"""The same, for a report of streaming queries that is made while they run, or at their end."""
 KEPT_BARE: Final = 500
 """How many queries and batches are kept after that, without their jobs: a job that begins late finds its parent."""
 MAX_TEXT: Final = 10_000

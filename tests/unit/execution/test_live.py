@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from app.eventlog.bridge import eviction
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.execution.live import LiveReport
 from app.settings import Settings, load_settings
+from tests.eventlogs.months import Roller, Stream
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 
@@ -69,3 +71,18 @@ def test_a_process_that_is_known_to_run_is_said_to(tmp_path: Path, settings: Set
     assert b"The log has no end" not in unknown
     for report in reports:
         report.close()
+
+
+def test_a_page_of_a_stream_is_bounded(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It shows each query over its whole time, and of other work what is recent, and says so."""
+    monkeypatch.setattr(eviction, "KEPT_OF_STREAMS", 5)
+    stream, roller = Stream(), Roller(tmp_path, file_bytes=10**6)
+    render = LiveReport(lambda: roller.log, settings, Thresholds())
+    roller.write(b"".join(line + b"\n" for line in stream.head))
+    for number in range(30):
+        roller.write(stream.batch(number))
+    page = render() or b""
+    roller.finish()
+    render.close()
+    assert b"25 older SQL executions and their jobs are left out" in page
+    assert page.count(b'id="stage-') <= 6 * 3

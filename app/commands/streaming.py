@@ -1,6 +1,6 @@
 """`spark-app streaming`: runs streaming queries until they are stopped, and shows how they get on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -9,6 +9,7 @@ import typer
 from app import formatting
 from app.commands import options
 from app.commands.etl import perform, summarize
+from app.errors import UsageError
 
 if TYPE_CHECKING:
     from app.commands.stream_terminal import StreamTerminal
@@ -16,14 +17,16 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 REPLAY: Final = "replay"
+SKIP: Final = "skip"
 
 
-def streaming(
+def streaming(  # noqa: PLR0913 - an argument for each option
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="Queries to run, such as events; all if none is named. replay: send dead letters again.",
+            help="Queries to run, such as events; all if none is named. replay: send dead letters again. "
+            "skip QUERY TOPIC:PARTITION:OFFSET: leave a record out.",
         ),
     ] = None,
     *,
@@ -40,7 +43,17 @@ def streaming(
         bool,
         typer.Option("--reset", metavar="", help="Start the named queries over: delete their tables and checkpoints."),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", metavar="", help="With --reset: delete without asking.")] = False,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="PLACE",
+            help="Let the named queries begin at TOPIC:PARTITION:OFFSET or a time; their tables stay.",
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", metavar="", help="With --reset or --from: delete without asking.")
+    ] = False,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
@@ -53,6 +66,12 @@ def streaming(
         show_status(settings, terminal, is_json=json)
     elif names == [REPLAY]:
         send_again(settings, terminal, is_json=json)
+    elif names and names[0] == SKIP:
+        leave_out(settings, names[1:], terminal, is_json=json)
+    elif reset and start is not None:
+        raise UsageError("--reset reads from the beginning, --from from another place: name one of them")
+    elif start is not None:
+        start_at(settings, names or (), start, terminal, is_agreed=yes, is_json=json)
     elif reset:
         start_over(settings, names or (), terminal, is_agreed=yes, is_json=json)
     else:
@@ -113,6 +132,51 @@ def start_over(
         terminal.answer(deleted=deleted)
     else:
         terminal.line("the next start reads from the beginning" if deleted else "nothing was deleted")
+
+
+def start_at(
+    settings: "Settings",
+    names: Sequence[str],
+    start: str,
+    terminal: "StreamTerminal",
+    *,
+    is_agreed: bool,
+    is_json: bool,
+) -> None:
+    """Shows what starting queries elsewhere deletes, asks, and lets them start there."""
+    from app.execution import stream_position
+
+    def confirm(checkpoints: Mapping[str, str]) -> bool:
+        terminal.end_wait()
+        for query, checkpoint in checkpoints.items():
+            terminal.note(f"{query} loses its offsets and its state, and keeps its tables: {checkpoint}")
+        terminal.note(f"it begins at {start}; records from there on that it has read before are written again")
+        return is_agreed or terminal.confirmed("Delete this? [y/N] ")
+
+    terminal.wait("starting Spark")
+    with terminal:
+        is_done = stream_position.start_at(settings, names, start, confirm, listener=terminal)
+    if is_json:
+        terminal.answer(start=start if is_done else None)
+    else:
+        terminal.line(f"the next start reads from {start}" if is_done else "nothing was deleted")
+
+
+def leave_out(settings: "Settings", words: Sequence[str], terminal: "StreamTerminal", *, is_json: bool) -> None:
+    """Makes a record a dead letter of a query, which leaves it out."""
+    from app.execution import stream_position
+
+    if len(words) != 2:
+        raise UsageError("skip needs a query and a record: `spark-app streaming skip events user_events:0:17`")
+    query, record = words
+    skipped = stream_position.place(record)
+    terminal.wait("starting Spark")
+    with terminal:
+        name = stream_position.skip(settings, query, skipped, listener=terminal)
+    if is_json:
+        terminal.answer(query=name, skipped=record)
+    else:
+        terminal.line(f"{name} leaves out {record} from its next start on; the record is in the table dead_letters")
 
 
 def send_again(settings: "Settings", terminal: "StreamTerminal", *, is_json: bool) -> None:

@@ -10,6 +10,7 @@ from app.errors import UsageError
 from app.execution import pipelines
 from app.execution.application import open_warehouse
 from app.pipeline.progress import ProgressListener
+from app.pipeline.stream import start_file
 from app.runs import stream_status
 from app.settings import Settings
 from app.warehouse import hadoop_files
@@ -56,6 +57,7 @@ def reset(
         if not confirm(deletions):
             return []
         for each in deletions:
+            hadoop_files.delete(warehouse.spark, start_file(settings, each.query))
             delete(warehouse, each, note=listener.note)
     return deletions
 

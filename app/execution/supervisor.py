@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -12,20 +12,21 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from app.errors import NotReadyError, QualityGateError
+from app.errors import NotReadyError, QualityGateError, SparkAppError
 from app.execution.application import Application
 from app.execution.lag_watch import LagWatch
 from app.execution.run import Job, locked, recorded_run
 from app.formatting import quantity
+from app.pipeline import bisection, letters
 from app.pipeline.slice import Slice
 from app.pipeline.stream import StreamContext
 from app.runs import stream_status
-from app.runs.run_record import DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS
+from app.runs.run_record import DEAD_LETTERS, DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS
 from app.runs.stream_status import StreamStatus
 from app.spark import job_properties
 from app.spark.query_listener import QueryEvent
-from app.spark.stream_errors import Place, batch_failure, stream_failure
-from app.telemetry import expectation_metrics, stream_progress
+from app.spark.stream_errors import Place, batch_failure, cause_of, stream_failure
+from app.telemetry import expectation_metrics, names, stream_progress
 from app.telemetry.exceptions import summary_of
 from app.telemetry.names import StreamState
 from app.telemetry.stream_lag import Lag, gaps, processed_offsets
@@ -172,6 +173,8 @@ class Supervisor(threading.Thread):
                 if self._waits(context, error):
                     continue
             except PySparkException as error:
+                if self._leaves_out(context, error):
+                    continue
                 wait = self._wait_before_restart(context, error)
                 if not self._until.stop.wait(wait):
                     continue
@@ -191,8 +194,7 @@ class Supervisor(threading.Thread):
 
     def _run_once(self, context: StreamContext) -> None:
         self._terminated.clear()
-        traceparent, trace_id = context.run.traceparent, context.run.trace_id
-        with job_properties.step_properties(context.spark, context.name, traceparent=traceparent, trace_id=trace_id):
+        with _step(context):
             writer = self._job.pipeline.query(context, self._job.config)
             self._measure(context)
             self._write_status(context)
@@ -245,6 +247,48 @@ class Supervisor(threading.Thread):
             self._change(lambda status: status)
         stream_status.write(context.run.identity.folder, self.status)
 
+    def _leaves_out(self, context: StreamContext, error: PySparkException) -> bool:
+        """Makes dead letters of the records that failed the micro-batch in hand; returns whether there are some."""
+        place = self._place(context)
+        if (
+            letters.TABLE not in context.warehouse.tables
+            or stream_failure(error, place)
+            or not batch_failure(error, place)
+        ):
+            return False
+        pipeline = self._job.pipeline
+
+        def reason(error: BaseException) -> str:
+            known = stream_failure(error, place)
+            if known is not None:
+                raise known.error from error
+            return cause_of(error)
+
+        try:
+            with _step(context):
+                found = bisection.culprits(context, pipeline.query, self._job.config, pipeline.TOPICS, reason)
+                if found is None:
+                    return False
+                letters.leave_out(context.warehouse, found.rows, context.name, context.settings)
+        except (
+            PySparkException,
+            SparkAppError,
+        ) as failure:  # Kafka or the tables are not there by now: the next failure looks again
+            LOG.warning("cannot look for the records that failed %s: %s", context.name, summary_of(failure))
+            return False
+        number = len(found.reasons)
+        context.count({DEAD_LETTERS: number})
+        context.run.measure(names.DEAD_LETTERS, number)
+        first, why = next(iter(found.reasons.items()))
+        context.note(
+            f"{context.name} leaves out {quantity(number, 'record')} that it cannot process, such as {first}: {why}; "
+            f"see `spark-app show dead_letters --where \"query = '{context.name}'\"`"
+        )
+        return True
+
+    def _place(self, context: StreamContext) -> Place:
+        return Place(context.name, context.settings.kafka.servers, self._job.pipeline.TOPICS, context.checkpoint)
+
     def _wait_before_restart(self, context: StreamContext, error: PySparkException) -> float:
         """Notes that the query restarts; returns the seconds until then.
 
@@ -272,7 +316,7 @@ class Supervisor(threading.Thread):
                 one line.
             PySparkException: The same, of an error that is not known, before a micro-batch has begun.
         """
-        place = Place(context.name, context.settings.kafka.servers, self._job.pipeline.TOPICS, context.checkpoint)
+        place = self._place(context)
         known = stream_failure(error, place)
         is_last = self._failures_in_a_row >= MOST_FAILURES
         if known is not None and (not known.is_transient or (self._until.is_draining and is_last)):
@@ -301,6 +345,13 @@ class Supervisor(threading.Thread):
         finally:
             context.facts |= stream_status.facts(self.status)
             self._write_status(context)
+
+
+def _step(context: StreamContext) -> AbstractContextManager[None]:
+    run = context.run
+    return job_properties.step_properties(
+        context.spark, context.name, traceparent=run.traceparent, trace_id=run.trace_id
+    )
 
 
 def _counts(progress: Progress) -> dict[str, int | None]:

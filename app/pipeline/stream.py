@@ -1,5 +1,6 @@
 """What a streaming query is handed: its sources, its sinks, and its micro-batches."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
@@ -12,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from app.errors import InputError
 from app.local_files import ensure_dir, local_path
-from app.pipeline import publishing, records, tracing
+from app.pipeline import letters, publishing, records, tracing
 from app.pipeline.context import Context
 from app.pipeline.judge import Judge
 from app.pipeline.limits import LimitedConfig
@@ -20,6 +21,7 @@ from app.pipeline.topics import Topic, bounded
 from app.quality.expectations import Expectation
 from app.runs.run_record import PUBLISHED
 from app.settings import Interval as Interval  # noqa: PLC0414 - queries declare their settings with it
+from app.settings import Settings
 from app.spark import job_properties
 from app.spark.kafka import sink_options, source_options
 from app.telemetry.spark_names import INTERVAL_UNITS_MS
@@ -108,14 +110,17 @@ class StreamContext(Context):
         """The records of a topic, from Kafka or, without it, from JSON Lines files.
 
         Their number and the timestamp of the newest are observed; as a number, since Spark reports timestamps without
-        fractions of a second.
+        fractions of a second. Records that the query leaves out are not read: dead letters that name it.
 
         Columns out: those of `RECORD`.
         """
         observation, newest = f"{INPUT}{topic}", F.max("timestamp").cast("double").alias("newest")
+        left_out = letters.left_out(self.warehouse, self.name, topic)
+        is_read = ~records.identity().isin(left_out) if left_out else F.lit(True)
         if self.settings.kafka.servers:
-            return tracing.producers(self._kafka(topic, config), observation, F.count("*").alias("records"), newest)
-        return self._files(topic, config).observe(observation, F.count("*").alias("records"), newest)
+            read = self._kafka(topic, config).where(is_read)
+            return tracing.producers(read, observation, F.count("*").alias("records"), newest)
+        return self._files(topic, config).where(is_read).observe(observation, F.count("*").alias("records"), newest)
 
     def bounded(self, topic: Topic) -> Topic:
         """A topic with the configured bound of its event time; later ones are malformed."""
@@ -260,9 +265,10 @@ class StreamContext(Context):
     def _kafka(self, topic: str, config: StreamConfig) -> DataFrame:
         is_bounded = self.real_time(config) is None
         bounds = {"maxOffsetsPerTrigger": str(config.records_per_trigger)} if is_bounded else {}
-        reading = bounds | source_options(self.settings.kafka)
+        chosen = json.loads(hadoop_files.read_text(self.spark, start_file(self.settings, self.name)) or "{}")
+        reading = bounds | source_options(self.settings.kafka) | _start(chosen, topic)
         reader = self.spark.readStream.format("kafka").options(**reading).option("subscribe", topic)
-        return reader.load().select(*_columns({}))
+        return of_kafka(reader.load())
 
     def _files(self, topic: str, config: StreamConfig) -> DataFrame:
         folder = f"{self.settings.landing_path}/{topic}"
@@ -270,15 +276,35 @@ class StreamContext(Context):
         if here is not None:
             ensure_dir(here)
         reader = self.spark.readStream.format("text").option("pathGlobFilter", "*.jsonl")
-        lines = reader.option("maxFilesPerTrigger", config.files_per_trigger).load(folder)
-        file = F.struct(F.lit(records.FILE).alias("key"), F.col("_metadata.file_path").cast("binary").alias("value"))
-        given = {
-            "value": F.col("value"),
-            "headers": F.array(file),
-            "topic": F.lit(topic),
-            "timestamp": F.col("_metadata.file_modification_time"),
-        }
-        return lines.select(*_columns({name: F.lit(None) for name in RECORD.names} | given))
+        return of_lines(reader.option("maxFilesPerTrigger", config.files_per_trigger).load(folder), topic)
+
+
+def of_kafka(read: DataFrame) -> DataFrame:
+    """The records that Spark's source of Kafka gives, with the columns of `RECORD`."""
+    return read.select(*_columns({}))
+
+
+def of_lines(lines: DataFrame, topic: str) -> DataFrame:
+    """The records of a topic that Spark's source of text gives, with the columns of `RECORD`."""
+    file = F.struct(F.lit(records.FILE).alias("key"), F.col("_metadata.file_path").cast("binary").alias("value"))
+    given = {
+        "value": F.col("value"),
+        "headers": F.array(file),
+        "topic": F.lit(topic),
+        "timestamp": F.col("_metadata.file_modification_time"),
+    }
+    return lines.select(*_columns({name: F.lit(None) for name in RECORD.names} | given))
+
+
+def start_file(settings: Settings, query: str) -> str:
+    """The file with the options of Spark's Kafka source that a query begins with where it has no checkpoint."""
+    return f"{settings.checkpoints_path}/{query}.from.json"
+
+
+def _start(options: Mapping[str, str], topic: str) -> dict[str, str]:
+    """The options for one topic: those of `startingOffsets.TOPIC` are its own."""
+    own = {name.partition(".")[0]: value for name, value in options.items() if name == f"startingOffsets.{topic}"}
+    return own | {name: value for name, value in options.items() if "." not in name}
 
 
 def _columns(given: dict[str, Column]) -> list[Column]:

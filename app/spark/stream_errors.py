@@ -208,14 +208,19 @@ def batch_failure(error: BaseException, place: Place) -> SparkAppError | None:
     start, end = _offsets(error)
     if not re.search(r"\d", end):
         return None
-    said = _causes(error)
-    cause = (_RAISED.findall(said) or said.splitlines() or ["no reason is given"])[-1][:LONGEST]
+    cause = cause_of(error)
     begins = start if re.search(r"\d", start) else "the beginning"
     return SparkAppError(
         f"{place.query}: its micro-batch from {begins} to {end} failed: {cause}; look at these records, correct what "
         "fails and start the query again, which repeats this micro-batch, or start it over: spark-app streaming "
         f"--reset {place.query.removeprefix('streaming.')}"
     )
+
+
+def cause_of(error: BaseException) -> str:
+    """The line about the last cause of an error."""
+    said = _causes(error)
+    return (_RAISED.findall(said) or said.splitlines() or ["no reason is given"])[-1][:LONGEST]
 
 
 def _offsets(error: BaseException) -> tuple[str, str]:

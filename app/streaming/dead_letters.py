@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.pipeline import records, stream
+from app.pipeline import letters, records, stream
 from app.pipeline import topics as topics_
 from app.pipeline.stream import BatchContext, StreamContext
 from app.pipeline.topics import INCOMING, Topic
@@ -20,18 +20,6 @@ from app.telemetry import names
 from app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, JUDGED_RECORD
 from app.warehouse.tables import Table
 
-HEADERS: Final = "dead_letter."
-"""How the names of headers begin that are about the original record."""
-ABOUT: Final = {
-    "reason": "string",
-    "topic": "string",
-    "partition": "string",
-    "offset": "string",
-    "timestamp": "string",
-    "key": "binary",
-    "query": "string",
-}
-"""What the headers are about, and how it is written."""
 TOPICS: Final = tuple(topic.name for topic in INCOMING)
 READS: Final = ()
 WRITES: Final = (Table("dead_letters", DEAD_LETTERS), Table("dead_letter_replays", DEAD_LETTER_REPLAYS))
@@ -50,9 +38,9 @@ def dead_letters(rows: DataFrame) -> DataFrame:
     Columns in: those of `JUDGED_RECORD`.
     Columns out: those of `DEAD_LETTERS`.
     """
-    letters = rows.where("problem IS NOT NULL").withColumn("dead_letter_id", records.identity())
-    letters = letters.withColumn("query", F.lit(None).cast("string"))
-    return letters.withColumnRenamed("problem", "reason").select(*DEAD_LETTERS.names)
+    malformed = rows.where("problem IS NOT NULL").withColumn("dead_letter_id", records.identity())
+    malformed = malformed.withColumn("query", F.lit(None).cast("string"))
+    return malformed.withColumnRenamed("problem", "reason").select(*DEAD_LETTERS.names)
 
 
 def numbered(letters: DataFrame) -> DataFrame:
@@ -69,52 +57,20 @@ def numbered(letters: DataFrame) -> DataFrame:
     return letters.withColumn("dead_letter_id", own).drop("number")
 
 
-def messages(letters: DataFrame) -> DataFrame:
-    """One record per dead letter for those who read the topic: its value is that of the original, byte for byte.
-
-    Its key is the id. Headers say the rest: `dead_letter.reason`, `.topic`, `.partition`, `.offset`, `.timestamp`,
-    `.key` and `.query`, those that are known, before those of the original.
-
-    Columns in: those of `DEAD_LETTERS`.
-    Columns out: key, value, headers.
-    """
-    about = [
-        F.struct(F.lit(f"{HEADERS}{name}").alias("key"), F.col(name).cast(kind).cast("binary").alias("value"))
-        for name, kind in ABOUT.items()
-    ]
-    own = F.filter(F.array(*about), lambda header: header["value"].isNotNull())
-    others = F.filter(F.coalesce("headers", F.array()), lambda header: ~header["key"].startswith(HEADERS))
-    return letters.select(
-        F.col("dead_letter_id").cast("binary").alias("key"), "value", F.concat(own, others).alias("headers")
-    )
-
-
-def lines(letters: DataFrame) -> DataFrame:
-    """One JSON object per dead letter for those who read files, where a record is a line: key and value in base 64.
-
-    Columns in: those of `DEAD_LETTERS`.
-    Columns out: key, value, headers.
-    """
-    value = F.to_json(F.struct(*[F.col(name) for name in DEAD_LETTERS.names if name != "headers"]))
-    return letters.select(
-        F.col("dead_letter_id").cast("binary").alias("key"), value.cast("binary").alias("value"), "headers"
-    )
-
-
-def write(batch: BatchContext, letters: DataFrame) -> None:
+def write(batch: BatchContext, found: DataFrame) -> None:
     """Writes the dead letters of one micro-batch to the table, once, and to the topic, at least once.
 
     They are counted when they are in the table, whatever becomes of the micro-batch.
     """
-    letters = numbered(letters).persist()
+    rows = numbered(found).persist()
     try:
-        written = batch.append(letters, "dead_letters")
+        written = batch.append(rows, "dead_letters")
         batch.stream.count({run_record.DEAD_LETTERS: written})
         batch.stream.run.measure(names.DEAD_LETTERS, written or 0)
-        sent = messages(letters) if batch.stream.settings.kafka.servers else lines(letters)
+        sent = letters.messages(rows) if batch.stream.settings.kafka.servers else letters.lines(rows)
         batch.publish(sent, topics_.DEAD_LETTERS)
     finally:
-        letters.unpersist()
+        rows.unpersist()
 
 
 def query(context: StreamContext, config: Config) -> DataStreamWriter:

@@ -1,17 +1,25 @@
 """Queries that write to topics, on a real broker."""
 
+import datetime
 import json
 from pathlib import Path
 from typing import Final
 
 import pytest
 from kafka.consumer.fetcher import ConsumerRecord
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.pipeline import publishing
+from app.errors import InputError
+from app.execution import stream_position
+from app.pipeline import bisection, letters, publishing
 from app.pipeline.replay import Replay, replay
-from app.pipeline.topics import DEAD_LETTERS, INCOMING, PREDICTIONS, PURCHASE_ALERTS
-from app.streaming import alerts, dead_letters, predictions
+from app.pipeline.stream import StreamContext
+from app.pipeline.topics import DEAD_LETTERS, INCOMING, PREDICTIONS, PURCHASE_ALERTS, USER_EVENTS
+from app.spark.stream_errors import cause_of
+from app.streaming import alerts, dead_letters, events, predictions
 from tests import models
 from tests.kafka import Broker
 from tests.polling import poll_until
@@ -129,3 +137,43 @@ def test_a_dead_letter_of_any_size_ends_no_query(
     broker.send("clicks", [b"z" * 20_000])
     query.drain()
     assert [json.loads(record.value).keys() for record in broker.records(DEAD_LETTERS)] == [{"too_large"}]
+
+
+def test_a_query_leaves_out_a_record_and_begins_where_it_is_told(
+    tmp_path: Path, spark: SparkSession, broker_with_topics: Broker
+) -> None:
+    """By hand, or since the record makes it fail; its table stays where it begins elsewhere, at an offset or a time."""
+    broker = broker_with_topics
+    query = Drained(tmp_path, spark, events, broker.kafka)
+    context, settings, warehouse = query.context, query.home.settings, query.context.warehouse
+    broker.send("user_events", [written(event(number)) for number in range(5)])
+
+    def failing(context: StreamContext, config: events.Config) -> DataStreamWriter:
+        values = context.read_once(USER_EVENTS, config, watermark=config.watermark, keep=["extra"])
+        is_bad = F.col("event_id") == "e-2"
+        values = values.withColumn("event_type", F.when(is_bad, F.raise_error(F.lit("no e-2"))).otherwise("view"))
+        return context.append(events.events(values, context.table("customers")), "events", config)
+
+    config = query.config
+    with pytest.raises(StreamingQueryException):
+        failing(context, config).start().awaitTermination()
+    found = bisection.culprits(context, failing, config, ["user_events"], cause_of)
+    assert found is not None
+    assert {name: "no e-2" in reason for name, reason in found.reasons.items()} == {"user_events-0-2": True}
+    letters.leave_out(warehouse, found.rows, context.name, settings)
+    stream_position.leave_out(warehouse, settings, context.name, stream_position.place("user_events:0:3"))
+    failing(context, config).start().awaitTermination()
+    assert query.rows("events", "event_id") == [("e-0",), ("e-1",), ("e-4",)]
+    assert query.rows("dead_letters", "offset", "query") == [(2, context.name), (3, context.name)]
+    assert [header(record, "dead_letter.query") for record in broker.records(DEAD_LETTERS)] == [context.name] * 2
+    stream_position.move(warehouse, settings, context.name, stream_position.place("user_events:0:4"))
+    query.drain()
+    assert query.rows("events", "event_id") == [("e-0",), ("e-1",), ("e-4",), ("e-4",)]
+    later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    stream_position.move(warehouse, settings, context.name, later)
+    query.drain()
+    broker.send("user_events", [written(event(5))])
+    query.drain()
+    assert query.rows("events", "event_id")[-2:] == [("e-4",), ("e-5",)]
+    with pytest.raises(InputError, match="no record of offset 99"):
+        stream_position.leave_out(warehouse, settings, context.name, stream_position.place("user_events:0:99"))

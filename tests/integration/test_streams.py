@@ -25,6 +25,7 @@ from app.execution.run import Job, load_jobs
 from app.execution.streams import run_queries
 from app.execution.supervisor import Until
 from app.pipeline import tracing
+from app.pipeline.bisection import FEW
 from app.pipeline.stream import BatchContext, StreamConfig, StreamContext
 from app.runs import run_record, stream_status
 from app.telemetry import setup
@@ -152,6 +153,51 @@ def test_a_query_that_fails_leaves_the_others_running(streams: Streams) -> None:
     line = r"streaming\.bad: its micro-batch from the beginning to .*logOffset.* failed: .*no such thing; look at"
     assert re.match(line, str(failure)), failure
     assert streams.lines() == ["one"]
+
+
+def whole(rows: DataFrame) -> DataFrame:
+    """Lines as numbers, which makes a micro-batch fail that has another line."""
+    return rows.selectExpr("cast(cast(line as int) as string) line")
+
+
+@pytest.mark.parametrize("is_function", [True, False])
+def test_a_record_that_fails_a_query_is_left_out_and_costs_no_other(streams: Streams, *, is_function: bool) -> None:
+    """It is found in the micro-batch, and is a dead letter of the query, which goes on, and leaves it out for good."""
+
+    def write(batch: BatchContext, rows: DataFrame) -> None:
+        batch.append(whole(rows), "lines")
+
+    def query(context: StreamContext, config: StreamConfig) -> DataStreamWriter:
+        return context.append(
+            whole(context.read("words", config).selectExpr("cast(value as string) line")), "lines", config
+        )
+
+    declared = SimpleNamespace(query=query, TOPICS=("words",), WRITES=(LINES,))
+    copy = job("copy", write) if is_function else Job("streaming.copy", declared, CONFIG)
+    streams.deliver("words", "a", *map(str, range(10)), "x", *map(str, range(10, 20)), "y", "y")
+    watching = Watching()
+    (record,), failures = streams.run(copy, watching=watching)
+    assert (failures, record.outcome, record.counts["dead_letters"]) == ([], "succeeded", 2)
+    assert streams.lines() == sorted(map(str, range(20)))
+    where = "query = 'streaming.copy' AND reason LIKE '%CAST_INVALID_INPUT%'"
+    assert streams.home.rows("dead_letters", "string(value)", "topic", where=where) == [("x", "words"), ("y", "words")]
+    assert any("streaming.copy leaves out 2 records that it cannot process" in note for note in watching.notes)
+    shutil.rmtree(streams.home.settings.checkpoints_path)
+    streams.deliver("words", "b", "20")
+    assert streams.run(copy)[1] == []
+    assert streams.lines() == sorted([*map(str, range(20)), *map(str, range(21))])
+
+
+def test_a_query_that_fails_on_most_records_leaves_none_out(streams: Streams) -> None:
+    """Its program is at fault, and not the records."""
+
+    def write(batch: BatchContext, rows: DataFrame) -> None:
+        batch.append(whole(rows), "lines")
+
+    streams.deliver("words", "a", "1", *(f"x{number}" for number in range(FEW)))
+    _, (failure,) = streams.run(job("copy", write))
+    assert "CAST_INVALID_INPUT" in str(failure)
+    assert "dead_letters" not in streams.home.warehouse.existing()
 
 
 def test_a_query_that_worked_starts_again(streams: Streams) -> None:

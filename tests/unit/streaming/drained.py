@@ -80,7 +80,7 @@ class Drained:
         kafka = kafka or self.home.settings.kafka
         self.home.settings = self.home.settings.model_copy(update={"stream": stream, "kafka": kafka})
         folder.mkdir(parents=True, exist_ok=True)
-        self._module, self._config = module, config(module, self.home, **changes)
+        self._module, self.config = module, config(module, self.home, **changes)
         self._files = 0
         self.memory = InMemory(folder)
         run = self.memory.run(pipeline=module.__name__.removeprefix("app."))
@@ -99,7 +99,7 @@ class Drained:
 
     def start(self) -> StreamingQuery:
         """Starts the query."""
-        started: StreamingQuery = self._module.query(self.context, self._config).start()
+        started: StreamingQuery = self._module.query(self.context, self.config).start()
         return started
 
     def drain(self) -> list[dict[str, Any]]:

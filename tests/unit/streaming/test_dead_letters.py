@@ -8,6 +8,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from app.pipeline import letters
 from app.pipeline.stream import BatchContext
 from app.streaming import dead_letters
 from app.warehouse.schemas import JUDGED_RECORD
@@ -47,7 +48,7 @@ def test_equal_lines_of_files_are_different_dead_letters(tmp_path: Path, spark: 
 def test_a_message_has_the_original_bytes(spark: SparkSession) -> None:
     """Its key is the id; headers say why and where from, before those of the record."""
     rows = spark.createDataFrame([(b"\xff", BROKEN, [("a", b"b")], "clicks", 3, 17, NOON, "not UTF-8")], JUDGED_RECORD)
-    (message,) = dead_letters.messages(dead_letters.dead_letters(rows)).collect()
+    (message,) = letters.messages(dead_letters.dead_letters(rows)).collect()
     assert (bytes(message.key), bytes(message.value)) == (b"clicks-3-17", BROKEN)
     headers = [(header.key, bytes(header.value)) for header in message.headers]
     about = {"reason": b"not UTF-8", "topic": b"clicks", "partition": b"3", "offset": b"17", "key": b"\xff"}
@@ -58,7 +59,7 @@ def test_a_message_has_the_original_bytes(spark: SparkSession) -> None:
 def test_a_line_of_a_file_has_the_original_bytes_in_base_64(spark: SparkSession) -> None:
     """A line of JSON has no room for bytes that are no text."""
     rows = spark.createDataFrame([(b"\xff", BROKEN, None, "clicks", 3, 17, NOON, "not UTF-8")], JUDGED_RECORD)
-    (line,) = dead_letters.lines(dead_letters.dead_letters(rows)).collect()
+    (line,) = letters.lines(dead_letters.dead_letters(rows)).collect()
     value = json.loads(bytes(line.value))
     assert (value["reason"], base64.b64decode(value["value"]), value["offset"]) == ("not UTF-8", BROKEN, 17)
 

@@ -20,40 +20,47 @@ REPLAY: Final = "replay"
 SKIP: Final = "skip"
 
 
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME",
+        help="Queries to run, such as events; all if none is named. replay: send dead letters again. "
+        "skip QUERY TOPIC:PARTITION:OFFSET: leave a record out.",
+    ),
+]
+AvailableNow = Annotated[
+    bool, typer.Option("--available-now", metavar="", help="Read all that is there now, then end.")
+]
+Seconds = Annotated[
+    float | None, typer.Option("--for", parser=options.span, metavar="TIME", help="End after 90s, 5m, 2h or 1d.")
+]
+Status = Annotated[
+    bool, typer.Option("--status", metavar="", help="Show the queries that run now, of any process; start none.")
+]
+Reset = Annotated[
+    bool,
+    typer.Option("--reset", metavar="", help="Start the named queries over: delete their tables and checkpoints."),
+]
+Start = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="PLACE",
+        help="Let the named queries begin at TOPIC:PARTITION:OFFSET or a time; their tables stay.",
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", metavar="", help="With --reset or --from: delete without asking.")]
+
+
 def streaming(  # noqa: PLR0913 - an argument for each option
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Queries to run, such as events; all if none is named. replay: send dead letters again. "
-            "skip QUERY TOPIC:PARTITION:OFFSET: leave a record out.",
-        ),
-    ] = None,
+    names: Names = None,
     *,
-    available_now: Annotated[
-        bool, typer.Option("--available-now", metavar="", help="Read all that is there now, then end.")
-    ] = False,
-    seconds: Annotated[
-        float | None, typer.Option("--for", parser=options.span, metavar="TIME", help="End after 90s, 5m, 2h or 1d.")
-    ] = None,
-    status: Annotated[
-        bool, typer.Option("--status", metavar="", help="Show the queries that run now, of any process; start none.")
-    ] = False,
-    reset: Annotated[
-        bool,
-        typer.Option("--reset", metavar="", help="Start the named queries over: delete their tables and checkpoints."),
-    ] = False,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="PLACE",
-            help="Let the named queries begin at TOPIC:PARTITION:OFFSET or a time; their tables stay.",
-        ),
-    ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", metavar="", help="With --reset or --from: delete without asking.")
-    ] = False,
+    available_now: AvailableNow = False,
+    seconds: Seconds = None,
+    status: Status = False,
+    reset: Reset = False,
+    start: Start = None,
+    yes: Yes = False,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:

@@ -185,7 +185,7 @@ def _observed(
         found.program = Program(code, round(seconds, 1), [])
         observed = watcher.seen(command, process_environment(), code=code, export=export)
         found.program.not_observed = [redacted(line) for line in observed.unseen]
-        sampler.add_to(reading.app for reading in observed.readings)
+        watcher.annotate(observed.readings, sampler.load)
         list_applications(terminal, observed, code=code, seconds=seconds)
         report_each(terminal, observed, settings, thresholds, code=code, report=report, found=found.applications)
         if export is not None:

@@ -19,8 +19,9 @@ from urllib.parse import quote
 
 from app.errors import ConfigError
 from app.eventlog.model.application import NAME
-from app.observe.python_start import with_call_sites
+from app.observe.python_start import with_hook
 from app.settings import read_spark_properties
+from app.telemetry import python_logs
 
 CONF_DIR: Final = "SPARK_CONF_DIR"
 LOADED: Final = "SPARK_ENV_LOADED"
@@ -51,6 +52,7 @@ __spark_app_observe() {
     *"--deploy-mode cluster "*|*"--deploy-mode=cluster "*|*spark.submit.deployMode=cluster*) mode=cluster ;;
   esac
   printf '%s\0' "$$mode" "$$$conf_dir" "$$@" > $notes/$$$$ || return
+  export $variable=$token-$$$$
   case "$$mode" in
     client) export SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS:-} -D$launch=$token-$$$$$named $options" ;;
     own) export SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS:-} -D$launch=$token-$$$$$named" ;;
@@ -114,16 +116,22 @@ class EventLogInjection:
         """The environment of the command: `SPARK_CONF_DIR` names the injected script, and Python names call sites."""
         original = environment.get(CONF_DIR)
         self._launches.mkdir()
+        self._logs.mkdir()
         self._conf.mkdir()
         _link(Path(original) if original else None, self._conf)
         (self._conf / SCRIPT).write_text(self._script(original), encoding="utf-8")
         kept = {name: value for name, value in environment.items() if name != LOADED}
-        return with_call_sites(kept, self.scratch / "python") | {CONF_DIR: str(self._conf)}
+        return with_hook(kept, self.scratch / "python", self._logs) | {CONF_DIR: str(self._conf)}
 
     def launches(self) -> list[Launch]:
         """The launches so far, in their order."""
         files = sorted(self._launches.iterdir(), key=lambda file: file.stat().st_mtime_ns)
         return [launch for file in files if (launch := self._launch(file)) is not None]
+
+    def python_log(self, launch: str) -> list[bytes]:
+        """What the driver of a launch has logged, oldest first; each line is a JSON object."""
+        files = [self._logs / f"{launch}.jsonl{end}" for end in (".1", "")]
+        return [line for file in files if file.is_file() for line in file.read_bytes().splitlines()]
 
     @property
     def _conf(self) -> Path:
@@ -132,6 +140,10 @@ class EventLogInjection:
     @property
     def _launches(self) -> Path:
         return self.scratch / "launches"
+
+    @property
+    def _logs(self) -> Path:
+        return self.scratch / "python-logs"
 
     def _launch(self, file: Path) -> Launch | None:
         words = file.read_bytes().decode(errors="replace").split("\0")[:-1]
@@ -155,6 +167,7 @@ class EventLogInjection:
             notes=shlex.quote(str(self._launches)),
             options=" ".join(f"-D{name}={value}" for name, value in properties.items()),
             launch=LAUNCH,
+            variable=python_logs.LAUNCH,
             token=self.token,
             named=f" -D{NAME}={quote(self.name, safe='')}" if self.name else "",
         )

@@ -7,11 +7,10 @@ The files are described in the kernel's documentation: `proc(5)` for `/proc/load
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from app.eventlog.model.application import Application
 from app.eventlog.model.host_load import HostLoad, LoadSample, Resource
 
 MOST: Final = 1024
@@ -60,11 +59,6 @@ class HostLoadSampler:
             self.sample()
 
         return both
-
-    def add_to(self, applications: Iterable[Application]) -> None:
-        """Adds what was sampled to the applications that ran on this machine meanwhile."""
-        for app in applications:
-            app.host_load = self.load
 
     @property
     def load(self) -> HostLoad | None:

@@ -1,7 +1,8 @@
-"""Has the Python programs of others name their call sites, without a change to them (decision 11).
+"""Has the Python programs of others name their call sites, and collects what they log, without a change to them.
 
-Python imports `sitecustomize` from `PYTHONPATH` when it starts, also below `spark-submit`. The one that is written here
-installs `app.spark.call_sites`, a copy of which lies beside it, and then gives way to the program's own.
+Python imports `sitecustomize` from `PYTHONPATH` when it starts, also below `spark-submit` (decision 11). The one that
+is written here installs `app.spark.call_sites` and `app.telemetry.python_logs`, copies of which lie beside it, and then
+gives way to the program's own.
 
 `spark-app observe` writes it for one command, and `python -m app.observe.python_start DIR` for good: the image of the
 stack has it for every program in its containers.
@@ -14,11 +15,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from app import redaction
 from app.spark import call_sites
+from app.telemetry import python_logs
 
 PYTHONPATH: Final = "PYTHONPATH"
 COPY: Final = "spark_app_call_sites"
-START: Final = f'''"""Written by `app/observe/python_start.py` of spark-app: names the lines of a program for Spark."""
+COPIES: Final = {
+    COPY: call_sites.__file__,
+    "spark_app_python_logs": python_logs.__file__,
+    "spark_app_redaction": redaction.__file__,
+}
+"""What the hook imports, by the name of the copy: no name of a program's own modules."""
+START: Final = f'''"""Written by `app/observe/python_start.py` of spark-app: names call sites, collects the log."""
 
 import os
 import sys
@@ -30,6 +39,14 @@ try:
         import {COPY}
 
         {COPY}.install()
+        if os.environ.get("{python_logs.FOLDER}"):
+            import spark_app_python_logs
+
+            try:
+                from spark_app_redaction import redacted
+            except Exception:  # its patterns need Python 3.11; who reads the file masks it, too
+                redacted = str
+            spark_app_python_logs.collect(redacted)
 except Exception:
     pass
 sys.path[:] = [entry for entry in sys.path if entry != _folder]
@@ -38,16 +55,17 @@ import sitecustomize  # of the program; without one, Python takes the ImportErro
 '''
 
 
-def with_call_sites(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The environment of a command whose Python programs name their call sites.
+def with_hook(environment: Mapping[str, str], folder: Path, logs: Path) -> dict[str, str]:
+    """The environment of a command whose Python programs name their call sites, and whose log is collected.
 
     Args:
         environment: The environment of the command.
         folder: A folder that does not exist yet, for as long as the command runs.
+        logs: The folder of what drivers log, a file for each launch of Spark.
     """
     write_hook(folder)
     path = os.pathsep.join(filter(None, (str(folder), environment.get(PYTHONPATH))))
-    return {**environment, PYTHONPATH: path}
+    return {**environment, PYTHONPATH: path, python_logs.FOLDER: str(logs)}
 
 
 def write_hook(folder: Path) -> None:
@@ -58,7 +76,8 @@ def write_hook(folder: Path) -> None:
     """
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(START, encoding="utf-8")
-    shutil.copyfile(call_sites.__file__, folder / f"{COPY}.py")
+    for name, file in COPIES.items():
+        shutil.copyfile(str(file), folder / f"{name}.py")
 
 
 if __name__ == "__main__":

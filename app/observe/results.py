@@ -1,19 +1,23 @@
 """The event logs of an observed command, and a line about each Spark launch without one."""
 
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from app.errors import InputError
 from app.eventlog.model.application import Application
+from app.eventlog.model.host_load import HostLoad
 from app.eventlog.parse.log_files import EventLog, logs_in
 from app.eventlog.parse.log_tailer import LogTailer
 from app.eventlog.reader import Listener, Reading, head, read
 from app.local_files import local_path
+from app.observe import annotations
 from app.observe.event_log_injection import LAUNCH, EventLogInjection, Launch, options_of
 from app.observe.processes import PROCESSES, has_context, launches_alive
 
@@ -103,10 +107,27 @@ class LaunchWatcher:
         readings, troubles = self._readings(launches, running, code, export)
         logged = {reading.app.properties.get(LAUNCH) for reading in readings}
         unlogged = [launch for launch in launches if launch.id not in logged and not launch.is_query]
-        unseen = [_unseen(launch, had_context=launch.id in self._with_context) for launch in unlogged]
+        unseen = [self._unseen(launch) for launch in unlogged]
         if not launches:
             unseen = [_without_spark(command, variables)]
         return ObservedApplications(readings, troubles + unseen)
+
+    def annotate(self, readings: Sequence[Reading], load: HostLoad | None) -> None:
+        """Adds the load of this machine, and what the programs have logged, to applications and their logs."""
+        for reading in readings:
+            reading.app.host_load = load
+        for launch in {reading.app.properties.get(LAUNCH, "") for reading in readings}:
+            records = annotations.records(self._injection.python_log(launch))
+            sessions = [reading for reading in readings if reading.app.properties.get(LAUNCH, "") == launch]
+            # A program may have one session after another; what it logs before the first belongs to that.
+            starts = [0, *(reading.app.started or 0 for reading in sessions[1:]), sys.maxsize]
+            for reading, (start, end) in zip(sessions, pairwise(starts), strict=True):
+                own = [record for record in records if start <= record.time < end]
+                annotations.annotate(reading, own, self._injection.events)
+
+    def _unseen(self, launch: Launch) -> str:
+        error = annotations.last_error(self._injection.python_log(launch.id))
+        return _unseen(launch, had_context=launch.id in self._with_context, error=error)
 
     def _settle(self) -> None:
         """Waits until JVMs have closed their logs: they may outlive the command by seconds."""
@@ -207,8 +228,8 @@ def _own_folder(launch: Launch) -> Path | None:
     return local_path(location) if location else None
 
 
-def _unseen(launch: Launch, *, had_context: bool) -> str:
-    """Why a launch has no event log."""
+def _unseen(launch: Launch, *, had_context: bool, error: str | None = None) -> str:
+    """Why a launch has no event log; `error` is the last one of its driver."""
     properties = launch.properties()
     name = properties.get("spark.app.name", "a Spark application")
     server = _server([dict(options_of(launch.arguments)).get("--remote"), properties.get("spark.remote")])
@@ -223,10 +244,12 @@ def _unseen(launch: Launch, *, had_context: bool) -> str:
         why = f"its {DIR} is {_address(location)}: copy the log to this machine for `spark-app report`"
     elif ENABLED in properties or DIR in properties:
         why = f"it sets {ENABLED} or {DIR}, and {_own_folder(launch) or 'that folder'} has no event log of it"
+    elif error is not None:
+        why = f"Spark did not start: {error}"
     elif had_context:
         why = "its session wrote no event log to the folder of spark-app: its code sets spark.eventLog.*"
     else:
-        why = "Spark started without a session, or its code sets spark.eventLog.*"
+        why = "Spark started without a session, or did not start (it says why above), or its code sets spark.eventLog.*"
     return f"{name}: {why}"
 
 

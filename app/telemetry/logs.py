@@ -10,14 +10,18 @@ from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.context import get_current
 from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor, ReadableLogRecord, ReadWriteLogRecord
 from opentelemetry.sdk.resources import Resource
+from opentelemetry.semconv.attributes.code_attributes import CODE_FILE_PATH, CODE_LINE_NUMBER
 
 from app.redaction import redacted
+from app.telemetry import python_logs
 from app.telemetry.errors import TelemetryErrors
 from app.telemetry.exceptions import described
 from app.telemetry.run_scope import current_run
 
 LOGGER: Final = "app"
 _SDK_LOGGERS: Final = ("opentelemetry", "grpc")
+_NOT_OF_PIPELINES: Final = (LOGGER, *_SDK_LOGGERS, "py4j", "urllib3", "asyncio")
+"""Loggers that have the handler already, or belong to what sends telemetry and to the bridge to the JVM."""
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"asctime", "message", "taskName"}
 _SEVERITIES: Final[Mapping[int, tuple[SeverityNumber, str]]] = {
     logging.CRITICAL: (SeverityNumber.FATAL, "FATAL"),
@@ -65,7 +69,7 @@ def _attributes(record: logging.LogRecord) -> dict[str, str | bool | int | float
         key: value
         for key, value in vars(record).items()
         if key not in _STANDARD and isinstance(value, str | bool | int | float)
-    }
+    } | {CODE_FILE_PATH: record.pathname, CODE_LINE_NUMBER: record.lineno}
     error = record.exc_info[1] if record.exc_info else None
     return extra if error is None else {**extra, **described(error)}
 
@@ -107,7 +111,10 @@ def quiet_sdk(errors: TelemetryErrors) -> None:
 
 
 class Redirected:
-    """Until it is closed, the logger `app` has the handler of the newest that is open: global state of `logging`."""
+    """Until it is closed, the logger `app` has the handler of the newest that is open: global state of `logging`.
+
+    That handler takes what all other loggers of the process let through, too, such as those of a user's pipelines.
+    """
 
     _open: ClassVar[list["Redirected"]] = []
     _restore: ClassVar[Callable[[], None]]
@@ -118,6 +125,7 @@ class Redirected:
             logger = logging.getLogger(LOGGER)
             level, propagate = logger.level, logger.propagate
             Redirected._restore = partial(_redirect, logger, logger.handlers[:], level=level, propagate=propagate)
+            python_logs.install(Redirected._take)
         self._handler = handler
         self._open.append(self)
         self._use()
@@ -128,7 +136,14 @@ class Redirected:
         if self._open:
             self._open[-1]._use()
         else:
+            python_logs.remove(Redirected._take)
             Redirected._restore()
+
+    @staticmethod
+    def _take(record: logging.LogRecord) -> None:
+        """Gives the newest handler a record of a logger that it is not a handler of."""
+        if record.name.partition(".")[0] not in _NOT_OF_PIPELINES and Redirected._open:
+            Redirected._open[-1]._handler.handle(record)
 
     def _use(self) -> None:
         _redirect(logging.getLogger(LOGGER), [self._handler], level=logging.INFO, propagate=False)

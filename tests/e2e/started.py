@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 spark = SparkSession.builder.appName(sys.argv[1]).getOrCreate()
 print(spark.range(9).repartition(2).count(), spark._jvm.dev.ludovic.netlib.lapack.NativeLAPACK.getInstance())
+import logging; logging.getLogger("mine").warning("rate is %d", 7)
 """
 FILE: Final = "/dev/shm/job.py"
 WAYS: Final[Mapping[str, tuple[str, str]]] = {

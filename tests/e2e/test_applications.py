@@ -119,6 +119,23 @@ def test_queries_have_the_line_of_a_program_that_knows_nothing_of_it(started: di
         assert {backends.tags(span).get(spark_names.CALL_SITE.name) for span in queries} == {line}
 
 
+def test_what_a_program_logs_in_python_leads_to_its_trace(started: dict[str, str]) -> None:
+    """Each record once, with its logger and level; the program prints what it would without it."""
+    for name, output in started.items():
+        poll_until(lambda: is_ended(name), f"the span of the application in the trace of {name}\n{output}")  # noqa: B023
+        poll_until(lambda: bool(logged(name)), f"what {name} has logged\n{output}")  # noqa: B023
+        (line,) = logged(name)
+        assert (line["severity_text"], line["body"]["text"]) == ("WARN", "rate is 7")
+        assert line["resource"]["attributes"]["service.name"] == "spark-driver"
+        assert "rate is 7" in output
+
+
+def logged(name: str) -> list[dict[str, Any]]:
+    """The log lines of the logger `mine` in the trace of an application."""
+    lines = backends.ELASTICSEARCH.logs(newest(name)["traceID"])
+    return [line for line in lines if line["attributes"].get("logger") == "mine"]
+
+
 def test_log_lines_at_the_end_of_an_executor_are_no_errors(started: dict[str, str]) -> None:
     """Its driver has ended, and the worker ends it: nothing that anybody must look at.
 

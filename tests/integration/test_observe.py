@@ -376,8 +376,8 @@ os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
 os._exit(9)
 """
 CRASHED: Final = """
-import sys
-from pyspark.sql import SparkSession
+import sys, logging
+from pyspark.sql import SparkSession; logging.getLogger("shop").warning("rate of %s, password=%s", "<b>", "hunter2")
 spark = SparkSession.builder.getOrCreate()
 print(spark.range(3).count(), flush=True)
 sys.exit(3)
@@ -397,7 +397,12 @@ spark.stop()
 spark = SparkSession.builder.appName("cells").getOrCreate()
 spark.range(3).count()
 """
+REFUSED: Final = """
+from pyspark.sql import SparkSession
+SparkSession.builder.appName("refused").getOrCreate()
+"""
 MIXED: Final = """
+PYSPARK_SUBMIT_ARGS="--driver-memory 400m pyspark-shell" python refused.py >/dev/null 2>&1 &
 python off.py >/dev/null & python killed.py >/dev/null & python own.py >/dev/null & python -i <cells >/dev/null 2>&1 &
 spark-submit --deploy-mode cluster --master spark://127.0.0.1:1 --class Any none.jar &
 spark-submit --properties-file own.conf crashed.py
@@ -432,7 +437,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mixed]:
     folder = tmp_path_factory.mktemp("mixed")
     home, errors, own = Home(folder), folder / "stderr", folder / "own"
     own.mkdir()
-    programs = {"off.py": OFF, "killed.py": KILLED, "crashed.py": CRASHED, "cells": CELLS}
+    programs = {"off.py": OFF, "killed.py": KILLED, "crashed.py": CRASHED, "cells": CELLS, "refused.py": REFUSED}
     for name, text in (programs | {"own.py": OWN.replace("file:own", own.as_uri())}).items():
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "own.conf").write_text(f"{DEFAULTS}\nspark.app.name crashed", encoding="utf-8")
@@ -475,12 +480,35 @@ def test_each_action_has_the_line_of_its_program(mixed: Mixed) -> None:
 
 
 def test_each_launch_without_an_event_log_is_explained(mixed: Mixed) -> None:
-    """One disables its log, the other runs on a cluster."""
+    """One disables its log, another runs on a cluster; of one that Spark refused, what Spark said."""
     unseen = sorted(line for line in mixed.stderr.splitlines() if line.startswith("not observed: "))
     assert [line.partition(": ")[2] for line in unseen] == [
         "a Spark application: deploy mode is cluster: its driver and its event log are on another machine",
         "off: it disables its event log (spark.eventLog.enabled=false)",
+        unseen[-1].partition(": ")[2],
     ]
+    refused = (
+        "not observed: refused: Spark did not start: org.apache.spark.SparkIllegalArgumentException: [INVALID_DRIVER_"
+    )
+    assert unseen[-1].startswith(refused)
+
+
+def test_what_the_program_of_a_driver_logs_is_in_its_report(mixed: Mixed) -> None:
+    """At its line, without secrets, as text; it and the load of the host travel with the event log."""
+    apps = mixed.home.applications()
+    (record,) = apps["crashed"].log_records
+    assert (record.severity, record.logger, Path(record.file).name, record.line) == ("WARN", "shop", "crashed.py", 3)
+    assert record.message == "rate of <b>, password=(redacted)"
+    assert not apps["cells"].log_records
+    load = apps["crashed"].host_load
+    assert load is not None
+    assert load.samples
+    reports = [
+        file.read_text(encoding="utf-8") for file in (mixed.home.folder / "home" / "reports").glob("local-*.html")
+    ]
+    (report,) = [report for report in reports if "rate of &lt;b&gt;, password=(redacted)" in report]
+    assert "crashed.py:3" in report
+    assert not any("hunter2" in report for report in reports)
 
 
 def test_each_span_of_finished_applications_is_exported_once(mixed: Mixed) -> None:

@@ -1,5 +1,6 @@
 """The events of one application, taken one by one, as what is known of it so far."""
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import unquote
@@ -9,7 +10,7 @@ from app.eventlog.model.clock import Clock
 from app.eventlog.model.entities import Job, LateTask, Query, StageAttempt
 from app.eventlog.model.exclusions import Exclusions
 from app.eventlog.model.executors import Executor, Executors
-from app.eventlog.model.host_load import HostLoad
+from app.eventlog.model.host_load import HostLoad, LoadSample
 from app.eventlog.model.input_bytes import is_missed
 from app.eventlog.model.memory import MemorySample
 from app.eventlog.model.queries import Queries
@@ -25,6 +26,7 @@ Ended = Job | Query | StageAttempt | Executor | Batch | LateTask
 NO_PROPERTIES: Final = JobProperties()
 NAME: Final = "spark.observed.name"
 """The Spark property with the name that `spark-app observe --name` gives an application, percent-encoded."""
+MOST_LOG_RECORDS: Final = 1000
 
 
 class Application:
@@ -42,7 +44,8 @@ class Application:
         first, last: The earliest and the latest time in any event.
         usage: What cores and driver did so far.
         task_free: The time without a running task so far.
-        host_load: The load of the driver's host, where something measured it; no event log has it.
+        host_load: The load of the driver's host, where something measured it; Spark does not.
+        log_records: What its Python program has logged, where something collected it: the newest.
         reuse: Repeated reads and caches.
         left_out: SQL executions that ended before the log was compacted.
         clock: What was corrected because the clock of the driver was set back.
@@ -79,6 +82,7 @@ class Application:
         self.usage = Utilization()
         self.task_free = TaskFreeTime()
         self.host_load: HostLoad | None = None
+        self.log_records: deque[events.LogRecord] = deque(maxlen=MOST_LOG_RECORDS)
         self.reuse = RepeatedReads()
         self._open: dict[int, Job] = {}
         self._jobs_seen = self._lost_starts = 0
@@ -109,6 +113,8 @@ class Application:
             events.QueryStarted: self.streams.query_started,
             events.QueryProgress: self._progress,
             events.QueryTerminated: self._stream_ended,
+            events.LogRecord: self.log_records.append,
+            events.Observed: self._observed,
             events.Compacted: self._compacted,
         }
 
@@ -333,6 +339,12 @@ class Application:
         if query is not None:
             self.reuse.query_ended(query, self.stages_of(query), self.numbers)
         return query
+
+    def _observed(self, event: events.Observed) -> None:
+        self.process_exit_code, self.is_alive = event.exit_code, False
+        if event.processors and event.samples:
+            samples = tuple(LoadSample(*sample) for sample in event.samples)  # type: ignore[arg-type]
+            self.host_load = HostLoad(event.processors, samples)
 
     def _stream_ended(self, event: events.QueryTerminated) -> Batch | None:
         return self.streams.query_terminated(event, self.last)

@@ -442,6 +442,32 @@ class Compacted(_Event, tag="spark_app.Compacted"):
     streams: bytes
 
 
+class LogRecord(_Event, tag="spark-app.LogRecord"):
+    """What the Python program of the driver has logged; `spark-app observe` adds it to the end of the log.
+
+    The place is the line of the program that logged it. Spark skips events of a class that it does not have.
+    """
+
+    time: Time
+    severity: str
+    logger: str
+    message: str
+    file: str = ""
+    line: int = 0
+    exception: str = ""
+
+
+class Observed(_Event, tag="spark-app.Observed"):
+    """What `spark-app observe` knows of an application and its log does not; it adds this to the end of the log.
+
+    `samples` are times in milliseconds since the epoch, runnable threads, and microseconds of waiting by resource.
+    """
+
+    exit_code: int | None = None
+    processors: int = 0
+    samples: list[tuple[Time, int, dict[str, int]]] = field(default_factory=list)
+
+
 class Excluded(EventField):
     """An executor or a host gets no more tasks, of a stage attempt or of the application, since tasks failed there."""
 
@@ -468,6 +494,7 @@ class Unexcluded(EventField):
 
 
 TaggedEvent = (
+    LogRecord | Observed |
     LogStart | ApplicationStart | ApplicationEnd | EnvironmentUpdate | ExecutorAdded | ExecutorRemoved
     | JobStart | JobEnd | StageSubmitted | StageCompleted | TaskStart | TaskEnd | StagePeaks
     | SqlStart | SqlPlanChanged | SqlEnd | DriverNumbers | QueryProgress | QueryStarted | QueryTerminated

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from app.eventlog import cost
+from app.eventlog import cost, span_ids
 from app.eventlog.comparison import compare
 from app.eventlog.comparison.causes import Changed
 from app.eventlog.diagnoses.excerpts import error as shortened
 from app.eventlog.findings import Finding, Place
 from app.eventlog.model.entities import Totals
 from app.eventlog.model.outcome import ending_of
+from app.eventlog.parse.events import LogRecord
 from app.eventlog.reader import Reading
 from app.redaction import redacted
 from app.report.formatting import line, text
@@ -78,6 +79,8 @@ def application(
         queries=[of_query(each) for each in queries.queries(about, limits).shown],
         comparison=comparison(compared) if compared else None,
         remarks=[text(remark, MOST_TEXT) for remark in headline.unread(reading, about)],
+        trace_id=f"{span_ids.of_application(app).trace_id:032x}",
+        log_records=[_log_record(each) for each in list(app.log_records)[-limits.logs :]] if limits.logs else [],
     )
 
 
@@ -135,6 +138,14 @@ def _rounded(name: str, number: float) -> int | float:
     if unit in _WHOLE or number == round(number):
         return round(number)
     return round(number, DIGITS if unit == "ratio" else 2)
+
+
+def _log_record(record: LogRecord) -> schema.LogRecord:
+    exception = _text(record.exception) if record.exception else None
+    place, number = _name(record.file), max(0, record.line)
+    return schema.LogRecord(
+        instant(record.time), record.severity, _name(record.logger), _text(record.message), place, number, exception
+    )
 
 
 def _text(content: object) -> str:

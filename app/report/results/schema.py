@@ -187,6 +187,18 @@ class Setting(Struct):
     before: str | None
 
 
+class LogRecord(Struct):
+    """What the Python program of the driver has logged, at a line of its code; `exception` is the stack trace."""
+
+    at: datetime | None
+    severity: str
+    logger: str
+    message: str
+    file: str
+    line: Count
+    exception: str | None
+
+
 class Cause(Struct):
     """A cause of a part of the difference; negative where it made the run faster."""
 
@@ -231,7 +243,8 @@ class Application(Struct):
     """A Spark application, or the part of it that belongs to a spark-app run.
 
     `stages` has the failed and the longest 500, `queries` 200, `findings` the worst 100. `comparison` is with the last
-    successful runs of the application. `remarks` say what the log lacks.
+    successful runs of the application. `remarks` say what the log lacks. `log_records` are the newest 300 of the
+    program, where it was observed; they, and its Spark jobs, belong to the trace `trace_id`.
     """
 
     id: str
@@ -251,6 +264,8 @@ class Application(Struct):
     queries: list[Query]
     comparison: Comparison | None
     remarks: list[str]
+    trace_id: str
+    log_records: list[LogRecord]
 
 
 class Results(Struct, kw_only=True):

@@ -1,7 +1,6 @@
 import time
 from pathlib import Path
 
-from app.eventlog.model.application import Application
 from app.observe import host_load
 from app.observe.host_load import HostLoadSampler
 
@@ -58,10 +57,10 @@ def test_this_machine_is_measured() -> None:
 
 
 def test_a_sample_is_taken_beside_each_look(tmp_path: Path) -> None:
-    """And what was sampled is known of the applications."""
+    """The look comes first."""
     looks: list[int] = []
-    sampler, app = HostLoadSampler(proc(tmp_path)), Application("app-1")
+    sampler = HostLoadSampler(proc(tmp_path))
     look = sampler.beside(lambda: looks.append(1))
     look()
-    sampler.add_to([app])
-    assert (len(looks), app.host_load) == (1, sampler.load)
+    assert sampler.load is not None
+    assert (len(looks), len(sampler.load.samples)) == (1, 1)

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from app.observe.python_start import with_call_sites
+from app.observe.python_start import with_hook
 
 GATEWAY: Final = """
 properties = {}
@@ -84,7 +84,7 @@ def run(path: Path, program: str, *arguments: str, entry: Path | None = None) ->
     home.mkdir()
     (home / "job.py").write_text(program, encoding="utf-8")
     variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(entry or path)}
-    environment = with_call_sites(variables, path.parent / "hook")
+    environment = with_hook(variables, path.parent / "hook", path.parent / "logs")
     command = [sys.executable, *(arguments or ("job.py",))]
     return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
 
@@ -185,5 +185,10 @@ def test_a_program_without_spark_imports_nothing_of_it(path: Path) -> None:
 
 def test_the_path_of_the_program_is_kept(tmp_path: Path) -> None:
     """The hook comes first; without a path of its own there is no empty entry, which is the working folder."""
-    assert with_call_sites({"A": "1"}, tmp_path / "one") == {"A": "1", "PYTHONPATH": str(tmp_path / "one")}
-    assert with_call_sites({"PYTHONPATH": "x:y"}, tmp_path / "two") == {"PYTHONPATH": f"{tmp_path / 'two'}:x:y"}
+    logs = {"SPARK_APP_PYTHON_LOGS": "logs"}
+    assert with_hook({"A": "1"}, tmp_path / "one", Path("logs")) == logs | {
+        "A": "1",
+        "PYTHONPATH": str(tmp_path / "one"),
+    }
+    path = f"{tmp_path / 'two'}:x:y"
+    assert with_hook({"PYTHONPATH": "x:y"}, tmp_path / "two", Path("logs")) == logs | {"PYTHONPATH": path}

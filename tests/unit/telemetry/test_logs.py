@@ -24,6 +24,9 @@ def test_a_record_has_the_ids_of_its_span_and_the_attributes_of_its_run(telemetr
         "pipeline.invocation.id": "0a1b2c3d4e5f",
         "pipeline.run.slice": "2024-01-01",
         "pipeline.table": "bronze",
+        "code.file.path": __file__,
+        "code.line.number": test_a_record_has_the_ids_of_its_span_and_the_attributes_of_its_run.__code__.co_firstlineno
+        + 3,
     }
     (sent,) = telemetry.logs
     assert sent.instrumentation_scope is not None
@@ -42,6 +45,22 @@ def test_an_exception_is_logged_with_its_bounded_message(telemetry: InMemory) ->
     assert attributes["exception.type"] == "ValueError"
     assert attributes["exception.message"] == "x" * 4096
     assert attributes["exception.message.truncated"] is True
+
+
+def test_records_of_a_pipelines_own_loggers_are_collected(telemetry: InMemory) -> None:
+    """With the ids of the step and at the level that they have; those of the SDK are not, or they would go round."""
+    mine = logging.getLogger("shop.prices")
+    with telemetry.run() as run, run.step("write bronze", kind="write") as step:
+        mine.warning("price of %s is missing", "bread")
+        mine.debug("too fine for the logger")
+        logging.getLogger("opentelemetry.exporter").warning("cannot send")
+    kept = file_logs(telemetry.folder / "run-1" / "logs.jsonl")
+    assert (kept[0]["traceId"], kept[0]["spanId"]) == (step.trace_id, step.span_id)
+    texts = ["price of bread is missing", "telemetry: opentelemetry.exporter: cannot send"]
+    assert [line["body"]["stringValue"] for line in kept] == texts
+    telemetry.telemetry.close()
+    mine.warning("after the telemetry was closed")
+    assert len(file_logs(telemetry.folder / "run-1" / "logs.jsonl")) == 2
 
 
 def test_no_secret_is_logged(telemetry: InMemory) -> None:

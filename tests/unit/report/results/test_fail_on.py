@@ -35,7 +35,7 @@ def application(*findings: Finding, id: str = "app-1", slower: float | None = No
         None,
         FIGURES,
     )
-    return Application(*[*start, list(findings), [], [], compared, []])
+    return Application(*[*start, list(findings), [], [], compared, [], "", []])
 
 
 def comparison(slower: float, *, is_significant: bool = True) -> Comparison:

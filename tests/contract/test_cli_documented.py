@@ -42,12 +42,16 @@ def options(verb: Any) -> set[str]:
     return {name for param in verb.params if param.param_type_name == "option" for name in param.opts}
 
 
+FREE: Final = ("formats", "options", "event_time_after_max_of")
+"""Keys whose own keys are names of sources, options or topics."""
+
+
 def keys(content: Any, prefix: str = "") -> Iterator[str]:
     """The keys of a configuration file; a key that holds others is named too where their names are free."""
     for key, value in content.items():
         if isinstance(value, dict):
-            yield from [f"{prefix}{key}"] if key in ("limits", "formats", "options") else []
-            yield from keys(value, f"{prefix}{key}.") if key not in ("formats", "options") else []
+            yield from [f"{prefix}{key}"] if key in ("limits", *FREE) else []
+            yield from keys(value, f"{prefix}{key}.") if key not in FREE else []
         else:
             yield f"{prefix}{key}"
 

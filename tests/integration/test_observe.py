@@ -377,7 +377,8 @@ os._exit(9)
 """
 CRASHED: Final = """
 import sys, logging
-from pyspark.sql import SparkSession; logging.getLogger("shop").warning("rate of %s, password=%s", "<b>", "hunter2")
+from pyspark.sql import SparkSession; shop = logging.getLogger("shop"); shop.propagate = False; \
+shop.addHandler(logging.NullHandler()); shop.warning("rate of %s, password=%s", "<b>", "hunter2")
 spark = SparkSession.builder.getOrCreate()
 print(spark.range(3).count(), flush=True)
 sys.exit(3)

@@ -75,7 +75,7 @@ def test_the_plan_is_the_one_that_ran(log: Log) -> None:
 def test_a_query_without_jobs_is_below_its_step(log: Log) -> None:
     """A tag of the step tells, beside those of the program; outside of steps it is below the application."""
     found = sorted((span for span in log.spans if "CreateViewCommand" in span.name), key=lambda span: span.started)
-    (root,) = [span for span in log.spans if span.place.parent_id is None]
+    (root,) = [span for span in log.spans if span.kind.prefix == "application"]
     assert [span.place.parent_id for span in found] == [hard.span_id("no jobs"), root.place.span_id]
 
 
@@ -153,7 +153,7 @@ def test_what_a_kill_left_open_is_incomplete(of_a_kill: Log) -> None:
     walking.assert_is_forest(of_a_kill.app, of_a_kill.spans)
     assert {span.kind.prefix for span in of_a_kill.of("killed", "sql")} == {"sql"}
     (batch,) = of_a_kill.batches("killed stream")
-    (root,) = [span for span in of_a_kill.spans if span.place.parent_id is None]
+    (root,) = [span for span in of_a_kill.spans if span.kind.prefix == "application"]
     open_ = [root, batch, *of_a_kill.below(batch.place.span_id), *of_a_kill.of("killed", "job")]
     for span in open_:
         assert span.attributes["spark.incomplete"] is True

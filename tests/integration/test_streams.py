@@ -132,7 +132,7 @@ def test_a_query_goes_on_where_it_ended(streams: Streams) -> None:
     ((record,), _) = streams.run(events(streams.home), watching=watching)
     assert sum("the table customers is empty" in note for note in watching.notes) == 1
     assert record.outcome == "succeeded"
-    assert record.counts == {"read": 3, "published": 1, "duplicates": 1, "late": 0}
+    assert record.counts == {"read": 3, "published": 1, "duplicates": 1, "late": 0, "unknown_fields": 0}
     assert (record.facts["batches"] >= 1, record.facts["restarts"]) == (True, 0)
     assert list(record.tables) == ["events"]
     streams.deliver("user_events", "b", second, first)

@@ -166,7 +166,8 @@ def keys(value: Any) -> Iterator[str]:
 
 def declared() -> set[str]:
     """The names of all fields that events of Spark are decoded to."""
-    kinds = {kind for kind in vars(events).values() if inspect.isclass(kind) and kind is not events.Compacted}
+    own = {events.Compacted, events.LogRecord, events.Observed}
+    kinds = {kind for kind in vars(events).values() if inspect.isclass(kind)} - own
     fields = [msgspec.structs.fields(kind) for kind in kinds if issubclass(kind, msgspec.Struct)]
     return {field.encode_name for kind in fields for field in kind}
 

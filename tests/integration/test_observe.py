@@ -500,7 +500,7 @@ def test_what_the_program_of_a_driver_logs_is_in_its_report(mixed: Mixed) -> Non
     (record,) = apps["crashed"].log_records
     assert (record.severity, record.logger, Path(record.file).name, record.line) == ("WARN", "shop", "crashed.py", 3)
     assert record.message == "rate of <b>, password=(redacted)"
-    assert not apps["cells"].log_records
+    assert not apps["killed"].log_records
     load = apps["crashed"].host_load
     assert load is not None
     assert load.samples

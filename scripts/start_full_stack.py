@@ -296,9 +296,8 @@ def up(compose: Compose, services: Mapping[str, Any], *, timeout: int) -> float:
     for name in alone if is_up else ():
         compose.show("up", *options, name)
         is_up &= docker("wait", services[name]["container_name"]).stdout.strip() == "0"
-    reasons = list(
-        explain(services, since)
-    )  # Compose has said 0 of a container that was still starting when time was over
+    # Compose has ended with 0 while a container was still starting when its time was over.
+    reasons = list(explain(services, since))
     if not is_up or reasons:
         raise StartError("\n".join(reasons or ["docker compose up failed; the lines above say why."]), exit_code=1)
     return time.monotonic() - began

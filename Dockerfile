@@ -55,9 +55,9 @@ RUN mkdir /opt/venv/spark-conf \
     && python -m app.observe.python_start /opt/venv/call-sites
 
 # PYTHONPATH: Python programs name the lines that start Spark jobs (docs/decisions/0011-call-sites.md).
-# SPARK_APP_PYTHON_LOGS: what drivers log in Python goes to the folder that the collector reads.
+# SPARK_PYTHON_LOGS: what drivers log in Python goes to the folder that the collector reads.
 ENV PYTHONPATH=/opt/venv/call-sites \
-    SPARK_APP_PYTHON_LOGS=/data/logs \
+    SPARK_PYTHON_LOGS=/data/logs \
     SPARK_HOME=/opt/venv/spark \
     SPARK_CONF_DIR=/opt/venv/spark-conf \
     SPARK_LOCAL_DIRS=/scratch \

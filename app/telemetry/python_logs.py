@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FOLDER: Final = "SPARK_APP_PYTHON_LOGS"
+FOLDER: Final = "SPARK_PYTHON_LOGS"
 """Names the folder of the files of drivers, one for each launch of Spark."""
 LAUNCH: Final = "SPARK_OBSERVED_LAUNCH"
 """Names the launch of `spark-app observe` that started the JVM of a driver; its Python program has the same."""

@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from app.observe.python_start import with_hook
+from app.settings import PREFIX
 
 GATEWAY: Final = """
 properties = {}
@@ -185,10 +186,11 @@ def test_a_program_without_spark_imports_nothing_of_it(path: Path) -> None:
 
 def test_the_path_of_the_program_is_kept(tmp_path: Path) -> None:
     """The hook comes first; without a path of its own there is no empty entry, which is the working folder."""
-    logs = {"SPARK_APP_PYTHON_LOGS": "logs"}
+    logs = {"SPARK_PYTHON_LOGS": "logs"}
     assert with_hook({"A": "1"}, tmp_path / "one", Path("logs")) == logs | {
         "A": "1",
         "PYTHONPATH": str(tmp_path / "one"),
     }
+    assert not any(name.startswith(PREFIX) for name in logs), "spark-app refuses settings it does not know"
     path = f"{tmp_path / 'two'}:x:y"
     assert with_hook({"PYTHONPATH": "x:y"}, tmp_path / "two", Path("logs")) == logs | {"PYTHONPATH": path}

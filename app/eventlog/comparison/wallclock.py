@@ -1,8 +1,8 @@
 """Assigns the wall-clock time of an application: every millisecond belongs to the driver or to stage attempts.
 
-While tasks run, their share of the cores is work and the rest is idle. While no task runs and a stage is submitted, its
-attempts wait. All other time belongs to the driver. The parts add up to the duration, so the difference between two
-applications is the sum of the differences between their parts.
+While tasks run, their share of the slots (cores over `spark.task.cpus`) is work and the rest is idle. While no task
+runs and a stage is submitted, its attempts wait. All other time belongs to the driver. The parts add up to the
+duration, so the difference between two applications is the sum of the differences between their parts.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from app.eventlog.model.application import Application
 from app.eventlog.model.entities import StageAttempt
 
 Key = tuple[int, int]
-Change = tuple[int, Literal["cores", "begin", "end", "launch", "finish"], Key, int]
+Change = tuple[int, Literal["cores", "slots", "begin", "end", "launch", "finish"], Key, int]
 NO_STAGE: Final = (-1, -1)
 
 
@@ -22,8 +22,8 @@ class TimeShare:
     """The wall-clock time of a stage attempt, in milliseconds.
 
     Attributes:
-        work: Time in which its tasks ran, multiplied by their share of the cores.
-        idle: Time in which its tasks ran, multiplied by the share of the cores without a task.
+        work: Time in which its tasks ran, multiplied by their share of the slots.
+        idle: Time in which its tasks ran, multiplied by the share of the slots without a task.
         waiting: Time in which it was submitted and no task of any stage ran.
         gap: Time before its submission in which only the driver worked.
         blocking: The part of its work during which all tasks of another job waited for cores.
@@ -40,7 +40,7 @@ class TimeShare:
 class WallClock:
     """The wall-clock time of an application: `startup` before its first stage, stage attempts, `end` after the last.
 
-    `core_ms` is the cores of the executors over time.
+    `core_ms` is the cores of the executors over time, however many of them a task takes.
     """
 
     startup: float = 0
@@ -68,7 +68,7 @@ class _Clock:
         self._wall = WallClock(parts={key: TimeShare() for key in app.stages})
         self._now = app.began or 0
         self._gap = 0.0
-        self._cores = 0
+        self._cores = self._slots = 0
         self._tasks = 0
         self._active: set[Key] = set()
         self._running: dict[Key, int] = dict.fromkeys(app.stages, 0)
@@ -96,6 +96,8 @@ class _Clock:
         match kind:
             case "cores":
                 self._cores += number
+            case "slots":
+                self._slots += number
             case "begin":
                 self._active.add(key)
                 self._end_gap(key)
@@ -118,13 +120,13 @@ class _Clock:
         return self._wall
 
     def _share_work(self, passed: int) -> None:
-        cores = max(self._cores, self._tasks)  # some executors register late, or are missing in the log
-        is_blocking = self._tasks >= cores and self._is_starved()
+        slots = max(self._slots, self._tasks)  # some executors register late, or are missing in the log
+        is_blocking = self._tasks >= slots and self._is_starved()
         for key, tasks in ((key, self._running[key]) for key in self._active | self._stragglers()):
             part = self._wall.parts[key]
-            work = passed * tasks / cores
+            work = passed * tasks / slots
             part.work += work
-            part.idle += passed * (cores - self._tasks) / cores * tasks / self._tasks
+            part.idle += passed * (slots - self._tasks) / slots * tasks / self._tasks
             part.blocking += work if is_blocking else 0
 
     def _stragglers(self) -> set[Key]:
@@ -148,10 +150,12 @@ class _Clock:
 
 def _changes(app: Application) -> Iterator[Change]:
     for executor in app.executors.values():
-        slots = executor.cores // app.task_cpus
-        yield executor.added, "cores", NO_STAGE, slots
+        cores, slots = executor.cores, executor.cores // app.task_cpus
+        yield executor.added, "cores", NO_STAGE, cores
+        yield executor.added, "slots", NO_STAGE, slots
         if executor.removed is not None:
-            yield executor.removed, "cores", NO_STAGE, -slots
+            yield executor.removed, "cores", NO_STAGE, -cores
+            yield executor.removed, "slots", NO_STAGE, -slots
     for key, stage in app.stages.items():
         if stage.info.submitted is not None:
             yield stage.info.submitted, "begin", key, 0

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from app.eventlog import cost
 from app.eventlog.comparison.wallclock import TimeShare, WallClock, wall_clock
 from app.eventlog.reader import read
 from app.report.intervals import Interval, gaps, of_tasks
@@ -43,11 +44,21 @@ def test_work_that_keeps_another_job_from_its_first_task_is_told() -> None:
 
 
 def test_a_task_may_need_several_cores() -> None:
-    """An executor runs as many tasks as their share of its cores allows."""
+    """An executor runs as many tasks as their share of its cores allows; all of its cores cost, as elsewhere."""
     run = Run(1000, [Stage("a", 0, 1000, [Task(0, 1000)])], cores=4, settings={"spark.task.cpus": "2"})
     clock = wall_clock(run.application)
-    assert (clock.parts[0, 0], clock.core_ms) == (TimeShare(work=500, idle=500), 2000)
-    assert wall_clock(replace(run, lost_at=500).application).core_ms == 3000
+    assert (clock.parts[0, 0], clock.core_ms) == (TimeShare(work=500, idle=500), 4000)
+    lost = replace(run, lost_at=500).application
+    spent = cost.spent(lost, lost.began or 0, lost.last)
+    assert spent is not None
+    assert wall_clock(lost).core_ms == spent.core_hours * cost.HOUR_MS == 6000
+
+
+def test_cores_that_are_too_few_for_a_task_cost_too() -> None:
+    """An executor of three cores runs one task of two."""
+    run = Run(1000, [Stage("a", 0, 1000, [Task(0, 1000)])], cores=3, settings={"spark.task.cpus": "2"})
+    clock = wall_clock(run.application)
+    assert (clock.parts[0, 0], clock.core_ms) == (TimeShare(work=1000), 3000)
 
 
 @pytest.mark.parametrize("seed", range(30))

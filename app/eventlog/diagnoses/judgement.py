@@ -1,6 +1,6 @@
 """Judges what rules find by its cost as a share of the application: one finding for all places of a cause."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -19,10 +19,29 @@ ALWAYS: Final = frozenset({"failed_tasks", "retried_stage", "lost_executors"})
 """Rules that report at any cost: as an info, and from the least cost on as a warning."""
 SUMMED: Final = {"small_files_written": ("files", "small_files")}
 """Rules without a cost: the number whose sum over the places must exceed a threshold, and the threshold."""
-_NOT_ADDITIVE: Final = (
-    "mean_", "median_", "longest_", "largest_", "slots", "attempt", "times", "processors", "trigger_", "lag_records",
-    "state_rows", "state_memory", "state_partitions",
-)  # fmt: skip
+ADDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "tiny_tasks": ("tasks", "overhead_task_ms"),
+    "spill": ("disk_spilled_bytes", "memory_spilled_bytes", "spilling_tasks", "tasks"),
+    "retried_stage": ("tasks", "stage_ms"),
+    "small_files_read": ("read_bytes",),
+    "small_files_written": ("files", "written_bytes"),
+    "partition_filter_missing": ("read_bytes",),
+    "cross_join": ("pairs",),
+    "row_python_udf": ("rows", "python_task_ms"),
+    "batch_longer_than_trigger": ("batches", "late_batches"),
+    "falling_behind": ("batches", "lag_growth_records"),
+    "stalled_watermark": ("batches",),
+    "tiny_batches": ("batches", "overhead_ms"),
+    "batch_overhead": ("batches", "work_ms", "overhead_ms"),
+    "growing_state": ("batches", "state_growth_rows"),
+    "skewed_state": ("batches", "state_stages"),
+    "many_state_partitions": ("batches", "commit_task_ms"),
+}
+"""The numbers of a rule that are added over the places of a cause: amounts of work, each done at one place only.
+
+All others are those of the worst place, as in its text. The files and the partitions of a table are the same in each
+query that reads it, the sides of joins are compared with thresholds one by one, and parts of a share go with it.
+"""
 
 
 def duration_of(app: Application) -> int:
@@ -54,8 +73,9 @@ class _Cause:
         self.is_warning |= finding.severity == "warning"
         if finding.cost_ms is not None:
             self.cost_ms = (self.cost_ms or 0.0) + finding.cost_ms
-        for name, number in finding.numbers.items():
-            self.sums[name] = self.sums.get(name, 0) + number
+        for name in ADDED.get(finding.rule, ()):
+            if name in finding.numbers:
+                self.sums[name] = self.sums.get(name, 0) + finding.numbers[name]
         if (finding.cost_ms or 0) > (self.worst.cost_ms or 0):
             self.worst = finding
         self.places = sorted([*self.places, finding.place], key=lambda place: -(place.cost_ms or 0))[:MOST_PLACES]
@@ -135,11 +155,7 @@ def _text(cause: _Cause) -> str:
 
 
 def _numbers(cause: _Cause) -> dict[str, float]:
-    """The numbers of the worst place; amounts are summed over all places."""
+    """The numbers of the worst place, with the sums over all places of those that are `ADDED`."""
     if cause.count == 1:
         return dict(cause.worst.numbers)
-    summed = {
-        name: number if name.startswith(_NOT_ADDITIVE) or name.endswith("_ratio") else cause.sums[name]
-        for name, number in cause.worst.numbers.items()
-    }
-    return summed | {"places": cause.count}
+    return {**cause.worst.numbers, **cause.sums, "places": cause.count}

@@ -121,6 +121,26 @@ def test_a_filter_on_other_columns_than_those_of_partitions_reads_them_all() -> 
     assert (finding.query, finding.numbers["partitions"], finding.severity) == (1, 365, "info")
 
 
+def test_a_table_that_three_queries_scan_has_the_partitions_that_it_has() -> None:
+    """They are not those of three tables, and the evidence says what the text says; each query reads the bytes."""
+
+    def all_days() -> Node:
+        plan = scan(files=400, size=20 * GIB, number_of_partitions_read=365)
+        plan["metadata"] |= {"DataFilters": "[(id#1L < 5)]"}
+        return plan
+
+    (finding,) = found(application(*(ran(number, all_days()) for number in (1, 2, 3))), "partition_filter_missing")
+    assert "reads all 365 partitions, 20.0 GiB; with 2 more places" in finding.text
+    assert finding.numbers == {"partitions": 365, "read_bytes": 60 * GIB, "places": 3}
+
+
+def test_a_table_that_three_queries_scan_has_the_files_that_it_has() -> None:
+    """They read the same small files."""
+    scans = (ran(number, scan(files=1000, size=1000 * MIB, scan_time=200_000)) for number in (1, 2, 3))
+    (finding,) = found(application(*scans), "small_files_read")
+    assert finding.numbers == {"files": 1000, "read_bytes": 3000 * MIB, "mean_file_bytes": MIB, "places": 3}
+
+
 def test_what_a_query_is_called_stays_as_it_is_on_one_line() -> None:
     """A description may hold anything."""
     lines = ran(1, scan(files=1000, size=MIB, scan_time=MINUTE))

@@ -54,6 +54,14 @@ def test_a_shuffle_that_need_not_be_costs_its_writing_and_sorting() -> None:
     assert finding.text.endswith("SortMergeJoin shuffles 1.0 MiB of its left side and 1.0 GiB of the other")
 
 
+def test_the_small_sides_of_unrelated_joins_are_not_one_large_side() -> None:
+    """Each is compared with the threshold by itself: the evidence is that of the first, as in the text."""
+    app = application(ran(1, sort_merge_join(MIB, GIB)), ran(2, sort_merge_join(2 * MIB, GIB)))
+    (finding,) = found(app, BROADCAST)
+    assert "shuffles 1.0 MiB of its left side" in finding.text
+    assert finding.numbers == {"small_side_bytes": MIB, "large_side_bytes": GIB, "places": 2}
+
+
 def test_a_side_whose_size_is_not_told_is_not_judged() -> None:
     """An operator that may add rows stands between, or there is no shuffle at all."""
     grown = node("Sort", node("Generate", exchange(MIB)))

@@ -1,17 +1,23 @@
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
-from app.eventlog.diagnoses.judgement import MOST_CAUSES, MOST_PLACES, Causes, duration_of, least_cost
+from app.eventlog import reader
+from app.eventlog.diagnoses import diagnose
+from app.eventlog.diagnoses.judgement import ADDED, MOST_CAUSES, MOST_PLACES, Causes, duration_of, least_cost
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding, Place
 from app.eventlog.model.application import Application
 from app.eventlog.parse.events import QueryProgress
 from tests.unit.eventlog import log
-from tests.unit.eventlog.diagnoses.cases import DEFAULTS
+from tests.unit.eventlog.diagnoses.cases import DEFAULTS, EVERY_COST
 from tests.unit.eventlog.diagnoses.stream_cases import batch
 
 MINUTE = 60_000
+SMALL: Final = EVERY_COST.model_copy(update={"unfiltered_partitions": 2, "unfiltered_bytes": 1})
+EVENT_LOGS: Final = Path(__file__).parents[3] / "eventlogs"
+RECORDED: Final = ("causes", "clusters", "diagnoses", "streaming")
 
 
 def application(ms: int) -> Application:
@@ -47,6 +53,15 @@ def test_places_of_one_cause_are_one_finding_with_the_sum_of_their_costs() -> No
     assert finding.places == (Place((2, 0), None, 3000), Place((1, 0), None, 2000), Place((3, 0), None, 1000))
     assert finding.numbers == {"disk_spilled_bytes": 21, "longest_task_ms": 9, "gc_ratio": 0.5, "places": 3}
     assert finding.cost == "about 6.0 s, 10 % of the application"
+
+
+def test_what_is_added_is_evidence_of_its_rule() -> None:
+    """By what rules find in recorded applications, whatever it costs; each rule that adds up finds something there."""
+    known: dict[str, set[str]] = {}
+    for recorded in (file for folder in RECORDED for file in (EVENT_LOGS / folder).glob("*.zst")):
+        for finding in diagnose.diagnose(reader.read(recorded).app, SMALL):
+            known.setdefault(finding.rule, set()).update(finding.numbers)
+    assert [(rule, name) for rule, added in ADDED.items() for name in added if name not in known.get(rule, ())] == []
 
 
 def test_other_causes_are_other_findings() -> None:

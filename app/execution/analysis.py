@@ -24,7 +24,7 @@ from app.local_files import local_path
 from app.pipeline.progress import ProgressListener
 from app.report import index, page, run_info
 from app.report.run_info import RunInfo
-from app.report.scope import scope
+from app.report.scope import Scope, scope
 from app.report.sections.now import now
 from app.runs import run_record
 from app.runs.run_record import RunRecord
@@ -42,17 +42,25 @@ class Analysis:
 
     Attributes:
         settings: The configuration.
+        thresholds: Thresholds of the diagnoses.
         reading: Its event log, as read.
         profile: What later applications are compared with.
-        findings: Worst first.
+        findings: About all of it, worst first.
         comparison: How it compares with the last successful ones; None without any.
     """
 
     settings: Settings
+    thresholds: Thresholds
     reading: Reading
     profile: RunProfile
     findings: list[Finding]
     comparison: Comparison | None
+
+    def findings_in(self, about: Scope) -> list[Finding]:
+        """The findings about all of it, or about the run of a scope, to which other runs add nothing."""
+        if about.run is None:
+            return self.findings
+        return diagnose(self.reading.app, self.thresholds, about.covers())
 
     def report(self, output: Path, run: RunInfo | None = None) -> str:
         """Writes a report about the application or one run in it; returns its path, or its URL if reports are served.
@@ -65,7 +73,7 @@ class Analysis:
             output=output,
             run=run,
             compared=self.comparison,
-            findings=self.findings,
+            findings=self.findings_in(scope(self.reading.app, run)),
             backends=self._backends,
             prices=self.settings.prices,
         )
@@ -80,7 +88,7 @@ class Analysis:
         return page.html(
             self.reading,
             about,
-            self.findings,
+            self.findings_in(about),
             compared=self.comparison,
             backends=self._backends,
             prices=self.settings.prices,
@@ -116,7 +124,7 @@ def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Ana
     baselines.recall(settings.records_path, reading)
     profile = profiling.of(reading)
     comparison = baselines.compare_with_baseline(settings.records_path, profile)
-    return Analysis(settings, reading, profile, diagnose(reading.app, thresholds), comparison)
+    return Analysis(settings, thresholds, reading, profile, diagnose(reading.app, thresholds), comparison)
 
 
 def log_export(settings: Settings, thresholds: Thresholds, *, patience: float) -> LogExport | None:

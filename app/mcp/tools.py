@@ -13,7 +13,6 @@ from app.eventlog.model.entities import StageAttempt
 from app.execution.analysis import Analysis
 from app.mcp.answers import MOST_CHARACTERS, Document, Page, Rows, answer
 from app.mcp.documents import (
-    EVERYTHING,
     NO_LISTS,
     WORST,
     brief,
@@ -32,7 +31,6 @@ from app.report.limits import Limits
 from app.report.results import build
 from app.report.run_info import RunInfo
 from app.report.scope import Scope, scope
-from app.report.sections import findings as in_scope
 from app.report.sections import queries, stages, streams
 
 MOST_STREAMS: Final = 10_000
@@ -80,17 +78,15 @@ class Tools:
         """
         with self._lock:
             analysis, about, info = self._read(run)
-            whole = build.application(
-                analysis.reading, info, analysis.findings, analysis.comparison, report="", limits=NO_LISTS
-            )
-            found = in_scope.findings(about, analysis.findings, EVERYTHING)
-            worst = [{"rule": each.rule, "severity": each.severity, "text": text(each.text)} for each in found.shown]
+            found = analysis.findings_in(about)
+            whole = build.application(analysis.reading, info, found, analysis.comparison, report="", limits=NO_LISTS)
+            worst = [{"rule": each.rule, "severity": each.severity, "text": text(each.text)} for each in found[:WORST]]
             listed = streams.streams(about, Limits(streams=MOST_STREAMS, points=1)).shown
             shown = document(whole) | {
                 "report": None,
                 "comparison": brief(whole.comparison),
-                "number_of_findings": found.total,
-                "findings": worst[:WORST],
+                "number_of_findings": len(found),
+                "findings": worst,
                 "stages": Rows(stages.ranked(about), partial(stage_row, about)),
                 "queries": Rows(queries.ranked(about), partial(query_row, about)),
                 "streaming_queries": Rows(listed, stream_row) if listed else None,
@@ -112,7 +108,7 @@ class Tools:
         """
         with self._lock:
             analysis, about, _ = self._read(run)
-            found = in_scope.findings(about, analysis.findings, EVERYTHING).shown
+            found = analysis.findings_in(about)
             wanted = [each for each in found if severity in (None, each.severity) and rule in (None, each.rule)]
             rows = Rows(wanted, build.of_finding)
             return answer({"run": run, "findings": rows}, Page(limit, offset))
@@ -159,7 +155,7 @@ class Tools:
         with self._lock:
             analysis, about, _ = self._read(run)
             chosen = _attempt(run, about, stage, attempt)
-            found = in_scope.findings(about, analysis.findings, EVERYTHING).shown
+            found = analysis.findings_in(about)
             return answer(stage_document(about, chosen, found), Page(limit, offset))
 
     def query_plan(

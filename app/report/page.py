@@ -90,7 +90,7 @@ def write(
         output: The file; its folder is created if it is missing.
         run: The spark-app run that the report is about; None for the whole application.
         compared: How the application compares with earlier ones; None if there is none.
-        findings: Findings of the diagnoses, worst first; None diagnoses with the default thresholds.
+        findings: Findings about it, worst first; None diagnoses with the default thresholds.
         backends: Where traces and dashboards are, to link to them.
         prices: What executors cost.
 
@@ -98,7 +98,7 @@ def write(
         OSError: The file cannot be written.
     """
     about = scope(reading.app, run)
-    ranked = diagnose(reading.app, Thresholds()) if findings is None else findings
+    ranked = diagnose(reading.app, Thresholds(), about.covers()) if findings is None else findings
     write_atomic(output, html(reading, about, ranked, compared=compared, backends=backends, prices=prices))
     top = headline(about)
     return Report(output, about.title, top.outcome, top.mood)

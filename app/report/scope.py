@@ -1,11 +1,11 @@
 """The part of an application that a report covers: all of it, or what belongs to one spark-app run."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from app.eventlog import span_ids
-from app.eventlog.findings import Finding, Place
+from app.eventlog.findings import Place
 from app.eventlog.model import work_names
 from app.eventlog.model.application import Application
 from app.eventlog.model.entities import Job, Query, StageAttempt
@@ -44,17 +44,20 @@ class Scope:
         title = f"{record.pipeline} {record.slice}".rstrip()
         return text.replace(f"{title}: ", "", 1).replace(f"{record.pipeline} #: ", "", 1)
 
-    def has(self, finding: Finding) -> bool:
-        """Whether a place of a finding is in scope, or the finding is about the whole application."""
-        places = finding.places or (finding.place,)
-        return any(map(self._has_place, places))
+    def covers(self) -> Callable[[Place], bool]:
+        """Says of a place whether it is in scope; one that names no part is the whole application, which always is."""
+        stages = {(stage.info.id, stage.info.attempt) for stage in self.stages}
+        streams = {name for batch in self.batches for name in (batch.name, batch.key.query)}
+        queries = {query.id for query in self.queries}
 
-    def _has_place(self, place: Place) -> bool:
-        if place.stage is not None:
-            return any((stage.info.id, stage.info.attempt) == place.stage for stage in self.stages)
-        if place.stream is not None:
-            return any(place.stream in (batch.name, batch.key.query) for batch in self.batches)
-        return place.query is None or any(query.id == place.query for query in self.queries)
+        def is_covered(place: Place) -> bool:
+            if place.stage is not None:
+                return place.stage in stages
+            if place.stream is not None:
+                return place.stream in streams
+            return place.query is None or place.query in queries
+
+        return is_covered
 
 
 def scope(app: Application, run: RunInfo | None) -> Scope:

@@ -28,7 +28,7 @@ from app.eventlog.diagnoses.query import QueryView
 from app.eventlog.diagnoses.stage import StageView
 from app.eventlog.diagnoses.stream import StreamView, view
 from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
+from app.eventlog.findings import Finding, Place
 from app.eventlog.model.application import Application
 from app.eventlog.model.entities import Query, StageAttempt
 from app.eventlog.model.stream_queries import StreamQuery
@@ -84,22 +84,30 @@ APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (
 )
 
 
-def diagnose(app: Application, thresholds: Thresholds) -> list[Finding]:
+def diagnose(
+    app: Application, thresholds: Thresholds, covers: Callable[[Place], bool] = lambda _: True
+) -> list[Finding]:
     """A finding for each cause that costs enough, in an application, its ended stages and queries, and its streams.
 
     The failure of the application comes first, then warnings, then what costs most.
+
+    Args:
+        app: The application.
+        thresholds: The thresholds of the rules.
+        covers: Whether a place counts; a run in an application leaves out those of the other runs.
     """
-    causes = Causes(of_application(app, thresholds))
+    return Causes(finding for finding in _in_places(app, thresholds) if covers(finding.place)).judged(app, thresholds)
+
+
+def _in_places(app: Application, thresholds: Thresholds) -> Iterator[Finding]:
+    """The findings about single places, not judged by cost yet."""
+    yield from of_application(app, thresholds)
     for stage in app.stages.values():
-        for finding in of_stage(app, stage, thresholds):
-            causes.add(finding)
+        yield from of_stage(app, stage, thresholds)
     for query in app.queries.values():
-        for finding in of_query(app, query, thresholds):
-            causes.add(finding)
+        yield from of_query(app, query, thresholds)
     for stream in app.streams.queries.values():
-        for finding in of_stream(app, stream, stream.history.all, thresholds):
-            causes.add(finding)
-    return causes.judged(app, thresholds)
+        yield from of_stream(app, stream, stream.history.all, thresholds)
 
 
 def of_stage(app: Application, stage: StageAttempt, thresholds: Thresholds) -> list[Finding]:

@@ -52,7 +52,7 @@ def application(
     Args:
         reading: Its event log.
         run: The run that the report is about; None for the whole application.
-        findings: Findings about the application, worst first.
+        findings: Findings about it, worst first.
         compared: How it compares with earlier ones.
         report: The path or the URL of the report.
         prices: What executors cost.

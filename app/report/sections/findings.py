@@ -12,7 +12,7 @@ from app.report.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Findings in scope; `total` counts those that are not listed, too; `about` names what they are about."""
+    """Findings about a scope; `total` counts those that are not listed, too; `about` names what they are about."""
 
     shown: list[Finding]
     total: int
@@ -36,9 +36,8 @@ class Findings:
 
 
 def findings(scope: Scope, ranked: list[Finding], limits: Limits) -> Findings:
-    """The findings about the scope, in the order of the diagnoses: warnings first, then by cost."""
-    in_scope = [finding for finding in ranked if scope.has(finding)]
-    return Findings(in_scope[: limits.findings], len(in_scope), _escaped(_about(scope)))
+    """As many of the findings about the scope as there is room for, in the order of the diagnoses."""
+    return Findings(ranked[: limits.findings], len(ranked), _escaped(_about(scope)))
 
 
 def _about(scope: Scope) -> str:

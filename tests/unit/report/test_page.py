@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog.findings import Finding
+from app.eventlog.findings import Place
 from app.eventlog.reader import read
 from app.report import page, run_info
 from app.report.limits import MAX_BYTES, Limits
 from app.report.scope import scope
 from app.report.sections.configuration import configuration
-from app.report.sections.findings import findings
 from app.report.sections.headline import headline
 from app.report.sections.queries import queries
 from app.report.sections.run import logs
@@ -111,8 +110,7 @@ def test_the_report_of_a_run_shows_its_part_of_a_shared_log(reading: Read, run_f
     ]
     about = scope(reading([*lines, log.job_ended(1), log.ended()]).app, run_info.of(run_folder))
     assert ([job.id for job in about.jobs], [stage.info.id for stage in about.stages]) == ([0], [0])
-    found = [Finding("r", "info", "t", "a", stage=(number, 0)) for number in (0, 1)]
-    assert [finding.stage for finding in findings(about, found, Limits()).shown] == [(0, 0)]
+    assert [about.covers()(Place((number, 0), None, None)) for number in (0, 1)] == [True, False]
     step = timeline(about, Limits()).root.children[0]
     assert (step.kind, [job.kind for job in step.children]) == ("step", ["job"])
 

@@ -1,18 +1,38 @@
 """A report covers a run, and the findings about it."""
 
-from dataclasses import replace
+import datetime
 
-from app.eventlog.findings import Finding
-from app.report.scope import scope
+from app.eventlog.diagnoses.diagnose import diagnose
+from app.eventlog.diagnoses.thresholds import Thresholds
+from app.eventlog.findings import Place
+from app.report.run_info import RunInfo
+from app.report.scope import Scope, scope
 from tests.unit.eventlog import log
+from tests.unit.eventlog.diagnoses.plans import application, node, ran
 from tests.unit.eventlog.model.test_streams import DONE, progress
+from tests.unit.run_records import example_record
 
 
-def test_a_finding_about_another_streaming_query_is_not_about_a_run() -> None:
+def test_a_place_of_another_streaming_query_is_not_in_a_run() -> None:
     """Several queries share an application, and each has a run of its own."""
     app = log.application([*DONE, progress(0), log.ended()])
-    own, another = [Finding("tiny_batches", "info", "", "", stream=name) for name in ("copied", "another")]
-    of_run = scope(app, None)
-    assert of_run.has(own)
-    assert not of_run.has(another)
-    assert of_run.has(replace(another, stream="query-1"))
+    covers = scope(app, None).covers()
+    assert [covers(Place(None, None, None, name)) for name in ("copied", "query-1", "another")] == [True, True, False]
+
+
+def test_the_findings_of_a_run_have_nothing_of_another() -> None:
+    """Two queries write small files: text, numbers and places are those of the query that the run has."""
+    app = application(*(ran(number, node("Exchange"), tasks=100 * number) for number in (2, 4)))
+    started = datetime.datetime.fromtimestamp(app.queries[2].started / 1000, datetime.UTC)
+    record = example_record(trace_id=None, started_at=started, seconds=60)
+    whole, own = (_written(scope(app, run)) for run in (None, RunInfo(record.folder, record)))
+    assert whole == (
+        "Query 2 (Query 2): writes at least 200 files of at most 1.0 MiB on average; with 1 more place (query 4)",
+        600,
+    )
+    assert own == ("Query 2 (Query 2): writes at least 200 files of at most 1.0 MiB on average", 200)
+
+
+def _written(about: Scope) -> tuple[str, float]:
+    (finding,) = diagnose(about.app, Thresholds(), about.covers())
+    return finding.text, finding.numbers["files"]

@@ -1,16 +1,20 @@
 """How long an application would have taken with other cores: its stages and tasks replayed on other slots.
 
 Each stage begins as long after the stage that ended last before it as it did: the driver takes the same time. Its tasks
-take the time that they took, one after another on the slots that are free. So what more cores change about a task, such
-as its share of a disk or of memory, is not seen. The same replay on the slots that there were gives the error of all.
+take the time that they took, one after another on the slots that are free. A time in which no task of the application
+ran, as while it waits for an executor, is as long as it was, also within a stage. So what more cores change about a
+task, such as its share of a disk or of memory, is not seen. The same replay on the slots that there were gives the
+error of all.
 
 After Sparklens (Qubole), which replays stages and tasks likewise and shows no error per application.
 """
 
 import bisect
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Final
 
 from app.eventlog.model.application import Application
@@ -20,7 +24,10 @@ from app.eventlog.model.executors import Executor
 FACTORS: Final = (0.5, 1.0, 2.0)
 MOST_ERROR: Final = 0.25
 """Where the replay on the slots that there were is further off than this share, no other one is shown."""
+IDLE_MS: Final = 1000
+"""A shorter time without a task is the scheduling of the next one."""
 Key = tuple[int, int]
+PieceKey = tuple[Key, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +71,17 @@ class WhatIf:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
-    """A stage to replay: when it began, after which stages, and what its tasks took in the order of their starts."""
+class _Piece:
+    """Tasks of a stage without a time in between in which no task ran: when they began, after what, and how long each.
 
-    key: Key
+    Attributes:
+        key: The stage attempt, and the busy time of the application that its tasks ran in.
+        began, ended: Of its tasks, from the submission of the stage on; milliseconds since the epoch.
+        parents: The stage attempts that the stage reads.
+        durations: Of its tasks, in the order of their starts.
+    """
+
+    key: PieceKey
     began: int
     ended: int
     parents: tuple[Key, ...]
@@ -86,12 +100,12 @@ def what_if(app: Application, stages: Iterable[StageAttempt], start: float, end:
     Returns:
         None where the log has no executor or no task, or a streaming query: that waits for its input.
     """
-    work = sorted((_stage(stage) for stage in stages if stage.launched), key=lambda stage: stage.began)
+    work = _pieces([stage for stage in stages if stage.launched])
     alive = [each for each in app.executors.values() if each.removed is None or each.removed >= start]
     cores = _most_cores(alive)
     if not work or cores < app.task_cpus or end <= start or app.batches:
         return None
-    usable = round(sum(len(stage.durations) for stage in work) / min(FACTORS))  # more would never have a task
+    usable = round(sum(len(piece.durations) for piece in work) / min(FACTORS))  # more would never have a task
     slots = [(each.added, min(each.cores // app.task_cpus, usable)) for each in alive]
     free = sorted(max(0.0, added - start) for added, count in slots for _ in range(count))[: cores // app.task_cpus]
     replays = {factor: _replayed(work, _scaled(free, factor), start, end) for factor in FACTORS if cores * factor >= 1}
@@ -100,14 +114,33 @@ def what_if(app: Application, stages: Iterable[StageAttempt], start: float, end:
     return WhatIf(cores, end - start, own, (*others, Replay(None, _replayed(work, None, start, end))))
 
 
-def _stage(stage: StageAttempt) -> _Stage:
-    order = sorted(range(len(stage.launched)), key=stage.launched.__getitem__)
-    launched, durations = stage.launched, stage.durations_ms
-    began = min(stage.info.submitted or launched[order[0]], launched[order[0]])
+def _pieces(stages: Sequence[StageAttempt]) -> list[_Piece]:
+    """What to replay, in the order of its beginning."""
+    begins = _busy_times(stages)
+    return sorted((piece for stage in stages for piece in _pieces_of(stage, begins)), key=lambda piece: piece.began)
+
+
+def _busy_times(stages: Sequence[StageAttempt]) -> list[int]:
+    """When the application began to run tasks, at first and after each time without any."""
+    begins, reached = list[int](), 0
+    tasks = (zip(stage.launched, stage.durations_ms, strict=True) for stage in stages)
+    for launched, duration in sorted(chain.from_iterable(tasks)):
+        if not begins or launched - reached >= IDLE_MS:
+            begins.append(launched)
+        reached = max(reached, launched + duration)
+    return begins
+
+
+def _pieces_of(stage: StageAttempt, begins: Sequence[int]) -> Iterator[_Piece]:
+    """The tasks of a stage by the busy times of the application."""
+    tasks = sorted(zip(stage.launched, (max(0, ms) for ms in stage.durations_ms), strict=True), key=itemgetter(0))
     parents = tuple((parent, stage.info.attempt) for parent in stage.info.parents)
-    return _Stage(
-        (stage.info.id, stage.info.attempt), began, stage.latest, parents, [max(0, durations[place]) for place in order]
-    )
+    submitted = min(stage.info.submitted or tasks[0][0], tasks[0][0])
+    for number, group in groupby(tasks, key=lambda task: bisect.bisect_right(begins, task[0])):
+        own = list(group)
+        ended = max(launched + ms for launched, ms in own)
+        key = (stage.info.id, stage.info.attempt), number
+        yield _Piece(key, max(submitted, begins[number - 1]), ended, parents, [ms for _, ms in own])
 
 
 def _most_cores(executors: Iterable[Executor]) -> int:
@@ -127,22 +160,24 @@ def _scaled(free: Sequence[float], factor: float) -> list[float]:
     return [free[int(place / factor)] for place in range(count)]
 
 
-def _replayed(work: Sequence[_Stage], free: list[float] | None, start: float, end: float) -> float:
+def _replayed(work: Sequence[_Piece], free: list[float] | None, start: float, end: float) -> float:
     """How long the work takes on slots that are there from some time on; None for one slot per task."""
-    order = sorted(work, key=lambda stage: stage.ended)
-    ends = [stage.ended for stage in order]
-    replayed: dict[Key, float] = {}
+    order = sorted(work, key=lambda piece: piece.ended)
+    ends = [piece.ended for piece in order]
+    replayed: dict[PieceKey, float] = {}
+    stages: dict[Key, float] = {}
 
     def after(instant: float) -> float:
-        """When the replay reaches an instant: as long after the end of a stage as in truth."""
+        """When the replay reaches an instant: as long after the end of a piece as in truth."""
         place = bisect.bisect_right(ends, instant) - 1
         while place >= 0 and order[place].key not in replayed:
             place -= 1
         return instant - start if place < 0 else replayed[order[place].key] + instant - order[place].ended
 
-    for stage in work:
-        ready = max([after(stage.began), *(replayed[parent] for parent in stage.parents if parent in replayed)])
-        replayed[stage.key] = _end(stage.durations, free, max(0.0, ready))
+    for piece in work:
+        ready = max([after(piece.began), *(stages[parent] for parent in piece.parents if parent in stages)])
+        ended = replayed[piece.key] = _end(piece.durations, free, max(0.0, ready))
+        stages[piece.key[0]] = max(ended, stages.get(piece.key[0], 0.0))
     return max(after(end), *replayed.values())
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from app.eventlog.cost import Spent, spent
+from app.eventlog.cost import HOUR_MS, Spent, spent
 from app.eventlog.what_if import Replay, WhatIf, what_if
 from app.report.scope import Scope
 from app.settings import Prices
@@ -17,7 +17,7 @@ class Choice:
         cores: None for as many as tasks could ever use.
         ms: How long it takes.
         change: The difference to the time that it took, as a share of it; None for what was.
-        spent: What the cores cost; None for unlimited cores.
+        spent: What the cores cost while they are registered; None for unlimited cores.
         price: Its price; None where none is configured.
     """
 
@@ -66,8 +66,12 @@ def _choices(took: Spent, replayed: WhatIf, prices: Prices | None) -> list[Choic
 
 
 def _choice(other: Replay, took: Spent, replayed: WhatIf, prices: Prices | None) -> Choice:
-    """A replay, corrected by the error of the replay on the cores that there were."""
+    """A replay, corrected by the error of the replay on the cores that there were.
+
+    Its cores are registered for as much less than it takes as those were: the driver starts before executors do.
+    """
     ms = other.ms / (1 + replayed.error)
-    would = None if other.cores is None else took.on(other.cores, ms)
+    unregistered = replayed.took_ms - took.core_hours * HOUR_MS / replayed.cores
+    would = None if other.cores is None else took.on(other.cores, max(0.0, ms - unregistered))
     price = would.price(prices) if would and prices else None
     return Choice(other.cores, ms, ms / replayed.took_ms - 1, would, price)

@@ -2,6 +2,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from app.eventlog import reader
+from app.eventlog.cost import HOUR_MS
 from app.report import page
 from app.report.scope import scope
 from app.report.sections.capacity import capacity
@@ -13,12 +14,12 @@ from tests.unit.report.conftest import Read
 PRICES = Prices(currency="USD", core_hour=Decimal("3.60"), gib_hour=None)
 
 
-def tasks_in_turn(*, cores: int) -> list[log.Line]:
-    """Eight tasks of a second on two cores, from the start to the end of the application."""
+def tasks_in_turn(*, cores: int, registered: int = 1000) -> list[log.Line]:
+    """Eight tasks of a second on two cores, from a second after the start to the end of the application."""
     tasks = [made.ended_task(number, 0, 2000 + number // 2 * 1000, 1000) for number in range(8)]
     return [
         log.started(1000),
-        log.executor("1", cores=cores),
+        log.executor("1", time=registered, cores=cores),
         log.job(0, [0]),
         made.submitted(0, 2000, 8, "save"),
         *tasks,
@@ -34,6 +35,15 @@ def test_other_cores_are_priced(reading: Read) -> None:
     assert [choice.price and round(choice.price, 4) for choice in found.choices] == [
         Decimal("0.0090"), Decimal("0.0100"), Decimal("0.0120"), None,
     ]  # fmt: skip
+
+
+def test_each_row_costs_the_time_in_which_its_executors_are_registered(reading: Read) -> None:
+    """They come a second after the start, on any number of cores: what was and what would be count the same time."""
+    found = capacity(scope(reading(tasks_in_turn(cores=2, registered=2000)).app, None), PRICES)
+    assert found is not None
+    core_ms = {choice.cores: choice.spent and round(choice.spent.core_hours * HOUR_MS) for choice in found.choices}
+    assert [choice.ms for choice in found.choices] == [9000, 5000, 3000, 2000]
+    assert core_ms == {1: 8000, 2: 8000, 4: 8000, None: None}
 
 
 def test_a_play_that_is_far_off_is_not_shown(reading: Read, tmp_path: Path) -> None:

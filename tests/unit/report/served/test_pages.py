@@ -109,6 +109,8 @@ def test_a_run_has_its_price_where_it_is_known(
     content |= {"duration_ms": 1, "core_ms": 3 * HOUR_MS, "gib_ms": gib_ms}
     (folder / "1.json").write_text(json.dumps(content))
     prices = Prices.model_validate({"currency": "EUR", "core_hour": "1", "gib_hour": gib_hour})
-    assert f'data-l="EUR" class="n">{cost}<' in text(pages(tmp_path, prices)("/", {}))
+    page = text(pages(tmp_path, prices)("/", {}))
+    assert f'data-l="EUR" class="n">{cost}<' in page
+    assert "Core-hours and EUR are those of its application" in page
     trends = text(pages(tmp_path, prices)("/", {"application": "daily"}))
     assert ("cost in EUR" in trends) == (cost != "not known")

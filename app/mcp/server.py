@@ -5,17 +5,30 @@ import inspect
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import wraps
 from importlib.metadata import version
 from typing import Any, Final
 
 import uvicorn
+from mcp import MCPError
 from mcp.server.mcpserver import MCPServer
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.prompts import Prompt
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
 
 from app.errors import MachineError, SparkAppError
+from app.mcp import prompts
 from app.mcp.answers import Document, encoded
 from app.mcp.tools import Tools
 from app.report.formatting import line
@@ -56,11 +69,57 @@ def serve_http(tools: Tools, port: int, say: Callable[[str], None]) -> None:
         asyncio.run(uvicorn.Server(config).serve([listener]))
 
 
+class StrictServer(MCPServer[Any]):
+    """A server that refuses arguments that a tool or a prompt does not have; the SDK leaves them out.
+
+    A question without its condition has another answer, which nobody could tell from the right one.
+    """
+
+    async def list_tools(self) -> list[Tool]:
+        """The tools, with schemas that allow no other arguments."""
+        closed = {"additionalProperties": False}
+        return [
+            tool.model_copy(update={"input_schema": tool.input_schema | closed}) for tool in await super().list_tools()
+        ]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """The answer of a tool, or an error that names the arguments that it has."""
+        known = next((tool.input_schema["properties"] for tool in await self.list_tools() if tool.name == name), None)
+        unknown = None if known is None else _unknown(name, arguments, known)
+        if unknown is not None:
+            return CallToolResult(content=[_text(f"error: {unknown}")], is_error=True)
+        return await super().call_tool(name, arguments, context)
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """The text of a prompt.
+
+        Raises:
+            MCPError: It lacks one of the arguments; the message names those that it has.
+        """
+        known = next((prompt.arguments or [] for prompt in await self.list_prompts() if prompt.name == name), None)
+        unknown = None if known is None else _unknown(name, arguments or {}, [each.name for each in known])
+        if unknown is not None:
+            raise MCPError(INVALID_PARAMS, unknown)
+        return await super().get_prompt(name, arguments, context)
+
+
+def _unknown(name: str, arguments: Collection[str], known: Collection[str]) -> str | None:
+    """What is wrong with the names of arguments: the first that is not known, the nearest one, and all there are."""
+    unknown = next((each for each in arguments if each not in known), None)
+    if unknown is None:
+        return None
+    close = get_close_matches(unknown, list(known), 1)
+    near = f"; did you mean {close[0]}?" if close else ""
+    return f"{name} has no argument {line(unknown)!r}{near or '.'} Its arguments are {', '.join(known)}."
+
+
 def server(tools: Tools) -> MCPServer[Any]:
-    """A server with all tools, which change nothing and reach nothing but local files."""
-    made: MCPServer[Any] = MCPServer(
-        "spark-app", instructions=INSTRUCTIONS, version=version("spark-app"), log_level="WARNING"
-    )
+    """A server with all tools, which change nothing and reach nothing but local files, and with all prompts."""
+    made = StrictServer("spark-app", instructions=INSTRUCTIONS, version=version("spark-app"), log_level="WARNING")
     reading = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     for tool in (
         tools.list_runs,
@@ -73,6 +132,8 @@ def server(tools: Tools) -> MCPServer[Any]:
     ):
         description = inspect.getdoc(tool)
         made.add_tool(_answering(tool), description=description, annotations=reading, structured_output=False)
+    for prompt in (prompts.why_slow, prompts.why_failed, prompts.what_changed):
+        made.add_prompt(Prompt.from_function(prompt))
     return made
 
 

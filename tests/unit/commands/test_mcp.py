@@ -1,6 +1,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 
 from app.__main__ import run
 from app.mcp.tools import Tools
@@ -21,11 +22,20 @@ ROOT: Final = Path(__file__).parents[3]
 LOGS: Final = ROOT / "tests" / "eventlogs" / "causes"
 RUN: Final = "spill-planted.zst"
 TOOLS: Final = {name for name in vars(Tools) if not name.startswith("_")}
+PROMPTS: Final = {"why_slow", "why_failed", "what_changed"}
+STEP: Final = re.compile(r"^\d\. (\w+)", re.MULTILINE)
 
 
 def command(*arguments: str) -> list[str]:
     """The program, started in a process of its own."""
     return [sys.executable, "-m", "app", "mcp", *arguments]
+
+
+def over_stdio(home: Path) -> StdioServerParameters:
+    """A server over standard input and output."""
+    program, *arguments = command(str(LOGS))
+    environment = {"SPARK_APP_HOME": str(home), "PATH": os.environ["PATH"]}
+    return StdioServerParameters(command=program, args=arguments, env=environment, cwd=ROOT)
 
 
 @contextmanager
@@ -67,6 +77,37 @@ async def explained(client: Client) -> None:
     assert (await answer(client, "query_plan", run=RUN, query=0))["operators"]
 
 
+async def misspelled(client: Client) -> None:
+    """Nothing is answered to a question with an argument that is not known."""
+    assert all(tool.input_schema["additionalProperties"] is False for tool in (await client.list_tools()).tools)
+    assert await failure(client, "search_events", run=RUN, text="TaskEnd") == (
+        "error: search_events has no argument 'text'. Its arguments are run, contains, event, after, limit, width."
+    )
+    assert "'severitty'; did you mean severity? Its" in await failure(client, "findings", run=RUN, severitty="info")
+    with pytest.raises(MCPError, match=r"why_slow has no argument 'rum'; did you mean run\? Its arguments are run\."):
+        await client.get_prompt("why_slow", {"rum": RUN})
+
+
+async def guided(client: Client) -> None:
+    """Each prompt names tools, in an order that begins with an overview, and the run that is meant."""
+    listed = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
+    assert set(listed) == PROMPTS
+    assert all(prompt.description and prompt.arguments for prompt in listed.values())
+    for name, first in (("why_slow", "summary"), ("why_failed", "summary"), ("what_changed", "compare")):
+        steps = STEP.findall(await prompted(client, name, run=RUN))
+        assert steps[0] == first
+        assert set(steps) <= TOOLS
+    assert f"run='{RUN}'" in await prompted(client, "why_slow", run=RUN)
+    assert "list_runs with limit=1" in await prompted(client, "why_failed")
+    assert "baseline='spill-quiet.zst'" in await prompted(client, "what_changed", baseline="spill-quiet.zst")
+
+
+async def prompted(client: Client, name: str, **arguments: str) -> str:
+    """The text of a prompt."""
+    (message,) = (await client.get_prompt(name, arguments)).messages
+    return str(message.content.text)  # type: ignore[union-attr]
+
+
 async def answer(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """The document of a tool, which is the same as text and as structured content."""
     result = await client.call_tool(tool, arguments)
@@ -86,9 +127,17 @@ async def failure(client: Client, tool: str, **arguments: Any) -> str:
 
 def test_an_assistant_asks_over_standard_input_and_output(tmp_path: Path) -> None:
     """Nothing but the protocol is on standard output."""
-    program, *arguments = command(str(LOGS))
-    environment = {"SPARK_APP_HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    asked(StdioServerParameters(command=program, args=arguments, env=environment, cwd=ROOT), explained)
+    asked(over_stdio(tmp_path), explained)
+
+
+def test_an_unknown_argument_is_refused(tmp_path: Path) -> None:
+    """With the nearest one and all that the tool or the prompt has."""
+    asked(over_stdio(tmp_path), misspelled)
+
+
+def test_prompts_name_the_tools_to_call(tmp_path: Path) -> None:
+    """For the questions that are asked most."""
+    asked(over_stdio(tmp_path), guided)
 
 
 def test_an_assistant_asks_over_http(tmp_path: Path) -> None:
@@ -141,8 +190,8 @@ def test_a_folder_that_is_not_there_exits_with_3(tmp_path: Path, capsys: pytest.
     assert "is no folder" in capsys.readouterr().err
 
 
-def test_the_tools_are_documented() -> None:
+def test_the_tools_and_prompts_are_documented() -> None:
     """Each in docs/reference.md, and no other."""
     section = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8").partition("## spark-app mcp\n")[2]
     items = [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("- `")]
-    assert {item.split("`")[1] for item in items} == TOOLS
+    assert {item.split("`")[1] for item in items} == TOOLS | PROMPTS

@@ -10,7 +10,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import Request, urlopen
@@ -79,6 +79,53 @@ def web(folder: Path) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+class Refusing:
+    """A web server, or an endpoint of S3, that answers each request with one status.
+
+    Attributes:
+        url: Its address.
+        requests: What was asked, with the method: `HEAD /bucket/logs`.
+    """
+
+    def __init__(self, status: int, code: str) -> None:
+        """Listens.
+
+        Args:
+            status: The HTTP status of each answer.
+            code: The name of the error, which only answers to GET have in their body.
+        """
+        self.requests: list[str] = []
+        body = f"<Error><Code>{code}</Code><Message>Refused.</Message></Error>".encode()
+
+        class Answer(BaseHTTPRequestHandler):
+            def do_GET(handler) -> None:  # noqa: N805 - `self` is the server's; the name is http.server's
+                self.requests.append(f"{handler.command} {handler.path}")
+                handler.send_response(status)
+                handler.send_header("Content-Type", "application/xml")
+                handler.send_header("Content-Length", str(len(body)))
+                handler.end_headers()
+                if handler.command == "GET":
+                    handler.wfile.write(body)
+
+            do_HEAD = do_GET  # noqa: N815 - the name is http.server's
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is http.server's
+                """Says nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    def __enter__(self) -> "Refusing":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
 
 
 class _Quiet(SimpleHTTPRequestHandler):

@@ -126,7 +126,8 @@ def test_what_is_wrong_with_a_location_is_said(bucket: Any, capsys: pytest.Captu
     """A missing object or bucket, a scheme without its driver, one that nobody knows."""
     for location, code, message in (
         (f"s3://{bucket.name}/logs/none", 3, f"no event log at s3://{bucket.name}/logs/none"),
-        ("s3://missing/logs", 3, "no event log at s3://missing/logs"),
+        ("s3://missing/logs", 3, "cannot read s3://missing/logs: there is no bucket 'missing'; check its name"),
+        ("s3://missing", 3, "cannot read s3://missing: there is no bucket 'missing'; check its name"),
         ("gs://logs/none", 2, "cannot read gs://logs/none: its driver is not installed; install spark-app[gcs]"),
         ("ftp://logs/none", 3, "cannot read ftp://logs/none: known are s3://"),
     ):
@@ -147,15 +148,54 @@ def test_missing_rights_are_said(endpoint: str, bucket: Any, tmp_path: Path) -> 
         storages.require_rights(endpoint, after=float("inf"))
 
 
+def test_an_expired_token_is_said_at_once(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3 answers 400 to it, and to HEAD without a reason. No request is repeated; boto3 asks for the region, too."""
+    with storages.Refusing(400, "ExpiredToken") as s3:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", s3.url)
+        with pytest.raises(
+            InputError, match=r"no permission to read s3://logs/x: .*its token has expired or is not valid"
+        ):
+            read(log_path("s3://logs/x"))
+        assert s3.requests == ["HEAD /logs/x", "HEAD /logs"]
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (401, "no permission to read {url}/logs/x: check the credentials of this machine"),
+        (403, "no permission to read {url}/logs/x: check the credentials of this machine"),
+        (404, "no event log at {url}/logs/x"),
+    ],
+)
+def test_a_web_server_that_refuses_is_not_asked_again(status: int, message: str) -> None:
+    """Each method is tried once."""
+    with storages.Refusing(status, "Refused") as web:
+        with pytest.raises(InputError, match=message.format(url=web.url)):
+            read(log_path(f"{web.url}/logs/x"))
+        assert len(web.requests) == len(set(web.requests))
+
+
 def test_an_endpoint_that_does_not_answer_is_waited_for_a_while(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether it is silent or nobody listens; then nothing else is waited for."""
+    """Then nothing else is waited for."""
     with storages.silent() as silent:
-        for endpoint in (silent, f"http://127.0.0.1:{dead_port()}"):
-            monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-            path = log_path("s3://logs/x", patience=0.5)
-            for message in ("did not answer within 0.5 s", "was not asked"):
-                with pytest.raises(storage.NoAnswerError, match=f"s3://logs/x {message}"):
-                    read(path)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", silent)
+        path = log_path("s3://logs/x", patience=0.5)
+        for message in ("did not answer within 0.5 s", "was not asked"):
+            with pytest.raises(storage.NoAnswerError, match=f"s3://logs/x {message}"):
+                read(path)
+
+
+@pytest.mark.parametrize("location", ["s3://logs/x", "{url}/logs/x", "{url}/history/app-1", "{url}"])
+def test_a_refused_connection_is_not_waited_for(
+    location: str, bucket: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody listens there, and that is said, in less than the patience for one that is silent."""
+    url = f"http://127.0.0.1:{dead_port()}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    began = time.monotonic()
+    assert run(["report", location.format(url=url)]) == 3
+    assert "the connection is refused: nothing listens at its host and port" in capsys.readouterr().err
+    assert time.monotonic() - began < storage.PATIENCE_SECONDS / 2
 
 
 def test_a_read_that_breaks_off_goes_on_where_it_was(

@@ -2,6 +2,7 @@
 
 import errno
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -36,7 +37,13 @@ _QUERY: Final = re.compile(r"\?[^\s'\")]+")
 _USER: Final = re.compile(r"(?:(?<=http://)|(?<=https://))[^/\s]*@|(?<=://)[^/\s]*:[^/\s]*@", re.IGNORECASE)
 """On the web a user without a password may be a token; with others it is a container (`abfss://container@account`)."""
 _REFUSED: Final = frozenset({401, 403})
+_MALFORMED: Final = 400
+"""What S3 answers to an expired token, with the reason in a body that the answer to a HEAD request lacks."""
 _GONE: Final = frozenset({404, 410})
+_CREDENTIALS: Final = re.compile("credential|token|refresh|authentication", re.IGNORECASE)
+"""In the names of errors of drivers: `NoCredentialsError`, `SSOTokenLoadError`, `RefreshError` and others."""
+_CONNECTION_REFUSED: Final = f"[Errno {errno.ECONNREFUSED}]"
+_WITH_BUCKETS: Final = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss"})
 MISSING: Final = "No such file or directory"
 
 T = TypeVar("T")
@@ -57,7 +64,7 @@ class Entry:
 
 
 class NoAnswerError(InputError):
-    """A storage did not answer in time; it may answer later."""
+    """A storage did not answer in time, or nothing listens at its address; it may answer later."""
 
 
 class Storage:
@@ -68,9 +75,16 @@ class Storage:
         query: What follows `?` in the URL of a file; it may be a secret.
     """
 
-    def __init__(self, driver: Any, *, query: str = "", patience: float = PATIENCE_SECONDS) -> None:
-        """Asks nothing yet."""
-        self.driver, self.query, self._patience = driver, query, patience
+    def __init__(self, driver: Any, *, query: str = "", bucket: str = "", patience: float = PATIENCE_SECONDS) -> None:
+        """Asks nothing yet.
+
+        Args:
+            driver: Its file system of fsspec.
+            query: What follows `?` in the URL of a file.
+            bucket: The bucket or container that all paths are in; empty where the storage has none.
+            patience: Seconds that each request may take.
+        """
+        self.driver, self.query, self._bucket, self._patience = driver, query, bucket, patience
         self._folders: dict[str, dict[str, Entry]] = {}
         self._files: dict[str, Entry | None] = {}
         self._listed_at: dict[str, float] = {}
@@ -136,7 +150,12 @@ class Storage:
             path, entry = above, Entry(is_folder=True)
 
     def ask(self, shown: str, request: Callable[[], T]) -> T:
-        """The answer to a request; see `patiently`. For a while after one without an answer no other is waited for."""
+        """The answer to a request; see `patiently`. For a while after one without an answer no other is waited for.
+
+        Raises:
+            FileNotFoundError: There is nothing at the location, which is in a bucket that exists.
+            InputError: The storage refuses, does not answer, or does not have the bucket.
+        """
         if time.monotonic() < self._quiet_until:
             raise NoAnswerError(f"{shown} was not asked: its storage did not answer a moment ago")
         try:
@@ -144,6 +163,26 @@ class Storage:
         except NoAnswerError:
             self._quiet_until = time.monotonic() + LISTING_SECONDS
             raise
+        except FileNotFoundError:
+            self._require_bucket(shown)
+            raise
+
+    def _require_bucket(self, shown: str) -> None:
+        """Asks for the bucket, until it was there once.
+
+        Raises:
+            InputError: It does not exist.
+        """
+        if not self._bucket:
+            return
+        try:
+            patiently(shown, partial(self.driver.info, self._bucket), patience=self._patience)
+        except FileNotFoundError:
+            where = "check its name, and the endpoint and the account that this machine is configured for"
+            raise InputError(f"cannot read {shown}: there is no bucket {self._bucket!r}; {where}") from None
+        except InputError:  # who may read its objects need not be allowed to ask for the bucket
+            pass
+        self._bucket = ""
 
 
 def patiently(shown: str, request: Callable[[], T], *, patience: float) -> T:
@@ -169,6 +208,8 @@ def patiently(shown: str, request: Callable[[], T], *, patience: float) -> T:
             raise FileNotFoundError(errno.ENOENT, MISSING, shown)
         if (refusal := _refusal(cause, shown)) is not None:
             raise InputError(refusal)
+        if (unreachable := _unreachable(cause)) is not None:
+            raise NoAnswerError(f"cannot reach {shown}: {unreachable} ({_text(cause)})")
         if time.monotonic() + pause >= until:
             raise NoAnswerError(f"{shown} did not answer within {patience:g} s: {_text(cause)}")
         time.sleep(pause)
@@ -196,7 +237,9 @@ def open_storage(location: str, *, patience: float = PATIENCE_SECONDS) -> tuple[
         raise MachineError(f"cannot read {shown}: its driver is not installed; {extra} ({_text(error)})") from None
     except Exception as error:  # noqa: BLE001 - each driver raises its own
         raise InputError(_refusal(error, shown) or f"cannot open {shown}: {_text(error)}") from None
-    return Storage(driver, query=f"?{query}" if query else "", patience=patience), path
+    driver.retries = 1  # of the driver of S3; `patiently` repeats requests
+    bucket = path.partition("/")[0] if scheme in _WITH_BUCKETS else ""
+    return Storage(driver, query=f"?{query}" if query else "", bucket=bucket, patience=patience), path
 
 
 def without_secrets(location: str) -> str:
@@ -205,8 +248,9 @@ def without_secrets(location: str) -> str:
 
 
 def _options(scheme: str) -> dict[str, Any]:
-    """What a driver is told: to keep no listings of its own."""
-    return {} if scheme == "hdfs" else {"use_listings_cache": False, "skip_instance_cache": True}
+    """What a driver is told: to keep no listings of its own, and to repeat no request, as `patiently` does."""
+    once = {"config_kwargs": {"retries": {"total_max_attempts": 1}}} if scheme in ("s3", "s3a") else {}
+    return {} if scheme == "hdfs" else {"use_listings_cache": False, "skip_instance_cache": True} | once
 
 
 def _entry(info: Mapping[str, Any]) -> Entry:
@@ -240,7 +284,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     seen: BaseException | None = error
     while seen is not None:
         yield seen
-        seen = seen.__cause__
+        seen = seen.__cause__ or seen.__context__
 
 
 def _cause(error: Exception) -> BaseException | None:
@@ -253,7 +297,8 @@ def _cause(error: Exception) -> BaseException | None:
         return None
     if not isinstance(error, FileNotFoundError):
         return first or error
-    return first or next((cause for cause in _causes(error) if isinstance(cause, ConnectionError | TimeoutError)), None)
+    of_network = ConnectionError | TimeoutError | socket.gaierror
+    return first or next((cause for cause in _causes(error) if isinstance(cause, of_network)), None)
 
 
 def _status(error: BaseException) -> int | None:
@@ -273,10 +318,23 @@ def _refusal(error: BaseException, shown: str) -> str | None:
     """Why a request need not be repeated; None where it may succeed later."""
     if isinstance(error, PermissionError) or _status(error) in _REFUSED:
         return f"no permission to read {shown}: check the credentials of this machine ({_text(error)})"
-    if "credential" in type(error).__name__.lower():
-        return f"no credentials for {shown}: this machine has none ({_text(error)})"
+    if _status(error) == _MALFORMED:
+        why = "its token has expired or is not valid, or the region or the endpoint is wrong"
+        return f"no permission to read {shown}: check the credentials of this machine: {why} ({_text(error)})"
+    if _CREDENTIALS.search(type(error).__name__):
+        return f"no credentials for {shown}: this machine has none, or they have expired ({_text(error)})"
     if isinstance(error, ValueError | TypeError | ImportError):
         return f"cannot read {shown}: {_text(error)}"
+    return None
+
+
+def _unreachable(error: BaseException) -> str | None:
+    """Why a request need not be repeated now; None where it may be under way."""
+    causes = list(_causes(error))
+    if any(isinstance(each, ConnectionRefusedError) or _CONNECTION_REFUSED in str(each) for each in causes):
+        return "the connection is refused: nothing listens at its host and port"
+    if any(isinstance(each, socket.gaierror) for each in causes):
+        return "its host has no address: check the name"
     return None
 
 

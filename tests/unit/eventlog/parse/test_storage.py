@@ -62,7 +62,7 @@ def test_a_lost_connection_that_a_driver_calls_a_missing_file_is_none(monkeypatc
     """As that of HTTP does."""
     monkeypatch.setattr(storage, "FIRST_PAUSE_SECONDS", 0.001)
     error = FileNotFoundError("x")
-    error.__cause__ = ConnectionRefusedError()
+    error.__cause__ = ConnectionResetError()
     assert failing(error).entry("logs/app-1", SHOWN) is not None
 
 

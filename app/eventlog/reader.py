@@ -232,7 +232,7 @@ def head(log: LogPath) -> Application | None:
 def _no_log(troubles: ReadErrors, unreadable_lines: int) -> str:
     """Why a file without an application and a job was not read."""
     if troubles.damaged_files:
-        return "cannot be unpacked: it is damaged, incomplete or no zstd file"
+        return "cannot be unpacked: it is damaged, incomplete, or neither zstd nor gzip"
     nothing = f"it has neither an application nor a job, and {quantity(unreadable_lines, 'line')} cannot be parsed"
     return f"is not a Spark event log: {nothing}"
 
@@ -243,7 +243,7 @@ def find_log(path: LogPath) -> LogPath:
     Raises:
         InputError: There is no log.
     """
-    if path.is_dir() and not path.name.startswith(FOLDER):
+    if path.is_dir() and not path.name.startswith(FOLDER) and not parts(path):
         newest = next((log.path for log in newest_first(path) if begins_as_log(log.path)), None)
         if newest is None:
             raise InputError(f"no event log in {path}")

@@ -1,5 +1,7 @@
 """The recorded logs of `job.py`, one of each Spark in each layout, and the tree of spans that all of them give."""
 
+import gzip
+import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Final
@@ -23,6 +25,23 @@ def log(version: str, layout: str, folder: Path) -> Path:
     plain = folder / packed.stem
     plain.write_bytes(zstandard.ZstdDecompressor().decompressobj().decompress(packed.read_bytes()))
     return plain
+
+
+def delivered(version: str, folder: Path) -> Path:
+    """A recorded log as Databricks delivers it: packed files of an hour each, and what is not over.
+
+    Each begins with an event of Databricks. Source: `DatabricksEventLog` of the RAPIDS tools.
+    """
+    lines = log(version, "plain", folder).read_bytes().splitlines(keepends=True)
+    files = folder / "delivered" / "4242424242"
+    files.mkdir(parents=True)
+    third = len(lines) // 3
+    for number, name in enumerate(("eventlog-2024-01-01--10-00.gz", "eventlog-2024-01-01--11-00.gz", "eventlog")):
+        first = {"Event": "DBCEventLoggingListenerMetadata", "Rollover Number": number, "Spark Version": version}
+        part = lines[number * third :] if name == "eventlog" else lines[number * third : (number + 1) * third]
+        content = json.dumps(first, separators=(",", ":")).encode() + b"\n" + b"".join(part)
+        (files / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return files
 
 
 def tree(found: list[SparkSpan]) -> str:

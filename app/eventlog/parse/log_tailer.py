@@ -1,13 +1,15 @@
-"""Files of a Spark event log as lines: one file or rolled ones, plain or zstd, finished or still growing.
+"""Files of a Spark event log as lines: one file or rolled ones, plain, zstd or gzip, finished or still growing.
 
 Layout and names are those of Spark's `EventLogFileWriters`: a file `<app>[.<codec>][.inprogress]`, or a folder
-`eventlog_v2_<app>` with `events_<n>_<app>[.<codec>]`, of which a `.compact` one stands for all before it.
+`eventlog_v2_<app>` with `events_<n>_<app>[.<codec>]`, of which a `.compact` one stands for all before it. Databricks
+delivers a folder for each application, with `eventlog-<date>--<time>.gz` for what is over and `eventlog` for the rest.
 """
 
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import zstandard
@@ -24,7 +26,11 @@ FOLDER: Final = "eventlog_v2_"
 IN_PROGRESS: Final = ".inprogress"
 COMPACT: Final = ".compact"
 _ROLLED: Final = re.compile(r"events_(\d+)_.+?(\.compact)?")
+_OF_DATABRICKS: Final = re.compile(r"eventlog(-\d{4}-\d\d-\d\d--\d\d-\d\d)?(\.gz)?")
 _STATUS: Final = "appstatus_"
+_GZIP: Final = b"\x1f\x8b"
+_GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
+"""Tells zlib to expect the header of gzip."""
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 """How zstd begins. A History Server packs compact files as its own settings say, and names them as the files before."""
 _EVENT: Final = b'{"Event"'
@@ -73,7 +79,10 @@ class LogTailer:
         """
         codec = next((codec for codec in _CODECS if any(codec in part.path.suffixes for part in parts(log))), None)
         if codec:
-            raise InputError(f"{log} is compressed with {codec[1:]}: set spark.eventLog.compression.codec to zstd")
+            raise InputError(
+                f"{log} is compressed with {codec[1:]}, which spark-app does not read: set "
+                "spark.eventLog.compression.codec to zstd and run the application again"
+            )
         self.log = log
         self.troubles = ReadErrors()
         self._tail: _Tail | None = None
@@ -102,7 +111,7 @@ class LogTailer:
     @property
     def is_finished(self) -> bool:
         """Whether the application has closed its log; one that was killed never does."""
-        if self.log.is_dir():
+        if self.log.name.startswith(FOLDER) and self.log.is_dir():
             names = [path.name for path in _inside(self.log)]
             return any(name.startswith(_STATUS) and not name.endswith(IN_PROGRESS) for name in names)
         return any(not part.path.name.endswith(IN_PROGRESS) for part in parts(self.log))
@@ -147,12 +156,21 @@ def parts(log: LogPath) -> list[LogFile]:
     """The files of a log in the order in which they are read; none where it is gone."""
     if not log.name.startswith(FOLDER):
         there = log if log.exists() else log.with_name(log.name.removesuffix(IN_PROGRESS))
-        return [LogFile(0, there)] if there.is_file() else []
+        if there.is_file():
+            return [LogFile(0, there)]
+        return _delivered(log) if log.is_dir() else []
     matches = [(path, _ROLLED.match(path.name)) for path in _inside(log)]
     rolled = [(int(name[1]), path.name.endswith(COMPACT), path) for path, name in matches if name]
     compact = max((number for number, is_compact, _ in rolled if is_compact), default=0)
     kept = [LogFile(number, path) for number, is_compact, path in rolled if number > compact or is_compact]
     return sorted(part for part in kept if part.number >= compact)
+
+
+def _delivered(folder: LogPath) -> list[LogFile]:
+    """The files of a folder of Databricks in the order of their times; `eventlog`, which is not over, is the last."""
+    files = [path for path in _inside(folder) if _OF_DATABRICKS.fullmatch(path.name)]
+    files.sort(key=lambda path: (not path.name.startswith("eventlog-"), path.name))
+    return [LogFile(number, path) for number, path in enumerate(files)]
 
 
 def _inside(folder: LogPath) -> list[LogPath]:
@@ -187,7 +205,7 @@ class _Tail:
         self._path, self._position = path, 0
         self._file = open_bytes(path, complete=path.name.removesuffix(IN_PROGRESS))
         is_zstd = ".zstd" in path.suffixes or ".zst" in path.suffixes
-        self._unpacker = _Unpacker() if is_zstd else None
+        self._unpacker = _Unpacker(_zstd_frames()) if is_zstd else None
         self._rest: list[bytes] = []
         self._rest_bytes, self._begin = 0, b""
         self.is_lost = False
@@ -197,7 +215,7 @@ class _Tail:
         try:
             if not self.is_lost:
                 yield from self._new()
-        except (OSError, zstandard.ZstdError, _NoEventError) as error:
+        except (OSError, zstandard.ZstdError, zlib.error, _NoEventError) as error:
             self.is_lost = True
             self._rest = []
             troubles.lost_files += isinstance(error, OSError)
@@ -223,7 +241,9 @@ class _Tail:
             raise OSError(f"{self._path} has shrunk: it was truncated or replaced")
         while chunk := self._file.read(CHUNK_BYTES):
             if not self._position and chunk.startswith(_ZSTD):
-                self._unpacker = _Unpacker()
+                self._unpacker = _Unpacker(_zstd_frames())
+            elif not self._position and chunk.startswith(_GZIP):  # a web server may have unpacked a `.gz` on the way
+                self._unpacker = _Unpacker(lambda: zlib.decompressobj(_GZIP_WINDOW))
             self._position += len(chunk)
             for text in self._unpacker.unpacked(chunk) if self._unpacker else (chunk,):
                 first, *more = text.split(b"\n")
@@ -257,11 +277,14 @@ class _NoEventError(ValueError):
 
 
 class _Unpacker:
-    """Unpacks zstd piece by piece, so that what stands before a damage is read; Spark ends a frame with each flush."""
+    """Unpacks piece by piece, so that what stands before a damage is read; Spark ends a frame of zstd with each flush.
 
-    def __init__(self) -> None:
-        self._zstd = zstandard.ZstdDecompressor()
-        self._frame = self._zstd.decompressobj()
+    A gzip file may have several members, which are frames here.
+    """
+
+    def __init__(self, new_frame: Callable[[], Any]) -> None:
+        self._new_frame = new_frame
+        self._frame = new_frame()
         self.is_amid_frame = False
 
     def unpacked(self, chunk: bytes) -> Iterator[bytes]:
@@ -273,7 +296,11 @@ class _Unpacker:
                 piece = b""
                 if self._frame.eof:
                     piece = self._frame.unused_data
-                    self._frame, self.is_amid_frame = self._zstd.decompressobj(), False
+                    self._frame, self.is_amid_frame = self._new_frame(), False
+
+
+def _zstd_frames() -> Callable[[], Any]:
+    return zstandard.ZstdDecompressor().decompressobj
 
 
 def _is_json(text: bytes) -> bool:

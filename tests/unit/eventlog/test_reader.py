@@ -1,5 +1,6 @@
 """Logs that every Spark from 3.5 to 4.3 has really written tell the same, in each layout."""
 
+import gzip
 import inspect
 import json
 import os
@@ -38,6 +39,39 @@ def test_every_log_tells_the_same_tree(version: str, layout: str, tmp_path: Path
     _, found = walking.read(golden.log(version, layout, tmp_path))
     expected = TREE.replace(CONDITION, "java.lang.RuntimeException") if version.startswith("3.5") else TREE
     assert golden.tree(found) == expected
+
+
+def test_a_log_that_databricks_delivers_tells_the_same_tree(tmp_path: Path) -> None:
+    """By the folder of its files, which are read in the order of their times, wherever it lies."""
+    folder = golden.delivered("4.2.0", tmp_path)
+    read = reader.read(folder)
+    assert golden.tree(walking.read(folder)[1]) == TREE
+    assert (read.log, read.remarks, read.is_finished) == (folder, [], True)
+
+
+def test_a_packed_log_tells_the_same_tree(tmp_path: Path) -> None:
+    """Of gzip, also of several members, and whatever its name says: a web server may unpack it on the way."""
+    plain = golden.log("4.2.0", "plain", tmp_path).read_bytes()
+    middle = plain.index(b"\n", len(plain) // 2) - 7
+    members = gzip.compress(plain[:middle]) + gzip.compress(plain[middle:])
+    for name, content in (
+        ("app-1.gz", gzip.compress(plain)),
+        ("app-2.gz", members),
+        ("app-3.gz", plain),
+        ("4", members),
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert golden.tree(walking.read(tmp_path / name)[1]) == TREE
+        assert reader.read(tmp_path / name).remarks == []
+
+
+def test_a_gzip_file_that_is_cut_off_is_read_up_to_there(tmp_path: Path) -> None:
+    """It is said that the rest is missing."""
+    packed = gzip.compress(golden.log("4.2.0", "plain", tmp_path).read_bytes())
+    (tmp_path / "eventlog-2024-01-01--10-00.gz").write_bytes(packed[: len(packed) // 2])
+    read = reader.read(tmp_path / "eventlog-2024-01-01--10-00.gz")
+    assert read.app.jobs
+    assert "Skipped the rest of 1 file of the log, which cannot be unpacked" in read.remarks[-1]
 
 
 @EVERY_LOG
@@ -143,7 +177,7 @@ def test_what_lies_beside_logs_is_no_log(tmp_path: Path) -> None:
     assert reader.find_log(tmp_path) == kept
     (tmp_path / "app-2.lz4").touch()
     os.utime(tmp_path / "app-2.lz4", (2e9, 2e9))
-    with pytest.raises(InputError, match="to zstd"):
+    with pytest.raises(InputError, match="compressed with lz4, which spark-app does not read"):
         reader.read(tmp_path)
 
 

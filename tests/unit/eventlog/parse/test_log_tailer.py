@@ -229,10 +229,12 @@ def test_a_line_of_many_chunks_is_one_line(follow: Follow, single: Path) -> None
     assert list(follow(single).new()) == [LINES[0], long, LINES[1]]
 
 
-def test_another_codec_is_named_with_what_to_set(follow: Follow, folder: Path) -> None:
+@pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy"])
+def test_another_codec_is_named_with_what_to_set(codec: str, follow: Follow, folder: Path) -> None:
     """One line says what this cannot read, and the property that changes it."""
-    rolled(folder, 1, b"?", ".lz4")
-    with pytest.raises(InputError, match=r"compressed with lz4: set spark\.eventLog\.compression\.codec to zstd"):
+    rolled(folder, 1, b"?", f".{codec}")
+    advice = r"set spark\.eventLog\.compression\.codec to zstd and run the application again"
+    with pytest.raises(InputError, match=f"compressed with {codec}, which spark-app does not read: {advice}"):
         follow(folder)
 
 

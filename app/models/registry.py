@@ -1,7 +1,8 @@
 """The versions of models in Delta: what was trained, how good it is, and which one is in production.
 
 The order of writes makes a kill harmless: the artifact first, its row in `models` next, and the row in
-`model_promotions`, which alone decides what is in production, last.
+`model_promotions`, which alone decides what is in production, last. A row is added only where none of its number is
+(`Context.insert`): two trainings at once take two numbers, and so do two promotions, on any file system.
 
 Readers need `production` and `load` only::
 
@@ -34,6 +35,8 @@ VERSIONS: Final = Table("models", MODELS)
 EVALUATIONS: Final = Table("model_evaluations", MODEL_EVALUATIONS)
 PROMOTIONS: Final = Table("model_promotions", MODEL_PROMOTIONS)
 TABLES: Final = (VERSIONS, EVALUATIONS, PROMOTIONS)
+VERSION_KEYS: Final = ("model", "version")
+PROMOTION_KEYS: Final = ("model", "promotion")
 ARTIFACTS: Final = "_models"
 """The folder of the warehouse with the fitted pipelines; a name that is no table's."""
 
@@ -178,10 +181,5 @@ def _now() -> datetime.datetime:
 
 
 def where_version(model: str, number: int) -> str:
-    """The condition that selects the row of a version in `models` and in `model_evaluations`."""
+    """The condition that selects the row of a version in `model_evaluations`."""
     return f"model = '{model}' and version = {number}"
-
-
-def where_promotion(model: str, change: Promotion) -> str:
-    """The condition that selects the row of a change in `model_promotions`."""
-    return f"model = '{model}' and promotion = {change.number}"

@@ -109,16 +109,25 @@ class Context:
         """
 
         def write(tag: str) -> None:
-            rows = changes(self.table(table))
-            if not self.warehouse.exists(table):
-                self.warehouse.create(rows, table, tag)
-                return
-            with job_properties.setting(self.spark, delta_log.TAG, tag):
-                old = DeltaTable.forPath(self.spark, self.warehouse.path(table)).alias("old")
-                merge = old.merge(rows.alias("new"), condition)
-                merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+            self._merge(changes(self.table(table)), table, condition, tag, is_upsert=True)
 
         return self._write(table, write, kind="publish")
+
+    def insert(self, rows: DataFrame, table: str, *, keys: Sequence[str], kind: StepKind = "write") -> bool:
+        """Adds rows to a table unless it has their keys, in one commit; returns whether it has added them.
+
+        Delta checks the commit against those that other writers make meanwhile, on any file system: of two writers of
+        one key, one adds its row, and the other one's is not added.
+
+        Args:
+            rows: The rows.
+            table: Name of the table.
+            keys: The columns of which no two rows have the same values.
+            kind: Whether the table is read by others (`publish`) or only by later steps.
+        """
+        condition = " and ".join(f"old.{key} = new.{key}" for key in keys)
+        write = partial(self._merge, rows, table, condition, is_upsert=False)
+        return self._write(table, write, kind=kind).rows > 0
 
     def declare(self, table: str, expectations: Sequence[str]) -> None:
         """States which expectations will be enforced, before anything is counted."""
@@ -173,6 +182,16 @@ class Context:
         if read != total:
             terms = " + ".join(f"{rows:,} {name}" for name, rows in parts.items())
             raise ReconciliationError(f"{self.title}: {read:,} rows read, but {terms} = {total:,}")
+
+    def _merge(self, rows: DataFrame, table: str, condition: str, tag: str, *, is_upsert: bool) -> None:
+        if not self.warehouse.exists(table):
+            self.warehouse.create(rows, table, tag)
+            return
+        with job_properties.setting(self.spark, delta_log.TAG, tag):
+            old = DeltaTable.forPath(self.spark, self.warehouse.path(table)).alias("old")
+            merge = old.merge(rows.alias("new"), condition).withSchemaEvolution()
+            merge = merge.whenMatchedUpdateAll() if is_upsert else merge
+            merge.whenNotMatchedInsertAll().execute()
 
     def _write(self, table: str, write: Callable[[str], None], *, kind: StepKind) -> Commit:
         path, author = self.warehouse.path(table), self.run.identity.run_id

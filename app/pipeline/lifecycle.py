@@ -1,7 +1,9 @@
 """Trains, judges, promotes and applies the versions of a model: the same for every model of `app/ml/`."""
 
 import datetime
+import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
@@ -55,13 +57,20 @@ def train(context: "TrainingContext", model: Model, config: ModelConfig, data: D
     fitted, card = _fitted(context, model, config, data)
     artifact = registry.artifact_folder(context.warehouse, model.name, context.run.identity.run_id)
     context.save(fitted, artifact)
-    with context.warehouse.lock(f"{model.name}-registry"):
-        number = max((each.number for each in registry.versions(context.warehouse, model.name)), default=0) + 1
-        version = Version(model.name, number, fingerprint, artifact, msgspec.structs.replace(card, version=number))
-        row = registry.version_row(context.spark, version, run_id=context.run.identity.run_id, features=data.train)
-        context.replace(row, registry.VERSIONS.name, where=registry.where_version(model.name, number))
+    version = register(context, Version(model.name, 0, fingerprint, artifact, card), features=data.train)
     context.write_card(version.card)
     return version
+
+
+def register(context: Context, version: Version, *, features: DataFrame) -> Version:
+    """Gives a version the next number that no other training takes, and adds it to the registry."""
+    numbers = [each.number for each in registry.versions(context.warehouse, version.model)]
+    for number in itertools.count(max(numbers, default=0) + 1):
+        numbered = replace(version, number=number, card=msgspec.structs.replace(version.card, version=number))
+        row = registry.version_row(context.spark, numbered, run_id=context.run.identity.run_id, features=features)
+        if context.insert(row, registry.VERSIONS.name, keys=registry.VERSION_KEYS):
+            return numbered
+    raise AssertionError("unreachable")
 
 
 def _fitted(
@@ -263,7 +272,7 @@ def promote(
     card = registry.evaluation(context.warehouse, model.name, version.number)
     if card is None or card.evaluation is None:
         raise InputError(f"version {version.number} was not evaluated: run `spark-app ml evaluate` first")
-    with context.step("promote", kind="evaluate") as step, context.warehouse.lock(f"{model.name}-registry"):
+    with context.step("promote", kind="evaluate") as step:
         step.about(version.number, **_main_scores(card.evaluation))
         verdict = _verdict(context, model, config, card, is_named=is_named)
     context.write_card(msgspec.structs.replace(card, verdict=verdict))
@@ -277,7 +286,7 @@ def promote(
 
 
 def _verdict(context: Context, model: Model, config: ModelConfig, card: ModelCard, *, is_named: bool) -> Verdict:
-    """What the gate decides, and the promotion, within the lock: meanwhile no other run promotes."""
+    """What the gate decides, and the promotion; decided anew if another run promotes meanwhile."""
     changes = registry.promotions(context.warehouse, model.name)
     current = changes[-1].version if changes else None
     if current == card.version:
@@ -291,8 +300,8 @@ def _verdict(context: Context, model: Model, config: ModelConfig, card: ModelCar
     if reasons:
         text = f"version {card.version} is not promoted, {where}"
         return Verdict(is_promoted=False, text=text, reasons=reasons, production=current)
-    _change(context, model, Promotion(len(changes) + 1, card.version, "promoted"))
-    context.run.measure(names.ML_PROMOTIONS, 1, {names.PROMOTION_ACTION: "promoted"})
+    if not _change(context, model, Promotion(len(changes) + 1, card.version, "promoted")):
+        return _verdict(context, model, config, card, is_named=is_named)
     replaced = "" if current is None else f" in place of version {current}"
     return Verdict(is_promoted=True, text=f"version {card.version} is in production{replaced}", production=current)
 
@@ -313,25 +322,33 @@ def rollback(context: "TrainingContext", model: Model) -> None:
     Raises:
         InputError: There was none before.
     """
-    with context.step("roll back", kind="evaluate") as step, context.warehouse.lock(f"{model.name}-registry"):
-        changes = registry.promotions(context.warehouse, model.name)
-        number = registry.previous(changes)
-        if number is None:
-            raise InputError(f"{model.name} has no version to roll back to: fewer than two were promoted")
-        version = registry.version(context.warehouse, model.name, number)
+    with context.step("roll back", kind="evaluate") as step:
+        number, is_there = _rolled_back(context, model)
         step.about(number)
-        is_there = changes[-1].version == number
-        if not is_there:
-            _change(context, model, Promotion(len(changes) + 1, number, "rolled_back"))
-            context.run.measure(names.ML_PROMOTIONS, 1, {names.PROMOTION_ACTION: "rolled_back"})
-    context.note(f"version {version.number} is in production{' already' if is_there else ' again'}")
+    context.note(f"version {number} is in production{' already' if is_there else ' again'}")
     _measure_production(context, model)
 
 
-def _change(context: Context, model: Model, change: Promotion) -> None:
+def _rolled_back(context: Context, model: Model) -> tuple[int, bool]:
+    """The version of before the last promotion, and whether it was in production already; put there if it was not."""
+    changes = registry.promotions(context.warehouse, model.name)
+    number = registry.previous(changes)
+    if number is None:
+        raise InputError(f"{model.name} has no version to roll back to: fewer than two were promoted")
+    registry.version(context.warehouse, model.name, number)
+    is_there = changes[-1].version == number
+    if not is_there and not _change(context, model, Promotion(len(changes) + 1, number, "rolled_back")):
+        return _rolled_back(context, model)  # another run has changed it meanwhile
+    return number, is_there
+
+
+def _change(context: Context, model: Model, change: Promotion) -> bool:
+    """Changes what is in production, unless another run has made the change of that number; returns whether it did."""
     row = registry.promotion_row(context.spark, model.name, change, run_id=context.run.identity.run_id)
-    where = registry.where_promotion(model.name, change)
-    context.replace(row, registry.PROMOTIONS.name, where=where, kind="publish")
+    is_made = context.insert(row, registry.PROMOTIONS.name, keys=registry.PROMOTION_KEYS, kind="publish")
+    if is_made:
+        context.run.measure(names.ML_PROMOTIONS, 1, {names.PROMOTION_ACTION: change.action})
+    return is_made
 
 
 def _measure_production(context: Context, model: Model) -> None:

@@ -1,6 +1,9 @@
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +14,7 @@ from app.errors import InputError
 from app.execution import pipelines
 from app.ml import refunds
 from app.models import registry, scores
+from app.models.registry import Version
 from app.pipeline import lifecycle
 from app.pipeline.model import Data
 from app.pipeline.slice import Day
@@ -32,19 +36,29 @@ SAME = {"country": {"same": 1.0}}
 """The distribution of the rows of these tests."""
 
 
-class Raced(Warehouse):
-    """A warehouse in which another run promotes something just before this one holds the lock of the registry."""
+class Unlocked(Warehouse):
+    """A warehouse that has no locks, as one on an object store.
 
-    def __init__(self, home: Home, promotion: Callable[[], object]) -> None:
-        """The tables of a home."""
-        super().__init__(home.spark, home.settings.warehouse_path, pipelines.declared_tables())
-        self.promotion = promotion
+    Attributes:
+        racing: What another run does just before this one writes to a table, once.
+    """
+
+    def __init__(
+        self, home: Home, racing: Callable[[], object] = lambda: None, spark: SparkSession | None = None
+    ) -> None:
+        """The tables of a home, in its session or in another one."""
+        super().__init__(spark or home.spark, home.settings.warehouse_path, pipelines.declared_tables())
+        self.racing = [racing]
 
     def lock(self, key: str, *, on_wait: Callable[[], None] | None = None) -> AbstractContextManager[None]:
-        """The lock, which the other run has released."""
-        if key == f"{MODEL.name}-registry":
-            self.promotion()
-        return super().lock(key, on_wait=on_wait)
+        """Nothing is locked."""
+        return nullcontext()
+
+    def creation_lock(self, name: str) -> AbstractContextManager[None]:
+        """Neither is this; the other run is at work now."""
+        if self.racing:
+            self.racing.pop()()
+        return nullcontext()
 
 
 class Lifecycle:
@@ -92,15 +106,53 @@ def test_without_held_out_rows_nothing_is_trained_or_judged(
 
 
 def test_a_version_replaces_only_what_it_was_compared_with(lifecycle_of: Lifecycle) -> None:
-    """Also where another run promotes a version between the look at the evaluation and the lock of the registry."""
+    """Also where another run promotes a version between the look at what is in production and the promotion."""
     found, home = lifecycle_of, lifecycle_of.home
     models.promote(home, 1, 0.25)
     version = models.register(home, 2, 0.25)
     models.judge(home, version, production=cards.evaluation(1, less=0.1))
-    found.context.warehouse = Raced(home, lambda: models.promote(home, 3, 0.25))
+    found.context.warehouse = Unlocked(home, lambda: models.promote(home, 3, 0.25))
     with found.run, pytest.raises(InputError, match="version 2 was not compared with version 3"):
         lifecycle.promote(found.context, MODEL, found.config, version)
     assert [each.version for each in registry.promotions(home.warehouse, MODEL.name)] == [1, 3]
+
+
+def test_trainings_at_once_each_have_a_version_of_their_own(lifecycle_of: Lifecycle) -> None:
+    """Where nothing is locked, and the table of versions is not there yet: no row is lost, no number is taken twice."""
+    found, together, trainings = lifecycle_of, Barrier(3), 3
+    card, rows = cards.card(model=MODEL.name), found.rows(1)
+
+    def trained(training: int) -> int:
+        run, spark = found.memory.run(pipeline=MODEL.name, run_id=f"run-{training}"), found.spark.newSession()
+        warehouse = Unlocked(found.home, together.wait, spark)
+        context = replace(found.context, spark=spark, run=run, warehouse=warehouse)
+        with run:
+            version = Version(MODEL.name, 0, f"fingerprint {training}", f"artifact {training}", card)
+            return lifecycle.register(context, version, features=rows).number
+
+    with ThreadPoolExecutor(trainings) as threads:
+        numbers = list(threads.map(trained, range(trainings)))
+    assert sorted(numbers) == [1, 2, 3]
+    stored = registry.versions(found.home.warehouse, MODEL.name)
+    assert [(each.number, each.card.version) for each in stored] == [(number, number) for number in sorted(numbers)]
+    assert {each.artifact: each.number for each in stored} == {
+        f"artifact {training}": number for training, number in enumerate(numbers)
+    }
+
+
+def test_a_rollback_beside_another_change_does_not_undo_it(lifecycle_of: Lifecycle) -> None:
+    """It looks again at what is in production where another run was faster, and loses no row of the registry."""
+    found, home = lifecycle_of, lifecycle_of.home
+    for number in (1, 2):
+        models.promote(home, number, 0.25)
+    found.context.warehouse = Unlocked(home, lambda: models.promote(home, 3, 0.25))
+    with found.run:
+        lifecycle.rollback(found.context, MODEL)
+    changes = registry.promotions(home.warehouse, MODEL.name)
+    assert [(each.number, each.version, each.action) for each in changes] == [
+        (1, 1, "promoted"), (2, 2, "promoted"), (3, 3, "promoted"), (4, 2, "rolled_back"),
+    ]  # fmt: skip
+    assert found.memory.values("ml.promotions") == {("rolled_back", MODEL.name): 1}
 
 
 def test_repeating_what_is_in_production_is_no_promotion(lifecycle_of: Lifecycle) -> None:

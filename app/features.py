@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
-from app.warehouse.schemas import CUSTOMER_EVENTS, SOLD, TRANSACTIONS
+from app.warehouse.schemas import CUSTOMER_EVENTS, TRANSACTIONS
 
 KNOWN: Final = (
     "transaction_id",
@@ -143,14 +143,16 @@ SCHEMA: Final = StructType(
 def in_window(
     transactions: DataFrame, refunds: DataFrame, first: datetime.date, last: datetime.date
 ) -> tuple[DataFrame, DataFrame]:
-    """What was sold on days and in the window before them, and the refunds since the window began.
+    """The transactions of days and of the window before them, and the refunds since the window began.
+
+    Whatever their status: it is that of today, and at its instant a transaction that failed later is like any other.
 
     Columns in: those of `TRANSACTIONS`; refunds: those of `REFUND_EVENTS`.
     Columns out: the same.
     """
     since = first - WINDOW_DAYS * DAY
-    sold = F.col("status").isin(*SOLD) & F.col("processed_date").between(since, last)
-    return transactions.where(sold), refunds.where(F.col("refunded_date") >= since)
+    asked = transactions.where(F.col("processed_date").between(since, last))
+    return asked, refunds.where(F.col("refunded_date") >= since)
 
 
 def customer_events(transactions: DataFrame, refunds: DataFrame) -> DataFrame:

@@ -34,15 +34,16 @@ class Config(ModelConfig):
 def inputs(
     transactions: DataFrame, refund_events: DataFrame, *, first: datetime.date, last: datetime.date
 ) -> DataFrame:
-    """One row per transaction of days that can be refunded: what is known of it at its instant.
+    """One row per transaction of days: what is known of it at its instant, whatever its status became.
 
     Only the days and the window before them are read.
 
     Columns in: those of `TRANSACTIONS`; refund_events: those of `REFUND_EVENTS`.
     Columns out: those of `features.SCHEMA`.
     """
-    sold, refunds = features.in_window(transactions, refund_events, first, last)
-    return features.features(sold.where(F.col("processed_date") >= first), features.customer_events(sold, refunds))
+    bought, refunds = features.in_window(transactions, refund_events, first, last)
+    asked = bought.where(F.col("processed_date") >= first)
+    return features.features(asked, features.customer_events(bought, refunds))
 
 
 def labels(
@@ -50,13 +51,17 @@ def labels(
 ) -> DataFrame:
     """One row per transaction of days: 1 if its refund is known within `label_days`, else 0.
 
+    A refund is known from its event, or from the status of the transaction at the instant of its last change.
+
     Columns in: those of `TRANSACTIONS`; refund_events: those of `REFUND_EVENTS`.
     Columns out: transaction_id, label.
     """
     refunds = refund_events.where(F.col("refunded_date") >= first)
     asked = transactions.where(F.col("processed_date").between(first, last))
     earliest = refunds.groupBy("transaction_id").agg(F.min("refunded_at").alias("refunded_at"))
-    is_in_time = F.col("refunded_at") <= F.col("created_at") + F.make_dt_interval(days=F.lit(label_days))
+    by_status = F.when(F.col("status") == "refunded", F.col("updated_at"))
+    known_at = F.least("refunded_at", by_status)  # of those that are not null
+    is_in_time = known_at <= F.col("created_at") + F.make_dt_interval(days=F.lit(label_days))
     label = F.coalesce(is_in_time.cast("double"), F.lit(0.0)).alias(LABEL)
     return asked.join(earliest, "transaction_id", "left").select("transaction_id", label)
 

@@ -66,8 +66,8 @@ def main(config: Path) -> dict[str, Any]:
 
 
 def of_day(context: TrainingContext) -> DataFrame:
-    """The sold transactions of the last day."""
-    return context.table("transactions").where(f"status in ('completed', 'pending') and processed_date = '{LAST}'")
+    """The transactions of the last day."""
+    return context.table("transactions").where(f"processed_date = '{LAST}'")
 
 
 def compared(context: TrainingContext, config: Any, rows: DataFrame) -> list[dict[str, tuple[float, float]]]:

@@ -1,30 +1,90 @@
 import datetime
+import random
+from typing import Any
 
-from pyspark.sql import SparkSession
+import pytest
+from pyspark.sql import DataFrame, SparkSession
 
-from app.ml.refunds import labels
+from app.etl.daily_sales import STATUSES
+from app.ml.refunds import inputs, labels
 from app.warehouse.schemas import REFUND_EVENTS, TRANSACTIONS
 
 DAY = datetime.timedelta(days=1)
+MINUTE = datetime.timedelta(minutes=1)
 AT = datetime.datetime(2024, 1, 2, 12)  # noqa: DTZ001 - the session is in UTC
+
+
+def frames(spark: SparkSession, bought: list[dict[str, Any]], refunds: list[dict[str, Any]]) -> dict[str, DataFrame]:
+    """The tables with these transactions and refunds; columns that are not stated are null."""
+    transactions = [
+        dict.fromkeys(TRANSACTIONS.names) | {"processed_date": each["created_at"].date()} | each for each in bought
+    ]
+    events = [
+        dict.fromkeys(REFUND_EVENTS.names) | {"refunded_date": each["refunded_at"].date()} | each for each in refunds
+    ]
+    return {
+        "transactions": spark.createDataFrame(transactions, TRANSACTIONS),
+        "refund_events": spark.createDataFrame(events, REFUND_EVENTS),
+    }
 
 
 def test_a_refund_counts_if_it_is_known_in_time(spark: SparkSession) -> None:
     """The first one, up to `label_days` after the transaction; a later one and none are the same."""
-    sold = [
-        dict.fromkeys(TRANSACTIONS.names)
-        | {"transaction_id": f"t-{key}", "created_at": AT, "processed_date": AT.date()}
-        for key in range(4)
-    ]
+    bought = [{"transaction_id": f"t-{key}", "created_at": AT} for key in range(4)]
     refunded = [(0, 2 * DAY), (1, 2 * DAY + DAY / 86_400), (2, 3 * DAY), (2, DAY)]
-    refunds = [
-        dict.fromkeys(REFUND_EVENTS.names)
-        | {"transaction_id": f"t-{key}", "refunded_at": AT + after, "refunded_date": (AT + after).date()}
-        for key, after in refunded
-    ]
-    tables = {
-        "transactions": spark.createDataFrame(sold, TRANSACTIONS),
-        "refund_events": spark.createDataFrame(refunds, REFUND_EVENTS),
-    }
-    found = labels(**tables, first=AT.date(), last=AT.date(), label_days=2)
+    refunds = [{"transaction_id": f"t-{key}", "refunded_at": AT + after} for key, after in refunded]
+    found = labels(**frames(spark, bought, refunds), first=AT.date(), last=AT.date(), label_days=2)
     assert {row.transaction_id: row.label for row in found.collect()} == {"t-0": 1, "t-1": 0, "t-2": 1, "t-3": 0}
+
+
+def test_samples_are_all_purchases_whatever_became_of_them(spark: SparkSession) -> None:
+    """Those that failed or were refunded later, too: at its instant nobody knows the status that a purchase will have.
+
+    Keys, labels and what is known of the customer are those of a plain loop over the rows.
+    """
+    draws, days = random.Random(3), (AT.date(), AT.date() + DAY)
+    bought = [
+        {
+            "transaction_id": f"t-{key}", "customer_id": f"c-{draws.randrange(9)}", "status": draws.choice(STATUSES),
+            "created_at": AT + draws.randrange(2 * 24 * 60) * MINUTE,
+        }
+        for key in range(300)
+    ]  # fmt: skip
+    for each in bought:
+        each["updated_at"] = each["created_at"] + draws.randrange(3 * 24 * 60) * MINUTE
+    refunds = [
+        {name: each[name] for name in ("transaction_id", "customer_id")}
+        | {"refunded_at": each["created_at"] + draws.randrange(1, 3 * 24 * 60) * MINUTE}
+        for each in draws.sample(bought, 60)
+    ]
+    tables = frames(spark, bought, refunds)
+    rows = inputs(**tables, first=days[0], last=days[1]).join(
+        labels(**tables, first=days[0], last=days[1], label_days=1), "transaction_id"
+    )
+    found = {row.transaction_id: (row.label, row.customer_refund_ratio) for row in rows.collect()}
+    expected = {
+        each["transaction_id"]: (is_refunded(each, refunds), pytest.approx(refund_ratio(each, bought, refunds)))
+        for each in bought
+        if each["created_at"].date() in days
+    }
+    assert found == expected
+    assert {each["status"] for each in bought if found.get(each["transaction_id"], (0,))[0]} == set(STATUSES)
+
+
+def is_refunded(purchase: dict[str, Any], refunds: list[dict[str, Any]]) -> float:
+    """Whether a refund is known within a day, by an event or by the status."""
+    known = [each["refunded_at"] for each in refunds if each["transaction_id"] == purchase["transaction_id"]]
+    known += [purchase["updated_at"]] if purchase["status"] == "refunded" else []
+    return float(any(at <= purchase["created_at"] + DAY for at in known))
+
+
+def refund_ratio(purchase: dict[str, Any], bought: list[dict[str, Any]], refunds: list[dict[str, Any]]) -> float:
+    """One refund in twenty purchases, and those of the customer in the two days before the instant."""
+
+    def count(rows: list[dict[str, Any]], at: str) -> int:
+        instant = purchase["created_at"]
+        return sum(
+            each["customer_id"] == purchase["customer_id"] and instant - 2 * DAY <= each[at] < instant for each in rows
+        )
+
+    return (count(refunds, "refunded_at") + 1) / (count(bought, "created_at") + 20)

@@ -1,5 +1,6 @@
 """Judges a version of a model on held-out rows."""
 
+import datetime
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 from app.models import scores, statistics
 from app.models.estimators import PROBABILITY
 from app.models.periods import Periods
-from app.runs.model_card import LABEL, PREDICTION, Evaluation, ModelCard
+from app.runs.model_card import LABEL, PREDICTION, Comparison, Evaluation, ModelCard
 
 LATENCY_ROWS: Final = 1_000
 LATENCY_ATTEMPTS: Final = 3
@@ -46,6 +47,25 @@ def evaluation(
         calibration=scores.calibration(label, probability),
         slices=scores.by_slice(rows, slices),
     )
+
+
+def comparison(
+    card: ModelCard, ours: pd.DataFrame, production: ModelCard, theirs: pd.DataFrame, *, samples: int
+) -> Comparison:
+    """How a version compares with the one in production.
+
+    Args:
+        card: The version.
+        ours: Held-out rows in the order of their keys, with its `probability`.
+        production: The version in production.
+        theirs: The same rows, with the probability of that one.
+        samples: Bootstrap samples.
+    """
+    columns = (ours[LABEL], ours[PREDICTION], theirs[PREDICTION])
+    label, our, their = (column.to_numpy(dtype=np.float64) for column in columns)
+    newer = datetime.date.fromisoformat(card.as_of) - datetime.date.fromisoformat(production.as_of)
+    difference = scores.difference(label, our, their, samples=samples, seed=card.seed)
+    return Comparison(difference=difference, samples=samples, days_newer=newer.days)
 
 
 def probabilities(model: PipelineModel, rows: DataFrame, *, keep: Sequence[str]) -> pd.DataFrame:

@@ -12,14 +12,24 @@ from pyspark.sql import functions as F
 
 from app.errors import InputError, PromotionError
 from app.models import provenance, registry
-from app.models.gate import refusals
+from app.models.gate import merit, refusals
 from app.models.registry import Promotion, Version
 from app.pipeline.context import Context, DailyContext
 from app.pipeline.model import Data, Model, ModelConfig, labelled_data
-from app.runs.model_card import AVERAGE_PRECISION, LABEL, PREDICTION, Candidate, Evaluation, ModelCard, Verdict
+from app.runs.model_card import (
+    AVERAGE_PRECISION,
+    LABEL,
+    PREDICTION,
+    Candidate,
+    Comparison,
+    Evaluation,
+    ModelCard,
+    Verdict,
+)
 from app.telemetry import names
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.ml import PipelineModel
 
     from app.pipeline.training import TrainingContext
@@ -138,7 +148,7 @@ def _counted(context: "TrainingContext", data: Data) -> tuple[int, int]:
         step.count(rows_written=rows)
     if not 0 < positives < rows:
         periods = f"{data.periods.first} to {data.periods.train_last}"
-        raise InputError(f"{rows:,} sold transactions from {periods}, {positives:,} of them positive: nothing to learn")
+        raise InputError(f"{rows:,} transactions from {periods}, {positives:,} of them positive: nothing to learn")
     _require_held_out(data)
     context.report_rows(read=rows)
     context.run.measure(names.ML_ROWS, rows)
@@ -155,7 +165,7 @@ def _require_held_out(data: Data) -> None:
         first, last = data.periods.held_out_first, data.periods.held_out_last
         days = str(first) if first == last else f"{first} to {last}"
         raise InputError(
-            f"no sold transactions of {days} to judge a model on: publish them, or choose another day with --date"
+            f"no transactions of {days} to judge a model on: publish them, or choose another day with --date"
         )
 
 
@@ -169,16 +179,18 @@ def evaluate(context: "TrainingContext", model: Model, config: ModelConfig, vers
     """
     _require_held_out(data)
     production = registry.production(context.warehouse, model.name)
-    found = _evaluation(context, model, config, version, data, role="candidate")
-    compared: Evaluation | None
+    found, rows = _evaluation(context, model, config, version, data, role="candidate")
+    card = msgspec.structs.replace(version.card, evaluation=found)
     if production is not None and production.number != version.number:
-        compared = _evaluation(context, model, config, production, data, role="production")
+        theirs, same_rows = _evaluation(context, model, config, production, data, role="production")
+        comparison = _comparison(context, config, card, rows, production.card, same_rows)
+        card = msgspec.structs.replace(card, production=theirs, comparison=comparison)
     else:
         before = registry.evaluation(context.warehouse, model.name, version.number)
-        compared = before.production if before else None
+        if before is not None:
+            card = msgspec.structs.replace(card, production=before.production, comparison=before.comparison)
         if production is not None:
             _measure(context, model, config, found, "production")
-    card = msgspec.structs.replace(version.card, evaluation=found, production=compared)
     row = registry.evaluation_row(context.spark, card, run_id=context.run.identity.run_id)
     context.replace(row, registry.EVALUATIONS.name, where=registry.where_version(model.name, version.number))
     context.write_card(card)
@@ -199,7 +211,7 @@ def evaluate_production(context: "TrainingContext", model: Model, config: ModelC
             trained = f"version {version.number} was trained on {version.card.first_date} to {version.card.last_date}"
             raise InputError(f"{trained}, which say nothing of how good it is: choose a later day with --date")
         _require_held_out(data)
-        found = _evaluation(context, model, config, version, data, role="production")
+        found, _ = _evaluation(context, model, config, version, data, role="production")
     context.write_card(msgspec.structs.replace(version.card, evaluation=found))
     _measure_production(context, model)
 
@@ -213,7 +225,8 @@ def _in_production(context: Context, model: Model) -> Version:
 
 def _evaluation(
     context: "TrainingContext", model: Model, config: ModelConfig, version: Version, data: Data, *, role: str
-) -> Evaluation:
+) -> tuple[Evaluation, "pd.DataFrame"]:
+    """The scores of a version, and the held-out rows with its probabilities in the order of their keys."""
     from app.models import judging, scoring
 
     with context.step(f"evaluate {role}", kind="evaluate") as step:
@@ -226,7 +239,21 @@ def _evaluation(
         step.about(version.number, **_main_scores(found))
     found = msgspec.structs.replace(found, drift=drift, latency_ms=latency)
     _measure(context, model, config, found, role)
-    return found
+    return found, rows
+
+
+def _comparison(
+    context: Context,
+    config: ModelConfig,
+    card: ModelCard,
+    rows: "pd.DataFrame",
+    production: ModelCard,
+    same_rows: "pd.DataFrame",
+) -> Comparison:
+    from app.models import judging
+
+    with context.step("compare with production", kind="evaluate"):
+        return judging.comparison(card, rows, production, same_rows, samples=config.gate.resamples)
 
 
 def _main_scores(found: Evaluation) -> dict[str, float | None]:
@@ -293,7 +320,7 @@ def _verdict(context: Context, model: Model, config: ModelConfig, card: ModelCar
         return Verdict(is_promoted=True, text=f"version {current} is in production already", production=current)
     _require_comparison(card, current)
     assert card.evaluation is not None
-    reasons = refusals(config.gate, card.evaluation, card.production)
+    reasons = refusals(config.gate, card.evaluation, card.production, card.comparison)
     if card.version in registry.withdrawn(changes) and not is_named:
         reasons.append(f"it was rolled back: `spark-app ml promote {card.version}` puts it back")
     where = "nothing is in production" if current is None else f"version {current} stays in production"
@@ -302,13 +329,15 @@ def _verdict(context: Context, model: Model, config: ModelConfig, card: ModelCar
         return Verdict(is_promoted=False, text=text, reasons=reasons, production=current)
     if not _change(context, model, Promotion(len(changes) + 1, card.version, "promoted")):
         return _verdict(context, model, config, card, is_named=is_named)
-    replaced = "" if current is None else f" in place of version {current}"
+    replaced = ""
+    if card.comparison is not None:
+        replaced = f" in place of version {current}: {merit(config.gate, card.comparison)}"
     return Verdict(is_promoted=True, text=f"version {card.version} is in production{replaced}", production=current)
 
 
 def _require_comparison(card: ModelCard, current: int | None) -> None:
     """Another run may have promoted a version since this one was judged."""
-    compared = card.production.version if card.production else None
+    compared = card.production.version if card.production and card.comparison else None
     if current is not None and current != compared:
         raise InputError(
             f"version {card.version} was not compared with version {current}, which is in production now: "

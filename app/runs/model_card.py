@@ -156,12 +156,27 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         return float("nan") if value is None else value
 
 
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A version beside the one in production, on the same held-out rows.
+
+    Attributes:
+        difference: By how much its average precision is above, with the 95 % interval over paired bootstrap samples:
+            both are scored on the same rows of each sample, so what makes rows easy or hard is no difference.
+        samples: The number of samples.
+        days_newer: How many days after the other one it was trained: the difference of `as_of`.
+    """
+
+    difference: Estimate
+    samples: int
+    days_newer: int
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate decided.
 
     Attributes:
         is_promoted: Whether the version is in production now.
-        text: One line.
+        text: One line, which says of a promoted version what spoke for it.
         reasons: Why it was refused.
         production: The version that was in production before.
     """
@@ -197,6 +212,7 @@ class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
         trace_id: Trace of the run that trained it.
         evaluation: Its scores; None before it was evaluated.
         production: The scores of the version in production on the same rows; None without one.
+        comparison: How it compares with that one; None without one.
         verdict: What the gate decided; None before.
     """
 
@@ -221,6 +237,7 @@ class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: str | None = None
     evaluation: Evaluation | None = None
     production: Evaluation | None = None
+    comparison: Comparison | None = None
     verdict: Verdict | None = None
 
 

@@ -47,7 +47,7 @@ QUICK: Final[dict[str, Any]] = {
     },
 }
 INSTANT: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSX"
-OPEN: Final = {"margin": 0, "lift": 1, "slice_loss": 1, "calibration": 1}
+OPEN: Final = {"margin": 0, "max_age_days": 0, "lift": 1, "slice_loss": 1, "calibration": 1}
 """A gate that refuses nothing but a worse version."""
 ARTIFACT: Final = "_models/*/*/stages/5_*/metadata/_SUCCESS"
 """The last file of an artifact."""
@@ -156,13 +156,13 @@ def test_the_version_in_production_is_judged_as_of_a_day(shop: Home) -> None:
 
 
 def test_a_worse_version_is_refused(shop: Home) -> None:
-    """Exit code 4 with the reason, also without a margin; both were judged on the same rows."""
+    """Exit code 4 with the reason; both were judged on the same rows."""
     shop.configure(MODEL, candidates={"logistic_regression": None, "random_forest": STUMP})
-    with pytest.raises(PromotionError, match=r"version 2 is not promoted, version 1 stays .*: .*not 0\.005 above"):
+    with pytest.raises(PromotionError, match=r"version 2 is not promoted, version 1 stays .*: .*not better than"):
         do(shop, "run")
     assert (production(shop), PromotionError.exit_code) == (1, 4)
     shop.configure(MODEL, gate=OPEN)
-    with pytest.raises(PromotionError, match="not 0 above"):
+    with pytest.raises(PromotionError, match="not better than that of version 1 in production beyond chance"):
         do(shop, "promote")
     row = shop.table("model_evaluations").where("version = 2").collect()[0]
     card = model_card.decode(row.evaluation, ModelCard)

@@ -1,10 +1,13 @@
 import msgspec
 import pytest
 
-from app.models.gate import Gate, refusals
-from app.runs.model_card import Confusion, Estimate, Evaluation, SliceScore
+from app.models.gate import Gate, merit, refusals
+from app.runs.model_card import Comparison, Confusion, Estimate, Evaluation, SliceScore
 
-GATE = Gate(margin=0.005, lift=2, slice_loss=0.05, slice_positives=50, calibration=0.02, latency_ms=1_000)
+GATE = Gate(
+    resamples=1_000, margin=0.02, max_age_days=28, lift=2, slice_loss=0.05, slice_positives=50, calibration=0.02,
+    latency_ms=1_000,
+)  # fmt: skip
 
 
 def judged(
@@ -42,27 +45,62 @@ def judged(
 )
 def test_a_version_must_be_good_by_itself(candidate: Evaluation, reason: str) -> None:
     """Also where nothing is in production."""
-    assert refusals(GATE, candidate, None) == [reason]
+    assert refusals(GATE, candidate, None, None) == [reason]
 
 
-def test_a_version_must_be_better_than_production_by_the_margin() -> None:
-    """As good is not enough."""
-    assert refusals(GATE, judged(score=0.3051), judged(1)) == []
-    [reason] = refusals(GATE, judged(score=0.3049), judged(1))
-    assert reason == "average precision is 0.305, not 0.005 above the 0.300 of version 1 in production"
+def compared(value: float, low: float, high: float, *, days_newer: int = 7) -> Comparison:
+    """A version that is so much better than production, with the interval of the difference."""
+    return Comparison(difference=Estimate(value=value, low=low, high=high), samples=1_000, days_newer=days_newer)
+
+
+BETTER = compared(0.05, 0.01, 0.09)
+
+
+def test_a_version_must_be_better_than_production_beyond_the_interval() -> None:
+    """A difference whose interval contains 0 is chance, however great it is."""
+    assert refusals(GATE, judged(), judged(1), BETTER) == []
+    assert merit(GATE, BETTER) == (
+        "its average precision is better by +0.050 (+0.010 to +0.090 in 95 % of 1,000 samples of the same rows)"
+    )
+    [reason] = refusals(GATE, judged(score=0.35), judged(1), compared(0.05, -0.001, 0.1))
+    assert reason == (
+        "average precision is not better than that of version 1 in production beyond chance: "
+        "+0.050 (-0.001 to +0.100 in 95 % of 1,000 samples of the same rows); "
+        "as good is enough 28 days after that one, not 7"
+    )
+
+
+def test_an_equally_good_version_replaces_an_old_one() -> None:
+    """It was trained on newer data. One that may be worse than the margin is not as good, however new it is."""
+    as_good = compared(-0.001, -0.02, 0.018, days_newer=28)
+    assert refusals(GATE, judged(), judged(1), as_good) == []
+    assert merit(GATE, as_good) == (
+        "it is as good (-0.001 (-0.020 to +0.018 in 95 % of 1,000 samples of the same rows)) "
+        "and was trained 28 days later"
+    )
+    assert merit(GATE, msgspec.structs.replace(as_good, days_newer=27)) is None
+    [reason] = refusals(GATE, judged(), judged(1), compared(0.0, -0.021, 0.02, days_newer=365))
+    assert reason.endswith("samples of the same rows), and at most 0.02 worse is as good")
+
+
+def test_rows_that_tell_nothing_promote_nothing() -> None:
+    """Held-out rows without refunds have no average precision to compare."""
+    unknown = Comparison(difference=Estimate(value=None), samples=1_000, days_newer=365)
+    [reason] = refusals(GATE, judged(), judged(1), unknown)
+    assert reason == "the held-out rows do not tell its average precision from that of version 1 in production"
 
 
 def test_no_slice_may_be_much_worse() -> None:
     """A slice with few refunds, and one that production does not know, are not judged."""
     production = judged(1, DE=0.8, FR=0.8)
-    assert refusals(GATE, judged(score=0.4, DE=0.76, FR=0.76, NL=0.1), production) == []
-    candidate = judged(score=0.4, DE=0.74, FR=0.8)
-    assert refusals(GATE, candidate, production) == ["ROC AUC of country DE falls from 0.800 to 0.740"]
+    assert refusals(GATE, judged(DE=0.76, FR=0.76, NL=0.1), production, BETTER) == []
+    candidate = judged(DE=0.74, FR=0.8)
+    assert refusals(GATE, candidate, production, BETTER) == ["ROC AUC of country DE falls from 0.800 to 0.740"]
     few = [msgspec.structs.replace(each, positives=49) for each in candidate.slices]
-    assert refusals(GATE, msgspec.structs.replace(candidate, slices=few), production) == []
+    assert refusals(GATE, msgspec.structs.replace(candidate, slices=few), production, BETTER) == []
 
 
 def test_a_score_that_is_not_known_is_not_good() -> None:
     """A held-out period without refunds has no average precision."""
     unknown = {"average_precision": Estimate(value=None), "calibration_error": Estimate(value=None)}
-    assert len(refusals(GATE, msgspec.structs.replace(judged(), scores=unknown), None)) == 2
+    assert len(refusals(GATE, msgspec.structs.replace(judged(), scores=unknown), None, None)) == 2

@@ -28,6 +28,37 @@ def test_scores_are_those_of_scikit_learn_with_intervals_around_them() -> None:
     assert found == scores.estimates(LABEL, PROBABILITY, samples=50, seed=1)
 
 
+def test_a_difference_is_judged_on_the_same_rows() -> None:
+    """Of two that are equally good the interval holds 0, also where one scores higher; a better one is clear."""
+    draws = np.random.default_rng(3)
+    one, other = (PROBABILITY * np.exp(draws.normal(0, 0.5, len(LABEL))) for _ in range(2))
+    chance = scores.difference(LABEL, one, other, samples=1_000, seed=1)
+    assert chance.value == metrics.average_precision_score(LABEL, one) - metrics.average_precision_score(LABEL, other)
+    assert chance.low is not None
+    assert chance.high is not None
+    assert chance.low < 0 < chance.high
+    assert abs(chance.value) > 0.005, "a difference that a limit of 0.005 takes for progress"
+    clear = scores.difference(LABEL, PROBABILITY, 1 / (1 + PROBABILITY), samples=1_000, seed=1)
+    assert clear.low is not None
+    assert clear.low > 0
+    assert chance == scores.difference(LABEL, one, other, samples=1_000, seed=1)
+    same = scores.difference(LABEL, one, one, samples=10, seed=1)
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+    assert scores.difference(np.zeros(9), one[:9], other[:9], samples=10, seed=1).value is None
+
+
+def test_the_interval_of_a_difference_is_that_of_scikit_learn() -> None:
+    """Of samples of which each has the same rows for both, also where probabilities are equal."""
+    label, one = LABEL[:500], PROBABILITY[:500].round(2)
+    other, draws, drawn = one[::-1].copy(), np.random.default_rng(1), []
+    for _ in range(20):
+        rows = draws.integers(0, len(label), len(label))
+        drawn.append([metrics.average_precision_score(label[rows], each[rows]) for each in (one, other)])
+    low, high = np.percentile(np.subtract(*np.transpose(drawn)), [2.5, 97.5])
+    found = scores.difference(label, one, other, samples=20, seed=1)
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+
+
 def test_intervals_hold_one_sample_at_a_time() -> None:
     """Not all: 200 samples of five million held-out rows would be 8 GB."""
     samples, times = 60, 5

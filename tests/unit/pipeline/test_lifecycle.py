@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from app import features
-from app.errors import InputError
+from app.errors import InputError, PromotionError
 from app.execution import pipelines
 from app.ml import refunds
 from app.models import registry, scores
@@ -19,6 +19,7 @@ from app.pipeline import lifecycle
 from app.pipeline.model import Data
 from app.pipeline.slice import Day
 from app.pipeline.training import TrainingContext
+from app.runs import model_card
 from app.runs.model_card import PREDICTION, ModelCard
 from app.settings import load_pipeline_config
 from app.warehouse.tables import Warehouse
@@ -30,8 +31,6 @@ from tests.unit.telemetry.memory import InMemory
 
 LAST = FIRST + 6 * DAY
 MODEL = refunds.MODEL
-
-
 SAME = {"country": {"same": 1.0}}
 """The distribution of the rows of these tests."""
 
@@ -101,7 +100,7 @@ def test_without_held_out_rows_nothing_is_trained_or_judged(
     """The message names the days, before a long training."""
     found, data = lifecycle_of, lifecycle_of.data(held_out=0)
     version = [models.promote(found.home, 1, 0.25)] if phase is lifecycle.evaluate else []
-    with found.run, pytest.raises(InputError, match="no sold transactions of 2024-01-06 to judge a model on"):
+    with found.run, pytest.raises(InputError, match="no transactions of 2024-01-06 to judge a model on"):
         phase(found.context, MODEL, found.config, *version, data)
 
 
@@ -153,6 +152,30 @@ def test_a_rollback_beside_another_change_does_not_undo_it(lifecycle_of: Lifecyc
         (1, 1, "promoted"), (2, 2, "promoted"), (3, 3, "promoted"), (4, 2, "rolled_back"),
     ]  # fmt: skip
     assert found.memory.values("ml.promotions") == {("rolled_back", MODEL.name): 1}
+
+
+@pytest.mark.parametrize("days_newer", [0, 7])
+def test_an_equally_good_version_replaces_only_an_old_one(lifecycle_of: Lifecycle, days_newer: int) -> None:
+    """As another seed on the same rows gives one. What is decided says why, in the card of the run, too."""
+    found, home, same = lifecycle_of, lifecycle_of.home, cards.statistics(distributions=SAME)
+    gate = found.config.gate.model_copy(update={"lift": 1, "calibration": 1})
+    config = found.config.model_copy(update={"gate": gate})
+    models.promote(home, 1, 0.25, statistics=same, as_of=str(FIRST))
+    version = models.register(home, 2, 0.25, statistics=same, as_of=str(FIRST + days_newer * DAY), seed=8)
+    with found.run:
+        lifecycle.evaluate(found.context, MODEL, config, version, found.data(held_out=40))
+        with nullcontext() if days_newer else pytest.raises(PromotionError, match="not better than that of version 1"):
+            lifecycle.promote(found.context, MODEL, config, version)
+    verdict = model_card.read(found.run.identity.folder).verdict
+    assert verdict is not None
+    assert verdict.is_promoted == bool(days_newer)
+    interval = "+0.000 (+0.000 to +0.000 in 95 % of 1,000 samples of the same rows)"
+    if days_newer:
+        why = f"it is as good ({interval}) and was trained 7 days later"
+        assert verdict.text == f"version 2 is in production in place of version 1: {why}"
+    else:
+        [reason] = verdict.reasons
+        assert reason.endswith(f"beyond chance: {interval}; as good is enough 7 days after that one, not 0")
 
 
 def test_repeating_what_is_in_production_is_no_promotion(lifecycle_of: Lifecycle) -> None:

@@ -408,7 +408,7 @@ def score(context: DailyContext, model: Model) -> None:
         if not read:
             raise InputError(f"no transactions of {context.date} to score: run `spark-app etl` for it first")
         context.report_rows(read=read, flagged=flagged)
-        of_the_day = scores.drop("customer_id").withColumn("processed_date", F.lit(context.date))
+        of_the_day = scores.withColumn("processed_date", F.lit(context.date))
         written = context.replace_partition(of_the_day, model.scores.name, kind="publish")
         context.report_rows(published=written.rows)
         _measure_scores(context, scores, flagged=flagged, rows=read)

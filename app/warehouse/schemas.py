@@ -372,6 +372,7 @@ MODEL_PROMOTIONS: Final = StructType(
 REFUND_SCORES: Final = StructType(
     [
         _column("transaction_id", StringType(), "key of the transaction"),
+        _column("customer_id", StringType(), "key of the customer who bought"),
         _column("created_at", TimestampType(), "instant of the transaction, UTC"),
         _column("probability", DoubleType(), "estimated probability that it will be refunded"),
         _column("is_flagged", BooleanType(), "whether the probability reaches the threshold of the model"),

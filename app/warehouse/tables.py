@@ -104,8 +104,12 @@ class Warehouse:
         return (reader if version is None else reader.option("versionAsOf", version)).load(self.path(name))
 
     def replace_where(self, rows: DataFrame, name: str, condition: str, tag: str) -> None:
-        """Replaces the rows that meet a condition, in one commit with a tag; the first write creates the table."""
-        self._writer(rows, name, tag).mode("overwrite").option("replaceWhere", condition).save(self.path(name))
+        """Replaces the rows that meet a condition, in one commit with a tag; the first write creates the table.
+
+        Columns that a newer program declares are added to the table; rows of before have none of their values.
+        """
+        writer = self._writer(rows, name, tag).mode("overwrite").option("mergeSchema", "true")
+        writer.option("replaceWhere", condition).save(self.path(name))
 
     def create(self, rows: DataFrame, name: str, tag: str) -> None:
         """Creates a table with rows, in one commit with a tag.

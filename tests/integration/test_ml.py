@@ -175,6 +175,10 @@ def test_training_batches_and_streams_see_the_same(shop: Home, tmp_path: Path) -
     do(shop, "score", date=date)
     written = {row.transaction_id: row for row in shop.table("refund_scores").collect()}
     assert {row.model_version for row in written.values()} == {1}
+    bought = shop.table("transactions").where(F.col("processed_date") == F.lit(date)).collect()
+    assert {key: row.customer_id for key, row in written.items()} == {
+        row.transaction_id: row.customer_id for row in bought
+    }
     stream = Drained(tmp_path / "stream", shop.spark, predictions, home=shop)
     few = shop.table("transactions").where(F.col("processed_date") == F.lit(date)).orderBy("transaction_id").limit(20)
     values = F.to_json(F.struct("transaction_id", *features.KNOWN[1:]), {"timestampFormat": INSTANT})

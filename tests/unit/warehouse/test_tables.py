@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from app.errors import UsageError
 from app.execution.pipelines import declared_tables
 from app.warehouse import delta_log, hadoop_files
 from app.warehouse.delta_log import Commit
-from app.warehouse.schemas import BRONZE_CUSTOMERS, DAILY_SALES
-from app.warehouse.tables import Warehouse
+from app.warehouse.schemas import BRONZE_CUSTOMERS, DAILY_SALES, REFUND_SCORES
+from app.warehouse.tables import Table, Warehouse
 from tests.polling import poll_until
 
 DAY = datetime.date(2024, 1, 1)
@@ -88,6 +89,19 @@ def test_the_first_write_creates_the_table_with_its_comments(warehouse: Warehous
     ]
     assert [commit.rows for commit in delta_log.history(warehouse.spark, warehouse.path("daily_sales"))] == [2, 1, 0]
     assert warehouse.table("daily_sales", version=1).count() == 1
+
+
+def test_a_replacement_adds_columns_that_a_newer_program_declares(spark: SparkSession, tmp_path: Path) -> None:
+    """A table of an older program is no failure; its rows have no value of the new column."""
+    older = Table("refund_scores", StructType([*REFUND_SCORES.fields[:1], *REFUND_SCORES.fields[2:]]))
+    newer = Table("refund_scores", REFUND_SCORES)
+    for day, table in ((DAY, older), (DAY + datetime.timedelta(days=1), newer)):
+        values = {"transaction_id": "'t-1'", "customer_id": "'c-1'", "processed_date": f"date '{day}'"}
+        columns = (f"{values.get(name, 'NULL')} AS {name}" for name in table.schema.names)
+        rows = spark.range(1).selectExpr(*columns)
+        Warehouse(spark, str(tmp_path), [table]).replace_where(rows, table.name, f"processed_date = '{day}'", "test")
+    found = Warehouse(spark, str(tmp_path), [newer]).table("refund_scores").orderBy("processed_date").collect()
+    assert [row.customer_id for row in found] == [None, "c-1"]
 
 
 @pytest.mark.parametrize("location", ["{}", "file://{}", "viewfs:///disk{}"])

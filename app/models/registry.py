@@ -78,9 +78,23 @@ def versions(warehouse: Warehouse, model: str) -> list[Version]:
     """Every version of a model, oldest first."""
     rows = warehouse.table(VERSIONS.name).where(F.col("model") == model).orderBy("version").collect()
     return [
-        Version(model, row.version, row.fingerprint, row.artifact, model_card.decode(row.card, ModelCard))
+        Version(
+            model,
+            row.version,
+            row.fingerprint,
+            f"{warehouse.root}/{_in_warehouse(row.artifact)}",
+            model_card.decode(row.card, ModelCard),
+        )
         for row in rows
     ]
+
+
+def _in_warehouse(artifact: str) -> str:
+    """The folder of an artifact as the table has it: relative, so that a warehouse that moved takes its models along.
+
+    Rows of before have the whole path, of where the warehouse was then.
+    """
+    return f"{ARTIFACTS}/{artifact.rpartition(f'{ARTIFACTS}/')[2]}"
 
 
 def version(warehouse: Warehouse, model: str, number: int | None = None) -> Version:
@@ -156,8 +170,9 @@ def version_row(spark: SparkSession, found: Version, *, run_id: str, features: D
     scores = {"cross_validation": card.tried[0].score, "cross_validation_deviation": card.tried[0].deviation}
     trained_at = datetime.datetime.fromisoformat(card.trained_at)
     values = [
-        found.model, found.number, trained_at, found.fingerprint, found.artifact, card.algorithm, card.parameters,
-        scores, kinds, card.table_versions, card.git_commit, run_id, card.trace_id, model_card.encode(card),
+        found.model, found.number, trained_at, found.fingerprint, _in_warehouse(found.artifact), card.algorithm,
+        card.parameters, scores, kinds, card.table_versions, card.git_commit, run_id, card.trace_id,
+        model_card.encode(card),
     ]  # fmt: skip
     return spark.createDataFrame([tuple(values)], MODELS)
 

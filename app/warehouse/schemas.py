@@ -334,7 +334,7 @@ MODELS: Final = StructType(
         _column("version", LongType(), "number of the version, from 1"),
         _column("trained_at", TimestampType(), "instant that it was trained, UTC"),
         _column("fingerprint", StringType(), "SHA-256 of what determines the model: tables, configuration, features"),
-        _column("artifact", StringType(), "folder of the fitted pipeline"),
+        _column("artifact", StringType(), "folder of the fitted pipeline, relative to the warehouse"),
         _column("algorithm", StringType(), "name of the algorithm that was chosen"),
         _column("parameters", MapType(StringType(), StringType()), "its parameters that were chosen"),
         _column("metrics", MapType(StringType(), DoubleType()), "scores of the cross-validation"),

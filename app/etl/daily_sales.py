@@ -51,6 +51,7 @@ def expectations(date: datetime.date, *, currency: str) -> list[Expectation]:
         *expect.readable_columns(RAW_TRANSACTIONS),
         expect.matches("transaction_id", r"t-\d+-\d+"),
         expect.at_least("amount", "0.01"),
+        expect.at_least("quantity", 1),
         expect.allowed("currency", [currency]),
         expect.allowed("status", STATUSES),
         expect.on_date("created_at", date),

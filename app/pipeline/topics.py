@@ -62,6 +62,7 @@ PREDICTION_REQUESTS: Final = Topic(
     ),
     faults=(
         ("row.amount <= 0", "an amount that is not positive"),
+        ("row.quantity < 1", "a quantity below 1"),
         ("row.created_at < TIMESTAMP '1970-01-01 00:00:00Z'", "an instant before 1970"),
         (f"row.created_at < `timestamp` - INTERVAL '{OLDEST_YEARS}' YEAR", f"more than {OLDEST_YEARS} years old"),
     ),

@@ -178,7 +178,7 @@ def test_an_expectation_takes_a_line_and_a_limit(home: Path, tmp_path: Path) -> 
     apply("An expectation", tree)
     run(tree, home, "-m", "app", "etl", "daily_sales", "--date", DAY)
     newest = max(home.glob("runs/*-etl.daily_sales-*"))
-    (result,) = [each for each in run_record.read(newest).expectations if each.expectation == "quantity.range"]
+    (result,) = [each for each in run_record.read(newest).expectations if each.expectation == "channel.allowed"]
     assert (result.violations, result.limit) == (0, 0.02)
 
 

@@ -51,6 +51,7 @@ def test_a_request_that_cannot_be_scored_is_the_dead_letter_of_its_record(spark:
     """Both queries judge by the same rules, and name a record alike."""
     values = [written(request(1)), written(request(2, amount="0")), written(request(3, customer_id=None)), b"broken"]
     values += [written(request(5 + place, created_at=f"{year}-01-02T00:00:00Z")) for place, year in enumerate(OLD)]
+    values += [written(request(8, quantity=-5)), written(request(9, created_at="2099-01-02T00:00:00Z"))]
     rows = [(b"k", value, [("a", b"b")], "prediction_requests", 2, offset, NOON) for offset, value in enumerate(values)]
     judged = predictions.requests(spark.createDataFrame(rows, RECORD))
     found = judged.select("request_id", "problem", "dead_letter_id", "headers").collect()
@@ -62,6 +63,8 @@ def test_a_request_that_cannot_be_scored_is_the_dead_letter_of_its_record(spark:
         ("r-5", "an instant before 1970", "prediction_requests-2-4"),
         ("r-6", "more than 10 years old", "prediction_requests-2-5"),
         ("r-7", None, None),
+        ("r-8", "a quantity below 1", "prediction_requests-2-7"),
+        ("r-9", "created_at later than its record", "prediction_requests-2-8"),
     ]
     assert [(header.key, bytes(header.value)) for header in found[0].headers] == [("a", b"b")]
 

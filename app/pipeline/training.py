@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
+from statistics import fmean
 from typing import Any, Final, Protocol, cast
 
 from pyspark.ml import Estimator, Model, PipelineModel, Transformer
@@ -99,7 +100,7 @@ class _Fits:
         self._thread = threading.local()
         self._lock = threading.Lock()
         self._open = list[ExitStack]()
-        self._done, self._best = 0, 0.0
+        self._scores = [list[float]() for _ in tried]
 
     @contextmanager
     def ended(self) -> Iterator[None]:
@@ -132,7 +133,8 @@ class _Fits:
                 trace_id=fit.trace_id,
             )
         )
-        self._thread.fit, self._thread.stack, self._thread.title = fit, stack, f"{where}, {tried.title}"
+        self._thread.fit, self._thread.stack, self._thread.position = fit, stack, position
+        self._thread.title = f"{where}, {tried.title}"
         with self._lock:
             self._open.append(stack)
         if fold is None:
@@ -146,11 +148,12 @@ class _Fits:
         self._thread.stack.close()
         with self._lock:
             self._open.remove(self._thread.stack)
-            self._done += 1
-            self._best = max(self._best, score or 0.0)
+            if score is not None:
+                self._scores[self._thread.position].append(score)
+                done, best = sum(map(len, self._scores)), max(map(fmean, filter(None, self._scores)))
         if score is not None:
             total = self.folds * len(self.tried)
-            self._show(f"{self._done}/{total}: {self._thread.title}: {score:.3f}, best {self._best:.3f}")
+            self._show(f"{done}/{total}: {self._thread.title}: {score:.3f}, best mean {best:.3f}")
 
     def _show(self, text: str) -> None:
         context = self.context

@@ -31,7 +31,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         algorithm: Its name in the configuration.
         parameters: Those that were varied.
-        score: Mean area under the precision-recall curve over the folds.
+        score: Mean average precision over the folds.
         deviation: Its standard deviation over the folds.
     """
 

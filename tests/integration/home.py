@@ -35,6 +35,7 @@ class Home:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.spark = folder, spark
         self.notes: list[str] = []
+        self.progress: list[str] = []
         self.settings = load_settings(self._own_config())
         raw = self.settings.raw.model_copy(update={"path": "raw"})
         self.settings = self.settings.model_copy(update={"home": folder, "raw": raw})
@@ -157,7 +158,8 @@ class Home:
         """Nobody looks."""
 
     def step_progress(self, pipeline: str, slice_key: str, step: str, text: str) -> None:
-        """Nobody looks."""
+        """Keeps how a step gets on."""
+        self.progress.append(text)
 
     def _own_config(self) -> Path:
         own = self.folder / "config"

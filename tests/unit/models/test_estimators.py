@@ -4,8 +4,10 @@ from typing import Any, Final
 
 import pytest
 from pyspark.ml import PipelineModel
+from pyspark.ml.evaluation import BinaryClassificationEvaluator
 from pyspark.ml.linalg import Vectors
 from pyspark.sql import DataFrame, SparkSession
+from sklearn import metrics
 
 from app.models import estimators
 from app.models.estimators import FOLD, PROBABILITY, UnweightedProbability
@@ -63,6 +65,20 @@ def test_the_same_seed_gives_the_same_boosted_trees(rows: DataFrame) -> None:
     trees = [model.toDebugString.partition("\n")[2] for model in models]
     assert trees[0] == trees[1]
     assert trees[0] != trees[2]
+
+
+def test_candidates_are_compared_by_the_score_that_judges_versions(rows: DataFrame) -> None:
+    """Spark's own area under the curve is another number, and the table of the candidates says average precision."""
+    _, scored = fitted(rows)
+    found = scored.select(LABEL, PROBABILITY).toPandas()
+    expected = metrics.average_precision_score(found[LABEL], found[PROBABILITY])
+    evaluator = estimators.cross_validator(
+        estimators.search(["channel"], ["amount"], FOREST, positive_weight=6.0, seed=7), folds=2, parallelism=1
+    ).getEvaluator()
+    assert evaluator.evaluate(scored) == expected
+    spark_area = BinaryClassificationEvaluator(labelCol=LABEL, metricName="areaUnderPR").evaluate(scored)
+    assert abs(spark_area - expected) > 0.001
+    assert evaluator.evaluate(scored.where("label = 0")) == 0
 
 
 def test_importances_are_shares_of_features_and_not_of_their_values(rows: DataFrame) -> None:

@@ -58,8 +58,10 @@ class Size(Evaluator):
 class Run:
     """A cross-validation of two guesses with two folds, two fits at a time."""
 
-    def __init__(self, folder: Path, spark: SparkSession, values: Sequence[float]) -> None:
-        """Runs it; `error` is how it failed."""
+    def __init__(
+        self, folder: Path, spark: SparkSession, values: Sequence[float], folds: Sequence[int] = (0, 1) * 5
+    ) -> None:
+        """Runs it on rows of these folds; `error` is how it failed."""
         self.properties: dict[float, list[str | None]] = {}
         home, memory = Home(folder / "home", spark), InMemory(folder)
         guess = Guess(self.properties)
@@ -70,13 +72,14 @@ class Run:
         )  # fmt: skip
         run = memory.run(pipeline="ml.refunds")
         context = TrainingContext(spark, home.warehouse, home.settings, Day.of(DAY), run, home)
-        rows = spark.createDataFrame([(number % 2,) for number in range(10)], "fold int")
+        rows = spark.createDataFrame([(fold,) for fold in folds], "fold int")
         self.error: BaseException | None = None
         with run:
             try:
-                context.cross_validate(validator, rows, choices)
+                self.means = context.cross_validate(validator, rows, choices).avgMetrics
             except ValueError as error:
                 self.error = error
+        self.progress = home.progress
         self.after = spark.sparkContext.getLocalProperty(TRACEPARENT)
         memory.telemetry.close()
         self.spans = memory.spans_kept.get_finished_spans()
@@ -119,3 +122,12 @@ def test_a_fit_that_fails_ends_its_span_and_the_step(tmp_path: Path, spark: Spar
     assert {(span.attributes or {}).get("ml.fold") for span in run.fits} == {1}
     [step] = [span for span in run.spans if span.name == "step cross-validate"]
     assert not step.status.is_ok
+
+
+def test_the_best_so_far_is_a_mean_over_folds(tmp_path: Path, spark: SparkSession) -> None:
+    """As in the table of the candidates; the best fold of all says only which fold was easy."""
+    run = Run(tmp_path, spark, [1.0, 2.0], folds=[0] * 8 + [1] * 2)
+    last = run.progress[-2]
+    assert last.startswith("4/4: fold 2/2, guess value=")
+    assert last.endswith(f": 2.000, best mean {max(run.means):.3f}")
+    assert max(run.means) == 5.0

@@ -1,12 +1,11 @@
 """The pipelines of `pyspark.ml` that are compared: the same preparation of the features, and an algorithm each."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
-from pyspark.ml import Pipeline, PipelineModel, Transformer
+from pyspark.ml import Pipeline, Transformer
 from pyspark.ml.classification import GBTClassifier, LogisticRegression, RandomForestClassifier
 from pyspark.ml.evaluation import Evaluator
 from pyspark.ml.feature import OneHotEncoder, StandardScaler, StringIndexer, VectorAssembler
@@ -178,27 +177,3 @@ def ranked(choices: Sequence[Choice], fitted: CrossValidatorModel) -> list[Candi
         for each, mean, deviation in scores
     ]
     return sorted(tried, key=lambda each: -each.score)
-
-
-def importances(model: PipelineModel, scored: DataFrame) -> dict[str, float]:
-    """The share of each feature in the decisions of a fitted pipeline, greatest first.
-
-    For trees Spark's importances, for the regression the size of its coefficients, each summed over the values of a
-    category.
-    """
-    classifier: Any = model.stages[-2]
-    linear = hasattr(classifier, "coefficients")
-    vector = classifier.coefficients if linear else classifier.featureImportances
-    weights = [abs(float(weight)) for weight in vector.toArray()]
-    totals: dict[str, float] = {}
-    for position, name in _slots(scored).items():
-        totals[name] = totals.get(name, 0.0) + weights[position]
-    total = sum(totals.values()) or 1.0
-    return {name: weight / total for name, weight in sorted(totals.items(), key=lambda pair: -pair[1])}
-
-
-def _slots(scored: DataFrame) -> dict[int, str]:
-    """The feature that each position of the assembled vector is of."""
-    described = json.loads(scored.schema["assembled"].json())["metadata"]["ml_attr"]["attrs"]
-    attributes = [attribute for kind in described.values() for attribute in kind]
-    return {attribute["idx"]: attribute["name"].partition(ENCODED)[0] for attribute in attributes}

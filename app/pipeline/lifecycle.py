@@ -87,7 +87,8 @@ def _fitted(
     context: "TrainingContext", model: Model, config: ModelConfig, data: Data
 ) -> tuple["PipelineModel", ModelCard]:
     """The best candidate, fitted on all training rows, and its card without a version."""
-    from app.models import estimators, statistics  # Spark ML takes a second to import, which most commands need not
+    # Spark ML takes a second to import, which most commands need not.
+    from app.models import estimators, statistics
 
     rows, positives = _counted(context, data)
     with context.step("statistics", kind="transform"):
@@ -113,7 +114,7 @@ def _fitted(
         seed=config.seed,
         threshold=threshold,
         tried=tried,
-        importances=estimators.importances(fitted, scored),
+        importances=_importances(context, model, config, fitted, data),
         statistics=found,
         features={feature.name: feature.meaning for feature in model.features},
         table_versions=data.versions,
@@ -121,6 +122,16 @@ def _fitted(
         trace_id=context.run.trace_id,
     )
     return fitted, card
+
+
+def _importances(
+    context: "TrainingContext", model: Model, config: ModelConfig, fitted: "PipelineModel", data: Data
+) -> dict[str, float]:
+    from app.models import judging
+
+    with context.step("importances", kind="evaluate"):
+        features = [feature.name for feature in model.features]
+        return judging.importances(fitted, data.held_out, features, seed=config.seed)
 
 
 def _best(

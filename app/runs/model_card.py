@@ -204,7 +204,7 @@ class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
         seed: The seed.
         threshold: From which probability on a row is flagged.
         tried: Every candidate, best first.
-        importances: Share of each feature in the model.
+        importances: By feature, how much the average precision on held-out rows falls when its values are shuffled.
         statistics: Of the training rows.
         features: By name what it means.
         table_versions: Versions of the tables.

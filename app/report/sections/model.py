@@ -144,12 +144,12 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureShare:
-    """The share of a feature in the model; `width` is that of its bar in percent of the greatest."""
+class FeatureImportance:
+    """How much the average precision falls without a feature; `width` is that of its bar in percent of the greatest."""
 
     name: str
     meaning: str | None
-    share: float
+    fall: float
     width: float
 
 
@@ -226,7 +226,7 @@ class Model:
     plots: list[Plot]
     rates: Rates | None
     production_rates: Rates | None
-    importances: Listed[FeatureShare]
+    importances: Listed[FeatureImportance]
     drift: Listed[Drift]
     tried: Listed[Attempt]
     slices: Listed[SliceRow]
@@ -385,12 +385,12 @@ def _attempts(tried: Sequence[Candidate]) -> list[Attempt]:
     return [Attempt(each, Whisker(*values[3 * number : 3 * number + 3])) for number, each in enumerate(tried)]
 
 
-def _importances(card: ModelCard) -> list[FeatureShare]:
+def _importances(card: ModelCard) -> list[FeatureImportance]:
     ranked = sorted(card.importances.items(), key=lambda pair: -pair[1])
-    most = max((share for _, share in ranked), default=0.0)
+    most = max((fall for _, fall in ranked), default=0.0)
     return [
-        FeatureShare(name, card.features.get(name), share, round(100 * share / most, 1) if most > 0 else 0.0)
-        for name, share in ranked
+        FeatureImportance(name, card.features.get(name), fall, round(100 * max(fall, 0) / most, 1) if most > 0 else 0.0)
+        for name, fall in ranked
     ]
 
 

@@ -81,13 +81,6 @@ def test_candidates_are_compared_by_the_score_that_judges_versions(rows: DataFra
     assert evaluator.evaluate(scored.where("label = 0")) == 0
 
 
-def test_importances_are_shares_of_features_and_not_of_their_values(rows: DataFrame) -> None:
-    """The values of a category are one feature."""
-    shares = estimators.importances(*fitted(rows))
-    assert set(shares) == {"channel", "amount"}
-    assert sum(shares.values()) == pytest.approx(1)
-
-
 def test_the_weight_of_the_rare_class_is_taken_out_of_the_probability(spark: SparkSession) -> None:
     """Odds of 1 with a sixfold weight are odds of 1 to 6."""
     frame = spark.createDataFrame([(Vectors.dense(0.5, 0.5),), (Vectors.dense(1.0, 0.0),)], ["probability"])

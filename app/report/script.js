@@ -16,6 +16,7 @@
   if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
   on("click", "#theme", () => { root.dataset.theme = isDark() ? "light" : "dark"; store.set(root.dataset.theme); });
 
+  if (matchMedia("(max-width: 900px)").matches) for (const each of all("details.roomy")) each.open = false; // on a phone they are screens long
   const open = (element) => { for (let at = element; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true; };
   const reveal = () => { const found = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (found && found.tagName === "DETAILS") { open(found); found.scrollIntoView(); } };
@@ -44,6 +45,7 @@
     const rows = document.querySelector(".stages"), sign = sorted === 0 ? 1 : -1;
     const value = (row) => Number(row.dataset.keys.split(" ")[sorted]);
     all("[data-sort]").forEach((head) => (sorted && Number(head.dataset.sort) === sorted ? head.setAttribute("aria-sort", "descending") : head.removeAttribute("aria-sort")));
+    all(".stages .group").forEach((group) => { group.hidden = true; }); // the rows are in one order then
     rows.append(...all(".stagerow").sort((one, other) => sign * (value(one) - value(other))));
   };
   const sortBy = (head) => { sorted = Number(head.dataset.sort); sort(); };

@@ -12,7 +12,7 @@ from app.runs import model_card
 from tests.browser.chromium import Page, chromium
 from tests.unit.eventlog import log
 from tests.unit.report import cards, made
-from tests.unit.report.conftest import line, span
+from tests.unit.report.conftest import TRACE, line, span
 
 SECTIONS = (
     "headline",
@@ -294,3 +294,52 @@ def test_curves_of_a_model_are_told_apart_without_colour(browser: Page, models: 
     for lines in drawn:
         assert len({dashes for _, dashes in lines}) == 3
         assert len({ground, *(colour for colour, _ in lines)}) == 4
+
+
+FITS, JOBS = 14, 35
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a training: 14 fits with 35 jobs each."""
+    folder = tmp_path_factory.mktemp("trained")
+    reading = read(made.written(folder / "log", made.training(fits=FITS, jobs=JOBS, trace_id=TRACE)))
+    run = folder / "run"
+    model_card.write(run, cards.card())
+    spans = [span("1", "", "run ml.refunds", 1000, 2000 + 100 * FITS * JOBS)]
+    spans += [span(str(2 + fit), "1", "fit random_forest", 2000 + 3500 * fit, 5500 + 3500 * fit) for fit in range(FITS)]
+    (run / "traces.jsonl").write_text("".join(line("resourceSpans", "scopeSpans", "spans", each) for each in spans))
+    return page.write(reading, output=folder / "report.html", run=run_info.of(run)).path
+
+
+def test_the_page_of_a_training_is_a_few_screens_on_a_phone(browser: Page, trained: Path) -> None:
+    """It was 125,000 px: stages and queries of a fit are one line until it is opened, and sections fold."""
+    browser.open(trained, width=390)
+    assert browser.value("document.documentElement.scrollHeight") < 7_000
+    assert browser.value("document.querySelectorAll('.stages > .group').length") == FITS
+    assert browser.value("document.querySelectorAll('.group .stagerow').length") > 400
+    browser.click(".stages > .group > summary")
+    assert browser.value("document.querySelector('.stagerow').checkVisibility()")
+
+
+def test_a_link_to_a_folded_stage_opens_its_group(browser: Page, trained: Path) -> None:
+    """Bars of the timeline and findings lead there."""
+    browser.open(trained)
+    anchor = browser.value("document.querySelector('.group .stagerow').id")
+    browser.value(f"location.hash = '#{anchor}'")
+    browser.wait(f"document.getElementById('{anchor}').closest('.group').open")
+
+
+def test_sorted_stages_of_a_training_are_one_list(browser: Page, trained: Path) -> None:
+    """The longest of all fits first."""
+    browser.open(trained)
+    browser.click('[data-sort="1"]')
+    assert browser.value("document.querySelectorAll('.stages > .stagerow').length") > 400
+    assert not browser.value("[...document.querySelectorAll('.stages > .group')].some((e) => e.checkVisibility())")
+
+
+def test_sections_of_a_model_are_open_on_a_wide_page(browser: Page, trained: Path) -> None:
+    """Only a phone has too little room for them."""
+    for width, is_open in ((1280, True), (390, False)):
+        browser.open(trained, width=width)
+        assert browser.value("[...document.querySelectorAll('#model .roomy')].every((e) => e.open)") == is_open

@@ -8,6 +8,7 @@ from app import formatting
 from app.eventlog.model import work_names
 from app.eventlog.model.entities import Query
 from app.eventlog.model.operators import Number, Operator, own_plan_of
+from app.report.groups import Group, grouped
 from app.report.limits import Limits
 from app.report.scope import Scope, Status, scheduling
 
@@ -54,6 +55,11 @@ class Queries:
 
     shown: list[Sql]
     total: int
+
+    @property
+    def groups(self) -> list[Group[Sql]]:
+        """The same in groups."""
+        return grouped(self.shown)
 
 
 def queries(scope: Scope, limits: Limits) -> Queries:

@@ -13,6 +13,7 @@ from app.eventlog.model.shares import gc_share
 from app.eventlog.parse.events import RESUBMITTED, TaskEnd
 from app.eventlog.parse.locations import LogPath
 from app.eventlog.python_functions import Calls
+from app.report.groups import Group, grouped
 from app.report.limits import Limits
 from app.report.scope import Scope, Status, scheduling, stage_name
 
@@ -82,6 +83,11 @@ class Stages:
     shown: list[Stage]
     total: int
     ticks: list[tuple[float, float]]
+
+    @property
+    def groups(self) -> list[Group[Stage]]:
+        """The same in groups."""
+        return grouped(self.shown)
 
 
 @dataclass(frozen=True, slots=True)

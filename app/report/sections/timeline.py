@@ -73,6 +73,11 @@ class Bar:
         return self.ended - self.started
 
     @property
+    def has_parts(self) -> bool:
+        """Whether steps or batches are below it, or it is the whole."""
+        return self.kind in ("run", "application") or any(child.kind in ("step", "batch") for child in self.children)
+
+    @property
     def label_side(self) -> str:
         """Where its duration fits: after the bar, before it, or else within."""
         if self.left + self.width <= _ROOM_AFTER:

@@ -48,6 +48,24 @@ def large(*, stages: int, tasks: int, queries: int, text: str = "a query", opera
     yield log.ended(time)
 
 
+def training(*, fits: int, jobs: int, trace_id: str) -> Iterator[Line]:
+    """A run that fits models, each with so many jobs; fit 3 has the span 3. Of each job a query, a stage and a task."""
+    yield log.started(1000)
+    yield log.executor("0")
+    for number in range(fits * jobs):
+        fit, time = 2 + number // jobs, 2000 + 100 * number
+        text = f"ml.refunds 2024-01-07: fit random_forest maxDepth={fit} on fold 1/3"
+        properties = {"spark.job.description": text, "traceparent": f"00-{trace_id}-{str(fit).zfill(16)}-01"}
+        yield started_query(number, time, text, 4)
+        yield log.job(number, [number], time=time, **properties, **{"spark.sql.execution.id": str(number)})
+        yield submitted(number, time, 1, "treeAggregate at RandomForest.scala:1") | {"Properties": properties}
+        yield ended_task(number, number, time, 50)
+        yield submitted(number, time, 1, "treeAggregate at RandomForest.scala:1", end=time + 80)
+        yield log.job_ended(number, time=time + 80)
+        yield log.query_ended(number, time=time + 90)
+    yield log.ended(2000 + 100 * fits * jobs)
+
+
 def submitted(number: int, time: int, tasks: int, name: str, *, end: int | None = None) -> Line:
     """A stage begins, or ends where an end is given."""
     line = log.stage(number, end=end, tasks=tasks)

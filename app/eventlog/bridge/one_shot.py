@@ -70,8 +70,13 @@ class LogExport:
         return any(exported.is_given_up for exported in self._logs)
 
     def finish(self) -> bool:
-        """Waits until the export has succeeded or stopped; returns whether the collector accepted everything."""
+        """Waits until the export has succeeded or stopped, and closes the endpoints, which cancels a late request.
+
+        Returns:
+            Whether the collector accepted everything.
+        """
         accepted = [exported.finish() for exported in self._logs]
+        self._client.close()
         return all(accepted)
 
 

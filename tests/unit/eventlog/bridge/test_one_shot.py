@@ -21,6 +21,7 @@ from tests.unit.eventlog.made import Run, Stage, Task
 
 STAGES: Final = 400
 TASKS: Final = 20
+ESTABLISHED: Final = "01"
 
 
 @pytest.fixture
@@ -47,6 +48,13 @@ def write_log(folder: Path, *, stages: int = STAGES) -> Path:
 def log_export(patience: float = 60.0) -> LogExport:
     """An export to the endpoint of the environment."""
     return LogExport(environment="test", thresholds=Thresholds(), patience=patience, errors=TelemetryErrors())
+
+
+def connections(port: int) -> int:
+    """How many connections to a port of this machine are open from the side of the client."""
+    tables = [Path(f"/proc/net/{name}").read_text(encoding="ascii") for name in ("tcp", "tcp6")]
+    held = [line.split() for table in tables for line in table.splitlines()[1:]]
+    return sum(int(each[2].partition(":")[2], 16) == port and each[3] == ESTABLISHED for each in held)
 
 
 def read_and_export(log: Path, export: LogExport, **wanted: Any) -> bool:
@@ -114,7 +122,17 @@ def test_an_unwanted_application_is_not_exported(tmp_path: Path, collector: Rece
     log, export = write_log(tmp_path, stages=3), log_export()
     assert read_and_export(log, export, is_wanted=lambda _: False)
     assert (collector.spans, collector.metrics) == ([], [])
-    assert export.listener(log, reader.read(log).app) is not None
+    assert not export.is_given_up
+
+
+def test_the_connections_are_closed_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that exports one log after another would keep those of each."""
+    with receiver() as receiving:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiving.grpc_endpoint)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+        export, port = log_export(), int(receiving.grpc_endpoint.rpartition(":")[2])
+        assert read_and_export(write_log(tmp_path, stages=3), export)
+        poll_until(lambda: connections(port) == 0, lambda: f"the end of {connections(port)} connections")
 
 
 def test_an_error_of_the_export_is_kept_and_raised_nowhere(tmp_path: Path, collector: Receiver) -> None:

@@ -31,6 +31,13 @@ TAG: Final = "spark.databricks.delta.commitInfo.userMetadata"
 """The setting with the `userMetadata` of the commits of a session."""
 PATH_EXISTS: Final = "DELTA_PATH_EXISTS"
 """What Delta raises when another writer has created the table that this one creates."""
+_WRITTEN: Final = {
+    "MERGE": ("numTargetRowsInserted", "numTargetRowsUpdated"),
+    "UPDATE": ("numUpdatedRows",),
+    "DELETE": (),
+    "OPTIMIZE": (),
+}
+"""The metrics of an operation that add up to the rows that it inserted or updated (Delta's `DeltaOperationMetrics`)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,8 @@ class Commit:
 
     Attributes:
         version: Version of the table that the commit created.
-        rows: Rows in the files that it added.
+        rows: Rows that it inserted or updated, without those that it only copied to new files.
+        records: Rows in the files that it added.
         bytes: Bytes of those files.
         files: Number of those files.
         nulls: Nulls per top-level column in those files.
@@ -50,6 +58,7 @@ class Commit:
 
     version: int
     rows: int
+    records: int
     bytes: int
     files: int
     nulls: Mapping[str, int]
@@ -59,7 +68,7 @@ class Commit:
 
     def has_values(self, column: str) -> bool:
         """Whether a column has a value in any row, as far as the statistics of the commit tell."""
-        return self.nulls.get(column, 0) < self.rows
+        return self.nulls.get(column, 0) < self.records
 
 
 def commit_with_retry(
@@ -123,6 +132,7 @@ def _commit(spark: SparkSession, path: str, version: int) -> Commit | None:
     info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
     added = [action["add"] for action in actions if "add" in action]
     stats = [json.loads(add["stats"]) for add in added if add.get("stats")]
+    records = sum(stat["numRecords"] for stat in stats)
     nulls: dict[str, int] = {}
     for stat in stats:
         for column, count in stat.get("nullCount", {}).items():
@@ -130,7 +140,8 @@ def _commit(spark: SparkSession, path: str, version: int) -> Commit | None:
                 nulls[column] = nulls.get(column, 0) + count
     return Commit(
         version=version,
-        rows=sum(stat["numRecords"] for stat in stats),
+        rows=_rows_written(info, records),
+        records=records,
         bytes=sum(add["size"] for add in added),
         files=len(added),
         nulls=nulls,
@@ -140,6 +151,17 @@ def _commit(spark: SparkSession, path: str, version: int) -> Commit | None:
     )
 
 
+def _rows_written(info: Mapping[str, Any], records: int) -> int:
+    """The rows that a commit inserted or updated, by its metrics; without them, all rows in the files that it added."""
+    metrics, operation = info.get("operationMetrics", {}), info.get("operation", "")
+    names = _WRITTEN.get(operation, ("numOutputRows",))
+    if not metrics.keys() >= {*names}:
+        return records
+    # `replaceWhere` counts what it keeps of a file as output, too.
+    copied = 0 if operation in _WRITTEN else int(metrics.get("numCopiedRows", 0))
+    return sum(int(metrics[name]) for name in names) - copied
+
+
 def _nothing(version: int) -> Commit:
     """The commit of a write that had nothing to do."""
-    return Commit(version, 0, 0, 0, {}, "none", datetime.datetime.now(datetime.UTC), None)
+    return Commit(version, 0, 0, 0, 0, {}, "none", datetime.datetime.now(datetime.UTC), None)

@@ -101,11 +101,16 @@ def run(context: DailyContext, config: Config) -> None:
     if spec.is_checked:
         context.enforce(ingest.results(context, spec, audit), table=spec.table)
     latest = ingest.latest(context, spec, audit).select(*RAW_CUSTOMERS.names)
-    published = audit.rows - audit.quarantined - audit.duplicates
-    context.reconcile(read=commit.rows, published=published, quarantined=audit.quarantined, duplicates=audit.duplicates)
+    context.reconcile(
+        read=commit.rows, published=audit.latest, quarantined=audit.quarantined, duplicates=audit.duplicates
+    )
     is_same_key = " AND ".join(f"old.{name} = new.{name}" for name in KEY)
-    context.merge(lambda old: changed_versions(old, latest), "customers", condition=is_same_key)
+    merged = context.merge(lambda old: changed_versions(old, latest), "customers", condition=is_same_key)
+    with context.step("count customers", kind="transform"):
+        # The merge writes what changed, which may be less or more than the rows of the day.
+        published = latest.join(context.table("customers", version=merged.version), KEY, "left_semi").count()
     context.report_rows(published=published)
+    context.confirm("customers", merged, count=audit.latest, published=published)
 
 
 def _bronze_rows(context: DailyContext, spec: IngestSpec) -> DataFrame:

@@ -143,12 +143,12 @@ def run(context: DailyContext, config: Config) -> None:
     commit = context.replace_partition(_bronze_rows(context, spec), spec.table)
     with context.step(f"audit {spec.table}", kind="transform"):
         audit = ingest.audit(context, spec, commit, measures=measures())
-        latest = ingest.latest(context, spec, audit)
+        latest = transactions(ingest.latest(context, spec, audit), date=context.date)
         published, outliers = latest.agg(F.count(F.lit(1)), F.count_if(_is_outlier(audit))).collect()[0]
     if spec.is_checked:
         context.enforce(_results(context, spec, audit, published, outliers), table=spec.table)
     context.reconcile(read=commit.rows, published=published, quarantined=audit.quarantined, duplicates=audit.duplicates)
-    written = context.replace_partition(transactions(latest, date=context.date), "transactions")
+    written = context.replace_partition(latest, "transactions", count=published)
     sales = daily_sales(context.partition("transactions", version=written.version))
     context.replace_partition(sales, "daily_sales", kind="publish")
     context.report_rows(published=written.rows)

@@ -58,7 +58,8 @@ def run(context: DailyContext, config: Config) -> None:
         context.enforce([expect.result(UNREADABLE, unreadable, read, {UNREADABLE: config.unreadable})], table=table)
         duplicates = read - unreadable - distinct
         context.reconcile(read=read, published=distinct, quarantined=unreadable, duplicates=duplicates)
-        written = context.replace_partition(refund_events(rows, date=context.date), table, kind="publish")
+        refunds = refund_events(rows, date=context.date)
+        written = context.replace_partition(refunds, table, kind="publish", count=distinct)
         context.report_rows(published=written.rows)
     finally:
         rows.unpersist()

@@ -88,7 +88,9 @@ class Context:
         """A table of the warehouse, as it is now or at a version; empty if it was never written."""
         return self.warehouse.table(name, version=version)
 
-    def replace(self, rows: DataFrame, table: str, *, where: str, kind: StepKind = "write") -> Commit:
+    def replace(
+        self, rows: DataFrame, table: str, *, where: str, kind: StepKind = "write", count: int | None = None
+    ) -> Commit:
         """Replaces the rows of a table that meet a condition, in one commit.
 
         Args:
@@ -96,8 +98,16 @@ class Context:
             table: Name of the table.
             where: An SQL condition over columns of the table.
             kind: Whether the table is read by others (`publish`) or only by later steps.
+            count: How many rows these are, as counted before; None if nobody has counted them.
+
+        Raises:
+            ReconciliationError: The commit has another number of rows. The rows of before are back.
         """
-        return self._write(table, partial(self.warehouse.replace_where, rows, table, where), kind=kind)
+        commit = self._write(table, partial(self.warehouse.replace_where, rows, table, where), kind=kind)
+        if count not in (None, commit.rows):
+            self._put_back(table, where, commit)
+        self.confirm(table, commit, count=count, published=commit.rows)
+        return commit
 
     def merge(self, changes: Callable[[DataFrame], DataFrame], table: str, *, condition: str) -> Commit:
         """Upserts rows (alias `new`) into a table (alias `old`), in one commit.
@@ -193,6 +203,30 @@ class Context:
             merge = merge.whenMatchedUpdateAll() if is_upsert else merge
             merge.whenNotMatchedInsertAll().execute()
 
+    def confirm(self, table: str, commit: Commit, *, count: int | None, published: int) -> None:
+        """Checks that a commit published as many rows as were counted before it.
+
+        Raises:
+            ReconciliationError: The numbers differ.
+        """
+        if count is None:
+            return
+        self.run.record(rows_unaccounted=abs(count - published))
+        if count != published:
+            raise ReconciliationError(
+                f"{self.title}: {count:,} rows were counted for {table}, but its version {commit.version} published "
+                f"{published:,}; nothing after {table} was written: look for a lost file of its sources, or for a "
+                f"transform that gives other rows each time, and run it again"
+            )
+
+    def _put_back(self, table: str, where: str, commit: Commit) -> None:
+        """Replaces what a commit has written by what was there before it."""
+        if commit.tag is None:  # it wrote nothing
+            return
+        rows = self.table(table, version=max(commit.version - 1, 0)).where("true" if commit.version else "false")
+        self.note(f"{table} has the rows of before again: its version {commit.version} is not complete")
+        self._write(table, partial(self.warehouse.replace_where, rows.where(where), table, where), kind="write")
+
     def _write(self, table: str, write: Callable[[str], None], *, kind: StepKind) -> Commit:
         path, author = self.warehouse.path(table), self.run.identity.run_id
         with self.step(f"{kind} {table}", kind=kind, table=table) as step:
@@ -260,9 +294,11 @@ class DailyContext(Context):
         """The condition that selects the rows of the day in a table."""
         return self.warehouse.partition_filter(table, self.date)
 
-    def replace_partition(self, rows: DataFrame, table: str, *, kind: StepKind = "write") -> Commit:
+    def replace_partition(
+        self, rows: DataFrame, table: str, *, kind: StepKind = "write", count: int | None = None
+    ) -> Commit:
         """Replaces the day in a table, in one commit; see `replace`."""
-        return self.replace(rows, table, where=self.partition_filter(table), kind=kind)
+        return self.replace(rows, table, where=self.partition_filter(table), kind=kind, count=count)
 
     def _selection(self) -> str:
         return f"--date {self.date} "

@@ -92,6 +92,7 @@ class Audit:
         version: The version of the table that was read; what is published is read from the same version.
         rows: All rows.
         quarantined: Rows that violate an expectation.
+        latest: Valid rows that may be published: one version of each key.
         duplicates: Valid rows of which another version is published.
         violations: Rows that violate an expectation, by its name.
         unexpected: Names of columns that are not in the schema.
@@ -101,6 +102,7 @@ class Audit:
     version: int
     rows: int
     quarantined: int
+    latest: int
     duplicates: int
     violations: Mapping[str, int]
     unexpected: Sequence[str]
@@ -156,14 +158,16 @@ def audit(context: DailyContext, spec: IngestSpec, commit: Commit, *, measures: 
         measures: Further aggregates over the valid rows.
     """
     bronze = context.partition(spec.table, version=commit.version)
-    duplicates = F.count_if(F.col("version_rank") > 1).alias("duplicates")
+    rank = F.col("version_rank")
+    versions = [F.count_if(rank == 1).alias("latest"), F.count_if(rank > 1).alias("duplicates")]
     # Nearly all rows have no violation and form one group, whose measures are those of the valid rows.
-    groups = bronze.groupBy("violations").agg(F.count(F.lit(1)).alias("rows"), duplicates, *measures).collect()
+    groups = bronze.groupBy("violations").agg(F.count(F.lit(1)).alias("rows"), *versions, *measures).collect()
     valid = [group for group in groups if not group["violations"]]
     audit = Audit(
         version=commit.version,
         rows=sum(group["rows"] for group in groups),
         quarantined=sum(group["rows"] for group in groups if group["violations"]),
+        latest=sum(group["latest"] for group in valid),
         duplicates=sum(group["duplicates"] for group in valid),
         violations=_rows_per_violation(groups),
         unexpected=_unexpected_columns(bronze) if spec.is_checked and commit.has_values("extra") else (),

@@ -420,7 +420,7 @@ def score(context: DailyContext, model: Model) -> None:
             raise InputError(f"no transactions of {context.date} to score: run `spark-app etl` for it first")
         context.report_rows(read=read, flagged=flagged)
         of_the_day = scores.withColumn("processed_date", F.lit(context.date))
-        written = context.replace_partition(of_the_day, model.scores.name, kind="publish")
+        written = context.replace_partition(of_the_day, model.scores.name, kind="publish", count=read)
         context.report_rows(published=written.rows)
         _measure_scores(context, scores, flagged=flagged, rows=read)
         with context.step("measure drift", kind="evaluate"):

@@ -1,0 +1,96 @@
+"""A run publishes the rows that it has counted, by the commit's own number, or fails.
+
+Files are lost while a run reads them, as on a bad disk whose errors Spark is told to overlook.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from app.commands.errors import failure
+from app.errors import ReconciliationError
+from app.execution.run import load_jobs, run_days
+from app.spark.job_properties import setting
+from tests.integration.home import DAY, Home, customer, sale
+
+PUBLISHED = ("transactions", "daily_sales")
+LATE = {"created_at": "2024-01-01T23:00:00Z", "updated_at": "2024-01-01T23:00:00Z"}
+
+
+class Losing(Home):
+    """A home folder that loses files of one day when a step begins."""
+
+    lost: tuple[str, str] = ("", "")
+    """The step, and the pattern of the files below the folder of the home."""
+
+    def step_started(self, pipeline: str, slice_key: str, step: str) -> None:
+        """Deletes the files, and what Spark has kept of them."""
+        if step == self.lost[0]:
+            self.spark.catalog.clearCache()
+            for file in self.folder.glob(self.lost[1]):
+                file.unlink()
+
+
+@pytest.fixture(scope="module")
+def published(new_home: Callable[[str], Home]) -> Home:
+    """A day of five sales by two customers is published."""
+    home = new_home("published")
+    home.forgive()
+    home.deliver("customers", [customer(1), customer(2)])
+    home.deliver("transactions", [sale(number, **LATE) for number in range(5)])
+    home.run()
+    return home
+
+
+@pytest.fixture
+def losing(published: Home, spark: SparkSession, tmp_path: Path) -> Iterator[Losing]:
+    """A copy of it, with other rows of the same day, in a session that overlooks files that are lost."""
+    shutil.copytree(published.folder, tmp_path / "shop")
+    home = Losing(tmp_path / "shop", spark)
+    home.deliver("customers", [customer(number, country="FR", updated_at=LATE["updated_at"]) for number in range(3)])
+    home.deliver("transactions", [sale(number, **LATE) for number in range(9)])
+    with setting(spark, "spark.sql.files.ignoreMissingFiles", "true"):
+        yield home
+
+
+def failing(home: Home, package: str = "etl", *chosen: str) -> str:
+    """The message of a run that fails since rows do not reconcile."""
+    with pytest.raises(ReconciliationError) as raised, home.application("spark-app") as application:
+        run_days(application, load_jobs(home.settings, package, chosen), [DAY])
+    assert failure(raised.value).exit_code == 1
+    assert raised.value.results[-1].outcome == "failed"  # type: ignore[attr-defined]
+    return str(raised.value)
+
+
+def test_a_day_whose_commit_has_other_rows_than_were_counted_is_put_back(losing: Losing) -> None:
+    """The audited rows were there when they were counted; what was published before is there again, to the row."""
+    before = losing.content(*PUBLISHED)
+    losing.lost = ("write transactions", "data/warehouse/bronze/**/*.parquet")
+    message = failing(losing)
+    assert message.startswith("etl.daily_sales 2024-01-01: 9 rows were counted for transactions, but its version ")
+    assert " published 0; nothing after transactions was written: look for a lost file" in message
+    assert losing.content(*PUBLISHED) == before
+    assert any("transactions has the rows of before again" in note for note in losing.notes)
+
+
+def test_customers_of_the_day_that_the_merge_did_not_publish_end_the_run(losing: Losing) -> None:
+    """The day's rows are looked up in the committed version; a merge takes nothing away that was there."""
+    before = losing.content("customers", *PUBLISHED)
+    losing.lost = ("publish customers", "data/warehouse/bronze_customers/**/*.parquet")
+    assert "3 rows were counted for customers, but its version 0 published 0" in failing(losing)
+    assert losing.content("customers", *PUBLISHED) == before
+
+
+def test_refunds_that_are_lost_before_they_are_written_end_the_run(losing: Losing) -> None:
+    """The first write of a table, too, which is then empty."""
+    refund = {"refund_id": "r-1", "transaction_id": "t-20240101-0000001", "customer_id": "c-0000001"}
+    refund |= {"refunded_at": "2024-01-01T10:00:00.000000Z", "amount": "10.00"}
+    losing.deliver("refunds", [refund])
+    losing.lost = ("publish refund_events", "raw/refunds/**/*.json")
+    assert "1 rows were counted for refund_events, but its version 0 published 0" in failing(
+        losing, "ml", "refund_events"
+    )
+    assert losing.rows("refund_events", "transaction_id") == []

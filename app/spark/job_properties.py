@@ -1,40 +1,56 @@
 """What Spark is told about whose work it does: properties and settings that hold for a while."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
 from app.telemetry.names import TRACEPARENT
 from app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STEP_TAG, STREAM_TRIGGER
 
+_DESCRIPTION: Final = "spark.job.description"
+
 
 @contextmanager
 def step_properties(
     spark: SparkSession, description: str, *, traceparent: str | None, trace_id: str | None
 ) -> Iterator[None]:
-    """Jobs, and the lines of their logs, lead to the trace of a step; what is None is not known.
+    """Jobs, and the lines of their logs, lead to the trace of a step, and then to that of the step around it.
 
-    A tag does so for queries that run no job; tags of the program itself stay.
+    What is None is not known, and stays as it is. A tag does so for queries that run no job; tags of the program itself
+    stay.
     """
     context = spark.sparkContext
-    properties = {TRACEPARENT: traceparent, MDC_TRACE_ID: trace_id}
-    for key, value in properties.items():
-        if value is not None:
-            context.setLocalProperty(key, value)
+    properties = {TRACEPARENT: traceparent, MDC_TRACE_ID: trace_id, _DESCRIPTION: description}
+    before = {key: context.getLocalProperty(key) for key in properties}
+    _set_properties(spark, {key: value for key, value in properties.items() if value is not None})
+    tags = _step_tags(spark)
     if traceparent is not None:
-        context.addJobTag(f"{STEP_TAG}{traceparent}")
-    _mark_driver_lines(spark, trace_id)
-    context.setJobDescription(description)
+        _replace_tags(spark, tags, {f"{STEP_TAG}{traceparent}"})
     try:
         yield
     finally:
-        for key in [*properties, "spark.job.description"]:
-            context.setLocalProperty(key, None)  # type: ignore[arg-type]
-        if traceparent is not None:
-            context.removeJobTag(f"{STEP_TAG}{traceparent}")
-        _mark_driver_lines(spark, None)
+        _set_properties(spark, before)
+        _replace_tags(spark, _step_tags(spark), tags)
+
+
+def _set_properties(spark: SparkSession, properties: Mapping[str, str | None]) -> None:
+    for key, value in properties.items():
+        spark.sparkContext.setLocalProperty(key, value)  # type: ignore[arg-type]
+    if MDC_TRACE_ID in properties:
+        _mark_driver_lines(spark, properties[MDC_TRACE_ID])
+
+
+def _step_tags(spark: SparkSession) -> set[str]:
+    return {tag for tag in spark.sparkContext.getJobTags() if tag.startswith(STEP_TAG)}
+
+
+def _replace_tags(spark: SparkSession, old: set[str], new: set[str]) -> None:
+    for tag in old:
+        spark.sparkContext.removeJobTag(tag)
+    for tag in new:
+        spark.sparkContext.addJobTag(tag)
 
 
 @contextmanager

@@ -1,6 +1,11 @@
+from contextlib import AbstractContextManager
+from typing import Any
+
 from pyspark.sql import SparkSession
 
 from app.spark import job_properties
+from app.telemetry.names import TRACEPARENT
+from app.telemetry.spark_names import MDC_TRACE_ID, STEP_TAG
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -19,3 +24,31 @@ def test_a_setting_that_was_not_there_is_unset(spark: SparkSession) -> None:
     with job_properties.setting(spark, "spark.databricks.delta.commitInfo.userMetadata", "tag"):
         pass
     assert spark.conf.get("spark.databricks.delta.commitInfo.userMetadata", None) is None
+
+
+def test_a_step_within_a_step_gives_back_what_was_there(spark: SparkSession) -> None:
+    """Jobs and log lines lead to the outer step again, and after it to what the program itself had set."""
+    context = spark.sparkContext
+    mdc: Any = context._jvm.org.slf4j.MDC  # type: ignore[union-attr]
+
+    def current() -> tuple[Any, ...]:
+        keys = (TRACEPARENT, MDC_TRACE_ID, "spark.job.description")
+        return (*map(context.getLocalProperty, keys), mdc.get(MDC_TRACE_ID), {*context.getJobTags()})
+
+    def step(name: str) -> AbstractContextManager[None]:
+        return job_properties.step_properties(spark, name, traceparent=f"trace {name}", trace_id=name)
+
+    context.setJobDescription("my own")
+    context.addJobTag("mine")
+    try:
+        before = current()
+        with step("outer"):
+            outer = current()
+            with step("inner"):
+                tags = {"mine", f"{STEP_TAG}trace inner"}
+                assert current() == ("trace inner", "inner", "inner", "inner", tags)
+            assert current() == outer
+        assert current() == before
+    finally:
+        context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
+        context.removeJobTag("mine")

@@ -4,6 +4,7 @@ import datetime
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
 from typing import Final
 
@@ -57,9 +58,10 @@ def allowed(column: str, values: Sequence[str]) -> Expectation:
     return Expectation(f"{column}.allowed", lambda: ~F.col(column).isin(*values))
 
 
-def at_least(column: str, low: float | str) -> Expectation:
-    """The value is not below a bound."""
-    return Expectation(f"{column}.range", lambda: F.col(column) < F.lit(low).cast(DecimalType(12, 2)))
+def at_least(column: str, low: float | str | datetime.date) -> Expectation:
+    """The value is not below a bound, which no cast rounds: digits in a text are an exact decimal."""
+    bound = Decimal(low) if isinstance(low, str) else low
+    return Expectation(f"{column}.range", lambda: F.col(column) < F.lit(bound))
 
 
 def matches(column: str, pattern: str) -> Expectation:

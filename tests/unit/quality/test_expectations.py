@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import DecimalType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from app.quality import expectations as expect
 from app.quality.expectations import Expectation
@@ -16,6 +16,7 @@ SCHEMA = StructType(
         StructField("key", StringType()),
         StructField("amount", DecimalType(12, 2)),
         StructField("pieces", LongType()),
+        StructField("ratio", DoubleType()),
         StructField("made_at", TimestampType()),
     ]
 )
@@ -117,6 +118,30 @@ def test_a_pattern_is_of_the_whole_value(spark: SparkSession, ending: str) -> No
         == broken(spark, expectations, key=f"b{ending}")
         == ["key.pattern"]
     )
+
+
+NEW_YEAR = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("column", "low", "below", "at_bound"),
+    [
+        ("ratio", 0.005, "0.0049", "0.005"),
+        ("ratio", "0.005", "0.0049", "0.005"),
+        ("pieces", 20_000_000_000, "19999999999", "20000000000"),
+        ("pieces", "0.5", "0", "1"),
+        ("amount", "0.01", "0.00", "0.01"),
+        ("amount", 1, "0.99", "1.00"),
+        ("made_at", NEW_YEAR, "2023-12-31T23:59:59Z", "2024-01-01T00:00:00Z"),
+    ],
+)
+def test_a_bound_is_compared_in_the_type_of_its_column(
+    spark: SparkSession, column: str, low: float | str | datetime.datetime, below: str, at_bound: str
+) -> None:
+    """Neither rounded to cents nor too large for them."""
+    rows = typed(spark, **dict[str, Any]({column: below})).union(typed(spark, **dict[str, Any]({column: at_bound})))
+    found = rows.select(expect.violations([expect.at_least(column, low)])).collect()
+    assert [names for (names,) in found] == [[f"{column}.range"], []]
 
 
 def test_a_row_that_does_not_parse_breaks_only_that(spark: SparkSession) -> None:

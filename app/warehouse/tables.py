@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Final
@@ -121,9 +121,13 @@ class Warehouse:
 
     def create_if_missing(self, name: str) -> None:
         """Creates a table without rows, unless it exists."""
-        if not self.exists(name):
-            with suppress(AnalysisException):  # another process was faster
-                self.create(self.table(name), name, "created without rows")
+        if self.exists(name):
+            return
+        try:
+            self.create(self.table(name), name, "created without rows")
+        except AnalysisException as error:
+            if error.getCondition() != delta_log.PATH_EXISTS:  # which it does if another process was faster
+                raise
 
     def append(self, rows: DataFrame, name: str) -> None:
         """Appends rows to a table in one commit; columns that a newer program declares are added to it."""

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from app.errors import UsageError
 from app.execution.pipelines import declared_tables
@@ -138,6 +139,13 @@ def test_a_writer_that_was_slower_than_another_creator_tries_again(warehouse: Wa
     path = warehouse.path("daily_sales")
     delta_log.commit_with_retry(warehouse.spark, path, write, author="slower", note=lambda _: None)
     assert attempts == ["slower#1", "slower#2"]
+
+
+def test_a_table_that_cannot_be_created_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta refuses the name of a column; only that the table exists by now is none."""
+    warehouse = Warehouse(spark, str(tmp_path), [Table("odd", StructType([StructField("a;b", StringType())]))])
+    with pytest.raises(AnalysisException, match="DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES"):
+        warehouse.create_if_missing("odd")
 
 
 def test_an_unsafe_retention_is_refused(warehouse: Warehouse) -> None:

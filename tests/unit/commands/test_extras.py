@@ -9,7 +9,8 @@ from app import __main__ as program
 from app.commands import extras
 
 ROOT = Path(__file__).parents[3]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 DISTRIBUTIONS = {
     "delta": "delta-spark",
     "kafka": "kafka-python",
@@ -51,6 +52,14 @@ def test_each_command_that_is_no_core_command_has_an_extra() -> None:
     names = {verb: program.TWO_WORDS.get(verb, verb.__name__) for verbs in program.VERBS.values() for verb in verbs}
     assert {names[verb] for verb in pipelines} | {"mcp", "lineage"} == set(extras.EXTRAS)
     assert core
+
+
+def test_the_import_contract_holds_for_each_command_that_needs_no_spark() -> None:
+    """So that an import of Spark in one of them is seen before a wheel without extras fails."""
+    (_, *core) = program.VERBS.values()
+    contracts = {each["id"]: each for each in PYPROJECT["tool"]["importlinter"]["contracts"]}
+    modules = {verb.__module__ for verbs in core for verb in verbs}
+    assert modules - set(contracts["core"]["source_modules"]) == set()
 
 
 def test_an_extra_brings_what_is_checked() -> None:

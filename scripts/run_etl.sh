@@ -11,7 +11,7 @@ date=$1
 shift
 home=${SPARK_APP_HOME:-/data}
 
-# Nothing else removes old log files; `retention` removes old runs and reports, and spares those in use.
+# Old log files of any kind; `retention` removes old runs, reports, event logs and logs of applications, but none in use.
 find "$home/logs" -mindepth 1 -mtime "+${SPARK_APP_RETENTION__DAYS:-14}" -delete 2>/dev/null || true
 
 exec spark-app etl --date "$date" "$@"

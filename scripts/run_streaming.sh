@@ -9,7 +9,7 @@ set -euo pipefail
 home=${SPARK_APP_HOME:-/data}
 rate=${DEMO_RATE:-20}
 
-# Nothing else removes old log files; `retention` removes old runs and reports, and spares those in use.
+# Old log files of any kind; `retention` removes old runs, reports, event logs and logs of applications, but none in use.
 find "$home/logs" -mindepth 1 -mtime "+${SPARK_APP_RETENTION__DAYS:-14}" -delete 2>/dev/null || true
 
 # Whether queries with these arguments wait for records that only the demo shop sends.

@@ -131,7 +131,7 @@ def data_stream(
 def stream(
     settings: "Settings", plan: "Plan", target: Target, *, count: int, terminal: "Terminal"
 ) -> tuple["StreamLedger", Path]:
-    """Sends so many records of a plan, or sentinels after them; returns the ledger and its file.
+    """Sends so many records of a plan; returns the ledger and its file.
 
     Raises:
         ConfigError: The target is not configured, or not local.

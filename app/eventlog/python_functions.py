@@ -3,10 +3,13 @@
 Workers write lines beside the event logs, a file for each stage; the file of a stage that has ended is complete.
 """
 
+from array import array
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, BinaryIO, Final
 
 import msgspec
 
@@ -26,6 +29,8 @@ MOST_LINES: Final = 200_000
 MOST_BYTES: Final = 48 * 2**20
 """Of one file that are read, whatever is reached first."""
 LONGEST_LINE: Final = 4096
+MOST_INDEXES: Final = 4
+"""Stages whose late tasks are found without reading their files again."""
 MOST_FUNCTIONS: Final = 20
 """Of one task or stage; their names come from the lines, which any program may write."""
 CLOCKS_APART_MS: Final = 2000
@@ -86,6 +91,15 @@ class Calls:
 
 
 @dataclass(slots=True)
+class _Index:
+    """Where the lines of each task start in the file of a stage, as far as it was read."""
+
+    lines: int = 0
+    end: int = 0
+    starts: dict[int, "array[int]"] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class _Heard:
     """The functions that were called in a time, in milliseconds since the epoch."""
 
@@ -101,68 +115,91 @@ class _Heard:
         self.functions.setdefault(line.function, Calls(line.began_ms)).add(line)
 
 
-def of_ended(app: Application, ended: Ended, events: LogPath) -> Iterator[SparkSpan]:
-    """Spans of functions, below the spans of the tasks that something that has ended gets.
+class PythonFunctions:
+    """The functions of an application, as spans below those of tasks.
 
-    Args:
-        app: The application.
-        ended: What has ended in it.
-        events: The folder of event logs.
+    A task may end after its stage: the file of the stage is not read again for it, only its own lines are.
     """
-    tasks = list(spanned_tasks(ended))
-    if tasks:
+
+    def __init__(self, app: Application, events: LogPath) -> None:
+        """Reads nothing yet.
+
+        Args:
+            app: The application.
+            events: The folder of event logs.
+        """
+        self._app, self._events = app, events
+        self._indexes: dict[int, _Index] = {}
+
+    def of_ended(self, ended: Ended) -> Iterator[SparkSpan]:
+        """Spans of functions, below the spans of the tasks that something that has ended gets."""
+        tasks = list(spanned_tasks(ended))
+        if not tasks:
+            return
         stage = tasks[0][0]
-        yield from _of_stage(app, stage, [task for _, task in tasks], events)
+        wanted = {task.info.id: (task, _Heard(task.info.launched, task.info.finished)) for _, task in tasks}
+        for line in self._lines(stage.info.id, wanted):
+            wanted[line.task][1].add(line)
+        for task, heard in wanted.values():
+            for name, calls in sorted(heard.functions.items()):
+                yield _span(self._app, stage, task, name, calls)
 
+    def of_the_end(self) -> Iterator[SparkSpan]:
+        """The same of stages that are still open when the log ends."""
+        for stage in self._app.stages.values():
+            if stage.info.completed is None:
+                yield from self.of_ended(stage)
 
-def of_the_end(app: Application, events: LogPath) -> Iterator[SparkSpan]:
-    """The same of stages that are still open when the log ends."""
-    for stage in app.stages.values():
-        if stage.info.completed is None:
-            yield from of_ended(app, stage, events)
+    def _lines(self, stage: int, tasks: Iterable[int]) -> Iterator[Line]:
+        index = self._indexes.pop(stage, None) or _Index()
+        self._indexes[stage] = index  # the youngest
+        if len(self._indexes) > MOST_INDEXES:
+            del self._indexes[next(iter(self._indexes))]
+        with suppress(OSError), _opened(self._events, self._app.id, stage) as file:
+            for start, line in _read(file, index):
+                index.starts.setdefault(line.task, array("q")).append(start)
+            for start in (start for task in tasks for start in index.starts.get(task, ())):
+                file.seek(start)
+                yield _DECODER.decode(file.readline(LONGEST_LINE))
 
 
 def in_stages(app: Application, stages: Iterable[int], events: LogPath) -> Iterator[tuple[int, str, Calls]]:
     """For each stage and function: the number of the stage, the name of the function, and its calls in all tasks."""
     for stage in sorted(set(stages)):
         heard = _Heard(app.began or app.last, app.last)
-        for line in _lines(events, app.id, stage):
-            heard.add(line)
+        with suppress(OSError), _opened(events, app.id, stage) as file:
+            for _, line in _read(file, _Index()):
+                heard.add(line)
         yield from ((stage, name, calls) for name, calls in heard.functions.items())
 
 
-def _of_stage(app: Application, stage: StageAttempt, tasks: Iterable[TaskEnd], events: LogPath) -> Iterator[SparkSpan]:
-    wanted = {task.info.id: (task, _Heard(task.info.launched, task.info.finished)) for task in tasks}
-    for line in _lines(events, app.id, stage.info.id):
-        if line.task in wanted:
-            wanted[line.task][1].add(line)
-    for task, heard in wanted.values():
-        for name, calls in sorted(heard.functions.items()):
-            yield _span(app, stage, task, name, calls)
-
-
-def _lines(events: LogPath, application: str, stage: int) -> Iterator[Line]:
-    """The whole lines of a stage's file; none where it is missing, or where the id leads out of the folder.
+def _opened(events: LogPath, application: str, stage: int) -> BinaryIO:
+    """The file of a stage; an empty one where it is missing, or where the id leads out of the folder.
 
     Workers leave such files only in folders of their machine.
+
+    Raises:
+        OSError: It cannot be opened.
     """
     if not isinstance(events, Path):
-        return
+        return BytesIO()
     file = events / FOLDER / application / f"{stage}.jsonl"
-    if file.parent.parent != events / FOLDER or file.parent.name == ".." or not file.is_file():
-        return
-    try:
-        with file.open("rb") as lines:
-            for _ in range(MOST_LINES):
-                line = lines.readline(LONGEST_LINE)
-                if not line or lines.tell() > MOST_BYTES:
-                    return
-                try:
-                    yield _DECODER.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError):
-                    continue  # of a worker that was killed in the midst of it
-    except OSError:
-        return
+    is_within = file.parent.parent == events / FOLDER and file.parent.name != ".."
+    return file.open("rb") if is_within and file.is_file() else BytesIO()
+
+
+def _read(file: BinaryIO, index: _Index) -> Iterator[tuple[int, Line]]:
+    """The whole lines that follow those that an index has, with where each starts."""
+    file.seek(index.end)
+    while index.lines < MOST_LINES:
+        start, text = index.end, file.readline(LONGEST_LINE)
+        if not text or start + len(text) > MOST_BYTES:
+            return
+        index.lines, index.end = index.lines + 1, start + len(text)
+        try:
+            yield start, _DECODER.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue  # of a worker that was killed in the midst of it
 
 
 def _span(app: Application, stage: StageAttempt, task: TaskEnd, name: str, calls: Calls) -> SparkSpan:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 
-from app.eventlog import python_functions, spans
+from app.eventlog import spans
 from app.eventlog.bridge.batch_traces import BatchTraces
 from app.eventlog.bridge.metrics_aggregator import MetricsAggregator
 from app.eventlog.bridge.stream_periods import StreamPeriods
@@ -17,6 +17,7 @@ from app.eventlog.model.entities import Job, LateTask, Query, StageAttempt
 from app.eventlog.model.streams import Batch
 from app.eventlog.parse.events import Event, TaskEnd
 from app.eventlog.parse.locations import LogPath
+from app.eventlog.python_functions import PythonFunctions
 from app.eventlog.spans import SparkSpan, spanned_tasks
 from app.telemetry.spark_names import APPLICATION_SPAN
 
@@ -47,7 +48,8 @@ class EventProcessor:
         """
         self.app, self.meter = app, MetricsAggregator(app)
         self.tasks = self.jobs = self.tasks_suppressed = self.spans_suppressed = 0
-        self._events_folder, self._on_span, self._thresholds = events_folder, on_span, thresholds
+        self._on_span, self._thresholds = on_span, thresholds
+        self._functions = PythonFunctions(app, events_folder)
         self._causes, self._streams = Causes(), StreamPeriods(app, thresholds)
         self._traces = BatchTraces(self._emit)
         self._reported: set[tuple[str, str]] = set()
@@ -66,7 +68,7 @@ class EventProcessor:
             self._causes.add(finding)
         findings = tuple(self._causes.judged(self.app, self._thresholds))
         self.meter.found(finding for finding in findings if (finding.rule, finding.cause) not in self._reported)
-        functions = python_functions.of_the_end(self.app, self._events_folder)
+        functions = self._functions.of_the_end()
         open_stages = (stage for stage in self.app.stages.values() if stage.info.completed is None)
         self.tasks_suppressed += sum(map(_suppressed, open_stages))
         for span in chain(spans.of_the_end(self.app), functions):
@@ -76,7 +78,7 @@ class EventProcessor:
     def _take_ended(self, ended: Ended) -> None:
         findings = tuple(self._judged(self._findings(ended)))
         self.meter.found(findings)
-        functions = python_functions.of_ended(self.app, ended, self._events_folder)
+        functions = self._functions.of_ended(ended)
         for number, span in enumerate(chain(spans.of_ended(self.app, ended), functions)):
             self._send(replace(span, findings=findings) if findings and not number else span)
         self.jobs += isinstance(ended, Job)

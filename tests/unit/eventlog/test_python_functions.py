@@ -55,6 +55,11 @@ def function_spans(events: Path, program: list[Line] = PROGRAM) -> list[SparkSpa
     return found
 
 
+def bytes_read() -> int:
+    """How much this process has read so far."""
+    return int(Path("/proc/self/io").read_text(encoding="ascii").split()[1])
+
+
 def test_a_function_is_below_its_task(tmp_path: Path) -> None:
     """With what the catalogue says of it, at the time of its calls."""
     left(tmp_path, LINE)
@@ -159,6 +164,18 @@ def test_a_task_that_ends_after_its_stage_has_its_functions(tmp_path: Path) -> N
     left(tmp_path, LINE | {"task": 8, "error": "KeyError"})
     (span,) = function_spans(tmp_path, [*PROGRAM[:-1], late, PROGRAM[-1]])
     assert span.failure == Failure("KeyError", "")
+
+
+def test_tasks_that_end_after_their_stage_do_not_read_its_file_again(tmp_path: Path) -> None:
+    """A file may have 48 MiB, and each of fifty tasks may come late; what a worker adds meanwhile is read."""
+    late = [task(number, 0, error="lost") for number in range(8, 28)]
+    calls = [LINE | {"task": number} for number in range(8, 28)]
+    filler = b'{"task":99}'.ljust(1023) + b"\n"
+    file = left(tmp_path, *calls[:10], *[filler] * 1024, *calls[10:])
+    before = bytes_read()
+    spans = function_spans(tmp_path, [*PROGRAM[:-1], *late, PROGRAM[-1]])
+    assert len(spans) == 20
+    assert bytes_read() - before < 2 * file.stat().st_size
 
 
 def test_the_folder_is_no_log(tmp_path: Path) -> None:

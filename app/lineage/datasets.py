@@ -6,11 +6,12 @@ table whose files the plan does not name is in the namespace of the job: the cat
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
 from app.eventlog.model.operators import Operator
+from app.eventlog.model.targets import Target
 from app.redaction import redacted
 
 LOCATION: Final = "Location"
@@ -27,8 +28,11 @@ _WITHOUT_SLASH: Final = ("s3", "gs", "abfss", "abfs", "wasbs", "wasb")
 _SAME: Final = {"s3a": "s3", "s3n": "s3"}
 _STREAM: Final = re.compile(r"\w+(?:Source|Sink)\[(.*/.*)\]", re.DOTALL)
 """What Spark calls a source or a sink of a streaming query in files or a Delta table: `FileStreamSource[file:/in]`."""
+_PART: Final = re.compile(r"(?:/[^/=]+=[^/]*)*(?:/part-\d{5,}-[0-9a-f]{8}-[^/]*)?/*$")
+"""The end of a path of a partition, or of a file that Spark wrote, whose name is another one at each write."""
 _INTERNAL: Final = ("_delta_log", "/_spark_metadata", "/.hoodie")
 """Parts of paths that hold the state of a table, not its rows."""
+_DELTA_LOG: Final = re.compile(r"((?:\w+:)?/[^\[\],]*?)/_delta_log\b")
 _WRITES: Final = ("Execute InsertIntoHadoopFsRelationCommand", "InsertIntoHadoopFsRelationCommand")
 
 
@@ -42,17 +46,32 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A table, a folder or a file; without columns where the log does not have all of them."""
+    """A table, a folder or a topic; without columns where the log does not have all of them.
+
+    Attributes:
+        namespace, name: What it is known by everywhere.
+        columns: Its columns.
+        table: Its name in the catalog, if it is known by its path.
+    """
 
     namespace: str
     name: str
     columns: tuple[Column, ...] = ()
+    table: str | None = None
 
 
-def of_place(place: str, job_namespace: str) -> Dataset:
-    """The dataset at a path or a URI, or the table of a name."""
-    if "/" not in place and ":" not in place:
-        return Dataset(job_namespace, redacted(place))
+def of_target(target: Target, job_namespace: str) -> Dataset | None:
+    """What a query writes; None for a table or a topic whose server the log does not name."""
+    if target.path is not None:
+        return replace(of_place(target.path), table=target.table)
+    if target.table is not None:
+        return Dataset(job_namespace, redacted(target.table))
+    return Dataset(f"kafka://{target.broker}", target.name) if target.broker else None
+
+
+def of_place(place: str) -> Dataset:
+    """The dataset at a path or a URI: the table or the folder, if it is a partition or a part file of it."""
+    place = _PART.sub("", place) or place
     parts = urlsplit(place)
     if parts.scheme in ("", _FILE):
         return Dataset(_FILE, redacted(parts.path.rstrip("/") or "/"))
@@ -67,25 +86,33 @@ def inputs(root: Operator, job_namespace: str) -> Iterator[Dataset]:
     """What the scans of a plan read, with the columns that they read, which are not always all of the table."""
     for _, operator in root.walk():
         columns = read_columns(operator.metadata.get(READ_SCHEMA, ""))
-        for place in _places(operator):
-            if not any(part in place for part in _INTERNAL):
-                dataset = of_place(place, job_namespace)
-                yield Dataset(dataset.namespace, dataset.name, columns)
+        table = _TABLE.match(operator.name)
+        for path in _paths(operator):
+            yield replace(of_place(path), columns=columns, table=table and table[1])
+        if table and LOCATION not in operator.metadata:
+            yield Dataset(job_namespace, redacted(table[1]), columns)
 
 
-def of_stream(description: str, job_namespace: str) -> Dataset | None:
+def delta_path(root: Operator) -> str | None:
+    """The path of the Delta table whose log a plan reads; None if it reads none."""
+    for _, operator in root.walk():
+        found = _DELTA_LOG.search(operator.metadata.get(LOCATION, operator.name))
+        if found:
+            return found[1]
+    return None
+
+
+def of_stream(description: str) -> Dataset | None:
     """What a source or a sink of a streaming query reads or writes; None without a path, as for topics of Kafka."""
     place = _STREAM.fullmatch(description)
-    return of_place(place[1], job_namespace) if place else None
+    return of_place(place[1]) if place else None
 
 
-def _places(operator: Operator) -> list[str]:
-    """The paths of a scan of files, or else the name of its table."""
+def _paths(operator: Operator) -> list[str]:
+    """The paths of a scan of files, without those that hold the state of a table."""
     paths = _PATHS.fullmatch(operator.metadata.get(LOCATION, ""))
-    if paths:
-        return [path for path in paths[1].split(", ") if path and path != "..."]
-    table = None if LOCATION in operator.metadata else _TABLE.match(operator.name)
-    return [table[1]] if table else []
+    found = paths[1].split(", ") if paths else []
+    return [path for path in found if path not in ("", "...") and not any(part in path for part in _INTERNAL)]
 
 
 def read_columns(schema: str) -> tuple[Column, ...]:

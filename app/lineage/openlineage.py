@@ -16,6 +16,7 @@ from openlineage.client.facet_v2 import (
     parent_run,
     processing_engine_run,
     schema_dataset,
+    symlinks_dataset,
 )
 from openlineage.client.serde import Serde
 from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, HttpTransport, TokenProvider
@@ -74,8 +75,8 @@ def _event(run: LineageRun, state: RunState, milliseconds: int) -> RunEvent:
         eventType=state,
         run=Run(runId=run.job.run_id, facets=_run_facets(run) | (_error(run) if is_end else {})),
         job=Job(namespace=run.job.namespace, name=run.job.name, facets={"jobType": _job_type(run)}),
-        inputs=[_input(each) for each in run.inputs],
-        outputs=[_output(each, run if is_end else None) for each in run.outputs],
+        inputs=[_input(each, run) for each in run.inputs],
+        outputs=[_output(each, run, is_end=is_end) for each in run.outputs],
     )
 
 
@@ -104,25 +105,30 @@ def _job_type(run: LineageRun) -> job_type_job.JobTypeJobFacet:
     return _produced(facet)
 
 
-def _input(dataset: Dataset) -> InputDataset:
-    return InputDataset(namespace=dataset.namespace, name=dataset.name, facets=_schema(dataset))
+def _input(dataset: Dataset, run: LineageRun) -> InputDataset:
+    return InputDataset(namespace=dataset.namespace, name=dataset.name, facets=_facets(dataset, run))
 
 
-def _output(dataset: Dataset, run: LineageRun | None) -> OutputDataset:
+def _output(dataset: Dataset, run: LineageRun, *, is_end: bool) -> OutputDataset:
     statistics: dict[str, Any] = {}
-    if run is not None and (run.rows is not None or run.bytes is not None):
+    if is_end and (run.rows is not None or run.bytes is not None):
         facet = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=run.rows, size=run.bytes)
         statistics["outputStatistics"] = _produced(facet)
     return OutputDataset(
-        namespace=dataset.namespace, name=dataset.name, facets=_schema(dataset), outputFacets=statistics
+        namespace=dataset.namespace, name=dataset.name, facets=_facets(dataset, run), outputFacets=statistics
     )
 
 
-def _schema(dataset: Dataset) -> dict[str, DatasetFacet]:
-    if not dataset.columns:
-        return {}
-    fields = [schema_dataset.SchemaDatasetFacetFields(name=each.name, type=each.type) for each in dataset.columns]
-    return {"schema": _produced(schema_dataset.SchemaDatasetFacet(fields=fields))}
+def _facets(dataset: Dataset, run: LineageRun) -> dict[str, DatasetFacet]:
+    """The columns of a dataset, and its name in the catalog of the application beside its path."""
+    facets: dict[str, DatasetFacet] = {}
+    if dataset.columns:
+        fields = [schema_dataset.SchemaDatasetFacetFields(name=each.name, type=each.type) for each in dataset.columns]
+        facets["schema"] = _produced(schema_dataset.SchemaDatasetFacet(fields=fields))
+    if dataset.table:
+        name = symlinks_dataset.Identifier(namespace=run.job.namespace, name=dataset.table, type="TABLE")
+        facets["symlinks"] = _produced(symlinks_dataset.SymlinksDatasetFacet(identifiers=[name]))
+    return facets
 
 
 def _produced(facet: Facet) -> Facet:

@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -12,6 +12,7 @@ from app.eventlog.model.entities import Query
 from app.eventlog.model.operators import NO_PLAN, Operator, own_plan_of
 from app.eventlog.model.outcome import ending_of
 from app.eventlog.model.stream_queries import StreamQuery
+from app.eventlog.model.targets import Target
 from app.lineage import datasets
 from app.lineage.datasets import Dataset
 from app.report.formatting import line, text
@@ -36,8 +37,16 @@ PROPERTY: Final = "spark.openlineage."
 _IDS: Final = uuid.UUID("6f1c2b0e-8d5a-5f0e-9c57-2a7a4d0b9e11")
 """The namespace of the ids: the same log gives the same ids."""
 MOST_ERROR: Final = 2000
-ROWS: Final = "number of output rows"
+ROWS: Final = (
+    "number of output rows",
+    "number of inserted rows",
+    "number of updated rows",
+    "number of rows updated.",
+)
+"""What commands have written: of Delta's MERGE and UPDATE the rows that they changed, not those that they copied."""
 BYTES: Final = "written output"
+_DELETE: Final = "Execute DeleteCommand"
+"""Delta's DELETE of a table without a name: the event log names it only where the query reads the log of the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,22 @@ def lineage_runs(app: Application, namespace: str | None = None) -> list[Lineage
     began = app.began or 0
     whole = LineageRun(job, APPLICATION, parent, began, app.ended or app.last, STATES[ending.outcome], error)
     runs = [replace(whole, spark_version=app.spark_version), *_of_queries(app, job), *_of_streams(app, job)]
-    return sorted(runs, key=lambda run: (run.kind != APPLICATION, run.started))
+    return sorted(_located(runs, name), key=lambda run: (run.kind != APPLICATION, run.started))
+
+
+def _located(runs: list[LineageRun], namespace: str) -> list[LineageRun]:
+    """The runs with each table of the catalog at the path where any query of the application has found it."""
+    datasets_of_runs = [each for run in runs for each in (*run.inputs, *run.outputs)]
+    located = {each.table: each for each in datasets_of_runs if each.table}
+
+    def at_path(dataset: Dataset) -> Dataset:
+        known = located.get(dataset.name) if dataset.namespace == namespace else None
+        return dataset if known is None else replace(known, columns=dataset.columns)
+
+    return [
+        replace(run, inputs=_each_once(map(at_path, run.inputs)), outputs=_each_once(map(at_path, run.outputs)))
+        for run in runs
+    ]
 
 
 def _parent(app: Application) -> JobRun | None:
@@ -117,8 +141,8 @@ def _of_queries(app: Application, job: JobRun) -> Iterator[LineageRun]:
     for query in app.queries.values():
         if query.batch is None:
             parts[query.id if query.root not in app.queries else query.root].append(query)
-    for number, own in parts.items():
-        run = _of_query(app, app.queries[number], own, job)
+    for number, own in parts.items():  # a part may begin before its query
+        run = _of_query(app, app.queries[number], sorted(own, key=lambda part: part.id != number), job)
         if run.inputs or run.outputs:
             yield run
 
@@ -139,7 +163,7 @@ def _of_query(app: Application, query: Query, parts: list[Query], job: JobRun) -
         inputs=_each_once(read),
         outputs=outputs,
         rows=_counted(plans, ROWS) if outputs else None,
-        bytes=_counted(plans, BYTES) if outputs else None,
+        bytes=_counted(plans, (BYTES,)) if outputs else None,
         spark_version=app.spark_version,
     )
 
@@ -159,10 +183,10 @@ def _of_streams(app: Application, job: JobRun) -> Iterator[LineageRun]:
 def _of_stream(app: Application, stream: StreamQuery, queries: list[Query], job: JobRun) -> LineageRun:
     progress = stream.progress
     last = [query for query in queries if query.batch == queries[-1].batch]
-    read = [datasets.of_stream(each.description, job.namespace) for each in (progress.sources if progress else [])]
+    read = [datasets.of_stream(each.description) for each in (progress.sources if progress else [])]
     joined = [each for query in last for each in datasets.inputs(_plan(query), job.namespace)]
-    sink = datasets.of_stream(progress.sink.description, job.namespace) if progress and progress.sink else None
-    written = [datasets.of_place(query.target, job.namespace) for query in queries if query.target]
+    sink = datasets.of_stream(progress.sink.description) if progress and progress.sink else None
+    written = [datasets.of_target(query.target, job.namespace) for query in queries if query.target]
     sources = [each for each in read if each is not None]
     return LineageRun(
         job=JobRun(
@@ -175,7 +199,7 @@ def _of_stream(app: Application, stream: StreamQuery, queries: list[Query], job:
         state="FAIL" if stream.error else "COMPLETE" if stream.ended is not None else _unfinished(app),
         error=text(stream.error, MOST_ERROR) if stream.error else None,
         inputs=_each_once([*sources, *(each for each in joined if not _is_within(each, sources))]),
-        outputs=_each_once([*filter(None, [sink]), *written]),
+        outputs=_each_once(filter(None, [sink, *written])),
         spark_version=app.spark_version,
     )
 
@@ -187,7 +211,7 @@ def _is_within(dataset: Dataset, folders: list[Dataset]) -> bool:
     )
 
 
-def _each_once(found: list[Dataset]) -> tuple[Dataset, ...]:
+def _each_once(found: Iterable[Dataset]) -> tuple[Dataset, ...]:
     return tuple({(each.namespace, each.name): each for each in found}.values())
 
 
@@ -203,25 +227,37 @@ def _plan(query: Query) -> Operator:
 
 
 def _outputs(parts: list[Query], plans: list[Operator], namespace: str) -> tuple[Dataset, ...]:
-    """What is written: a path, where one part of a query names the table and another one its path."""
-    places = list(dict.fromkeys(part.target for part in parts if part.target))
-    paths = [place for place in places if "/" in place]
+    """What is written, with path and table, where one part of a query names the table and another one its path."""
+    targets = [part.target for part in parts if part.target]
+    if _command(plans[0]).name == _DELETE:
+        targets += [Target(path, path) for path in filter(None, map(datasets.delta_path, plans))]
+    if not targets:
+        return ()
+    path = next(filter(None, (target.path for target in targets)), None)
+    table = next(filter(None, (target.table for target in targets)), None)
+    dataset = datasets.of_target(replace(targets[0], path=path, table=table), namespace)
     columns = next(filter(None, map(datasets.written_columns, plans)), ())
-    return tuple(replace(datasets.of_place(place, namespace), columns=columns) for place in (paths or places)[:1])
+    return () if dataset is None else (replace(dataset, columns=columns),)
 
 
 def _name(plan: Operator, outputs: tuple[Dataset, ...]) -> str:
     """The command of a query and what it writes, which stay the same from run to run: `insert_into.sums`."""
-    first = next((each for _, each in plan.walk() if not each.is_wrapper), plan)
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", re.sub(r"[^A-Za-z0-9 ]+.*", "", first.name)).split()
-    target = [output.name.rstrip("/").rpartition("/")[2] for output in outputs]
+    name = re.sub(r"[^A-Za-z0-9 ]+.*", "", _command(plan).name)
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).split()
+    target = [output.table or output.name.rstrip("/").rpartition("/")[2] for output in outputs]
     return ".".join(["_".join(words).lower() or "query", *target])
 
 
-def _counted(plans: list[Operator], name: str) -> int | None:
-    """What the command at the top of one of the plans has counted."""
+def _command(plan: Operator) -> Operator:
+    """The first operator that does work."""
+    return next((each for _, each in plan.walk() if not each.is_wrapper), plan)
+
+
+def _counted(plans: list[Operator], names: tuple[str, ...]) -> int | None:
+    """The sum of what the command at the top of one of the plans has counted under these names."""
     for plan in plans:
-        first = next((each for _, each in plan.walk() if not each.is_wrapper), plan)
-        if first.name.startswith("Execute ") and name in first.numbers:
-            return int(first.numbers[name].value)
+        first = _command(plan)
+        counted = [int(first.numbers[name].value) for name in names if name in first.numbers]
+        if counted and first.name.startswith("Execute "):
+            return sum(counted)
     return None

@@ -142,7 +142,7 @@ def query_document(about: Scope, query: Query) -> Document:
     shown = queries.of_query(about, query, EVERYTHING)
     ran = list(dict.fromkeys(each.info.id for each in about.app.stages_of(query)))
     return document(build.of_query(shown)) | {
-        "writes_to": query.target and line(query.target),
+        "writes_to": query.target and line(query.target.name),
         "stages": ran[:MOST_IDS],
         "number_of_stages": len(ran),
         "remark": shown.note and line(shown.note),

@@ -9,6 +9,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from app.eventlog.model.streams import BatchKey
+from app.eventlog.model.targets import Target
 from app.eventlog.model.utilization import Utilization
 from app.eventlog.parse.events import NOT_THE_TASK, JobProperties, StageInfo, TaskEnd, TaskInfo, TaskMetrics
 
@@ -212,7 +213,7 @@ class Query:
     """A SQL execution with its last plan; `plans` is how many it had, `settings` what it changed.
 
     Attributes:
-        target: The table or the path that it writes; None where the log does not say.
+        target: What it writes; None where the log does not say.
         sources: What it reads, after `work_names` was asked for its name and found nothing better.
         traceparent, batch: Those of its first job.
         is_placed: Whether its parent is known: it has run a job, or has ended.
@@ -232,7 +233,7 @@ class Query:
     ended: int | None = None
     latest: int = 0
     error: str | None = None
-    target: str | None = None
+    target: Target | None = None
     sources: str | None = None
     traceparent: str | None = None
     batch: BatchKey | None = None

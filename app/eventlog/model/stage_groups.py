@@ -82,7 +82,7 @@ def _asked(query: Query) -> str:
     text = said(query.description)
     if not query.target or CALL.fullmatch(query.description) is None:
         return text
-    return f"{text}{':' if ' at ' in text else ''} {_varied(query.target.rstrip('/').rpartition('/')[2])}"
+    return f"{text}{':' if ' at ' in text else ''} {_varied(query.target.name.rstrip('/').rpartition('/')[2])}"
 
 
 def said(text: str | None) -> str:

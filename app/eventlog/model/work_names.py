@@ -78,7 +78,7 @@ def _parts(app: Application, query: Query) -> tuple[str, str, str]:
     if root is not None and not (words or call):
         query, words, call = root, _description(root.description), _call(_texts(app, root))
     if query.target:
-        return words, call, f"writes {shortened_path(query.target)}"
+        return words, call, f"writes {shortened_path(query.target.name)}"
     if words or " at " in call:
         return words, call, ""
     if query.sources is None:

@@ -23,6 +23,7 @@ RECORDED: Final = [
     LOGS / "streaming" / "4.2.0.zst",
     LOGS / "clusters" / "fetch-failure.zst",
     LOGS / "diagnoses" / "plans.zst",
+    LOGS / "sources.zst",
 ]
 FACETS: Final = {
     kind._get_schema(): kind
@@ -106,6 +107,21 @@ def test_a_table_leads_from_the_query_that_writes_it_to_the_one_that_reads_it(ho
     statistics = written[name]["outputFacets"]["outputStatistics"]
     assert (statistics["rowCount"], statistics["size"] > 0) == (7, True)
     assert {event["job"]["namespace"] for event in ends} == {"prod"}
+
+
+def test_a_table_of_the_catalog_has_its_name_beside_its_path(capsys: pytest.CaptureFixture[str]) -> None:
+    """As OpenLineage's facet `symlinks` has it: whoever knows one of both finds the other."""
+    assert run(["lineage", str(LOGS / "sources.zst"), "--namespace", "prod"]) == 0
+    events = [valid(line) for line in capsys.readouterr().out.splitlines()]
+    clients = [
+        each
+        for event in events
+        for each in (*event["inputs"], *event["outputs"])
+        if each["name"] == "/shop/warehouse/clients"
+    ]
+    names = [each["facets"]["symlinks"]["identifiers"] for each in clients]
+    assert names == [[{"namespace": "prod", "name": "default.clients", "type": "TABLE"}]] * len(clients)
+    assert len(clients) > 10
 
 
 def test_a_server_gets_all_events_in_their_order(

@@ -1,7 +1,17 @@
 import pytest
 
 from app.eventlog.model.operators import Operator
-from app.lineage.datasets import Column, Dataset, inputs, of_place, of_stream, read_columns, written_columns
+from app.eventlog.model.targets import Target
+from app.lineage.datasets import (
+    Column,
+    Dataset,
+    inputs,
+    of_place,
+    of_stream,
+    of_target,
+    read_columns,
+    written_columns,
+)
 
 
 def scan(name: str, location: str | None = None, schema: str = "") -> Operator:
@@ -21,18 +31,36 @@ def scan(name: str, location: str | None = None, schema: str = "") -> Operator:
         ("gs://shop/orders", "gs://shop", "orders"),
         ("hdfs://name:8020/orders", "hdfs://name:8020", "/orders"),
         ("abfss://raw@shop.dfs.core.windows.net/orders", "abfss://raw@shop.dfs.core.windows.net", "orders"),
-        ("default.orders", "prod", "default.orders"),
+        ("/data/orders/part-00001-170c9485-3fb2-40de-b3fb-878f3ecc7e92-c000.csv", "file", "/data/orders"),
+        ("s3a://shop/orders/day=1/hour=2/part-00001-170c9485-3fb2.c000.parquet", "s3://shop", "orders"),
+        ("/data/orders/day=2024-01-01", "file", "/data/orders"),
+        ("/data/orders/part-of-it.csv", "file", "/data/orders/part-of-it.csv"),
     ],
 )
 def test_a_place_is_named_as_openlineage_names_it(place: str, namespace: str, name: str) -> None:
-    """So that what one program writes and another one reads is one dataset."""
-    assert of_place(place, "prod") == Dataset(namespace, name)
+    """So that what one program writes and another one reads is one dataset: the table, not a part file of it."""
+    assert of_place(place) == Dataset(namespace, name)
+
+
+@pytest.mark.parametrize(
+    ("target", "dataset"),
+    [
+        (Target("a", path="/w/a", table="default.a"), Dataset("file", "/w/a", table="default.a")),
+        (Target("default.a", table="default.a"), Dataset("prod", "default.a")),
+        (Target("clicks", broker="kafka-1:9092"), Dataset("kafka://kafka-1:9092", "clicks")),
+        (Target("clicks"), None),
+        (Target("APP.PEOPLE"), None),
+    ],
+)
+def test_what_is_written_has_a_name_that_others_know(target: Target, dataset: Dataset | None) -> None:
+    """A table of a database or a topic whose server the log does not name is left out."""
+    assert of_target(target, "prod") == dataset
 
 
 @pytest.mark.parametrize("place", ["s3a://AKIA1:hunter2@shop/orders", "/data/password=hunter2/x", "t.password=hunter2"])
 def test_a_secret_in_a_place_is_masked(place: str) -> None:
     """Access keys may stand before the bucket."""
-    assert "hunter2" not in str(of_place(place, "prod"))
+    assert "hunter2" not in str(of_place(place))
 
 
 def test_a_scan_of_files_reads_each_of_its_paths() -> None:
@@ -40,8 +68,8 @@ def test_a_scan_of_files_reads_each_of_its_paths() -> None:
     location = "InMemoryFileIndex(4 paths)[file:/a, s3a://b/c, file:/t/_delta_log/0.json, ...]"
     (first, second) = inputs(scan("Scan parquet db.t", location, "struct<id:int>"), "prod")
     assert (first, second) == (
-        Dataset("file", "/a", (Column("id", "int"),)),
-        Dataset("s3://b", "c", (Column("id", "int"),)),
+        Dataset("file", "/a", (Column("id", "int"),), "db.t"),
+        Dataset("s3://b", "c", (Column("id", "int"),), "db.t"),
     )
 
 
@@ -75,7 +103,7 @@ def test_a_table_without_paths_is_one_of_the_catalog(name: str, tables: list[str
 )
 def test_a_source_or_sink_of_a_stream_with_a_path_is_a_dataset(description: str, name: str | None) -> None:
     """The log has no address of Kafka."""
-    found = of_stream(description, "prod")
+    found = of_stream(description)
     assert (found and found.name) == name
 
 

@@ -3,7 +3,7 @@ import json
 import pytest
 from msgspec import Raw
 
-from app.eventlog.model.targets import target_of
+from app.eventlog.model.targets import Target, target_of
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ def test_a_query_that_writes_nothing_known_has_no_target(text: str) -> None:
 def test_a_plan_in_another_format_is_searched_too() -> None:
     """`spark.sql.ui.explainMode` changes the description, and not the tree."""
     plan = b'{"simpleString":"Execute InsertIntoHadoopFsRelationCommand file:/w/counts, false, x"}'
-    assert target_of(Raw(b'"== Parsed Logical Plan =="'), Raw(plan)) == "file:/w/counts"
+    assert target_of(Raw(b'"== Parsed Logical Plan =="'), Raw(plan)) == Target("file:/w/counts", "file:/w/counts")

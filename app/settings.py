@@ -76,6 +76,7 @@ class Stream(BaseModel):
         landing: The folder of their files, if no Kafka is configured; None for the demo shop.
         event_time_after_max: How much later than its record an event may say that it happened; None for any time.
         event_time_after_max_of: The same of single topics.
+        maintain_tables: Whether tables are compacted and vacuumed while queries run that have time for it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -83,6 +84,7 @@ class Stream(BaseModel):
     landing: str | None
     event_time_after_max: Interval | None
     event_time_after_max_of: dict[str, Interval | None]
+    maintain_tables: bool = True
 
 
 class Kafka(BaseModel):

@@ -51,7 +51,7 @@ def tables(
     terminal = Terminal()
     terminal.wait("starting Spark")
     with terminal, open_warehouse(settings, listener=terminal) as warehouse:
-        steps: list[Callable[[str], str]] = [warehouse.optimize] if optimize else []
+        steps: list[Callable[[str], object]] = [warehouse.optimize] if optimize else []
         if vacuum:
             steps.append(partial(warehouse.vacuum, retain_days=retain_days or SAFE_DAYS))
         done = upkeep(warehouse.existing(), steps, note=terminal.note) if steps else []
@@ -62,12 +62,12 @@ def tables(
         listing(terminal, facts)
 
 
-def upkeep(names: Sequence[str], steps: Sequence[Callable[[str], str]], *, note: Callable[[str], None]) -> list[str]:
+def upkeep(names: Sequence[str], steps: Sequence[Callable[[str], object]], *, note: Callable[[str], None]) -> list[str]:
     """Runs each maintenance step on each table and notes its result."""
     done = []
     for name in names:
         for step in steps:
-            text = step(name)
+            text = str(step(name))
             note(text)
             done.append(text)
     return done

@@ -12,6 +12,7 @@ from app.errors import SparkAppError
 from app.execution import retention
 from app.execution.application import Application, start_application
 from app.execution.lag_watch import LagWatch
+from app.execution.maintenance import TableMaintenance
 from app.execution.run import Job, load_jobs
 from app.execution.supervisor import POLL_SECONDS, Supervisor, Until
 from app.local_files import local_path
@@ -154,8 +155,14 @@ def run_queries(
     application: Application, jobs: Sequence[Job], until: Until, listener: StreamListener
 ) -> list[BaseException]:
     """Runs queries in an application that stays open afterwards; returns why queries failed for good."""
-    with _lag_watch(application) as watch:
-        return _run_watched(application, jobs, until, listener, watch)
+    with _lag_watch(application) as watch, _maintenance(application) as maintenance:
+        return _run_watched(application, jobs, until, listener, watch, maintenance)
+
+
+def _maintenance(application: Application) -> AbstractContextManager[TableMaintenance | None]:
+    """Maintains the tables of queries; None where that is switched off."""
+    is_wanted = application.settings.stream.maintain_tables
+    return TableMaintenance(application.spark) if is_wanted else nullcontext()
 
 
 @contextmanager
@@ -170,26 +177,38 @@ def _lag_watch(application: Application) -> Iterator[LagWatch | None]:
 
 
 def _run_watched(
-    application: Application, jobs: Sequence[Job], until: Until, listener: StreamListener, watch: LagWatch | None
+    application: Application,
+    jobs: Sequence[Job],
+    until: Until,
+    listener: StreamListener,
+    watch: LagWatch | None,
+    maintenance: TableMaintenance | None,
 ) -> list[BaseException]:
-    supervisors = {job.name: Supervisor(application, job, until, watch) for job in jobs}
+    supervisors = {job.name: Supervisor(application, job, until, watch, maintenance) for job in jobs}
 
     def hear(event: QueryEvent) -> None:
         if event.query in supervisors:
             supervisors[event.query].hear(event)
 
     with closing(QueryListener(application.spark, hear)):
-        _supervise(list(supervisors.values()), until, listener)
+        _supervise(list(supervisors.values()), until, listener, maintenance)
     return [each.failure for each in supervisors.values() if each.failure is not None]
 
 
-def _supervise(supervisors: Sequence[Supervisor], until: Until, listener: StreamListener) -> None:
+def _supervise(
+    supervisors: Sequence[Supervisor],
+    until: Until,
+    listener: StreamListener,
+    maintenance: TableMaintenance | None,
+) -> None:
     """Starts the queries and waits for all of them; asks them to stop when the time is up.
 
     A query starts when the one before has had its first micro-batch, or after some seconds: the first result comes
     soon, since each start takes all processors for a while.
     """
     deadline = None if until.seconds is None else time.monotonic() + until.seconds
+    if maintenance is not None and not until.is_draining:
+        maintenance.watch(supervisors)
     waiting = sorted(supervisors, key=lambda each: each.name != STARTS_FIRST)
     started, started_at = list[Supervisor](), 0.0
     while any(each.is_alive() for each in started) or (waiting and not until.stop.is_set()):
@@ -200,6 +219,8 @@ def _supervise(supervisors: Sequence[Supervisor], until: Until, listener: Stream
         until.stop.wait(POLL_SECONDS)
         if deadline is not None and time.monotonic() >= deadline:
             until.stop.set()
+        if maintenance is not None and until.stop.is_set():
+            maintenance.interrupt()
         for each in started:
             each.join(POLL_SECONDS if until.stop.is_set() else 0)
         listener.queries([each.status for each in supervisors])

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from app.errors import NotReadyError, QualityGateError, SparkAppError
 from app.execution.application import Application
 from app.execution.lag_watch import LagWatch
+from app.execution.maintenance import TableMaintenance
 from app.execution.run import Job, locked, recorded_run
 from app.formatting import quantity
 from app.pipeline import bisection, letters
@@ -46,6 +47,10 @@ LONGEST_BACKOFF_SECONDS: Final = 60.0
 """How long a query that failed waits until it starts again: twice as long each time, from the first to the longest."""
 MOST_FAILURES: Final = 5
 """Failures in a row, without a micro-batch in between, after which a query that may never work is given up."""
+TRIGGERS_LATE: Final = 2
+"""So many triggers after the last news of a query, its micro-batch in hand takes longer than its trigger."""
+IDLE_SECONDS: Final = 10.0
+"""How often Spark says at most that a query is idle: `spark.sql.streaming.noDataProgressEventInterval`."""
 LAST_EVENT_SECONDS: Final = 5.0
 """How long a query that has ended waits for what Spark still reports of its last micro-batch."""
 
@@ -73,7 +78,14 @@ class Supervisor(threading.Thread):
         failure: Why it failed for good; None while it has not.
     """
 
-    def __init__(self, application: Application, job: Job, until: Until, watch: LagWatch | None = None) -> None:
+    def __init__(
+        self,
+        application: Application,
+        job: Job,
+        until: Until,
+        watch: LagWatch | None = None,
+        maintenance: TableMaintenance | None = None,
+    ) -> None:
         """A query that has not started.
 
         Args:
@@ -81,6 +93,7 @@ class Supervisor(threading.Thread):
             job: The query.
             until: When it ends.
             watch: Asks the brokers what the query has not read; None where it reads files.
+            maintenance: Compacts what the query has written when it has read all that is there; None where nobody does.
         """
         super().__init__(name=job.name, daemon=True)
         self.status = StreamStatus(job.name, "starting", started_at=time.time())
@@ -93,7 +106,9 @@ class Supervisor(threading.Thread):
         self._telemetry: StreamTelemetry | None = None
         self._run_context: StreamContext | None = None
         self._breach: QualityGateError | None = None
+        self._maintenance = maintenance
         self._lock = threading.Lock()
+        self._run_lock = threading.Lock()
         self._terminated = threading.Event()
         self._failures_in_a_row = 0
 
@@ -107,6 +122,8 @@ class Supervisor(threading.Thread):
                 self._run_context = context
                 with locked(self._application, context), self._ended(context):
                     self._keep_running(context)
+                    if self._maintenance is not None and self._until.is_draining:
+                        self._maintenance.compact(context)
         except BaseException as error:  # noqa: BLE001 - the main thread raises it when all queries have ended
             self.failure = error
 
@@ -114,6 +131,26 @@ class Supervisor(threading.Thread):
     def has_begun(self) -> bool:
         """Whether the query has had a micro-batch, has nothing to read, or has ended."""
         return self.status.state != "starting" and (self.status.batches > 0 or self.status.state != "running")
+
+    @property
+    def has_time(self) -> bool:
+        """Whether the query keeps up with its trigger, or nothing is to be read: others may use the processors."""
+        status, context = self.status, self._run_context
+        if status.state in ("starting", "restarting") or self._until.is_draining:
+            return False
+        trigger = None if context is None else context.trigger_seconds(self._job.config)
+        is_idle = status.state == "idle"
+        if trigger is None or getattr(self._job.config, "real_time", None) or status.state not in ("running", "idle"):
+            return True
+        is_quick = is_idle or (status.batch_ms is not None and status.batch_ms <= 1000 * trigger)
+        seconds = max(trigger, IDLE_SECONDS) if is_idle else trigger
+        return is_quick and time.time() < status.updated_at + TRIGGERS_LATE * seconds
+
+    @contextmanager
+    def open_run(self) -> Iterator[StreamContext | None]:
+        """The run of the query, which does not end meanwhile; None while there is none."""
+        with self._run_lock:
+            yield self._run_context
 
     def hear(self, event: QueryEvent) -> None:
         """Takes note of what Spark reports about the query; called on the thread of the listener."""
@@ -343,6 +380,8 @@ class Supervisor(threading.Thread):
                 self._watch.settle()
             self._become("stopped")
         finally:
+            with self._run_lock:
+                self._run_context = None
             context.facts |= stream_status.facts(self.status)
             self._write_status(context)
 

@@ -341,18 +341,26 @@ class BatchContext:
     def merge(self, rows: DataFrame, table: str, *, condition: str) -> None:
         """Upserts rows (alias `new`) into a table (alias `old`); a repeated batch changes nothing.
 
+        The rows are kept: where a compaction of the table was committed first, they are merged once more, but a
+        micro-batch, with its state, is computed once.
+
         Args:
             rows: The rows to upsert.
             table: Name of the table.
             condition: When a new row replaces an old one.
         """
+        path = self.warehouse.path(table)
 
         def write() -> None:
-            old = DeltaTable.forPath(self.spark, self.warehouse.path(table)).alias("old")
-            merge = old.merge(rows.alias("new"), condition)
+            old = DeltaTable.forPath(self.spark, path).alias("old")
+            merge = old.merge(kept.alias("new"), condition)
             merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
-        self._write(rows, table, write)
+        kept = rows.persist()
+        try:
+            self._write(kept, table, lambda: delta_log.write_beside_compactions(self.spark, path, write))
+        finally:
+            kept.unpersist()
 
     def publish(self, records: DataFrame, topic: str, *, keeps_context: bool = False) -> None:
         """Sends records to a topic, each at least once: a repeated batch sends them again, but writes no second file.

@@ -9,11 +9,11 @@ from typing import Final, Literal
 
 InstrumentKind = Literal["counter", "histogram", "gauge"]
 Outcome = Literal["succeeded", "rejected", "failed", "missing_input", "interrupted", "killed"]
-StepKind = Literal["read", "transform", "fit", "evaluate", "write", "publish"]
+StepKind = Literal["read", "transform", "fit", "evaluate", "write", "publish", "maintain"]
 StreamState = Literal["starting", "waiting", "running", "idle", "restarting", "stopped", "failed"]
 
 OUTCOMES: Final[tuple[Outcome, ...]] = ("succeeded", "rejected", "failed", "missing_input", "interrupted", "killed")
-STEP_KINDS: Final[tuple[StepKind, ...]] = ("read", "transform", "fit", "evaluate", "write", "publish")
+STEP_KINDS: Final[tuple[StepKind, ...]] = ("read", "transform", "fit", "evaluate", "write", "publish", "maintain")
 PROMOTION_ACTIONS: Final = ("promoted", "refused", "rolled_back")
 MODEL_ROLES: Final = ("candidate", "production")
 QUANTILES: Final = (0.5, 0.9, 0.99)

@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from opentelemetry import context
 from opentelemetry.context import Context
-from opentelemetry.trace import NoOpTracer, Tracer
+from opentelemetry.trace import INVALID_SPAN, Link, NoOpTracer, Tracer, get_current_span, set_span_in_context
 
 from app.settings import Schedule
 from app.telemetry import names
@@ -90,7 +90,11 @@ class StepTelemetry(SpanScope):
         attributes = {**self._run.identity.attributes, names.STEP.name: self._name, names.STEP_KIND.name: self._kind}
         if self._table is not None:
             attributes[names.TABLE.name] = self._table
-        self.start_span(self._run.tracer, names.STEP_SPAN.of(self._name), self._run.context(), attributes)
+        parent, links = self._run.context(), list[Link]()
+        if self._kind == "maintain":  # a run for months would have thousands of them in its trace
+            links = [Link(get_current_span(parent).get_span_context())]
+            parent = set_span_in_context(INVALID_SPAN, parent)
+        self.start_span(self._run.tracer, names.STEP_SPAN.of(self._name), parent, attributes, links=links)
         if self._table is not None:
             self._run.announce_table(self._table)
 
@@ -175,7 +179,7 @@ class RunTelemetry(SpanScope):
         self.errors.guard("a run is not traced", self.detach_span)
 
     def step(self, name: str, *, kind: StepKind, table: str | None = None) -> StepTelemetry:
-        """A step of this run: a child of the step that it is in, or else of the run."""
+        """A step of this run: a child of the step that it is in, or else of the run; maintenance links to that."""
         return StepTelemetry(self, name, kind=kind, table=table)
 
     def fit(self, parent: Context, algorithm: str, *, parameters: str, fold: int | None = None) -> FitTelemetry:

@@ -1,12 +1,12 @@
 """What a run and a step have in common: a span that is the current one until it ends."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import Token
 
 from opentelemetry import context, trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Span, Status, StatusCode, Tracer
+from opentelemetry.trace import Link, Span, Status, StatusCode, Tracer
 
 from app.telemetry import names
 from app.telemetry.errors import TelemetryErrors
@@ -47,9 +47,11 @@ class SpanScope:
         """The time since the span started."""
         return time.monotonic() - self._started
 
-    def start_span(self, tracer: Tracer, name: str, parent: Context, attributes: Mapping[str, str]) -> Context:
+    def start_span(
+        self, tracer: Tracer, name: str, parent: Context, attributes: Mapping[str, str], *, links: Sequence[Link] = ()
+    ) -> Context:
         """Starts the span and makes it the current one; returns its context."""
-        self._span = tracer.start_span(name, parent, attributes=attributes)
+        self._span = tracer.start_span(name, parent, attributes=attributes, links=links)
         own = trace.set_span_in_context(self._span, parent)
         self._token = context.attach(own)
         self._started = time.monotonic()

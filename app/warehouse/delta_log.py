@@ -27,6 +27,10 @@ CONFLICTS: Final = (
 """What Delta raises when another writer committed first; in Python none is a subclass of another."""
 
 
+COMPACTION: Final = "OPTIMIZE"
+"""Delta's name of the operation that joins files."""
+MAINTENANCE: Final = frozenset({COMPACTION, "VACUUM START", "VACUUM END"})
+"""Operations that change no row."""
 TAG: Final = "spark.databricks.delta.commitInfo.userMetadata"
 """The setting with the `userMetadata` of the commits of a session."""
 PATH_EXISTS: Final = "DELTA_PATH_EXISTS"
@@ -101,6 +105,20 @@ def commit_with_retry(
         commit = next((commit for commit in history(spark, path, after=before) if commit.tag == tag), None)
         return commit or _nothing(before)
     raise AssertionError("unreachable")
+
+
+def write_beside_compactions(spark: SparkSession, path: str, write: Callable[[], object]) -> None:
+    """Runs a write, again if meanwhile the table was only compacted, or vacuumed: no row has changed."""
+    for attempt in range(1, ATTEMPTS + 1):
+        before = last_version(spark, path)
+        try:
+            write()
+        except CONFLICTS:
+            commits = list(history(spark, path, after=before))
+            if attempt == ATTEMPTS or any(commit.operation not in MAINTENANCE for commit in commits):
+                raise
+            continue
+        return
 
 
 def history(spark: SparkSession, path: str, *, after: int = -1) -> Iterator[Commit]:

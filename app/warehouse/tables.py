@@ -49,6 +49,20 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True)
+class Compaction:
+    """What a compaction did to the files of a table."""
+
+    table: str
+    files_removed: int
+    files_added: int
+    bytes_removed: int
+    bytes_added: int
+
+    def __str__(self) -> str:
+        return f"{self.table}: compacted {self.files_removed} files into {self.files_added}"
+
+
+@dataclass(frozen=True)
 class TableFacts:
     """A table as `spark-app tables` shows it; None stands for what is unknown."""
 
@@ -198,10 +212,17 @@ class Warehouse:
         """Every declared table with its history, newest version first."""
         return [self._facts(name) for name in self.tables]
 
-    def optimize(self, name: str) -> str:
-        """Compacts the small files of a table; returns one line that says what was done."""
+    def optimize(self, name: str) -> Compaction:
+        """Compacts the small files of a table; a writer that commits first is no reason to fail."""
         row = DeltaTable.forPath(self.spark, self.path(name)).optimize().executeCompaction().collect()[0]
-        return f"{name}: compacted {row.metrics.numFilesRemoved} files into {row.metrics.numFilesAdded}"
+        removed, added = row.metrics.filesRemoved, row.metrics.filesAdded
+        return Compaction(
+            name,
+            row.metrics.numFilesRemoved,
+            row.metrics.numFilesAdded,
+            removed.totalSize,
+            added.totalSize,
+        )
 
     def vacuum(self, name: str, *, retain_days: int) -> str:
         """Deletes files that only versions older than so many days need; those versions are then unreadable.

@@ -2,9 +2,9 @@
 
 `python -m tests.bench decoding workers` measures only the parts that it names: `first_result`, `wheel`, `plain`,
 `checks`, `telemetry`, `sizes`, `starts`, `decoding`, `bridge`, `observing`, `workers`, `throughput`, `first_batch`,
-`latency`, `alert_latency`, `prediction_latency`, `recovery`, `state`, `month`, `training`. BENCH_ROUNDS (5), and
-the variables that the modules of the parts name, make it shorter for a try. Each part is on the page as soon as it has
-been measured.
+`latency`, `alert_latency`, `prediction_latency`, `recovery`, `state`, `small_files`, `month`, `training`. BENCH_ROUNDS
+(5), and the variables that the modules of the parts name, make it shorter for a try. Each part is on the page as soon
+as it has been measured.
 """
 
 import sys
@@ -23,6 +23,7 @@ from tests.bench import (
     page,
     plain,
     setting_up,
+    small_files,
     stream_latency,
     streaming,
     training,
@@ -49,6 +50,7 @@ PARTS: Final[Mapping[str, Callable[[Path], list[str]]]] = {
     "Latency of `streaming.predictions`": stream_latency.prediction_latency,
     "Recovery of a streaming query": stream_latency.recovery,
     "State of a streaming query": streaming.state,
+    "Reads of a table of a streaming query": small_files.small_files,
     "A month of a streaming query": months.month,
     "Training and scoring a model": training.training,
 }

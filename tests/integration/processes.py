@@ -106,15 +106,15 @@ def without_java(home: Home, appears: str, *, stderr: Path) -> tuple[int, str]:
     return code, stderr.read_text(encoding="utf-8")
 
 
-def left_behind(home: Home, moments: Sequence[str], folder: Path) -> dict[str, Path]:
-    """What a `spark-app etl` leaves on disk if it is killed at each of some moments: a copy of the home for each.
+def left_behind(home: Home, moments: Sequence[str], folder: Path, *, command: Sequence[str] = ETL) -> dict[str, Path]:
+    """What a command of `spark-app` leaves on disk if it is killed at some moments: a copy of the home for each.
 
     The program runs once. When a new file of the next name is in the warehouse, all its processes are held still
     (SIGSTOP), the home folder is copied, and they go on: a killed process leaves just the files that are there.
     """
     before = {moment: _files(home, moment) for moment in moments}
     copies = {}
-    with started(home, stderr=folder / "stderr") as process:
+    with started(home, stderr=folder / "stderr", command=command) as process:
         for number, moment in enumerate(moments):
             _wait_for(home, moment, process, before[moment])
             copies[moment] = _copy_still(home, process, folder / str(number))

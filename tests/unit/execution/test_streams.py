@@ -1,4 +1,5 @@
 import os
+import time
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,9 @@ from app.execution import retention, streams
 from app.execution.run import Job
 from app.execution.streams import joined, session_properties
 from app.execution.supervisor import Supervisor, Until
+from app.runs.stream_status import StreamStatus
 from app.settings import load_settings
+from app.telemetry.names import StreamState
 from tests.polling import poll_until
 from tests.unit.watching import Watching
 
@@ -70,3 +73,32 @@ def test_the_events_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     application: Any = SimpleNamespace(spark=None, settings=load_settings())
     assert streams.run_queries(application, jobs, Until(), Watching()) == []
     assert [name.removeprefix("streaming.") for name in started] == ["events", "activity", "balances", "sessions"]
+
+
+@pytest.mark.parametrize(
+    ("state", "batch_ms", "seconds_ago", "has_time"),
+    [
+        ("running", 4_000, 1, True),
+        ("running", 6_000, 1, False),
+        ("running", 4_000, 11, False),
+        ("running", None, 1, False),
+        ("idle", 6_000, 11, True),
+        ("idle", 6_000, 21, False),
+        ("starting", None, 1, False),
+        ("restarting", 4_000, 1, False),
+        ("waiting", None, 100, True),
+        ("failed", 6_000, 100, True),
+    ],
+)
+def test_a_query_has_time_while_it_keeps_up_with_its_trigger(
+    state: StreamState, batch_ms: int | None, seconds_ago: float, *, has_time: bool
+) -> None:
+    """Neither its last micro-batch nor the one in hand takes longer than 5 s; Spark says every 10 s that it is idle."""
+    context: Any = SimpleNamespace(trigger_seconds=lambda _: 5.0)
+    application: Any = None
+    supervisor = Supervisor(application, Job("streaming.x", None, None), Until())
+    assert not supervisor.has_time
+    supervisor._run_context = context
+    at = time.time() - seconds_ago
+    supervisor.status = StreamStatus("streaming.x", state, batch_ms=batch_ms, updated_at=at)
+    assert supervisor.has_time is has_time

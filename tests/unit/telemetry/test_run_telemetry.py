@@ -112,6 +112,16 @@ def test_every_span_but_the_run_has_its_parent(finished: InMemory) -> None:
     assert len({span.get_span_context().trace_id for span in spans.values()}) == 1  # type: ignore[union-attr]
 
 
+def test_maintenance_is_a_trace_of_its_own_that_links_to_its_run(telemetry: InMemory) -> None:
+    """A run for months has thousands of such steps."""
+    with telemetry.run() as run, run.step("compact bronze", kind="maintain", table="bronze"):
+        pass
+    of_run, step = telemetry.spans["run etl.daily_sales"], telemetry.spans["step compact bronze"]
+    assert step.parent is None
+    assert [link.context for link in step.links] == [of_run.get_span_context()]
+    assert step.get_span_context().trace_id != of_run.get_span_context().trace_id  # type: ignore[union-attr]
+
+
 def test_metrics_have_exactly_these_names_units_and_values(finished: InMemory) -> None:
     """Names, units, labels and values are a contract: panels and alerts read them."""
     units = {metric.name: metric.unit for metric in finished.metrics}

@@ -12,7 +12,7 @@ from app import formatting
 from app.commands import cells
 from app.commands.terminal import Terminal, grid, grid_width
 from app.errors import UsageError
-from app.runs.run_record import DEAD_LETTERS, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS, RunRecord
+from app.runs.run_record import DEAD_LETTERS, DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS, RunRecord
 from app.runs.stream_status import BATCHES, LAG_RECORDS, LAG_SECONDS, RESTARTS, StreamStatus
 
 PACKAGE: Final = "streaming."
@@ -39,6 +39,7 @@ class StreamTerminal(Terminal):
         """Writes to standard output and standard error, or to other streams."""
         super().__init__(out=out, err=err)
         self._lines: dict[str, tuple[StreamStatus, float]] = {}
+        self._reasons: dict[str, str] = {}
         self._began = time.monotonic()
 
     def queries(self, statuses: Sequence[StreamStatus]) -> None:
@@ -53,7 +54,8 @@ class StreamTerminal(Terminal):
             has_news = said is None or said.batches != status.batches
             if said is None or said.state != status.state or (has_news and time.monotonic() > at + LINES_SECONDS):
                 self._lines[status.pipeline] = (status, time.monotonic())
-                self.note(line(status))
+                first = self._reasons.setdefault(f"{status.error}", status.pipeline)
+                self.note(line(status, is_known=status.error is not None and first != status.pipeline))
 
     def confirmed(self, question: str) -> bool:
         """Asks on the terminal; without one, the answer is no.
@@ -86,8 +88,7 @@ def live_table(statuses: Sequence[StreamStatus], *, seconds: float, width: int) 
     title = f"{formatting.duration(1000 * seconds)}: {counts}; Ctrl-C stops"
     columns = _fitting(_columns(statuses), width)
     lines = grid(list(columns), _rows(columns), right=_numbers(columns), styles=STYLES)
-    errors = [Text(_error(each), STYLES.get(each.state, "")) for each in statuses if each.error is not None]
-    return [Text(title, "dim"), *lines, *errors]
+    return [Text(title, "dim"), *lines, *_errors(statuses)]
 
 
 def summary(results: Sequence[RunRecord]) -> tuple[list[str], list[list[str]]]:
@@ -103,7 +104,7 @@ def summary(results: Sequence[RunRecord]) -> tuple[list[str], list[list[str]]]:
     columns["batches"] = [formatting.count(result.facts.get(BATCHES)) for result in ordered]
     columns["rows in"] = [formatting.count(result.counts.get(READ)) for result in ordered]
     columns["rows out"] = [formatting.count(result.counts.get(PUBLISHED)) for result in ordered]
-    for name in (DUPLICATES, LATE, DEAD_LETTERS, UNKNOWN_FIELDS, RESTARTS):
+    for name in (DUPLICATES, LATE, DEAD_LETTERS, UNKNOWN_FIELDS, DELETED, RESTARTS):
         numbers = [result.counts.get(name, result.facts.get(name)) for result in ordered]
         if any(numbers):
             columns[name.replace("_", " ")] = [formatting.count(number) for number in numbers]
@@ -113,18 +114,22 @@ def summary(results: Sequence[RunRecord]) -> tuple[list[str], list[list[str]]]:
     return list(columns), _rows(columns)
 
 
-def line(status: StreamStatus) -> str:
-    """A query as a line."""
+def line(status: StreamStatus, *, is_known: bool = False) -> str:
+    """A query as a line; why it does not work is left out where a line of another query has said it."""
     batches = f"{formatting.count(status.batches)} micro-batch{'' if status.batches == 1 else 'es'}"
     rows = formatting.quantity(status.counts.get(READ, 0), "record")
-    why = f": {status.error}" if status.state in ("waiting", "failed") else ""
+    reason = ", for the same reason" if is_known else f": {status.error}"
+    why = reason if status.state in ("waiting", "failed") else ""
     return f"{status.pipeline}: {status.state}, {rows} in {batches}{why}"
 
 
 def _columns(statuses: Sequence[StreamStatus]) -> dict[str, list[str]]:
-    """The cells of queries by column."""
+    """The cells of queries by column; lost records have one if there are any."""
     rows = [_cells(status) for status in statuses]
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    if any(DELETED in status.counts for status in statuses):
+        columns[DELETED] = [formatting.count(status.counts.get(DELETED)) for status in statuses]
+    return columns
 
 
 def _cells(status: StreamStatus) -> dict[str, str]:
@@ -166,10 +171,19 @@ def _name(status: StreamStatus) -> str:
     return status.pipeline.removeprefix(PACKAGE)
 
 
-def _error(status: StreamStatus) -> str:
-    """Why the query does not work; most errors name it."""
-    error = cells.literal(f"{status.error}")
-    return error if status.pipeline in error else f"{status.pipeline}: {error}"
+def _errors(statuses: Iterable[StreamStatus]) -> list[Text]:
+    """A line for each reason why queries do not work; most name the query, and what several share names them."""
+    sharing: dict[str, list[StreamStatus]] = {}
+    for status in statuses:
+        if status.error is not None:
+            sharing.setdefault(status.error, []).append(status)
+    return [Text(_reason(error, of), STYLES.get(of[0].state, "")) for error, of in sharing.items()]
+
+
+def _reason(error: str, statuses: Sequence[StreamStatus]) -> str:
+    """Why queries do not work, with their names."""
+    text, names = cells.literal(error), [status.pipeline for status in statuses]
+    return text if names[0] in text else f"{', '.join(names)}: {text}"
 
 
 def _rate(rate: float | None) -> str:

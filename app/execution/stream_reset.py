@@ -100,4 +100,5 @@ def _require_stopped(settings: Settings, names: Sequence[str]) -> None:
         raise UsageError("--reset needs the name of a query: `spark-app streaming --reset events`")
     for status in stream_status.running(settings.runs_path):
         if status.pipeline in names:
-            raise UsageError(f"{status.pipeline} runs (run {status.run_id}): stop it first")
+            how = f"runs (run {status.run_id})" if status.run_id else "is starting"
+            raise UsageError(f"{status.pipeline} {how}: stop it first")

@@ -17,6 +17,7 @@ from app.execution.run import Job, load_jobs
 from app.execution.supervisor import POLL_SECONDS, Supervisor, Until
 from app.local_files import local_path
 from app.pipeline.progress import ProgressListener
+from app.runs import stream_status
 from app.runs.run_record import RunRecord
 from app.runs.stream_status import StreamStatus
 from app.samples.feed import DEMO_RATE, Feed
@@ -72,6 +73,7 @@ def run_streams(
     jobs = load_jobs(settings, "streaming", chosen)
     extra = session_properties(settings) | {WORKLOAD: " + ".join(job.name for job in jobs)}
     with (
+        stream_status.announced(settings.runs_path, [job.name for job in jobs]),
         start_application(settings, STREAMING, listener=listener, extra=extra, is_followed=True) as application,
         _stopped_by_signals(until, listener),  # after Spark, which sets a handler of its own
         _demo_feed(settings, until, listener),
@@ -92,13 +94,13 @@ def session_properties(settings: Settings) -> dict[str, str]:
 
 
 def joined(failures: Sequence[BaseException]) -> BaseException:
-    """One failure that says why each query failed: of the kind of the first, which is its cause."""
+    """One failure that says why each query failed, and once what they have in common: of the kind of the first."""
     first = failures[0]
     if len(failures) == 1:
         return first
     lines = [str(each) if isinstance(each, SparkAppError) else summary_of(each).partition("\n")[0] for each in failures]
     kind = type(first) if isinstance(first, SparkAppError) else SparkAppError
-    failure = kind(f"{len(failures)} queries failed: {'; '.join(lines)}")
+    failure = kind(f"{len(failures)} queries failed: {'; '.join(dict.fromkeys(lines))}")
     failure.__cause__ = first
     return failure
 

@@ -25,6 +25,7 @@ from app.runs import stream_status
 from app.runs.run_record import DEAD_LETTERS, DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS
 from app.runs.stream_status import StreamStatus
 from app.spark import job_properties
+from app.spark.known_errors import translate_errors
 from app.spark.query_listener import QueryEvent
 from app.spark.stream_errors import Place, batch_failure, cause_of, stream_failure
 from app.telemetry import expectation_metrics, names, stream_progress
@@ -120,7 +121,8 @@ class Supervisor(threading.Thread):
                 run_id, application_id = context.run.identity.run_id, self._application.spark_id
                 self._change(partial(replace, run_id=run_id, application_id=application_id))
                 self._run_context = context
-                with locked(self._application, context), self._ended(context):
+                log_file = self._application.log_file
+                with locked(self._application, context), self._ended(context), translate_errors(log_file):
                     self._keep_running(context)
                     if self._maintenance is not None and self._until.is_draining:
                         self._maintenance.compact(context)

@@ -1,14 +1,16 @@
 """How a streaming query gets on, in a file of its run: `spark-app streaming --status` reads it from another process."""
 
 import logging
-from collections.abc import Mapping
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from app.local_files import write_atomic
+from app.local_files import ensure_dir, new_locked_file, try_lock, write_atomic
 from app.runs.liveness import is_running
 from app.runs.run_record import PUBLISHED
 from app.telemetry.names import StreamState
@@ -17,6 +19,8 @@ from app.telemetry.stream_progress import Progress, total
 
 LOG: Final = logging.getLogger(__name__)
 STATUS: Final = "stream.json"
+ANNOUNCED: Final = ".starting-"
+"""How the name of a file begins that names the queries of a process, which holds its lock."""
 BATCHES: Final = "batches"
 RESTARTS: Final = "restarts"
 LAG_RECORDS: Final = "lag_records"
@@ -139,10 +143,39 @@ def write(folder: Path, status: StreamStatus) -> None:
         LOG.warning("cannot write the status of the query: %s", error.strerror)
 
 
+@contextmanager
+def announced(runs: Path, queries: Sequence[str]) -> Iterator[None]:
+    """Lets other processes know queries whose runs begin later: Spark starts, then one query after another."""
+    file = ensure_dir(runs) / f"{ANNOUNCED}{secrets.token_hex(6)}"
+    with new_locked_file(file):
+        file.write_text("\n".join(queries), encoding="utf-8")
+        yield
+
+
 def running(runs: Path) -> list[StreamStatus]:
-    """The status of each query whose process lives and that has not ended, in the order of their names."""
-    files = [file for file in runs.glob(f"*/{STATUS}") if is_running(file.parent)]
-    return sorted(map(_read, files), key=lambda status: (status.pipeline, status.run_id))
+    """The status of each query whose process lives and that has not ended, in the order of their names.
+
+    A query that was announced, and whose run has not begun since, is starting.
+    """
+    files = list(runs.glob(f"*/{STATUS}"))
+    statuses = [_read(file) for file in files if is_running(file.parent)]
+    for at, queries in _announcements(runs):
+        begun = {status.pipeline for status in map(_read, files) if status.started_at >= at}
+        statuses += [StreamStatus(name, "starting", started_at=at) for name in queries if name not in begun]
+    return sorted(statuses, key=lambda status: (status.pipeline, status.run_id))
+
+
+def _announcements(runs: Path) -> Iterator[tuple[float, Sequence[str]]]:
+    """When processes that live announced queries, in Unix time, and which; the file of a killed process goes."""
+    for file in runs.glob(f"{ANNOUNCED}*"):
+        try:
+            with try_lock(file) as is_locked:
+                if is_locked:
+                    file.unlink(missing_ok=True)
+                else:
+                    yield file.stat().st_mtime, file.read_text(encoding="utf-8").split()
+        except OSError:  # it is gone by now, or not ours
+            continue
 
 
 def _read(file: Path) -> StreamStatus:

@@ -84,6 +84,27 @@ def test_why_a_query_does_not_work_is_below_the_table() -> None:
     assert drawn(failed, again)[0].endswith("1 failed, 1 restarting; Ctrl-C stops")
 
 
+def test_a_reason_that_queries_share_is_said_once() -> None:
+    """As when Java has ended: below the table with all their names, and in the line of the first that fails."""
+    failed = [replace(STARTING, pipeline=f"streaming.{name}", state="failed", error="Java ended") for name in "abc"]
+    assert drawn(*failed)[-1] == "streaming.a, streaming.b, streaming.c: Java ended"
+    assert sum("Java ended" in text for text in drawn(*failed)) == 1
+    err = io.StringIO()
+    StreamTerminal(out=io.StringIO(), err=err).queries(failed)
+    assert [text.partition("batches")[2] for text in err.getvalue().splitlines()] == [
+        ": Java ended",
+        ", for the same reason",
+        ", for the same reason",
+    ]
+
+
+def test_records_that_kafka_deleted_unread_have_a_column() -> None:
+    """However narrow the terminal is, and only where there are some."""
+    lost = replace(RUNNING, counts={"read": 1, "deleted": 780})
+    headers, first, second = drawn(lost, STARTING, width=60)[1:]
+    assert (cells(headers)[-1], cells(first)[-1], cells(second)[-1]) == ("deleted", "780", "-")
+
+
 @pytest.mark.parametrize("screen", [100], indirect=True)
 def test_on_a_terminal_the_table_is_redrawn(screen: Screen) -> None:
     """In the place of the spinner, at the width of the terminal."""

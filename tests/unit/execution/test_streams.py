@@ -27,6 +27,8 @@ def test_a_failure_names_all_queries_that_failed() -> None:
     assert (type(failure), failure.__cause__) == (InputError, first)
     assert type(joined([third, first])) is SparkAppError
     assert joined([third]) is third
+    java = InputError("Java ended in the middle of the work")
+    assert str(joined([java, java, second])) == f"3 queries failed: {java}; {second}"
 
 
 def test_what_has_expired_is_deleted_while_queries_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 from typing import Final
 
@@ -70,6 +71,20 @@ def test_queries_run_while_their_process_lives(tmp_path: Path) -> None:
     assert stream_status.running(tmp_path) == []
     with hold_liveness_lock(tmp_path / "a", note=print), hold_liveness_lock(tmp_path / "b", note=print):
         assert [status.pipeline for status in stream_status.running(tmp_path)] == ["streaming.a", "streaming.b"]
+
+
+def test_queries_that_were_announced_are_starting(tmp_path: Path) -> None:
+    """Until their own runs say more, also if these have ended; the announcement of a killed process is gone."""
+    (tmp_path / f"{stream_status.ANNOUNCED}killed").write_text("streaming.x", encoding="utf-8")
+    with stream_status.announced(tmp_path, ["streaming.a", "streaming.b"]):
+        found = [(each.pipeline, each.state) for each in stream_status.running(tmp_path)]
+        assert found == [("streaming.a", "starting"), ("streaming.b", "starting")]
+        (tmp_path / "a").mkdir()
+        begun = StreamStatus("streaming.a", "failed", run_id="a", started_at=time.time() + 1)
+        stream_status.write(tmp_path / "a", begun)
+        assert [each.pipeline for each in stream_status.running(tmp_path)] == ["streaming.b"]
+    assert stream_status.running(tmp_path) == []
+    assert list(tmp_path.glob(f"{stream_status.ANNOUNCED}*")) == []
 
 
 def test_lag_of_kafka_is_what_its_brokers_say() -> None:

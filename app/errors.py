@@ -66,6 +66,10 @@ class NotReadyError(InputError):
     """What a streaming query needs beside its topics is not there yet; the query waits until it is."""
 
 
+class NoBrokerError(InputError):
+    """No broker of Kafka can be reached; a query that waits and starts again may find one."""
+
+
 class QualityGateError(SparkAppError):
     """More rows violate an expectation than its threshold allows; nothing was published."""
 

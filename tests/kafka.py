@@ -148,11 +148,13 @@ class Broker:
         *,
         key: bytes | None = None,
         headers: Sequence[tuple[str, bytes]] = (),
+        partition: int | None = None,
     ) -> None:
         """Sends records, in order, tombstones for None; comes back when the broker has them."""
         producer = KafkaProducer(**client_options(self.kafka))
+        about = {"key": key, "headers": list(headers), "partition": partition}
         try:
-            for sent in [producer.send(topic, value, key=key, headers=list(headers)) for value in values]:
+            for sent in [producer.send(topic, value, **about) for value in values]:
                 sent.get(timeout=30)
         finally:
             producer.close()

@@ -50,6 +50,7 @@ class _Query:
         processed: The next offset to read of each partition; None while nobody knows.
         gaps: Offsets that it went over, of which the brokers have not said yet whether they deleted them.
         lag: What it has not read, by the last answer.
+        missing: Topics that the brokers do not have, by the same answer.
         answered_at: When that came, by the monotonic clock.
     """
 
@@ -58,6 +59,7 @@ class _Query:
     processed: Mapping[Partition, int] | None = None
     gaps: list[Gap] = field(default_factory=list)
     lag: Lag | None = None
+    missing: Sequence[str] = ()
     answered_at: float = 0.0
 
 
@@ -116,6 +118,13 @@ class LagWatch(threading.Thread):
                 return None
             return watched.lag
 
+    def missing(self, query: str) -> Sequence[str]:
+        """The topics of a query that the brokers do not have; none if they do not answer."""
+        self.settle()
+        with self._condition:
+            watched = self._queries.get(query)
+            return () if watched is None else watched.missing
+
     def settle(self, seconds: float = FRESH_SECONDS) -> None:
         """Waits until the brokers were asked from now on, whether they answer or not."""
         with self._condition:
@@ -160,6 +169,7 @@ class LagWatch(threading.Thread):
             lag = None if processed is None else self._lag(brokers, query.topics, processed, there, deadline)
             with self._condition:
                 query.lag, query.answered_at = lag, self._clock()
+                query.missing = [each for each in query.topics if not any(topic == each for topic, _ in there.end)]
             self._tell_deleted(query, gaps, there)
         self._forget_timestamps(there)
 
@@ -212,7 +222,7 @@ class LagWatch(threading.Thread):
         """Makes lag unknown, and says once why."""
         with self._condition:
             for query in self._queries.values():
-                query.lag = None
+                query.lag, query.missing = None, ()
         lines = message_of(error).splitlines()
         # What py4j says of an exception of Java: a line about the call, and then its text.
         problem = next((line.strip(": ") for line in lines if line.startswith(":")), lines[0] if lines else "")

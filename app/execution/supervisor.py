@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from app.errors import NotReadyError, QualityGateError, SparkAppError
+from app.errors import NoBrokerError, NotReadyError, QualityGateError, SparkAppError
 from app.execution.application import Application
 from app.execution.lag_watch import LagWatch
 from app.execution.maintenance import TableMaintenance
@@ -25,9 +25,10 @@ from app.runs import stream_status
 from app.runs.run_record import DEAD_LETTERS, DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS
 from app.runs.stream_status import StreamStatus
 from app.spark import job_properties
+from app.spark.kafka_offsets import refusal
 from app.spark.known_errors import translate_errors
 from app.spark.query_listener import QueryEvent
-from app.spark.stream_errors import Place, batch_failure, cause_of, stream_failure
+from app.spark.stream_errors import NO_BROKER, Place, StreamFailure, batch_failure, cause_of, stream_failure
 from app.telemetry import expectation_metrics, names, stream_progress
 from app.telemetry.exceptions import summary_of
 from app.telemetry.names import StreamState
@@ -204,6 +205,11 @@ class Supervisor(threading.Thread):
         return self._watch.lag(self.name) if self._watch is not None else None
 
     def _keep_running(self, context: StreamContext) -> None:
+        """Runs the query, again where that can help, until it ends.
+
+        Raises:
+            SparkAppError: A new start cannot help, or nothing was read in the time that was given.
+        """
         self._follow(context)
         while True:
             try:
@@ -211,12 +217,14 @@ class Supervisor(threading.Thread):
             except NotReadyError as error:
                 if self._waits(context, error):
                     continue
-            except PySparkException as error:
-                if self._leaves_out(context, error):
+            except (PySparkException, NoBrokerError) as error:
+                if isinstance(error, PySparkException) and self._leaves_out(context, error):
                     continue
-                wait = self._wait_before_restart(context, error)
-                if not self._until.stop.wait(wait):
+                why = self._reason_to_restart(context, error)
+                if not self._until.stop.wait(self._wait_before_restart(context, why)):
                     continue
+                if self._until.seconds is not None and not self.status.batches:
+                    raise why from error
             return
 
     def _waits(self, context: StreamContext, error: NotReadyError) -> bool:
@@ -233,6 +241,7 @@ class Supervisor(threading.Thread):
 
     def _run_once(self, context: StreamContext) -> None:
         self._terminated.clear()
+        self._require_broker(context)
         with _step(context):
             writer = self._job.pipeline.query(context, self._job.config)
             self._measure(context)
@@ -248,6 +257,17 @@ class Supervisor(threading.Thread):
             self._terminated.wait(LAST_EVENT_SECONDS)  # what Spark reports of the last micro-batch comes before
         if self._breach is not None:
             raise self._breach
+
+    def _require_broker(self, context: StreamContext) -> None:
+        """Looks for a broker: Spark tries for a minute before it says that there is none.
+
+        Raises:
+            NoBrokerError: None can be reached.
+        """
+        servers = context.settings.kafka.servers
+        why = None if servers is None else refusal(servers)
+        if why is not None:
+            raise NoBrokerError(NO_BROKER.format(query=context.name, servers=servers, why=why))
 
     def _stop_query(self, query: StreamingQuery) -> None:
         """Stops the query when the micro-batch in hand has ended; after a minute in any case.
@@ -326,28 +346,23 @@ class Supervisor(threading.Thread):
         return True
 
     def _place(self, context: StreamContext) -> Place:
-        return Place(context.name, context.settings.kafka.servers, self._job.pipeline.TOPICS, context.checkpoint)
+        servers, topics, watch = context.settings.kafka.servers, self._job.pipeline.TOPICS, self._watch
+        missing = tuple if watch is None else partial(watch.missing, self.name)
+        return Place(context.name, servers, topics, context.checkpoint, missing)
 
-    def _wait_before_restart(self, context: StreamContext, error: PySparkException) -> float:
-        """Notes that the query restarts; returns the seconds until then.
-
-        Raises:
-            SparkAppError: A new start cannot help.
-            PySparkException: The same, of an error that is not known.
-        """
-        self._failures_in_a_row += 1
-        why = self._reason_to_restart(context, error)
+    def _wait_before_restart(self, context: StreamContext, why: SparkAppError) -> float:
+        """Notes that the query restarts, and why; returns the seconds until then."""
         wait = min(FIRST_BACKOFF_SECONDS * 2.0 ** (self._failures_in_a_row - 1), LONGEST_BACKOFF_SECONDS)
-        if why != self.status.error:
+        if str(why) != self.status.error:
             context.note(f"{why}; starting again in {wait:.0f} s")
         self._change(lambda status: replace(status, restarts=status.restarts + 1))
         if self._telemetry is not None:
             self._telemetry.restarted()
-        self._become("restarting", why)
+        self._become("restarting", str(why))
         self._write_status(context)
         return wait
 
-    def _reason_to_restart(self, context: StreamContext, error: PySparkException) -> str:
+    def _reason_to_restart(self, context: StreamContext, error: PySparkException | NoBrokerError) -> SparkAppError:
         """What went wrong, in one line, where a new start may help.
 
         Raises:
@@ -355,16 +370,18 @@ class Supervisor(threading.Thread):
                 one line.
             PySparkException: The same, of an error that is not known, before a micro-batch has begun.
         """
+        self._failures_in_a_row += 1
         place = self._place(context)
-        known = stream_failure(error, place)
+        known = StreamFailure(error, is_transient=True) if isinstance(error, NoBrokerError) else None
+        known = known or stream_failure(error, place)
         is_last = self._failures_in_a_row >= MOST_FAILURES
         if known is not None and (not known.is_transient or (self._until.is_draining and is_last)):
             raise known.error from error
         if known is not None:
-            return str(known.error)
+            return known.error
         explained = batch_failure(error, place)
         if not is_last and self.status.batches:
-            return str(explained or f"{context.name} ended by {summary_of(error)}")
+            return explained or SparkAppError(f"{context.name} ended by {summary_of(error)}")
         if explained is None:
             raise error
         raise explained from error

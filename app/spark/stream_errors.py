@@ -1,7 +1,7 @@
 """What ends a streaming query, turned into one line that says what happened, where, and what to do."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +28,10 @@ _RAISED: Final = re.compile(
 )
 """A line that names an exception of Java or Python; others may follow, as the expression of SQL that failed."""
 NO_TOPIC: Final = "{query}: Kafka at {servers} has no topic {topic}; create it"
+NO_BROKER: Final = (
+    "{query}: no broker of Kafka at {servers} answers: {why}; start Kafka, or check kafka.servers and "
+    "kafka.security_protocol"
+)
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,14 @@ class Place:
         servers: The brokers; None where no Kafka is configured.
         topics: The topics that the query reads.
         checkpoint: The folder of its offsets and state.
+        missing: Asks which of the topics the brokers do not have; none where nobody knows.
     """
 
     query: str
     servers: str | None
     topics: Sequence[str]
     checkpoint: str
+    missing: Callable[[], Sequence[str]] = tuple
 
 
 @dataclass(frozen=True)
@@ -137,8 +143,7 @@ STREAM_FAULTS: Final = (
         r"(?:common\.errors\.(?:TimeoutException|DisconnectException|NetworkException|NotLeaderOrFollowerException"
         r"|LeaderNotAvailableException)|TimeoutException): (?P<why>.*(?:node|metadata|fetch|offset|partition).*)",
         InputError,
-        "{query}: no broker of Kafka at {servers} answers: {why}; start Kafka, or check kafka.servers and "
-        "kafka.security_protocol",
+        NO_BROKER,
         is_transient=True,
     ),
     StreamFault(
@@ -241,8 +246,10 @@ def _line(fault: StreamFault, match: re.Match[str], said: str, place: Place) -> 
         "servers": place.servers or "no servers",
         "checkpoint": place.checkpoint,
     }
-    words |= {"topic": " or ".join(place.topics), "cause": cause, "root": root, "why": cause}
     groups = {name: text[:LONGEST] for name, text in match.groupdict().items() if text}
+    is_asked = "{topic}" in fault.line and "topic" not in groups
+    topics = place.missing() if is_asked else ()
+    words |= {"topic": " or ".join(topics or place.topics), "cause": cause, "root": root, "why": cause}
     return fault.line.format_map(words | groups)
 
 

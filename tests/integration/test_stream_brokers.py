@@ -1,0 +1,103 @@
+"""What a streaming query says of brokers that it cannot read: none there, a topic or records that are missing."""
+
+import socket
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Final
+
+import pytest
+from pydantic import SecretStr
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from app.commands.stream_terminal import live_table, summary
+from app.errors import NoBrokerError
+from app.execution import supervisor
+from app.execution.run import Job
+from app.execution.streams import run_queries
+from app.execution.supervisor import Until
+from app.pipeline.stream import BatchContext, StreamConfig, StreamContext
+from tests.integration.home import Home
+from tests.integration.test_stream_lag import drained, running
+from tests.kafka import Broker, settings
+from tests.polling import poll_until
+from tests.unit.watching import Watching
+
+CONFIG: Final = StreamConfig(trigger="1 second", records_per_trigger=100_000, files_per_trigger=1)
+
+
+def job(*topics: str) -> Job:
+    """A query that reads topics and writes nothing."""
+
+    def write(_: BatchContext, rows: DataFrame) -> None:
+        rows.write.format("noop").mode("overwrite").save()
+
+    def query(context: StreamContext, config: StreamConfig) -> DataStreamWriter:
+        first, *others = [context.read(topic, config) for topic in topics]
+        for other in others:
+            first = first.unionByName(other)
+        return context.for_each_batch(first, write, config)
+
+    return Job("streaming.measured", SimpleNamespace(query=query, TOPICS=topics, WRITES=()), CONFIG)
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port of this machine at which nobody listens, and which nobody takes meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+def test_only_the_topics_that_are_missing_are_named(home: Home, broker: Broker) -> None:
+    """The brokers are asked which of those that a query reads they have."""
+    broker.create_anew("there")
+    with running(home, broker.kafka, job("there", "gone")):
+        poll_until(lambda: bool(home.notes), "the line about the topic", seconds=90)
+    assert f"Kafka at {broker.servers} has no topic gone; create it; starting again" in home.notes[0]
+
+
+@pytest.mark.parametrize("until", [Until(is_draining=True), Until(seconds=1)])
+def test_a_port_that_refuses_ends_the_query_with_what_to_do(
+    home: Home, closed_port: int, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Said at the first attempt; a query that has read nothing by its end has failed, and what is unknown is no 0."""
+    monkeypatch.setattr(supervisor, "FIRST_BACKOFF_SECONDS", 0.1)
+    servers, watching = f"127.0.0.1:{closed_port}", Watching()
+    home.settings = home.settings.model_copy(update={"kafka": settings(servers=servers)})
+    with home.application("streams") as application:
+        (failure,) = run_queries(application, [job("any")], until, watching)
+    line = (
+        f"streaming.measured: no broker of Kafka at {servers} answers: Connection refused; start Kafka, or check "
+        "kafka.servers and kafka.security_protocol"
+    )
+    assert (type(failure), str(failure), failure.exit_code) == (NoBrokerError, line, 3)  # type: ignore[attr-defined]
+    assert home.notes == [f"{line}; starting again in 0 s"]
+    (record,) = application.results
+    assert (record.outcome, "lag_records" in record.facts) == ("missing_input", False)
+    (status,) = watching.statuses
+    assert (status.state, status.lag_records, status.lag_seconds) == ("failed", None, None)
+
+
+@pytest.mark.parametrize("left", [(2, 100), (0, 0)])
+def test_all_records_that_kafka_deleted_unread_are_counted(home: Home, broker: Broker, left: tuple[int, int]) -> None:
+    """Of each partition, also where nothing is left to read; in the record, the metric, the status and the tables."""
+    topic = f"deleted-{sum(left)}"
+    broker.create(topic, partitions=2)
+    careless = broker.kafka.model_copy(update={"options": {"failOnDataLoss": SecretStr("false")}})
+    for partition in range(2):
+        broker.send(topic, [b"x"] * 5, partition=partition)
+    assert drained(home, careless, job(topic)).counts == {"read": 10}
+    for partition, kept in enumerate(left):
+        broker.send(topic, [b"x"] * 400, partition=partition)
+        broker.forget(topic, before=405 - kept, partition=partition)
+    deleted, until = 800 - sum(left), Until()
+    with running(home, careless, job(topic), until) as query:
+        poll_until(lambda: query.status.counts.get("deleted") == deleted, lambda: f"{query.status}", seconds=90)
+        assert f"{deleted}" in live_table([query.status], seconds=1, width=200)[2].plain.split()
+        until.stop.set()
+    (record,) = query.results
+    assert record.counts == {"read": sum(left), "deleted": deleted}
+    assert sum(value for _, value in query.exported("stream.records.deleted")) == deleted
+    headers, (cells,) = summary([record])
+    assert cells[headers.index("deleted")] == f"{deleted}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
+import pandas as pd
 from pyspark.ml import Pipeline, Transformer
 from pyspark.ml.classification import GBTClassifier, LogisticRegression, RandomForestClassifier
 from pyspark.ml.evaluation import Evaluator
@@ -153,7 +154,7 @@ class AveragePrecision(Evaluator):
     """The score by which versions are judged, too: the area under Spark's own curve is another number."""
 
     def _evaluate(self, dataset: DataFrame) -> float:
-        rows = dataset.select(LABEL, PROBABILITY).toPandas()
+        rows: pd.DataFrame = dataset.select(LABEL, PROBABILITY).toPandas()
         return average_precision(rows[LABEL].to_numpy(dtype=float), rows[PROBABILITY].to_numpy(dtype=float))
 
 

@@ -93,11 +93,14 @@ def importances(model: PipelineModel, rows: DataFrame, features: Sequence[str], 
         for shuffle in range(SHUFFLES):
             values = plain[name].take(pa.array(draws.permutation(plain.num_rows)))
             parts.append(_marked(plain.set_column(position, plain.field(name), values), name, shuffle))
-    scored = model.transform(rows.sparkSession.createDataFrame(pa.concat_tables(parts)))
-    found = scored.select(_FEATURE, _SHUFFLE, LABEL, PROBABILITY).toPandas().groupby([_FEATURE, _SHUFFLE])
+    spark = rows.sparkSession
+    # Without a shuffle the optimizer would compute all of it, row by row in the driver, while it plans.
+    shuffled = spark.createDataFrame(pa.concat_tables(parts)).repartition(spark.sparkContext.defaultParallelism)
+    scored = model.transform(shuffled)
+    probabilities: pd.DataFrame = scored.select(_FEATURE, _SHUFFLE, LABEL, PROBABILITY).toPandas()
     reached = {
         key: scores.average_precision(part[LABEL].to_numpy(dtype=float), part[PROBABILITY].to_numpy(dtype=float))
-        for key, part in found
+        for key, part in probabilities.groupby([_FEATURE, _SHUFFLE])
     }
     whole = reached["", 0]
     falls = {name: whole - float(np.mean([reached[name, shuffle] for shuffle in range(SHUFFLES)])) for name in features}

@@ -49,6 +49,7 @@ QUICK: Final[dict[str, Any]] = {
 INSTANT: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSX"
 OPEN: Final = {"margin": 0, "max_age_days": 0, "lift": 1, "slice_loss": 1, "calibration": 1}
 """A gate that refuses nothing but a worse version."""
+FOREST: Final = {"logistic_regression": None, "random_forest": {"numTrees": [5], "maxDepth": [5]}}
 ARTIFACT: Final = "_models/*/*/stages/5_*/metadata/_SUCCESS"
 """The last file of an artifact."""
 ROW: Final = "models/_delta_log/*1.json"
@@ -167,6 +168,21 @@ def test_a_worse_version_is_refused(shop: Home) -> None:
     row = shop.table("model_evaluations").where("version = 2").collect()[0]
     card = model_card.decode(row.evaluation, ModelCard)
     assert card.production.score("roc_auc") == judged(shop).evaluation.score("roc_auc")  # type: ignore[union-attr]
+
+
+def test_another_seed_on_the_same_rows_is_not_promoted(shop: Home) -> None:
+    """Its forest scores higher by chance: on other rows of the same kind it does not."""
+    shop.configure(MODEL, candidates=FOREST, gate=OPEN | {"margin": 1})
+    do(shop, "run")
+    assert production(shop) == 2
+    shop.configure(MODEL, seed=9, gate={"margin": 0.02, "max_age_days": 7})
+    with pytest.raises(PromotionError, match=r"version 3 is not promoted, .*not better than that of version 2"):
+        do(shop, "run")
+    card = registry.evaluation(shop.warehouse, MODEL, 3)
+    assert card is not None
+    assert card.comparison is not None
+    assert (card.comparison.difference.value or 0) > 0.005, "no difference that a limit of 0.005 takes for progress"
+    assert production(shop) == 2
 
 
 def test_training_batches_and_streams_see_the_same(shop: Home, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_samples_are_all_purchases_whatever_became_of_them(spark: SparkSession) 
     Keys, labels and what is known of the customer are those of a plain loop over the rows.
     """
     draws, days = random.Random(3), (AT.date(), AT.date() + DAY)
-    bought = [
+    bought: list[dict[str, Any]] = [
         {
             "transaction_id": f"t-{key}", "customer_id": f"c-{draws.randrange(9)}", "status": draws.choice(STATUSES),
             "created_at": AT + draws.randrange(2 * 24 * 60) * MINUTE,

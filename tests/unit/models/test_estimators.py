@@ -2,6 +2,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import pandas as pd
 import pytest
 from pyspark.ml import PipelineModel
 from pyspark.ml.evaluation import BinaryClassificationEvaluator
@@ -70,7 +71,7 @@ def test_the_same_seed_gives_the_same_boosted_trees(rows: DataFrame) -> None:
 def test_candidates_are_compared_by_the_score_that_judges_versions(rows: DataFrame) -> None:
     """Spark's own area under the curve is another number, and the table of the candidates says average precision."""
     _, scored = fitted(rows)
-    found = scored.select(LABEL, PROBABILITY).toPandas()
+    found: pd.DataFrame = scored.select(LABEL, PROBABILITY).toPandas()
     expected = metrics.average_precision_score(found[LABEL], found[PROBABILITY])
     evaluator = estimators.cross_validator(
         estimators.search(["channel"], ["amount"], FOREST, positive_weight=6.0, seed=7), folds=2, parallelism=1

@@ -44,6 +44,6 @@ def test_importances_take_few_jobs_however_many_features_there_are(rows: DataFra
     model, context = forest(rows), rows.sparkSession.sparkContext
     context.setJobGroup("importances", "importances of two features")
     judging.importances(model, rows, ["shop", "amount"], seed=7)
-    context.setLocalProperty("spark.jobGroup.id", None)
+    context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
     jobs = context.statusTracker().getJobIdsForGroup("importances")
     assert 0 < len(jobs) < 2 * SHUFFLES

@@ -23,6 +23,9 @@ from app.spark import job_properties
 from app.telemetry.run_telemetry import FitTelemetry
 
 CROSS_VALIDATION: Final = "cross-validate"
+ADAPTIVE: Final = "spark.sql.adaptive.enabled"
+"""Fits read rows in memory, in partitions of which none is to be merged: adaptive execution would only plan each of
+their queries again, and log each plan."""
 Params = dict[Param[Any], Any]
 
 
@@ -62,7 +65,7 @@ class TrainingContext(Context):
             rows: The labelled rows.
             tried: The candidates.
         """
-        with self.step(CROSS_VALIDATION, kind="fit"):
+        with self.step(CROSS_VALIDATION, kind="fit"), job_properties.setting(self.spark, ADAPTIVE, "false"):
             fits = _Fits(self, validator, tried)
             with fits.ended():
                 return fits.validator.fit(rows)

@@ -56,6 +56,8 @@ ROW: Final = "models/_delta_log/*1.json"
 FIT: Final = re.compile(r"fit (?P<algorithm>\w+) .*on (?:fold (?P<fold>\d)/2|all rows)")
 SOURCES: Final = {"logistic_regression": "RDDLossFunction.scala", "random_forest": "RandomForest.scala"}
 """The file of MLlib that only this algorithm's stages are named after."""
+LONGEST_PLAN: Final = 4_000
+"""`spark.sql.maxPlanStringLength` in config/spark/spark-defaults.conf."""
 STUMP: Final = {"numTrees": [1], "maxDepth": [1]}
 NEARLY: Final = 0.06
 """By how much the ROC AUC of a model may be below that of the true probabilities; a wrong label costs more."""
@@ -286,11 +288,25 @@ def test_jobs_of_fits_in_parallel_threads_hang_on_their_own_fit(killed: Killed) 
     assert all(changes(order[fold]) > 1 for fold in "12"), "no two fits at the same time: the test shows nothing"
 
 
+def test_the_event_log_of_a_training_has_no_plan_twice(killed: Killed) -> None:
+    """It was 136 MB, most of it texts of one plan and metrics that tasks have twice; the tree of each plan is there."""
+    logged = events(killed.row)
+    texts = [event["physicalPlanDescription"] for event in logged if "physicalPlanDescription" in event]
+    assert max(map(len, texts)) <= LONGEST_PLAN
+    assert all(event["sparkPlanInfo"]["nodeName"] for event in logged if "sparkPlanInfo" in event)
+    tasks = [event["Task Info"]["Accumulables"] for event in logged if event["Event"] == "SparkListenerTaskEnd"]
+    assert not [each for task in tasks for each in task if each.get("Name", "").startswith("internal.metrics")]
+
+
 def started_jobs(home: Home) -> list[dict[str, Any]]:
     """The jobs in the one event log of a home, in their order."""
+    return [event for event in events(home) if event["Event"] == "SparkListenerJobStart"]
+
+
+def events(home: Home) -> list[dict[str, Any]]:
+    """All of the one event log of a home."""
     [log] = home.settings.events_path.glob("**/events_*")
-    events = map(json.loads, log.read_text(encoding="utf-8").splitlines())
-    return [event for event in events if event["Event"] == "SparkListenerJobStart"]
+    return list(map(json.loads, log.read_text(encoding="utf-8").splitlines()))
 
 
 def changes(values: Sequence[str]) -> int:

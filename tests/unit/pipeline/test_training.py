@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from app.models.estimators import Choice
 from app.pipeline.slice import Day
-from app.pipeline.training import TrainingContext
+from app.pipeline.training import ADAPTIVE, TrainingContext
+from app.spark import job_properties
 from app.telemetry.names import TRACEPARENT
 from tests.integration.home import DAY, Home
 from tests.unit.telemetry.memory import InMemory
@@ -34,15 +35,16 @@ class Guess(Estimator[Any]):
 
     value: Param[float] = Param(Params._dummy(), "value", "what it says", TypeConverters.toFloat)
 
-    def __init__(self, properties: dict[float, list[str | None]]) -> None:
-        """Notes the properties by the value."""
+    def __init__(self, properties: dict[float, list[str | None]], adaptive: list[str | None]) -> None:
+        """Notes the properties by the value, and whether execution is adaptive."""
         super().__init__()
-        self.properties = properties
+        self.properties, self.adaptive = properties, adaptive
 
     def _fit(self, dataset: DataFrame) -> Constant:
         value = self.getOrDefault(self.value)
         found = dataset.sparkSession.sparkContext.getLocalProperty(TRACEPARENT)
         self.properties.setdefault(value, []).append(found)
+        self.adaptive.append(dataset.sparkSession.conf.get(ADAPTIVE))
         if value < 0:
             raise ValueError("cannot guess less than nothing")
         return Constant(value)
@@ -64,7 +66,8 @@ class Run:
         """Runs it on rows of these folds; `error` is how it failed."""
         self.properties: dict[float, list[str | None]] = {}
         home, memory = Home(folder / "home", spark), InMemory(folder)
-        guess = Guess(self.properties)
+        self.adaptive: list[str | None] = []
+        guess = Guess(self.properties, self.adaptive)
         choices = [Choice("guess", {"value": str(value)}, {guess.value: value}) for value in values]
         validator = CrossValidator(
             estimator=guess, estimatorParamMaps=[each.params for each in choices], evaluator=Size(), numFolds=2,
@@ -131,3 +134,11 @@ def test_the_best_so_far_is_a_mean_over_folds(tmp_path: Path, spark: SparkSessio
     assert last.startswith("4/4: fold 2/2, guess value=")
     assert last.endswith(f": 2.000, best mean {max(run.means):.3f}")
     assert max(run.means) == 5.0
+
+
+def test_queries_of_fits_are_planned_once(tmp_path: Path, spark: SparkSession) -> None:
+    """Adaptive execution has nothing to merge in them, and its plans were most of the event log; others keep it."""
+    with job_properties.setting(spark, ADAPTIVE, "true"):
+        run = Run(tmp_path, spark, [1.0])
+        assert spark.conf.get(ADAPTIVE) == "true"
+    assert set(run.adaptive) == {"false"}

@@ -42,19 +42,19 @@
 
   let sorted = null;
   const sort = () => {
-    const rows = document.querySelector(".stages"), sign = sorted === 0 ? 1 : -1;
+    const rows = document.querySelector(".stages table"), sign = sorted === 0 ? 1 : -1;
     const value = (row) => Number(row.dataset.keys.split(" ")[sorted]);
-    all("[data-sort]").forEach((head) => (sorted && Number(head.dataset.sort) === sorted ? head.setAttribute("aria-sort", "descending") : head.removeAttribute("aria-sort")));
+    all("[data-sort]").forEach((head) => (Number(head.dataset.sort) === sorted ? head.setAttribute("aria-sort", sorted === 0 ? "ascending" : "descending") : head.removeAttribute("aria-sort")));
     all(".stages .group").forEach((group) => { group.hidden = true; }); // the rows are in one order then
-    rows.append(...all(".stagerow").sort((one, other) => sign * (value(one) - value(other))));
+    rows.append(...all(".stagebody").sort((one, other) => sign * (value(one) - value(other))));
   };
-  const sortBy = (head) => { sorted = Number(head.dataset.sort); sort(); };
-  on("click", "[data-sort]", sortBy);
-  on("keydown", "[data-sort]", (head, event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sortBy(head); } });
+  on("click", "[data-sort] button", (button) => { sorted = Number(button.parentElement.dataset.sort); sort(); });
   /** What a script adds to the page; again after each update of a page that is followed. */
   const prepare = () => {
-    document.querySelector(".stagehead")?.removeAttribute("aria-hidden");
-    for (const head of all("[data-sort]")) { head.tabIndex = 0; head.setAttribute("role", "button"); }
+    for (const head of all("[data-sort]:not(:has(button))")) {
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: head.textContent });
+      head.replaceChildren(button);
+    }
     if (sorted !== null && document.querySelector(".stages")) sort();
   };
   addEventListener("updated", prepare);

@@ -62,6 +62,13 @@ class Page:
         for kind in ("mousePressed", "mouseReleased"):
             self._ask("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
 
+    def roles(self, selector: str) -> list[str]:
+        """The role that a screen reader says of each element in the first one of a selector."""
+        root = self._ask("DOM.getDocument")["root"]["nodeId"]
+        found = self._ask("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        nodes = self._ask("Accessibility.queryAXTree", nodeId=found)["nodes"]
+        return [node["role"]["value"] for node in nodes if not node["ignored"]]
+
     @property
     def clipboard(self) -> str:
         """The text that was copied."""

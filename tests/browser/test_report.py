@@ -124,23 +124,45 @@ def test_colours_follow_the_system_and_the_button(browser: Page, report: Path) -
     browser.value("localStorage.clear()")
 
 
+def test_a_click_anywhere_in_a_row_opens_its_stage(browser: Page, report: Path) -> None:
+    """And closes it again."""
+    browser.open(report)
+    for is_open in (True, False):
+        browser.click(".stagerow td:last-child")
+        assert browser.value("document.querySelector('.stagerow details').open") is is_open
+
+
 def test_a_detail_opens_by_the_keyboard(browser: Page, report: Path) -> None:
     """Tab reaches it, and Enter opens it."""
     browser.open(report)
     browser.value("document.querySelector('.stagerow summary').focus()")
     browser.press("Enter")
-    assert browser.value("document.querySelector('.stagerow').open")
+    assert browser.value("document.querySelector('.stagerow details').open")
+    assert browser.value("document.querySelector('.stagemore').getBoundingClientRect().height") > 0
 
 
 def test_the_header_of_a_column_sorts(browser: Page, report: Path) -> None:
-    """The largest first, by keyboard too."""
+    """The largest first, by keyboard too; the header of the column says so, and not the button in it."""
     browser.open(report)
-    browser.value("document.querySelector('[data-sort=\"2\"]').focus()")
+    browser.value("document.querySelector('[data-sort=\"2\"] button').focus()")
     browser.press("Enter")
     tasks = browser.value(
-        "[...document.querySelectorAll('.stagerow')].map((e) => Number(e.dataset.keys.split(' ')[2]))"
+        "[...document.querySelectorAll('.stagebody')].map((e) => Number(e.dataset.keys.split(' ')[2]))"
     )
     assert tasks == sorted(tasks, reverse=True)
+    said = "[...document.querySelectorAll('[aria-sort]')].map((e) => [e.tagName, e.ariaSort, e.dataset.sort])"
+    assert browser.value(said) == [["TH", "descending", "2"]]
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_stages_are_a_table_for_who_does_not_see_it(browser: Page, report: Path, width: int) -> None:
+    """Each number is in a row with the name of its stage, and below the header of its column, also on a phone."""
+    browser.open(report, width=width)
+    roles = browser.roles(".stages")
+    rows = browser.value("document.querySelectorAll('.stagerow').length")
+    assert (roles.count("table"), roles.count("row"), roles.count("rowheader")) == (1, 1 + rows, rows)
+    assert roles.count("columnheader") == (10 if width == 1280 else 9)
+    assert roles.count("cell") == 9 * rows
 
 
 def test_a_click_copies_a_finding_as_markdown(browser: Page, report: Path) -> None:
@@ -325,7 +347,7 @@ def test_the_page_of_a_training_is_a_few_screens_on_a_phone(browser: Page, train
 def test_a_link_to_a_folded_stage_opens_its_group(browser: Page, trained: Path) -> None:
     """Bars of the timeline and findings lead there."""
     browser.open(trained)
-    anchor = browser.value("document.querySelector('.group .stagerow').id")
+    anchor = browser.value("document.querySelector('.group .stagerow details').id")
     browser.value(f"location.hash = '#{anchor}'")
     browser.wait(f"document.getElementById('{anchor}').closest('.group').open")
 
@@ -334,7 +356,7 @@ def test_sorted_stages_of_a_training_are_one_list(browser: Page, trained: Path) 
     """The longest of all fits first."""
     browser.open(trained)
     browser.click('[data-sort="1"]')
-    assert browser.value("document.querySelectorAll('.stages > .stagerow').length") > 400
+    assert browser.value("document.querySelectorAll('.stages > table:first-child .stagerow').length") > 400
     assert not browser.value("[...document.querySelectorAll('.stages > .group')].some((e) => e.checkVisibility())")
 
 

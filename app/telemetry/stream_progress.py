@@ -62,7 +62,8 @@ class StateOperator(Struct, gc=False):
     """What a stateful operator did in a micro-batch; times are sums over its tasks.
 
     Attributes:
-        rows, memory_bytes: In the state after the micro-batch, over all partitions.
+        rows, memory_bytes: In the state after the micro-batch, over all partitions. Spark 4.0 reports 0 bytes where the
+            memory of RocksDB is bounded (SPARK-48208), which stands for unknown: an empty store has some, too.
         updated, removed, dropped: Rows that the batch wrote, removed, and left out because they were too late. After a
             partial aggregation a row may stand for several records.
         partitions, stores: Of the state: a store for each partition, and several for a join.
@@ -80,6 +81,10 @@ class StateOperator(Struct, gc=False):
     partitions: int | None = field(name="numShufflePartitions", default=None)
     stores: int | None = field(name="numStateStoreInstances", default=None)
     custom: dict[str, int] = field(name="customMetrics", default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Replaces the number that stands for none."""
+        self.memory_bytes = self.memory_bytes or None
 
     @property
     def duplicates(self) -> int | None:

@@ -35,6 +35,14 @@ def test_state_is_that_of_all_operators() -> None:
     assert values[names.STREAM_LATE, ()] == 3
 
 
+def test_memory_of_a_state_that_spark_does_not_measure_is_unknown() -> None:
+    """Spark 4.0 reports 0 bytes of a bounded RocksDB with any number of rows; an operator without rows adds no zero."""
+    states = [{"operatorName": "dedupe", "numRowsTotal": rows, "memoryUsedBytes": 0} for rows in (7000, 0)]
+    values = measured(stateOperators=states)
+    assert (names.STREAM_STATE_MEMORY, ()) not in values
+    assert values[names.STREAM_STATE_ROWS, ()] == 7000
+
+
 def test_a_query_without_state_measures_none() -> None:
     """Neither 0 rows of state nor 0 late rows: nothing could be late."""
     stateful = {names.STREAM_STATE_ROWS, names.STREAM_STATE_MEMORY, names.STREAM_STATE_COMMIT, names.STREAM_LATE}

@@ -36,6 +36,14 @@ def test_state_that_only_grows_is_found_with_its_remedy() -> None:
     assert PROVIDER in finding.advice
 
 
+@pytest.mark.parametrize(("memory", "known"), [(5000, {"state_memory_bytes": 5000}), (0, {})])
+def test_growing_state_has_its_memory_where_spark_measures_it(memory: int, known: dict[str, int]) -> None:
+    """It reports 0 bytes where it does not."""
+    batches = [batch(number, state=[state(rows, memory_bytes=memory)]) for number, rows in enumerate(STEADY, start=40)]
+    numbers = found(application(batches))["growing_state"].numbers
+    assert {name: value for name, value in numbers.items() if name == "state_memory_bytes"} == known
+
+
 def test_rocksdb_is_not_proposed_to_whoever_has_it() -> None:
     """The settings of the session say so."""
     assert PROVIDER not in found(application(growing(STEADY), settings={PROVIDER: ROCKSDB}))["growing_state"].advice

@@ -135,6 +135,17 @@ def test_lag_watermark_and_state_are_drawn_where_they_are_known(reading: Read) -
     assert last["Memory of the state"] == {"memory": 15}
 
 
+def test_memory_of_a_state_that_spark_does_not_measure_is_not_drawn(reading: Read) -> None:
+    """Spark 4.0 reports 0 bytes of a bounded RocksDB: the batches before them have the last known value."""
+    states = [[{"numRowsTotal": 7000, "memoryUsedBytes": memory}] for memory in (9, 0)]
+    known, unknown = (made.stream_batch(n, 10_000 * n, stateOperators=state) for n, state in enumerate(states, start=1))
+    shown = stream(reading, [known, unknown])
+    charts = {each.title: each for each in shown.charts}
+    assert {series.name: series.last for series in charts["Memory of the state"].series} == {"memory": 9}
+    assert shown.state("memory_bytes") is None
+    assert shown.state("rows") == 7000
+
+
 def test_batches_that_violate_expectations_are_marked(reading: Read) -> None:
     """A query whose rows have met all of them, or that has none, has no chart of violations."""
 

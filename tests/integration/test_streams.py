@@ -1,6 +1,7 @@
 """Streaming queries on files, as `spark-app streaming` runs them, in the session of all tests."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -17,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StringType, StructField, StructType
 
-from app.errors import InputError, NotReadyError, QualityGateError
+from app.errors import InputError, MachineError, NotReadyError, QualityGateError
 from app.eventlog.bridge.batch_traces import MAX_SPANS
 from app.execution import stream_reset
 from app.execution.application import Application, spark_identity
@@ -32,7 +33,7 @@ from app.telemetry import setup
 from app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STREAM_TRIGGER
 from app.warehouse.tables import Table, Warehouse
 from tests.integration.home import Home
-from tests.integration.processes import PATIENCE_SECONDS, started
+from tests.integration.processes import PATIENCE_SECONDS, children_of, make_quick, started
 from tests.polling import poll_until
 from tests.receivers import Receiver, receiver
 from tests.unit.watching import Watching
@@ -418,6 +419,26 @@ def test_sigterm_ends_the_command_well(streams: Streams, tmp_path: Path) -> None
     )
     assert Path(record.report or "").is_file()
     assert home.rows("events", "event_id") == [("e-1",), ("e-2",)]
+
+
+def test_a_killed_jvm_is_said_once_for_all_queries(streams: Streams, tmp_path: Path) -> None:
+    """By the first that fails, and at the end; while they start, others see that."""
+    home, stderr = streams.home, tmp_path / "stderr"
+    make_quick(home)
+    landing = {"SPARK_APP_STREAM__LANDING": home.settings.landing_path}
+
+    def states() -> list[str]:
+        return [status.state for status in stream_status.running(home.settings.runs_path)]
+
+    with started(home, stderr=stderr, command=("streaming", "balances", "dead_letters"), **landing) as process:
+        poll_until(lambda: states() == ["starting", "starting"], stderr.read_text, seconds=PATIENCE_SECONDS)
+        poll_until(lambda: "starting" not in states(), stderr.read_text, seconds=PATIENCE_SECONDS)
+        for child in children_of(process.pid):
+            os.kill(child, signal.SIGKILL)
+        assert process.wait(PATIENCE_SECONDS) == MachineError.exit_code
+    said = stderr.read_text(encoding="utf-8")
+    assert said.count("Java ended in the middle of the work") == 2
+    assert said.splitlines()[-1].startswith("error: 2 queries failed: Java ended in the middle of the work")
 
 
 def test_expectations_are_judged_for_each_batch(streams: Streams) -> None:

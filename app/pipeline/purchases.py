@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from app.pipeline.records import digits
 from app.warehouse.schemas import MONEY, PURCHASE
 
 
@@ -14,7 +15,9 @@ def purchases(events: DataFrame, *, keep: Sequence[str] = ()) -> DataFrame:
     Columns in: those of `USER_EVENT`.
     Columns out: those of `PURCHASE`; those to keep.
     """
-    amount = F.col("properties")["amount"].try_cast(MONEY)
+    text = F.col("properties")["amount"]
+    # The cast writes all digits of 1e-999999999 out: it takes hours, or fails with an overflow.
+    amount = F.when(text.rlike(digits(MONEY)), text.try_cast(MONEY))
     rows = events.withColumns({"amount": amount, "currency": F.col("properties")["currency"]})
     is_purchase = F.col("event_type") == "purchase"
     is_priced = F.col("amount").isNotNull() & F.col("currency").isNotNull()

@@ -14,8 +14,8 @@ FILE: Final = "file"
 """The header with the path of the file that a line is from, where records are lines of files."""
 EXTRA: Final = "extra"
 """The column with the fields of a value that the schema of its topic does not know."""
-INSTANT: Final = r"^(?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$"
-"""An instant in UTC. Spark's own cast takes `12:30` for today, and Python has no year 0."""
+INSTANT: Final = r"^(?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z\z"
+"""An instant in UTC. Spark's own cast takes `12:30` for today, and Python has no year 0; `$` lets line feeds follow."""
 NOT_ONE_OBJECT: Final = "not one JSON object"
 KEY_TWICE: Final = "a key twice in one object"
 DEEPEST: Final = 100
@@ -25,6 +25,8 @@ TOO_DEEP: Final = f"nested deeper than {DEEPEST} levels"
 LARGEST: Final = 16 * 2**20
 """Bytes of a value that a variant of Spark has room for."""
 _END: Final = "end of the value"
+_DEEP: Final = "deep"
+"""The column with the brackets of a value that are nested too deeply."""
 _STRICT: Final = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
 
 
@@ -49,10 +51,11 @@ def parsed(records: DataFrame, topic: Topic) -> DataFrame:
     text = F.col("value").cast("string")
     # A parser stops at the end of the first value: what follows it must be the second element of the array.
     array = F.concat(F.lit("["), text, F.lit(f',"{_END}"]'))
-    read = records.withColumn("read", F.when(_is_parsed(text), F.try_parse_json(array)))
+    deep = records.withColumn(_DEEP, F.when(_has_room(text) & (_opened(text) > DEEPEST), _deepest(text)))
+    read = deep.withColumn("read", F.when(_is_parsed(text), F.try_parse_json(array)))
     row = F.struct(*[_typed(field).alias(field.name) for field in topic.schema])
     typed = read.withColumns({"row": row, EXTRA: _extra(topic)})
-    return typed.withColumn("problem", _problem(text, array, topic)).drop("read")
+    return typed.withColumn("problem", _problem(text, array, topic)).drop("read", _DEEP)
 
 
 def valid(
@@ -94,21 +97,29 @@ def single(values: DataFrame, topic: Topic, watermark: str) -> DataFrame:
 
 
 def _is_parsed(text: Column) -> Column:
-    return F.is_valid_utf8(text) & (F.octet_length(text) <= LARGEST) & _is_shallow(text)
+    return F.is_valid_utf8(text) & _has_room(text) & _is_shallow()
 
 
-def _is_shallow(text: Column) -> Column:
+def _has_room(text: Column) -> Column:
+    return F.octet_length(text) <= LARGEST
+
+
+def _is_shallow() -> Column:
     """Whether no more than `DEEPEST` brackets are open at once: most values do not have so many at all."""
-    return F.when(_opened(text) <= DEEPEST, F.lit(True)).otherwise(_deepest(text) == "")
+    return F.coalesce(F.col(_DEEP), F.lit("")) == ""
 
 
 def _deepest(text: Column) -> Column:
-    """The brackets that are left when pairs without another inside were removed `DEEPEST` times."""
+    """The brackets that are left when pairs without another inside were removed `DEEPEST` times.
+
+    Whether a bracket is closed by one of its kind is for the parser: pairs of one kind are found without a pattern,
+    which would take seconds for a megabyte of brackets.
+    """
     outside = F.regexp_replace(_without(text, "\\\\", '\\"'), '"[^"]*"', "")
     brackets = F.regexp_replace(outside, r"[^\[\]{}]", "")
-    return F.aggregate(
-        F.sequence(F.lit(1), F.lit(DEEPEST)), brackets, lambda left, _: F.regexp_replace(left, r"\[\]|\{\}", "")
-    )
+    for brace, bracket in (("{", "["), ("}", "]")):
+        brackets = F.replace(brackets, F.lit(brace), F.lit(bracket))
+    return F.aggregate(F.sequence(F.lit(1), F.lit(DEEPEST)), brackets, lambda left, _: _without(left, "[]"))
 
 
 def _opened(text: Column) -> Column:
@@ -124,7 +135,8 @@ def _without(text: Column, *parts: str) -> Column:
 def _has_half_character(text: Column) -> Column:
     r"""Whether a value has half of a pair of escapes, such as `\ud83d`, in place of which Spark would read a `?`."""
     pair = r"(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
-    rest = F.regexp_replace(_without(text, "\\\\"), pair, "")
+    # A space in the place of an escaped backslash, as without it two halves could become neighbours.
+    rest = F.regexp_replace(F.replace(text, F.lit("\\\\"), F.lit(" ")), pair, "")
     return text.rlike(r"(?i)\\ud[89a-f]") & rest.rlike(r"(?i)\\ud[89a-f]")
 
 
@@ -153,15 +165,15 @@ def _typed(field: StructField) -> Column:
     if isinstance(field.dataType, IntegerType):
         return F.when(kind == "BIGINT", text.try_cast(field.dataType))
     if isinstance(field.dataType, DecimalType):
-        return F.when((is_text | is_number) & text.rlike(_digits(field.dataType)), text.try_cast(field.dataType))
+        return F.when((is_text | is_number) & text.rlike(digits(field.dataType)), text.try_cast(field.dataType))
     if isinstance(field.dataType, MapType):
         return F.when(kind == "OBJECT", _field(field.name, "map<string,string>"))
     raise TypeError(f"no strict parser of {field.dataType.simpleString()}: add one to {__name__}")
 
 
-def _digits(kind: DecimalType) -> str:
+def digits(kind: DecimalType) -> str:
     """What a number looks like that has room in a column, all its digits kept."""
-    return rf"^-?0*\d{{1,{kind.precision - kind.scale}}}(\.\d{{1,{kind.scale}}}0*)?$"
+    return rf"^-?0*\d{{1,{kind.precision - kind.scale}}}(\.\d{{1,{kind.scale}}}0*)?\z"
 
 
 _NAMES: Final = {StringType: "text", IntegerType: "integer", MapType: "object", TimestampType: "instant in UTC"}
@@ -182,9 +194,9 @@ def _extra(topic: Topic) -> Column:
 def _problem(text: Column, array: Column, topic: Topic) -> Column:
     """The first thing that is wrong with a value, as text; null if nothing is."""
     problem = F.when(text.isNull(), F.lit("no value")).when(~F.is_valid_utf8(text), F.lit("not UTF-8"))
-    problem = problem.when(F.octet_length(text) > LARGEST, F.lit(f"more than {LARGEST >> 20} MiB"))
-    is_balanced = _opened(_deepest(text)) * 2 == F.octet_length(_deepest(text))
-    problem = problem.when(~_is_shallow(text), F.when(is_balanced, F.lit(TOO_DEEP)).otherwise(F.lit(NOT_ONE_OBJECT)))
+    problem = problem.when(~_has_room(text), F.lit(f"more than {LARGEST >> 20} MiB"))
+    is_balanced = _opened(F.col(_DEEP)) * 2 == F.octet_length(_DEEP)
+    problem = problem.when(~_is_shallow(), F.when(is_balanced, F.lit(TOO_DEEP)).otherwise(F.lit(NOT_ONE_OBJECT)))
     problem = problem.when(_has_half_character(text), F.lit("half a character: an escape without its pair"))
     is_whole = F.try_variant_get("read", "$[1]", "string").eqNullSafe(F.lit(_END)) & text.rlike(r"^\s*\{")
     problem = problem.when(~is_whole, F.when(_is_json(text, array), F.lit(KEY_TWICE)).otherwise(F.lit(NOT_ONE_OBJECT)))
@@ -194,7 +206,7 @@ def _problem(text: Column, array: Column, topic: Topic) -> Column:
         if field.name in topic.required:
             problem = problem.when(F.col(f"row.{field.name}").isNull(), F.lit(f"no {field.name}"))
             if isinstance(field.dataType, StringType):
-                problem = problem.when(F.trim(F.col(f"row.{field.name}")) == "", F.lit(f"{field.name} is empty"))
+                problem = problem.when(~F.col(f"row.{field.name}").rlike(r"\S"), F.lit(f"{field.name} is empty"))
     if topic.event_time_after_max is not None:
         latest = F.col("timestamp") + F.expr(f"INTERVAL {topic.event_time_after_max}")
         is_later = F.col(f"row.{topic.event_time}") > latest

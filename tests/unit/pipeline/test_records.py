@@ -34,6 +34,7 @@ NO_INSTANTS: Final[list[Any]] = [
     "2024-01-01T00:00:00",
     "2024-01-01T00:00Z",
     "2024-01-01T00:00:00+02:00",
+    "2024-01-01T00:00:00Z\n",
     "0000-01-01T00:00:00Z",
     {},
 ]
@@ -52,13 +53,16 @@ PROBLEMS: Final[dict[str, list[bytes | None]]] = {
     "nested deeper than 100 levels": [
         b'{"event_id": ' + b"[" * 100 + b"]" * 100 + b"}",
         written(x="{")[:-1] + b', "y": ' + b'{"b": ' * 990 + b"1" + b"}" * 991,
+        b"[" * 400_000 + b"]" * 400_000,
     ],
     "more than 16 MiB": [written(x="x" * 2**24)],
-    "half a character: an escape without its pair": [written(user_id="\ud83d"), written(x="a\ude00\ud83d")],
+    "half a character: an escape without its pair": [
+        written(user_id="\ud83d"), written(x="a\ude00\ud83d"), written(x="\ud83d\\\ude00"),
+    ],
     "properties is no object": [written(properties=value) for value in ("none", [1], [], 5)],
     "user_id is no text": [written(user_id=value) for value in (12345, {"a": 1}, {}, [], ["c"], True)],
     "event_type is no text": [written(event_type=True)],
-    "event_id is empty": [written(event_id=""), written(event_id=" ")],
+    "event_id is empty": [written(event_id=text) for text in ("", " ", "\t\n")],
     "timestamp is no instant in UTC": [written(timestamp=value) for value in NO_INSTANTS],
     "no event_id": [b"{}", written(event_id=None)],
     "no user_id": [written(user_id=None)],
@@ -129,7 +133,7 @@ def test_numbers_keep_their_digits_or_are_refused(spark: SparkSession) -> None:
     """An amount may be a number or its digits as text; none is rounded or cut to the type of its column."""
     asked = {"request_id": "r", "customer_id": "c", "created_at": "2024-01-01T12:00:00Z"}
     amounts = {"1.00": "1.00", 1: "1.00", 1.5: "1.50", "1.500": "1.50", "9999999999.99": "9999999999.99"}
-    others = ["1.005", 1.005, "1e2", 1e30, "10000000000.00", True, {"a": 1}, "NaN", ""]
+    others = ["1.00\n", "1e-999999999", "1.005", 1.005, "1e2", 1e30, "10000000000.00", True, {"a": 1}, "NaN", ""]
     quantities = [1.0, "1", 3_000_000_000, 10**30]
     values = [asked | {"amount": amount} for amount in (*amounts, *others)]
     values += [asked | {"amount": "1.00", "quantity": quantity} for quantity in quantities]

@@ -237,7 +237,7 @@ def open_storage(location: str, *, patience: float = PATIENCE_SECONDS) -> tuple[
         raise MachineError(f"cannot read {shown}: its driver is not installed; {extra} ({_text(error)})") from None
     except Exception as error:  # noqa: BLE001 - each driver raises its own
         raise InputError(_refusal(error, shown) or f"cannot open {shown}: {_text(error)}") from None
-    driver.retries = 1  # of the driver of S3; `patiently` repeats requests
+    driver.retries = 1  # of the drivers of S3 and GCS: `patiently` repeats requests
     bucket = path.partition("/")[0] if scheme in _WITH_BUCKETS else ""
     return Storage(driver, query=f"?{query}" if query else "", bucket=bucket, patience=patience), path
 

@@ -21,7 +21,7 @@ MAX_LENGTH: Final = 120
 MAX_READ: Final = 500
 """Characters of a description that the patterns search; their cost grows with the square of the length of a word."""
 _ANONYMOUS: Final = re.compile(r"\$anonfun\$|\$\d+")
-_STREAM: Final = re.compile(r"(?:<br/>|\n|^)id = .*", re.DOTALL)
+_STREAM: Final = re.compile(r"(?:\n|^)id = .*", re.DOTALL)
 _PATH: Final = re.compile(r"(?:\w+:)?/\S*?([^/\s]+)/?(?=\s|$)")
 _VARYING: Final = re.compile(
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"

@@ -24,9 +24,7 @@ SOURCES: Final = 3
 _NOWHERE: Final = ("NativeMethodAccessorImpl.java", "DirectMethodHandleAccessor.java", "<unknown>")
 """Where a call from Python seems to come from: Java's reflection, up to Java 17 and from Java 18 on (JEP 416)."""
 _CALLBACK: Final = re.compile(r"/py4j/|/python3[.]\d+t?/threading[.]py(?=:|$)")
-_BATCH: Final = re.compile(
-    r"(?P<name>.*?)(?:<br/>|\n|^)id = (?P<id>\S+?)(?:<br/>|\n).*batch = (?P<batch>\w+)", re.DOTALL
-)
+_BATCH: Final = re.compile(r"(?P<name>.*?)(?:\n|^)id = (?P<id>\S+?)\n.*batch = (?P<batch>\w+)", re.DOTALL)
 """What Spark calls the work of a batch (`StreamExecution.getBatchDescriptionString`)."""
 _CELL: Final = re.compile(r".*ipykernel_\d+/.*")
 _ANONYMOUS: Final = re.compile(r"\$anonfun\$|\$\d+")

@@ -34,12 +34,22 @@ _TAG: Final = len(_PREFIX)
 _NUMBER: Final = re.compile(rb'"?(-?[0-9]{1,19})"?')
 _METRICS: Final = b'"Task Metrics":'
 _NEGATIVE: Final = re.compile(rb'(?<=":)-[0-9]+')
+_BREAK: Final = re.compile(r"<br ?/?>")
 MAX_DIGITS: Final = 18
 """Digits of a number in a property; Python refuses to convert thousands of them."""
 
 
 class EventField(Struct, gc=False):
     """A part of an event."""
+
+
+def without_markup(description: str) -> str:
+    """A description with line breaks in place of the `<br/>` that Spark writes for its own web UI.
+
+    Sources: `HadoopFSUtils.parallelListLeafFiles` ("Listing leaf files and directories for 64 paths:<br/>..."), and
+    `StreamExecution.getBatchDescriptionString` of older versions.
+    """
+    return _BREAK.sub("\n", description) if "<br" in description else description
 
 
 class ExecutorInfo(EventField):
@@ -62,6 +72,11 @@ class JobProperties(EventField):
     query: str | None = field(name="sql.streaming.queryId", default=None)
     batch: str | None = field(name="streaming.sql.batchId", default=None)
     trigger: str | None = field(name=STREAM_TRIGGER, default=None)
+
+    def __post_init__(self) -> None:
+        """Takes the markup out of the description."""
+        if self.description:
+            self.description = without_markup(self.description)
 
 
 class JobException(EventField):
@@ -382,6 +397,10 @@ class SqlStart(_Event, tag=f"{_SQL}SparkListenerSQLExecutionStart"):
     group: str | None = field(name="jobGroupId", default=None)
     tags: list[str] = field(name="jobTags", default_factory=list)
     settings: dict[str, str] = field(name="modifiedConfigs", default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Takes the markup out of the description."""
+        self.description = without_markup(self.description)
 
 
 class SqlPlanChanged(_Event, tag=f"{_SQL}SparkListenerSQLAdaptiveExecutionUpdate"):

@@ -33,6 +33,40 @@ logging.getLogger("mine").warning("rate is 7 of nine")
 logging.config.dictConfig({"version": 1, "handlers": {"out": handler}, "root": {"handlers": ["out"]}})
 logging.getLogger("other").warning("after")
 """,
+    "fileConfig": """
+import logging.config, pathlib
+logging.getLogger("mine").warning("rate is 7 of nine")
+pathlib.Path("log.ini").write_text(
+    "[loggers]\\nkeys=root\\n[handlers]\\nkeys=out\\n[formatters]\\nkeys=\\n"
+    "[logger_root]\\nlevel=DEBUG\\nhandlers=out\\n[handler_out]\\nclass=StreamHandler\\nargs=(sys.stdout,)\\n"
+)
+logging.config.fileConfig("log.ini")
+logging.getLogger("mine").warning("disabled")
+logging.getLogger("other").debug("after")
+""",
+    "handlers, levels and filters of its own": """
+import logging, sys
+log = logging.getLogger("mine.sub")
+log.propagate, handler = False, logging.StreamHandler(sys.stdout)
+handler.addFilter(lambda record: "secret" not in record.getMessage())
+log.setLevel(logging.DEBUG)
+log.addHandler(handler)
+log.debug("fine")
+log.error("secret to the handler")
+log.addFilter(lambda record: False)
+log.error("secret to all")
+sys.exit(7)
+""",
+    "a queue": """
+import logging.handlers, queue
+records = queue.Queue()
+listener = logging.handlers.QueueListener(records, logging.StreamHandler())
+listener.start()
+log = logging.getLogger("mine")
+log.addHandler(logging.handlers.QueueHandler(records))
+log.warning("rate is 7 of nine")
+listener.stop()
+""",
     "arguments that do not fit": """
 import logging
 logging.getLogger("mine").warning("rate is %d", "nine")
@@ -103,6 +137,22 @@ def test_a_record_has_its_level_logger_and_line(tmp_path: Path) -> None:
         "code.line.number": 4,
     }.items() <= line.items()
     assert line["code.file.path"].endswith("job.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "messages"),
+    [
+        ("fileConfig", ["rate is 7 of nine", "after"]),
+        ("handlers, levels and filters of its own", ["fine", "secret to the handler"]),
+        ("a queue", ["rate is 7 of nine"]),
+    ],
+)
+def test_each_record_that_a_logger_lets_through_is_collected_once(
+    tmp_path: Path, name: str, messages: list[str]
+) -> None:
+    """Whatever handlers do with it; not what a logger drops, or one that is disabled."""
+    ran(tmp_path, PROGRAMS[name], is_observed=True)
+    assert [line["msg"] for line in lines(tmp_path)] == messages
 
 
 def test_records_of_threads_and_children_are_whole(tmp_path: Path) -> None:

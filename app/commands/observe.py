@@ -173,7 +173,7 @@ def _observed(
     variables = injection.variables(environment_of_user(process_environment())) | NO_EXPORT
     found = Results(command="observe")
     try:
-        started, sampler = time.monotonic(), HostLoadSampler()
+        started, sampler = time.monotonic(), HostLoadSampler(jvms=lambda: watcher.jvms)
         code = found.exit_code = run(command, variables, look=sampler.beside(watcher.look))
     except CommandError as error:
         terminal.note(f"error: {error}")

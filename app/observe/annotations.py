@@ -29,7 +29,8 @@ MOST_BYTES: Final = 1 << 20
 def annotate(reading: Reading, records: Sequence[LogRecord], events: Path) -> None:
     """Adds the log records of a driver, its exit code and the load of its host to an application, and to its log.
 
-    Only a log in the folder of spark-app is changed, and only once its application has ended.
+    Only a log in the folder of spark-app is changed, and only once Spark has closed it, also if its JVM has not ended
+    yet, or was killed.
 
     Args:
         reading: The application, with its exit code and the load of its host.
@@ -40,7 +41,8 @@ def annotate(reading: Reading, records: Sequence[LogRecord], events: Path) -> No
     kept = _newest(records)
     for record in kept:
         app.take(record)
-    if app.is_alive or not isinstance(reading.log, Path) or reading.log.parent != events or not reading.log.is_file():
+    is_open = app.is_alive and not reading.is_finished
+    if is_open or not isinstance(reading.log, Path) or reading.log.parent != events or not reading.log.is_file():
         return
     added: list[Event] = [*kept, _observed(app)]
     before = reading.log.stat()
@@ -54,7 +56,9 @@ def annotate(reading: Reading, records: Sequence[LogRecord], events: Path) -> No
 def _observed(app: Application) -> Observed:
     load = app.host_load or HostLoad(0, ())
     samples = [(sample.time_ms, sample.runnable, dict(sample.stalled_us)) for sample in load.samples]
-    return Observed(app.process_exit_code, load.processors, samples)  # type: ignore[arg-type]
+    python_ms = [sample.python_ms for sample in load.samples if sample.python_ms is not None]
+    is_known = len(python_ms) == len(samples)
+    return Observed(app.process_exit_code, load.processors, samples, python_ms if is_known else [])  # type: ignore[arg-type]
 
 
 def _newest(records: Sequence[LogRecord]) -> Sequence[LogRecord]:

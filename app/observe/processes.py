@@ -1,7 +1,8 @@
-"""The JVMs of an observed command, found in `/proc`; on systems without it, none are found."""
+"""The processes of an observed command, found in `/proc`; on systems without it, none are found."""
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,28 @@ def launches_alive(token: str) -> dict[str, list[Path]]:
 def has_context(process: Path) -> bool:
     """Whether a JVM has a SparkContext."""
     return any(name.startswith(SCHEDULER) for name in _threads(process))
+
+
+def python_workers(jvms: Iterable[Path]) -> list[Path]:
+    """The processes below JVMs: in local mode the daemon of Spark's Python workers, and all that it has started."""
+    found, below = list(jvms), defaultdict(list)
+    for process in PROCESSES.glob("[0-9]*") if found else ():
+        fields = _read(process / "stat").rpartition(b")")[2].split()  # a name may have spaces and brackets
+        if len(fields) > 1:
+            below[int(fields[1])].append(process)
+    number_of_jvms = len(found)
+    for process in found:
+        found += below[int(process.name)]
+    return found[number_of_jvms:]
+
+
+def busy_ns(process: Path) -> dict[Path, int]:
+    """How long each thread of a process was on a processor or waited for one, in nanoseconds; none if unknown.
+
+    Source: the first two fields of `/proc/*/schedstat` (the kernel's `scheduler/sched-stats.rst`).
+    """
+    threads = {thread: _read(thread / "schedstat").split() for thread in process.glob("task/*")}
+    return {thread: int(fields[0]) + int(fields[1]) for thread, fields in threads.items() if len(fields) > 1}
 
 
 def _threads(process: Path) -> Iterator[str]:

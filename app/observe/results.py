@@ -53,7 +53,11 @@ class ObservedApplications:
 
 
 class LaunchWatcher:
-    """Watches the Spark launches of a command, and finds their event logs after its end."""
+    """Watches the Spark launches of a command, and finds their event logs after its end.
+
+    Attributes:
+        jvms: Those that ran at the last look.
+    """
 
     def __init__(self, injection: EventLogInjection) -> None:
         """Remembers the event logs that exist before the command starts."""
@@ -61,11 +65,14 @@ class LaunchWatcher:
         self._before = {log.key: log.inode for log in logs_in(injection.events).values()}
         self._began = time.time() - TICK_SECONDS
         self._with_context: set[str] = set()
+        self.jvms: list[Path] = []
         self._started: dict[str, int | None] = {}
 
     def look(self) -> None:
-        """Records which launches have a SparkContext."""
-        for launch, processes in launches_alive(self._injection.token).items():
+        """Records which JVMs run, and which launches have a SparkContext."""
+        alive = launches_alive(self._injection.token)
+        self.jvms = [process for processes in alive.values() for process in processes]
+        for launch, processes in alive.items():
             if launch not in self._with_context and any(map(has_context, processes)):
                 self._with_context.add(launch)
 

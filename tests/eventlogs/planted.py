@@ -6,10 +6,15 @@ some 20 to 60 s on two cores; the cause takes a share of that time as it would o
 """
 
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
+from urllib.request import urlopen
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -161,6 +166,49 @@ def cpu_starvation(folder: str, *, is_planted: bool) -> None:
     spark.stop()
 
 
+def external_wait(folder: str, *, is_planted: bool) -> None:
+    """Eight tasks that ask a service of this machine for prices, or compute them: of a query, and of an RDD."""
+    spark = session("prices")
+    with service() as url:
+
+        def price(number: int) -> int:
+            if is_planted:
+                with urlopen(f"{url}/{number}") as answer:
+                    return int(answer.read())
+            digest = str(number).encode()
+            for _ in range(150_000):
+                digest = sha256(digest).digest()
+            return len(digest)
+
+        def priced(batches: Iterator[Any]) -> Iterator[Any]:
+            for batch in batches:
+                yield batch.assign(price=batch["id"].map(price))
+
+        done(spark.range(0, 64, 1, 8).mapInPandas(priced, "id long, price long"))
+        spark.sparkContext.parallelize(range(64), 8).map(price).collect()
+    spark.stop()
+
+
+@contextmanager
+def service() -> Iterator[str]:
+    """The address of a service that thinks about each answer for a third of a second."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            time.sleep(0.33)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"7")
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is http.server's
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 CAUSES: Final[dict[str, Callable[..., None]]] = {
     cause.__name__: cause
     for cause in (
@@ -175,6 +223,7 @@ CAUSES: Final[dict[str, Callable[..., None]]] = {
         sort_merge_join_could_broadcast,
         cross_join,
         cpu_starvation,
+        external_wait,
     )
 }
 """The programs, by the rule that must report the cause of each first."""

@@ -28,6 +28,8 @@ KINDS: Final = ("planted", "quiet")
 BUSY: Final = "import os, sys\nwhile str(os.getppid()) == sys.argv[1]: pass"
 OTHERS: Final = 12
 """Programs that keep the processors busy beside the one with `cpu_starvation`."""
+OBSERVED: Final = ("external_wait",)
+"""Programs that run under `spark-app observe`, whose measurements are in their logs."""
 PROPERTIES: Final = {
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
@@ -65,6 +67,10 @@ def record(cause: str, kind: str, folder: Path) -> None:
     own |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
     with busy(OTHERS if (cause, kind) == ("cpu_starvation", "planted") else 0):
         command = [sys.executable, planted.__file__, cause, kind, str(folder)]
+        if cause in OBSERVED:
+            observe = [sys.executable, "-m", "app", "observe", "--keep", str(logs), "--"]
+            own |= {"PYTHONPATH": str(PROJECT), "SPARK_APP_HOME": str(folder / "home")}
+            command = observe + command
         subprocess.run(command, env=os.environ | own, cwd=folder, check=True, stdout=subprocess.DEVNULL)
     scrub = scrubber({str(folder): "/work", str(PROJECT): "/project", sys.base_prefix: "/python"})
     (log,) = logs.iterdir()

@@ -32,10 +32,11 @@ STAGE_THRESHOLDS: Final = Thresholds(
     disk_bytes_per_second=MIB,
     gc_ratio=0.5,
     cpu_ratio=0.01,
+    external_wait_ratio=1,
     huge_bytes=6 * MIB,
 )
-"""So low that a stage of seconds is in trouble; but for collections, which a busy machine stretches in any stage, and
-for processors, which the machine had too few of when this was recorded."""
+"""So low that a stage of seconds is in trouble; but for collections, which a busy machine stretches in any stage, for
+processors, which the machine had too few of when this was recorded, and for waits: tasks sleep here instead of work."""
 DRIVER_THRESHOLDS: Final = Thresholds(
     driver_gap_ms=5000,
     driver_gap_ratio=0.5,
@@ -43,10 +44,17 @@ DRIVER_THRESHOLDS: Final = Thresholds(
     memory_over_bytes=0,
     memory_under_ratio=0.75,
     memory_samples=8,
+    external_wait_ratio=1,
 )
 """So low that an application of seconds on one machine is in trouble."""
 CLUSTER_THRESHOLDS: Final = Thresholds(
-    cost_ms=700, cost_ratio=0, skew_ratio=100, idle_ratio=0.45, idle_core_ms=2000, cpu_ratio=0.01
+    cost_ms=700,
+    cost_ratio=0,
+    skew_ratio=100,
+    idle_ratio=0.45,
+    idle_core_ms=2000,
+    cpu_ratio=0.01,
+    external_wait_ratio=1,
 )
 """The same on a cluster, where executors begin cold: their first tasks are no skew, and load classes slowly."""
 PATIENCE_SECONDS: Final = 400
@@ -145,7 +153,8 @@ def test_application_rule_fires_only_on_its_case(name: str, rules: set[str], wor
 
 def test_each_rule_has_a_case_and_a_twin() -> None:
     """But for rules that are tested with plans, with clusters, in `test_planted_causes` or in unit tests."""
-    assert {rule for _, _, rule, _ in STAGE_CASES} == {rule.__name__ for rule in STAGE_RULES} - {"cpu_starvation"}
+    planted = {"cpu_starvation", "external_wait"}
+    assert {rule for _, _, rule, _ in STAGE_CASES} == {rule.__name__ for rule in STAGE_RULES} - planted
     assert not {trouble for trouble, *_ in STAGE_CASES} & {twin for _, twin, *_ in STAGE_CASES}
     others = {repeated_scan, unused_cache, excluded_executors, failed_application}
     wanted = {rule.__name__ for rule in APPLICATION_RULES if rule not in others}

@@ -29,7 +29,15 @@ RULES: Final = {
     "speculation": set[str](),
 }
 """The rules that speak for an application of seconds if nothing is too short for them."""
-FOUND_BY_TIME: Final = {"partition_skew", "too_few_tasks", "driver_gap", "idle_cores", "gc_pressure", "cpu_starvation"}
+FOUND_BY_TIME: Final = {
+    "partition_skew",
+    "too_few_tasks",
+    "driver_gap",
+    "idle_cores",
+    "gc_pressure",
+    "cpu_starvation",
+    "external_wait",
+}
 """Rules about time, of which small applications have little."""
 
 

@@ -35,6 +35,8 @@ ADVICE: Final = {
     "sort_merge_join_could_broadcast": "spark.sql.autoBroadcastJoinThreshold is -1, which switches broadcasts off",
 }
 """What the advice names, where the log has the answer."""
+WAITING: Final = {"too_few_tasks", "unused_cache"}
+"""Twins that wait for the same service, without the cause."""
 QUIET: Final = [of_diagnoses("healthy"), COMPARED / "at-ease.zst", COMPARED / "little-memory.zst"]
 """Other recorded programs that no cause was planted in, or one that costs almost nothing."""
 
@@ -54,8 +56,9 @@ def test_a_planted_cause_is_reported_first(cause: str) -> None:
 
 @pytest.mark.parametrize("cause", LOGS)
 def test_a_quiet_twin_hears_nothing(cause: str) -> None:
-    """The same work without the cause."""
-    assert [finding.text for finding in findings(LOGS[cause][1])] == []
+    """The same work without the cause; some ask a service as long, and that is all that is said of them."""
+    expected = ["external_wait"] if cause in WAITING else []
+    assert [finding.rule for finding in findings(LOGS[cause][1])] == expected
 
 
 def test_other_quiet_programs_hear_nothing() -> None:

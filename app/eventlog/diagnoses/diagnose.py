@@ -11,6 +11,7 @@ from typing import Final
 from app.eventlog.diagnoses import (
     exclusions,
     executors,
+    external_wait,
     failure,
     files,
     joins,
@@ -49,6 +50,7 @@ STAGE_RULES: Final[tuple[StageRule, ...]] = (
     spill_and_failures.failed_tasks,
     spill_and_failures.retried_stage,
     processors.cpu_starvation,
+    external_wait.external_wait,
 )
 QUERY_RULES: Final[tuple[QueryRule, ...]] = (
     files.small_files_read,

@@ -44,10 +44,35 @@ def _slowdown(view: StageView) -> float | None:
     """How much longer computation took than it would have on a processor of its own; None if nothing tells."""
     if _host(view) is not None:
         return _load(view)
+    return _of_deserializing(view) if view.stage.totals.deserialize_ms >= LEAST_DESERIALIZE_MS else None
+
+
+def _of_deserializing(view: StageView) -> float | None:
+    """How much longer it took to deserialise the tasks than they had a processor meanwhile."""
     totals = view.stage.totals
-    if totals.deserialize_ms < LEAST_DESERIALIZE_MS or not totals.deserialize_cpu_ns:
+    return totals.deserialize_ms / (totals.deserialize_cpu_ns / 1e6) if totals.deserialize_cpu_ns else None
+
+
+def largest_slowdown(view: StageView) -> float | None:
+    """How much longer computation may have taken than on a processor of its own, at most; None if nothing tells."""
+    known = [slowdown for slowdown in (_load(view), _of_deserializing(view)) if slowdown is not None]
+    return max(1.0, *known) if known else None
+
+
+def is_measured(view: StageView) -> bool:
+    """Whether the load of the host of all executors was measured during the stage."""
+    return _load(view) is not None
+
+
+def python_ms(view: StageView) -> int | None:
+    """How long Python workers were on a processor or waited for one during the stage; None where nothing measured it.
+
+    `observe` measures those below the driver, which are those of its tasks in local mode.
+    """
+    host, info = _host(view), view.stage.info
+    if host is None or not is_local(view.app.properties) or info.submitted is None or info.completed is None:
         return None
-    return totals.deserialize_ms / (totals.deserialize_cpu_ns / 1e6)
+    return host.python_ms(info.submitted, info.completed)
 
 
 def _host(view: StageView) -> HostLoad | None:

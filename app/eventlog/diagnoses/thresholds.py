@@ -30,6 +30,8 @@ class Thresholds(BaseModel):
         disk_bytes_per_second: What a disk of a host reads or writes, to estimate what spilling costs. AWS gp3 baseline.
         gc_ratio: Garbage collection over the run time of tasks. Dr. Elephant, moderate.
         cpu_ratio: Time on a processor over the same and the time that tasks waited for one, below this. Project.
+        external_wait_ratio: Time that tasks waited for something outside Spark over their run time, at least. Project:
+            most of it.
         huge_bytes: Input, output or shuffle of one task. DataFlint.
         driver_gap_ms, driver_edge_ms, driver_gap_ratio: Time without a task within queries or between them, before the
             first or after the last query, and the share of the application's time of each. Project.
@@ -74,6 +76,7 @@ class Thresholds(BaseModel):
     disk_bytes_per_second: int = Field(default=125 * MIB, ge=1)
     gc_ratio: float = Field(default=0.10, gt=0, le=1)
     cpu_ratio: float = Field(default=0.50, gt=0, le=1)
+    external_wait_ratio: float = Field(default=0.50, gt=0, le=1)
     huge_bytes: int = Field(default=5 * GIB, ge=1)
     driver_gap_ms: float = Field(default=10_000, ge=0)
     driver_edge_ms: float = Field(default=60_000, ge=0)

@@ -343,7 +343,8 @@ class Application:
     def _observed(self, event: events.Observed) -> None:
         self.process_exit_code, self.is_alive = event.exit_code, False
         if event.processors and event.samples:
-            samples = tuple(LoadSample(*sample) for sample in event.samples)  # type: ignore[arg-type]
+            known = event.python_ms if len(event.python_ms) == len(event.samples) else [None] * len(event.samples)
+            samples = tuple(LoadSample(*sample, python) for sample, python in zip(event.samples, known, strict=True))  # type: ignore[arg-type]
             self.host_load = HostLoad(event.processors, samples)
 
     def _stream_ended(self, event: events.QueryTerminated) -> Batch | None:

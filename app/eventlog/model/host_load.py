@@ -16,11 +16,14 @@ class LoadSample(NamedTuple):
         runnable: Threads that ran or waited for a processor.
         stalled_us: For how long some thread waited for a resource, in microseconds since the host started; without the
             resources for which the kernel does not count it.
+        python_ms: For how long threads of Python workers of the observed command were on a processor or waited for one
+            since it started; only of those on this host below the driver, as in local mode. None if unknown.
     """
 
     time_ms: int
     runnable: int
     stalled_us: Mapping[Resource, int]
+    python_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +52,12 @@ class HostLoad:
             return None
         (first, before), (last, after) = stalled[0], stalled[-1]
         return min(1.0, max(0.0, (after - before) / 1000 / (last - first)))
+
+    def python_ms(self, started: int, ended: int) -> int | None:
+        """How long Python workers were on a processor or waited for one in this time, at most; None if unknown."""
+        before = [sample for sample in self.samples if sample.time_ms <= started]
+        after = [sample for sample in self.samples if sample.time_ms >= ended]
+        first, last = (before or self.samples[:1])[-1:], (after or self.samples[-1:])[:1]
+        if not first or first[0].python_ms is None or last[0].python_ms is None:
+            return None
+        return last[0].python_ms - first[0].python_ms

@@ -479,12 +479,14 @@ class LogRecord(_Event, tag="spark-app.LogRecord"):
 class Observed(_Event, tag="spark-app.Observed"):
     """What `spark-app observe` knows of an application and its log does not; it adds this to the end of the log.
 
-    `samples` are times in milliseconds since the epoch, runnable threads, and microseconds of waiting by resource.
+    `samples` are times in milliseconds since the epoch, runnable threads, and microseconds of waiting by resource;
+    `python_ms` is what Python workers had used of processors, or waited for them, at the time of each.
     """
 
     exit_code: int | None = None
     processors: int = 0
     samples: list[tuple[Time, int, dict[str, int]]] = field(default_factory=list)
+    python_ms: list[int] = field(default_factory=list)
 
 
 class Excluded(EventField):

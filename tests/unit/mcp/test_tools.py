@@ -38,7 +38,7 @@ def every_answer(tools: Tools, run: str) -> Iterator[dict[str, Any]]:
 def test_a_slow_run_is_explained_from_the_list_to_the_operator(settings: Settings) -> None:
     """As an assistant asks: each answer has the ids that the next question needs."""
     tools = recorded(settings, "causes")
-    (row,) = [row for row in tools.list_runs()["runs"] if row["run"] == "spill-planted.zst"]
+    (row,) = [row for row in tools.list_runs("spill")["runs"] if row["run"] == "spill-planted.zst"]
     summary = tools.summary(row["run"])
     assert (summary["findings"][0]["rule"], summary["outcome"]) == ("spill", "ended")
     (finding,) = tools.findings(row["run"], rule="spill")["findings"]

@@ -1,8 +1,13 @@
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 from app.observe import host_load
 from app.observe.host_load import HostLoadSampler
+from app.observe.processes import busy_ns
+from tests.polling import poll_until
 
 SOME = "some avg10=1.00 avg60=0.50 avg300=0.10 total=4200\n"
 
@@ -21,7 +26,7 @@ def test_a_sample_has_the_other_runnable_threads_and_the_pressure(tmp_path: Path
     sampler.sample()
     assert sampler.load is not None
     (sample,) = sampler.load.samples
-    assert (sample.runnable, sample.stalled_us) == (6, {"cpu": 4200})
+    assert (sample.runnable, sample.stalled_us, sample.python_ms) == (6, {"cpu": 4200}, 0)
     assert before - 1 <= sample.time_ms <= time.time() * 1000 + 1
     assert sampler.load.processors >= 1
 
@@ -47,6 +52,19 @@ def test_samples_of_a_long_time_are_thinned_out(tmp_path: Path) -> None:
     assert sampler.load is not None
     assert host_load.MOST / 2 <= len(sampler.load.samples) <= host_load.MOST
     assert {sampler.load.samples[0].runnable, sampler.load.samples[-1].runnable} == {6, 98}
+
+
+def test_the_time_of_python_workers_is_kept_when_they_end(tmp_path: Path) -> None:
+    """Spark ends workers that are idle; the sum never falls."""
+    sampler = HostLoadSampler(proc(tmp_path), jvms=lambda: [Path(f"/proc/{os.getpid()}")])
+    with subprocess.Popen([sys.executable, "-c", "sum(range(10**7)); input()"], stdin=subprocess.PIPE) as worker:
+        thread = Path(f"/proc/{worker.pid}/task/{worker.pid}")
+        poll_until(lambda: busy_ns(thread.parents[1]).get(thread, 0) > 50_000_000, "50 ms of work")
+        sampler.sample()
+    sampler.sample()
+    assert sampler.load is not None
+    during, after = (sample.python_ms or 0 for sample in sampler.load.samples)
+    assert 50 <= during <= after
 
 
 def test_this_machine_is_measured() -> None:

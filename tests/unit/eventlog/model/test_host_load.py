@@ -18,3 +18,12 @@ def test_pressure_is_the_share_of_the_time_in_which_a_thread_waited() -> None:
     assert LOAD.pressure("cpu", 0, 9000) == pytest.approx(0.5)
     assert LOAD.pressure("cpu", 2000, 9000) is None
     assert LOAD.pressure("io", 0, 9000) is None
+
+
+def test_the_time_of_python_workers_is_that_between_the_samples_around_a_time() -> None:
+    """At most what they used; unknown where a sample lacks it, or there is none."""
+    load = HostLoad(2, [LoadSample(time, 1, {}, time // 10) for time in (1000, 2000, 3000, 4000)])
+    assert load.python_ms(2500, 2600) == 100
+    assert load.python_ms(0, 9000) == 300
+    assert LOAD.python_ms(1000, 3000) is None
+    assert HostLoad(2, ()).python_ms(1000, 3000) is None

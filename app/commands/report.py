@@ -53,7 +53,6 @@ def report(  # noqa: PLR0913 - an argument for each option
     from app.report.results import build
     from app.report.results.fail_on import judged
     from app.report.results.schema import Results
-    from app.report.scope import scope
     from app.settings import load_settings
 
     conditions, settings, thresholds = options.conditions(fail_on), load_settings(config), load_thresholds(config)
@@ -67,8 +66,7 @@ def report(  # noqa: PLR0913 - an argument for each option
         live.end(page, [location])
     for remark in analysis.reading.remarks:
         terminal.note(remark)
-    findings = analysis.findings_in(scope(analysis.reading.app, selected.run))
-    compared, prices = analysis.comparison, settings.prices
+    findings, compared, prices = analysis.findings_of(selected.run), analysis.comparison, settings.prices
     about = build.application(analysis.reading, selected.run, findings, compared, report=location, prices=prices)
     found = judged(Results(command="report", applications=[about]), conditions)
     if open_ and page is None:  # else the live page was opened, and shows the report by now

@@ -24,7 +24,7 @@ from app.local_files import local_path
 from app.pipeline.progress import ProgressListener
 from app.report import index, page, run_info
 from app.report.run_info import RunInfo
-from app.report.scope import Scope, scope
+from app.report.scope import scope
 from app.report.sections.now import now
 from app.runs import run_record
 from app.runs.run_record import RunRecord
@@ -56,11 +56,11 @@ class Analysis:
     findings: list[Finding]
     comparison: Comparison | None
 
-    def findings_in(self, about: Scope) -> list[Finding]:
-        """The findings about all of it, or about the run of a scope, to which other runs add nothing."""
-        if about.run is None:
+    def findings_of(self, run: RunInfo | None) -> list[Finding]:
+        """The findings about all of it, or about a run in it, to which other runs add nothing."""
+        if run is None:
             return self.findings
-        return diagnose(self.reading.app, self.thresholds, about.covers())
+        return diagnose(self.reading.app, self.thresholds, scope(self.reading.app, run).covers())
 
     def report(self, output: Path, run: RunInfo | None = None) -> str:
         """Writes a report about the application or one run in it; returns its path, or its URL if reports are served.
@@ -73,7 +73,7 @@ class Analysis:
             output=output,
             run=run,
             compared=self.comparison,
-            findings=self.findings_in(scope(self.reading.app, run)),
+            findings=self.findings_of(run),
             backends=self._backends,
             prices=self.settings.prices,
         )
@@ -88,7 +88,7 @@ class Analysis:
         return page.html(
             self.reading,
             about,
-            self.findings_in(about),
+            self.findings_of(run),
             compared=self.comparison,
             backends=self._backends,
             prices=self.settings.prices,

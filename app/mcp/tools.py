@@ -78,7 +78,7 @@ class Tools:
         """
         with self._lock:
             analysis, about, info = self._read(run)
-            found = analysis.findings_in(about)
+            found = analysis.findings_of(info)
             whole = build.application(analysis.reading, info, found, analysis.comparison, report="", limits=NO_LISTS)
             worst = [{"rule": each.rule, "severity": each.severity, "text": text(each.text)} for each in found[:WORST]]
             listed = streams.streams(about, Limits(streams=MOST_STREAMS, points=1)).shown
@@ -107,8 +107,8 @@ class Tools:
         was made.
         """
         with self._lock:
-            analysis, about, _ = self._read(run)
-            found = analysis.findings_in(about)
+            analysis, _, info = self._read(run)
+            found = analysis.findings_of(info)
             wanted = [each for each in found if severity in (None, each.severity) and rule in (None, each.rule)]
             rows = Rows(wanted, build.of_finding)
             return answer({"run": run, "findings": rows}, Page(limit, offset))
@@ -153,9 +153,9 @@ class Tools:
         `task_times_ms` are those at 5, 25, 50, 75, 95 and 100 % of the tasks; `task_seconds` are sums over all tasks.
         """
         with self._lock:
-            analysis, about, _ = self._read(run)
+            analysis, about, info = self._read(run)
             chosen = _attempt(run, about, stage, attempt)
-            found = analysis.findings_in(about)
+            found = analysis.findings_of(info)
             return answer(stage_document(about, chosen, found), Page(limit, offset))
 
     def query_plan(

@@ -62,7 +62,7 @@ def merit(gate: Gate, comparison: Comparison) -> str | None:
     if low > 0:
         return f"its average precision is better by {_interval(comparison)}"
     if low >= -gate.margin and comparison.days_newer >= gate.max_age_days:
-        return f"it is as good ({_interval(comparison)}) and was trained {comparison.days_newer} days later"
+        return f"it is as good, {_interval(comparison)}, and was trained {comparison.days_newer} days later"
     return None
 
 

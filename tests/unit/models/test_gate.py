@@ -75,7 +75,7 @@ def test_an_equally_good_version_replaces_an_old_one() -> None:
     as_good = compared(-0.001, -0.02, 0.018, days_newer=28)
     assert refusals(GATE, judged(), judged(1), as_good) == []
     assert merit(GATE, as_good) == (
-        "it is as good (-0.001 (-0.020 to +0.018 in 95 % of 1,000 samples of the same rows)) "
+        "it is as good, -0.001 (-0.020 to +0.018 in 95 % of 1,000 samples of the same rows), "
         "and was trained 28 days later"
     )
     assert merit(GATE, msgspec.structs.replace(as_good, days_newer=27)) is None

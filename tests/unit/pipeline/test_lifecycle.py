@@ -171,7 +171,7 @@ def test_an_equally_good_version_replaces_only_an_old_one(lifecycle_of: Lifecycl
     assert verdict.is_promoted == bool(days_newer)
     interval = "+0.000 (+0.000 to +0.000 in 95 % of 1,000 samples of the same rows)"
     if days_newer:
-        why = f"it is as good ({interval}) and was trained 7 days later"
+        why = f"it is as good, {interval}, and was trained 7 days later"
         assert verdict.text == f"version 2 is in production in place of version 1: {why}"
     else:
         [reason] = verdict.reasons

@@ -2,8 +2,9 @@
 
 PySpark does so for `collect` and the like; every other action is `parquet at NativeMethodAccessorImpl.java:0`. This
 module sets the same two local properties (`callSite.short`, `callSite.long`) around the calls of the JVM that start
-jobs: queries, jobs and stages get the line as their name or in their details. The properties are thread-local, as
-PySpark's threads are those of the JVM, and are restored after the call. What PySpark or the program set is left alone.
+jobs: queries, jobs and stages get the line as their name or in their details. Streaming queries get the interval of
+their trigger. The properties are thread-local, as PySpark's threads are those of the JVM, and are restored after the
+call. What PySpark or the program set is left alone.
 
 `spark-app observe` loads a copy of this file into the programs of others (docs/decisions/0011-call-sites.md). So it
 imports nothing of this project, runs on Python 3.8 and later, and raises nothing: whatever fails, a call is made as
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 from contextlib import suppress
 from importlib.machinery import PathFinder
@@ -28,6 +30,8 @@ LONG: Final = "callSite.long"
 """Local properties of Spark (`org.apache.spark.util.CallSite`)."""
 STREAM: Final = "spark.observed.callSite"
 """The line that started a streaming query: its thread inherits the property, and has other values of the other two."""
+TRIGGER: Final = "spark.sparkApp.streaming.trigger"
+"""The interval between the batches of a streaming query, which no event of Spark has: its thread inherits it, too."""
 NOWHERE: Final = (" at NativeMethodAccessorImpl.java:", " at DirectMethodHandleAccessor.java:")
 """The ends of the call site of a call from Python, up to its line: of Java up to 17, and from 18 on (JEP 416)."""
 PY4J: Final = "/py4j/"
@@ -55,6 +59,8 @@ ACTIONS: Final = frozenset({
 })  # fmt: skip
 """Methods of Java objects that may start jobs. A method of such a name that starts none costs some messages more."""
 STREAM_ACTIONS: Final = ("start", "toTable")
+EVERY: Final = re.compile(r"ProcessingTimeTrigger\((\d+)\)")
+"""How Spark writes `trigger(processingTime=...)`, with its milliseconds."""
 PYTHON_RDD: Final = "z:org.apache.spark.api.python.PythonRDD"
 """The only class whose static methods start jobs; `functions.count`, for one, starts none."""
 LIBRARIES: Final = ("pyspark", "py4j", "delta", "IPython", "ipykernel")
@@ -159,14 +165,28 @@ def _set(member: Any) -> tuple[Any, dict[str, str | None]] | None:
             return None
         short = context.getLocalProperty(SHORT)
         if short is not None and not _says_nothing(short):
-            return None
+            after = {}
+        after.update(_trigger(member))
         for name, value in after.items():
-            before[name] = None if short is None else context.getLocalProperty(name)
+            before[name] = None if short is None and name != TRIGGER else context.getLocalProperty(name)
             context.setLocalProperty(name, value)
     except Exception:  # noqa: BLE001 - a call site never makes a call fail
         _restore(context, before)
         return None
     return context, before
+
+
+def _trigger(member: Any) -> dict[str, str]:
+    """The property with the interval of a streaming query that starts; empty for another action, and without one."""
+    if member.name not in STREAM_ACTIONS:
+        return {}
+    with suppress(Exception):  # another Java object has a method of this name, or another Spark keeps it elsewhere
+        field = member.container.getClass().getDeclaredField("trigger")
+        field.setAccessible(True)
+        found = EVERY.fullmatch(field.get(member.container).toString())
+        if found is not None:
+            return {TRIGGER: f"{found.group(1)} milliseconds"}
+    return {}
 
 
 def _says_nothing(call_site: str) -> bool:

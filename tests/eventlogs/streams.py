@@ -1,7 +1,8 @@
 """Streaming queries as a stranger would write them: `python streams.py PROGRAM planted|quiet FOLDER`.
 
 Nothing of this project is used. Each program runs for some seconds, once with a planted cause and once without it, in
-two threads; FOLDER gets its files. `every_field` is there for the fields of the progress, with each Spark.
+two threads; FOLDER gets its files. `every_field` is there for the fields of the progress, with each Spark, and
+`always_late` for a query that never waits for its trigger, under the hook of `spark-app observe`.
 """
 
 import json
@@ -88,6 +89,23 @@ def batch_longer_than_trigger(folder: Path, *, is_planted: bool) -> None:
         is_asked |= F.col("value") >= 12 * 5200
     rows = rate(spark, 5200).select(F.when(is_asked, served("value")))
     run(rows, folder, "prices", batches=16, processingTime="2 seconds")
+    spark.stop()
+
+
+def always_late(folder: Path, *, is_planted: bool) -> None:
+    """Each batch takes 3.4 seconds at a trigger of one: it waits for a service while it writes."""
+    spark = session("late")
+
+    def write(rows: DataFrame, _: int) -> None:
+        rows.count()
+        time.sleep(3.4)
+
+    writer = spark.readStream.format("rate").load().writeStream.queryName("late").foreachBatch(write)
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(processingTime="1 second")
+    query = writer.start()
+    while (query.lastProgress or {"batchId": 0})["batchId"] < 5:
+        query.awaitTermination(1)
+    query.stop()
     spark.stop()
 
 
@@ -199,6 +217,7 @@ PROGRAMS: Final[dict[str, Callable[..., None]]] = {
     program.__name__: program
     for program in (
         every_field,
+        always_late,
         batch_longer_than_trigger,
         falling_behind,
         growing_state,
@@ -209,7 +228,7 @@ PROGRAMS: Final[dict[str, Callable[..., None]]] = {
         many_state_partitions,
     )
 }
-"""The programs; but for `every_field`, by the rule that must report the cause of each."""
+"""The programs; but for the first two, by the rule that must report the cause of each."""
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from app.eventlog.diagnoses.diagnose import STREAM_RULES, diagnose
 from app.eventlog.diagnoses.thresholds import Thresholds
 from app.eventlog.findings import Finding
 from tests.eventlogs import record
-from tests.eventlogs.record_streams import EVERY_FIELD, of_version, recorded
+from tests.eventlogs.record_streams import ALWAYS_LATE, EVERY_FIELD, of_version, recorded
 from tests.eventlogs.streams import PROGRAMS
 
 THRESHOLDS: Final = Thresholds(cost_ms=500)
@@ -45,6 +45,16 @@ def test_a_planted_cause_is_reported_with_its_remedy(rule: str) -> None:
     assert advice in finding.advice
 
 
+def test_a_query_that_never_waits_for_its_trigger_is_late() -> None:
+    """A program under the hook of `spark-app observe`: six batches of 3.4 s each second are reported as shipped."""
+    (finding,) = (
+        each for each in diagnose(reader.read(recorded(ALWAYS_LATE, "planted")).app, Thresholds()) if each.stream
+    )
+    assert finding.rule == "batch_longer_than_trigger"
+    assert "took longer than the 1.0 s of its trigger, the longest" in finding.text
+    assert finding.numbers["late_batches"] >= 4
+
+
 @pytest.mark.parametrize("rule", CASES)
 def test_a_quiet_twin_hears_nothing(rule: str) -> None:
     """The same query without the cause."""
@@ -59,4 +69,4 @@ def test_a_query_that_is_well_hears_nothing_with_any_spark(version: str) -> None
 
 def test_each_rule_has_a_program() -> None:
     """And each program a rule."""
-    assert set(CASES) == {rule.__name__ for rule in STREAM_RULES} == set(PROGRAMS) - {EVERY_FIELD}
+    assert set(CASES) == {rule.__name__ for rule in STREAM_RULES} == set(PROGRAMS) - {ALWAYS_LATE, EVERY_FIELD}

@@ -71,6 +71,8 @@ STREAM_RULES: Final[tuple[StreamRule, ...]] = (
     stream_state.skewed_state,
     stream_state.many_state_partitions,
 )
+EARLY_RULES: Final[tuple[StreamRule, ...]] = (streams.batch_longer_than_trigger,)
+"""Those that also judge fewer batches than `stream_batches`: long batches are few."""
 MOST: Final = 5
 """How many findings of one rule a query has at most: programs can generate plans with thousands of operators."""
 APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (
@@ -132,9 +134,12 @@ def of_query(app: Application, query: Query, thresholds: Thresholds) -> list[Fin
 def of_stream(
     app: Application, stream: StreamQuery, samples: Sequence[StreamSample], thresholds: Thresholds
 ) -> list[Finding]:
-    """The findings about some batches of a streaming query, not judged by cost yet; none about a few."""
+    """The findings about some batches of a streaming query, not judged by cost yet."""
     batches = view(app, stream, samples, thresholds)
-    findings = (rule(batches) for rule in STREAM_RULES) if batches else ()
+    if batches is None:
+        return []
+    is_early = batches.total.batches < thresholds.stream_batches
+    findings = (rule(batches) for rule in (EARLY_RULES if is_early else STREAM_RULES))
     return [finding for finding in findings if finding is not None]
 
 

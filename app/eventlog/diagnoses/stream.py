@@ -94,11 +94,9 @@ class StreamView:
 def view(
     app: Application, query: StreamQuery, samples: Sequence[StreamSample], limits: Thresholds
 ) -> StreamView | None:
-    """The view of some batches of a query; None where they are too few to judge."""
+    """The view of some batches of a query; None without any."""
     total = together(samples)
-    if total is None or total.batches < limits.stream_batches:
-        return None
-    return StreamView(app, query, samples, total, limits)
+    return None if total is None else StreamView(app, query, samples, total, limits)
 
 
 def rising(levels: Sequence[int]) -> float:

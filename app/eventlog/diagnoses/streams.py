@@ -33,12 +33,16 @@ _PHASES: Final = {
 def batch_longer_than_trigger(view: StreamView) -> Finding | None:
     """Finds queries whose batches often take longer than the interval of their trigger.
 
+    Of fewer batches than `stream_batches`, as many must be late as of so many: two of three that take a minute each are
+    evidence enough.
+
     Cost: what these batches took longer than the interval.
     """
     trigger = view.query.trigger
     interval = trigger.interval_ms
     late, ms = view.total.overruns.get(interval or 0, (0, 0))
-    if interval is None or late < view.limits.late_batches_ratio * view.total.batches:
+    batches = max(view.total.batches, view.limits.stream_batches)
+    if interval is None or late < view.limits.late_batches_ratio * batches:
         return None
     part, seen = _largest(view.total), ", as the starts of its batches show" if trigger.is_inferred else ""
     return view.finding(

@@ -49,7 +49,7 @@ class Thresholds(BaseModel):
             DataFlint, without its last pair (5 GiB, 1 TiB); its first pair has no second size.
         cross_join_pairs: Pairs of rows that a join makes. Project; DataFlint has 10 billion.
         python_udf_rows: Calls of Python functions, one by one. Project.
-        stream_batches: Batches that any rule about streams needs. Project.
+        stream_batches: Batches that rules about streams need, but for the one about triggers. Project.
         late_batches_ratio: Share of batches that are longer than the interval of their trigger, at least. Spark logs a
             warning for each (`ProcessingTimeExecutor.notifyBatchFallingBehind`); the share is the project's.
         behind_batches: Records that a query falls behind, in batches of its own. Project.

@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from app.spark import call_sites
+from app.telemetry import spark_names
 
 HERE = "tests/unit/spark/test_call_sites.py"
 
@@ -28,7 +29,8 @@ def line() -> int:
 def properties(spark: SparkSession) -> list[str | None]:
     """What is set of the call site now."""
     return [
-        spark.sparkContext.getLocalProperty(name) for name in (call_sites.SHORT, call_sites.LONG, call_sites.STREAM)
+        spark.sparkContext.getLocalProperty(name)
+        for name in (call_sites.SHORT, call_sites.LONG, call_sites.STREAM, call_sites.TRIGGER)
     ]
 
 
@@ -40,7 +42,7 @@ def test_each_action_has_the_line_of_the_program(spark: SparkSession, tmp_path: 
     assert last_query(spark).description() == f"parquet at {HERE}:{line() - 1}"
     [spark.range(3).isEmpty() for _ in range(1)]
     assert last_query(spark).description() == f"isEmpty at {HERE}:{line() - 1}"
-    assert properties(spark) == [None] * 3
+    assert properties(spark) == [None] * 4
 
 
 def test_an_action_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -48,7 +50,7 @@ def test_an_action_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path
     (tmp_path / "taken").mkdir()
     with pytest.raises(PySparkException, match="PATH_ALREADY_EXISTS"):
         spark.range(3).write.parquet(str(tmp_path / "taken"))
-    assert properties(spark) == [None] * 3
+    assert properties(spark) == [None] * 4
 
 
 def test_a_description_of_the_program_stays(spark: SparkSession) -> None:
@@ -90,4 +92,31 @@ def test_a_streaming_query_has_the_line_that_started_it(spark: SparkSession, tmp
     rates = spark.readStream.format("rate").load().writeStream.foreachBatch(look).trigger(once=True)
     rates.option("checkpointLocation", str(tmp_path)).start().awaitTermination()
     assert seen == [f"start at {HERE}:{line() - 1}", f"collect at {HERE}:the line"]
-    assert properties(spark) == [None] * 3
+    assert properties(spark) == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("trigger", "interval"),
+    [({"processingTime": "1 second"}, "1000 milliseconds"), ({"processingTime": "0 seconds"}, "0 milliseconds"),
+     ({"availableNow": True}, None), ({}, "0 milliseconds")],
+)  # fmt: skip
+def test_a_streaming_query_has_the_interval_of_its_trigger(
+    spark: SparkSession, tmp_path: Path, trigger: dict[str, Any], interval: str | None
+) -> None:
+    """In a property that its jobs inherit, also where the program sets a call site; nothing is left for the next."""
+    seen: list[str | None] = []
+    rates = spark.readStream.format("rate").load().writeStream
+    writer = rates.foreachBatch(lambda _, __: seen.append(spark.sparkContext.getLocalProperty(call_sites.TRIGGER)))
+    spark.sparkContext.setLocalProperty(call_sites.SHORT, "of the program")
+    query = (writer.trigger(**trigger) if trigger else writer).option("checkpointLocation", str(tmp_path)).start()
+    spark.sparkContext.setLocalProperty(call_sites.SHORT, None)  # type: ignore[arg-type]
+    while not seen and query.isActive:
+        query.awaitTermination(1)
+    query.stop()
+    assert seen[0] == interval
+    assert properties(spark) == [None] * 4
+
+
+def test_the_property_of_the_interval_is_the_one_that_is_read() -> None:
+    """The module imports nothing, so that it has a copy of the name."""
+    assert call_sites.TRIGGER == spark_names.STREAM_TRIGGER

@@ -25,7 +25,7 @@ from app.pipeline.progress import ProgressListener
 from app.report import index, page, run_info
 from app.report.run_info import RunInfo
 from app.report.scope import scope
-from app.report.sections.now import now
+from app.report.sections.now import RunningStage, now
 from app.runs import run_record
 from app.runs.run_record import RunRecord
 from app.settings import Backends, Settings, process_environment
@@ -82,8 +82,8 @@ class Analysis:
         index.add(report)
         return f"{self.settings.reports_url.rstrip('/')}/{output.name}" if self.settings.reports_url else str(output)
 
-    def live_page(self, run: RunInfo | None = None) -> bytes:
-        """The same page while the application runs, with what it does now."""
+    def live_page(self, run: RunInfo | None = None, running: Sequence[RunningStage] = ()) -> bytes:
+        """The same page while the application runs, with what it does now, and the stages that its driver says run."""
         about = scope(self.reading.app, run)
         return page.html(
             self.reading,
@@ -92,7 +92,7 @@ class Analysis:
             compared=self.comparison,
             backends=self._backends,
             prices=self.settings.prices,
-            now=now(about),
+            now=now(about, running),
         )
 
     @property

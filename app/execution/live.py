@@ -12,7 +12,9 @@ from app.eventlog.parse.locations import LogPath
 from app.eventlog.parse.log_tailer import IN_PROGRESS
 from app.eventlog.reader import Reader, Reading
 from app.execution.analysis import analyze
+from app.execution.driver_api import DriverApi
 from app.report import run_info
+from app.report.sections.now import RunningStage
 from app.settings import Settings
 
 Find = Callable[[], LogPath | None]
@@ -42,20 +44,25 @@ class LiveReport:
         self._find, self._settings, self._thresholds = find, settings, thresholds
         self._run, self._is_alive = run, is_alive
         self._reader: Reader | None = None
+        self._driver, self._running = DriverApi(), list[RunningStage]()
 
     def __call__(self) -> bytes | None:
-        """The page; None where the log has nothing new, or no application yet."""
+        """The page; None where neither the log nor the driver has anything new, or there is no application yet."""
         log = self._find()
         if log is None:
             return None
         if self._reader is None or _key(self._reader.follower.log) != _key(log):
             self.close()
+            self._driver, self._running = DriverApi(), []
             self._reader = Reader(log, listen=self._forget)
             self._eviction = Eviction(self._reader.app, kept=eviction.KEPT_OF_STREAMS, strips_at_end=False)
         reader, before = self._reader, self._reader.events
         for line in reader.follower.new():
             reader.take(line)
-        if reader.events == before or (reader.app.started is None and not reader.app.jobs):
+        if reader.app.started is None and not reader.app.jobs:
+            return None
+        known, self._running = self._running, self._driver.stages(reader.app)
+        if reader.events == before and self._running == known:
             return None
         reader.app.is_alive = self._is_alive if reader.app.ended is None else None
         reading = Reading(
@@ -67,7 +74,7 @@ class LiveReport:
             self._eviction.forgotten,
         )
         run = run_info.of(self._run) if self._run else None
-        return analyze(reading, self._settings, self._thresholds).live_page(run)
+        return analyze(reading, self._settings, self._thresholds).live_page(run, self._running)
 
     def _forget(self, _: Event, ended: Ended | None) -> None:
         """Keeps a page of streaming queries within bounds: they may run for months."""

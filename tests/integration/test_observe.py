@@ -22,7 +22,7 @@ from app.report import index
 from app.spark.java_runtime import spark_home
 from app.telemetry.spark_names import APPLICATION_SPAN
 from tests.polling import poll_until
-from tests.receivers import Receiver, receiver
+from tests.receivers import Receiver, dead_port, receiver
 
 EXAMPLES: Final = spark_home() / "examples" / "src" / "main" / "python"
 HOLD: Final = Path(__file__).parents[1] / "stranger" / "hold.py"
@@ -360,6 +360,43 @@ def test_a_live_page_shows_the_stage_that_runs(tmp_path: Path) -> None:
     report = page.read_text(encoding="utf-8")
     assert "failed with exit code 3" in report
     assert 'id="now"' not in report
+
+
+UNSEEN: Final = """
+import os, time
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.appName("unseen").config("spark.ui.port", "PORT").getOrCreate()
+
+def held(number):
+    while number and not os.path.exists("go"):
+        time.sleep(0.05)
+    return number
+
+spark.sparkContext.parallelize(range(2), 2).map(held).sum()  # Spark flushes its log at the start of the job, then not
+"""
+
+
+def test_a_live_page_shows_a_stage_that_is_not_in_the_log_yet(tmp_path: Path) -> None:
+    """With its tasks, as the driver says: nothing makes Spark flush its log while the only job runs."""
+    home, errors = Home(tmp_path), tmp_path / "stderr"
+    (tmp_path / "unseen.py").write_text(UNSEEN.replace("PORT", f"{dead_port()}"), encoding="utf-8")
+    with home.started(sys.executable, "unseen.py", stderr=errors, options=["--live"]) as process:
+        poll_until(lambda: errors.exists() and b"\n" in errors.read_bytes(), "the address of the page")
+        address = errors.read_text(encoding="utf-8").split()[2]
+        section = ""
+
+        def is_shown() -> bool:
+            nonlocal section
+            section = got(f"{address}live?seen=0")["page"].partition('<section id="now">')[2].partition("</section>")[0]
+            return "1 of 2 tasks done, 1 running" in section or process.poll() is not None
+
+        poll_until(is_shown, lambda: section + errors.read_text(encoding="utf-8"), seconds=300)
+        (tmp_path / "go").touch()
+        assert process.wait(300) == 0, errors.read_text(encoding="utf-8")
+    assert "1 task runs." in section
+    assert "are by the REST API of the driver" in section
+    assert "unseen.py:" in section
 
 
 OFF: Final = """

@@ -1,11 +1,12 @@
 """What an application does by the last event of its log, while it runs: open work, and what it waits for.
 
 Spark flushes its log when jobs and SQL executions start and end and when stages end (`EventLoggingListener`). A stage
-and its tasks that began since then are not in the file yet; nothing here guesses at them.
+and its tasks that began since then are not in the file yet: where the driver answers, it says which run; nothing here
+guesses at them.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from app.eventlog.model import work_names
@@ -19,6 +20,19 @@ from app.report.scope import Scope, stage_name
 MOST: Final = 30
 """Rows of open work, the oldest first."""
 Kind = Literal["query", "job", "stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningStage:
+    """A stage attempt that runs, as the driver says; `since` in milliseconds since the epoch."""
+
+    id: int
+    attempt: int
+    name: str
+    since: int | None
+    done: int
+    running: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +79,7 @@ class Now:
         waiting_since: Since when no task was seen to run; None while one is, and where none has run.
         work: What has no end, the parts of each below it.
         left_out: How many more there are.
+        is_answered: Whether the driver has said which stages run.
     """
 
     state: Literal["running", "ended", "no end in its log"]
@@ -74,17 +89,24 @@ class Now:
     waiting_since: int | None
     work: list[Work]
     left_out: int
+    is_answered: bool = False
 
 
-def now(scope: Scope) -> Now:
-    """What an application does, and what it waits for."""
+def now(scope: Scope, running: Sequence[RunningStage] = ()) -> Now:
+    """What an application does, and what it waits for.
+
+    Args:
+        scope: The application by its log.
+        running: Stages that run, as its driver says; empty where that does not answer.
+    """
     app = scope.app
     if app.ended is not None:
         return Now("ended", app.ended, app.last or None, "", None, [], 0)
-    work = list(_work(scope))
-    waits, since = _waits(app)
+    work = list(_work(scope, running))
+    waits, since = _waits_for_tasks(app, running) if running else _waits(app)
     state: Literal["running", "no end in its log"] = "running" if app.is_alive else "no end in its log"
-    return Now(state, app.started, app.last or None, waits, since, work[:MOST], max(0, len(work) - MOST))
+    left_out = max(0, len(work) - MOST)
+    return Now(state, app.started, app.last or None, waits, since, work[:MOST], left_out, is_answered=bool(running))
 
 
 def _open_stages(app: Application) -> list[StageAttempt]:
@@ -101,9 +123,9 @@ def _open_queries(app: Application) -> list[Query]:
     return [query for query in app.queries.values() if query.ended is None]
 
 
-def _work(scope: Scope) -> Iterator[Work]:
+def _work(scope: Scope, running: Sequence[RunningStage]) -> Iterator[Work]:
     """Open work as a tree: queries with their parts, then the jobs and stages that are part of none."""
-    queries, jobs, stages = _open_queries(scope.app), _open_jobs(scope.app), _open_stages(scope.app)
+    queries, jobs, stages = _open_queries(scope.app), _open_jobs(scope.app), _stages(scope, running)
     ids = {query.id for query in queries}
     for query in queries:
         if query.root not in ids:
@@ -113,26 +135,62 @@ def _work(scope: Scope) -> Iterator[Work]:
             yield from _jobs(scope, [job for job in jobs if job.query in {each.id for each in family}], stages, 1)
     yield from _jobs(scope, [job for job in jobs if job.query not in ids], stages, 0)
     known = {job.id for job in jobs}
-    yield from (_stage(scope, stage, 0) for stage in stages if stage.job not in known)
+    yield from (work for job, work in stages if job not in known)
 
 
-def _jobs(scope: Scope, jobs: list[Job], stages: list[StageAttempt], depth: int) -> Iterator[Work]:
+def _stages(scope: Scope, running: Sequence[RunningStage]) -> list[tuple[int | None, Work]]:
+    """Open stages with the numbers of their jobs: those of the log, then those that only the driver knows."""
+    known = {(stage.id, stage.attempt): stage for stage in running}
+    logged = [
+        (stage.job, _stage(scope, stage, known.pop((stage.info.id, stage.info.attempt), None)))
+        for stage in _open_stages(scope.app)
+    ]
+    jobs = _open_jobs(scope.app)
+    owners = ((next((job.id for job in jobs if stage.id in job.stages), None), stage) for stage in known.values())
+    return [*logged, *((job, _running_stage(stage)) for job, stage in owners)]
+
+
+def _jobs(scope: Scope, jobs: list[Job], stages: list[tuple[int | None, Work]], depth: int) -> Iterator[Work]:
     for job in jobs:
         ended = {key[0] for key in job.ran if (stage := scope.app.stages.get(key)) and stage.info.completed is not None}
         name = scope.named(work_names.of_job(job)) if depth == 0 else ""
         yield Work("job", str(job.id), name, depth, job.submitted, len(ended), len(job.stages))
-        yield from (_stage(scope, stage, depth + 1) for stage in stages if stage.job == job.id)
+        yield from (replace(work, depth=depth + 1) for owner, work in stages if owner == job.id)
 
 
-def _stage(scope: Scope, stage: StageAttempt, depth: int) -> Work:
-    info = stage.info
-    number = f"{info.id}.{info.attempt}" if info.attempt else str(info.id)
-    done, name = stage.completed, formatting.line(stage_name(scope, stage))
-    return Work("stage", number, name, depth, info.submitted, done, info.tasks, _running(stage))
+def _stage(scope: Scope, stage: StageAttempt, answer: RunningStage | None) -> Work:
+    """An open stage of the log, with the tasks that the driver says, if it does."""
+    info, name = stage.info, formatting.line(stage_name(scope, stage))
+    tasks = (stage.completed, info.tasks, _running(stage)) if answer is None else _tasks(answer)
+    return Work("stage", _number(info.id, info.attempt), name, 0, info.submitted, *tasks)
+
+
+def _running_stage(stage: RunningStage) -> Work:
+    name = formatting.line(stage.name)
+    return Work("stage", _number(stage.id, stage.attempt), name, 0, stage.since, *_tasks(stage))
+
+
+def _tasks(stage: RunningStage) -> tuple[int, int, int]:
+    return stage.done, stage.total, stage.running
+
+
+def _number(stage: int, attempt: int) -> str:
+    return f"{stage}.{attempt}" if attempt else str(stage)
 
 
 def _running(stage: StageAttempt) -> int:
     return max(0, stage.started - len(stage.durations_ms))
+
+
+def _waits_for_tasks(app: Application, running: Sequence[RunningStage]) -> tuple[str, int | None]:
+    """What an application waits for by the stages that its driver names, and since when no task was seen to run."""
+    tasks = sum(stage.running for stage in running)
+    later = sum(max(0, stage.total - stage.done - stage.running) for stage in running)
+    rest = f"; {quantity(later, 'more task')} of the same stages have not started" if later else ""
+    if tasks:
+        return f"{quantity(tasks, 'task')} {'runs' if tasks == 1 else 'run'}{rest}.", None
+    what = _named("stage", [each.id for each in running])
+    return f"No task runs: {quantity(later, 'task')} of {what} wait.", _last_task(app)
 
 
 def _waits(app: Application) -> tuple[str, int | None]:

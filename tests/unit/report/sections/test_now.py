@@ -7,7 +7,7 @@ import pytest
 
 from app.eventlog.model.application import Application
 from app.report.scope import scope
-from app.report.sections.now import MOST, Now, now
+from app.report.sections.now import MOST, Now, RunningStage, now
 from tests.eventlogs import walking
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
@@ -48,6 +48,22 @@ def test_open_work_is_a_tree_with_progress() -> None:
     assert moment.work[3].name == "count at jobs/a.py:7"
     assert moment.waits == "2 tasks ran at the last event; 5 more tasks of the same stages had not started."
     assert moment.waiting_since is None
+
+
+def test_the_driver_says_what_the_log_has_not_yet() -> None:
+    """A stage that the log lacks is below its job; one that it has gets the tasks of the driver."""
+    app = log.application([*BEGUN, log.job(0, [0, 1]), log.stage(0, tasks=4)])
+    answer = [RunningStage(0, 0, "map", 2000, 3, 1, 4), RunningStage(1, 2, "sum", 2500, 0, 2, 8)]
+    moment = now(scope(app, None), answer)
+    assert rows(moment) == [
+        ("job 0", 0, "0 of at most 2 stages done"),
+        ("stage 0", 1, "3 of 4 tasks done, 1 running"),
+        ("stage 1.2", 1, "0 of 8 tasks done, 2 running"),
+    ]
+    assert moment.waits == "3 tasks run; 6 more tasks of the same stages have not started."
+    assert moment.is_answered
+    waiting = now(scope(app, None), [RunningStage(1, 0, "sum", 2500, 0, 0, 8)])
+    assert waiting.waits == "No task runs: 8 tasks of stage 1 wait."
 
 
 JOB: Final = log.job(3, [4])

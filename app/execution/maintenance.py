@@ -52,8 +52,8 @@ class TableMaintenance(threading.Thread):
         self._queries: Sequence[Query] = ()
         self._ended = threading.Event()
         self._turn = threading.Lock()
-        self._compacted: dict[str, int] = {}
-        self._vacuumed: dict[str, float] = {}
+        self._compacted: dict[str, int] = {}  # the version of a table at its last compaction
+        self._vacuumed: dict[str, float] = {}  # and the monotonic time of its last vacuum
 
     def watch(self, queries: Sequence[Query]) -> None:
         """Maintains the tables of these queries from now on."""
@@ -97,21 +97,23 @@ class TableMaintenance(threading.Thread):
                     self._guarded(context, table, work)
 
     def _guarded(self, context: StreamContext, table: str, work: Work) -> None:
-        with self._turn:
+        with self._turn, context.run.attach():
             if self._ended.is_set():
                 return
             try:
                 work(context, table)
             except (PySparkException, Py4JError, OSError) as error:
                 if not self._ended.is_set():
-                    LOG.warning("%s was not maintained, and is tried again: %s", table, summary_of(error))
+                    LOG.warning("the table %s was not maintained, which is tried again: %s", table, summary_of(error))
 
     def _compact(self, context: StreamContext, table: str) -> None:
         path, warehouse = context.warehouse.path(table), context.warehouse
-        compacted, version = self._compacted.get(table), delta_log.last_version(self._spark, path)
-        since = commits_since_compaction(self._spark, path) if compacted is None else version - compacted
-        if since < COMPACT_COMMITS:
+        version = delta_log.last_version(self._spark, path)
+        if table not in self._compacted:
+            self._compacted[table] = version - commits_since_compaction(self._spark, path)
+        if version - self._compacted[table] < COMPACT_COMMITS:
             return
+        self._compacted[table] = version  # also if it fails
         with self._step(context, f"compact {table}", table) as step:
             done = warehouse.optimize(table)
             step.count(files=done.files_added, bytes_read=done.bytes_removed, bytes_written=done.bytes_added)
@@ -122,15 +124,15 @@ class TableMaintenance(threading.Thread):
         vacuumed = self._vacuumed.get(table)
         if vacuumed is not None and time.monotonic() < vacuumed + VACUUM_SECONDS:
             return
+        self._vacuumed[table] = time.monotonic()  # also if it fails
         with self._step(context, f"vacuum {table}", table):
             done = context.warehouse.vacuum(table, retain_days=MIN_RETAIN_DAYS)
-        self._vacuumed[table] = time.monotonic()
         LOG.info("%s", done)
 
     @contextmanager
     def _step(self, context: StreamContext, name: str, table: str) -> Iterator[StepTelemetry]:
         """A step of the run whose query writes the table; it counts no rows, since it changes none."""
-        with context.run.attach(), context.run.step(name, kind="maintain", table=table) as step:
+        with context.run.step(name, kind="maintain", table=table) as step:
             description = f"{context.name}: {name}"
             properties = {"traceparent": step.traceparent, "trace_id": step.trace_id}
             with job_properties.step_properties(self._spark, description, **properties):

@@ -67,6 +67,11 @@ def commits(warehouse: Warehouse, table: str) -> list[Commit]:
     return [each for each in delta_log.history(warehouse.spark, warehouse.path(table)) if each.files][::-1]
 
 
+def assert_nothing_is_kept(spark: SparkSession) -> None:
+    """Rows that a merge has kept are gone: a stream may run for months."""
+    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
+
+
 def compactions(warehouse: Warehouse, table: str) -> int:
     """How often a table was compacted."""
     return sum(each.operation == delta_log.COMPACTION for each in commits(warehouse, table))
@@ -93,6 +98,7 @@ def test_a_small_micro_batch_writes_one_file(tmp_path: Path, spark: SparkSession
             progress += query.drain()
             written = observed(progress, "written")
             assert sum(each["rows"] for each in written) == len(query.rows("events", "event_id")) == 32
+    assert_nothing_is_kept(spark)
     table = module.WRITES[0].name
     files = [each.files for each in commits(query.context.warehouse, table)]
     assert files == ([1, 1, 1, 2] if module is events else [1] * len(files))
@@ -217,6 +223,7 @@ def test_a_merge_stands_a_compaction_of_its_table(streams: Streams, tmp_path: Pa
     assert (status.state, status.restarts, status.error) == ("stopped", 0, None)
     assert streams.lines() == ["a", "b", "c"]
     assert gate.computed.read_text(encoding="utf-8") == "once\n"
+    assert_nothing_is_kept(streams.home.spark)
 
 
 def test_a_compaction_that_is_killed_leaves_the_table_as_it_was(tmp_path: Path, spark: SparkSession) -> None:

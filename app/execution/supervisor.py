@@ -35,6 +35,7 @@ from app.telemetry.names import StreamState
 from app.telemetry.stream_lag import Lag, gaps, processed_offsets
 from app.telemetry.stream_progress import Progress
 from app.telemetry.stream_telemetry import StreamTelemetry
+from app.telemetry.stream_watermark import WatermarkWatch
 
 LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 0.25
@@ -107,6 +108,7 @@ class Supervisor(threading.Thread):
         self._watch = None if getattr(job.config, "real_time", None) and not until.is_draining else watch
         self._telemetry: StreamTelemetry | None = None
         self._run_context: StreamContext | None = None
+        self._watermark = WatermarkWatch(job.name)
         self._breach: QualityGateError | None = None
         self._maintenance = maintenance
         self._lock = threading.Lock()
@@ -178,6 +180,9 @@ class Supervisor(threading.Thread):
         if self._telemetry is not None:
             self._telemetry.progressed(progress)
         self._breach = _breach(context, progress) or self._breach
+        for line in self._watermark.progressed(progress):
+            with context.run.attach():  # this is the thread of the listener
+                context.note(line)
         self._become("running")
 
     def _deleted(self, context: StreamContext, topic: str, records: int) -> None:

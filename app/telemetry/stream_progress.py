@@ -262,6 +262,11 @@ class Progress(Struct, gc=False):
         return self._event_time("max")
 
     @property
+    def mean_event(self) -> int | None:
+        """The mean event time that was read, in milliseconds since the epoch; None if there is none."""
+        return self._event_time("avg")
+
+    @property
     def watermark_delay_ms(self) -> int | None:
         """From the watermark to the newest event; None without events, and before the first watermark."""
         newest, watermark = self.newest_event, self.watermark

@@ -1,8 +1,11 @@
 """What is known of a transaction at its instant: pure transforms, declared once for training, batch and streams.
 
 Point in time: a feature of a transaction is computed from its own columns in `KNOWN`, which are set when it is made,
-and from what happened to its customer in the `WINDOW_DAYS` before its instant. Nothing else enters, so nothing later
-can; and a feature does not grow with the age of the tables, as a count of all that ever happened would.
+and from what happened to its customer in the `WINDOW_DAYS` whole days before its day, in UTC. Nothing else enters, so
+nothing later can; and a feature does not grow with the age of the tables, as a count of all that ever happened would.
+
+Whole days, since that is what the tables have when a transaction is made: the pipelines publish a day after it has
+ended. So a model is trained and judged on what it is served.
 """
 
 import datetime
@@ -37,7 +40,7 @@ demo shop that of 0.15 % of the sales.
 """
 KEYS: Final = ("transaction_id", "customer_id", "created_at")
 WINDOW_DAYS: Final = 2
-"""How long what happened to a customer counts: the days before the first row must be there, too.
+"""How many whole days before that of a transaction count: they must be there before the first row, too.
 
 Short, so that the demo shop, whose customers buy some twenty times a day, needs few days. A longer one knows customers
 better: over eight days it brings 0.01 of ROC AUC.
@@ -168,16 +171,16 @@ def customer_events(transactions: DataFrame, refunds: DataFrame) -> DataFrame:
 
 
 def with_history(rows: DataFrame, events: DataFrame) -> DataFrame:
-    """The same rows, with what happened to the customer of each in the window before its instant.
+    """The same rows, with what happened to the customer of each in the days of the window before its day.
 
-    One pass over events and rows together, sorted by customer and instant; what is at the same instant is not before.
+    One pass over events and rows together, sorted by customer and instant, where a row is at the start of its day.
 
     Columns in: those of `KNOWN`; events: those of `CUSTOMER_EVENTS`.
     Columns out: those of the rows; purchases_before, refunds_before.
     """
     asked = rows.select(F.struct(*rows.columns).alias("row"))
     none = F.lit(0).cast(LongType())
-    asked = asked.select("row.customer_id", F.col("row.created_at").alias("at"), none, none, "row")
+    asked = asked.select("row.customer_id", F.date_trunc("day", "row.created_at").alias("at"), none, none, "row")
     kind = asked.schema["row"].dataType
     happened = events.select(*CUSTOMER_EVENTS.names, F.lit(None).cast(kind).alias("row"))
     customer = Window.partitionBy("customer_id").orderBy(F.unix_micros("at"))

@@ -2,8 +2,12 @@
 
 Reads: the topic prediction_requests; transactions, refund_events, and the model registry.
 Writes: the topic predictions, a reply to each request at least once; its key is that of the request.
+
+A reply says until when the tables knew what had happened: its model was judged with the whole days before a request.
 """
 
+import datetime
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -12,6 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from app import features
 from app.models import scoring
+from app.models.history import History
 from app.models.serving import Served, Serving
 from app.pipeline import records, stream
 from app.pipeline.stream import BatchContext, StreamContext
@@ -53,10 +58,10 @@ def messages(replies: DataFrame) -> DataFrame:
     return replies.select(key, value, "headers")
 
 
-def reply(batch: BatchContext, asked: DataFrame, served: Served) -> None:
+def reply(batch: BatchContext, asked: DataFrame, served: Served, history: History) -> None:
     """Answers the requests of one micro-batch, all by the same version; a repeated batch answers with equal keys."""
     asked = asked.persist()
-    answered = _replies(batch, asked, served).persist()
+    answered = _replies(batch, asked, served, history).persist()
     try:
         batch.publish(messages(answered), PREDICTIONS, keeps_context=True)
         _measure(batch, answered, served)
@@ -65,15 +70,21 @@ def reply(batch: BatchContext, asked: DataFrame, served: Served) -> None:
         asked.unpersist()
 
 
-def _replies(batch: BatchContext, asked: DataFrame, served: Served) -> DataFrame:
+def _replies(batch: BatchContext, asked: DataFrame, served: Served, history: History) -> DataFrame:
     """One row per request: those that cannot be scored, and the others with their scores.
 
     Columns in: those of `JUDGED_REQUEST`.
     Columns out: those of `REPLY`.
     """
     scorable, refused = asked.where("problem IS NULL"), asked.where("problem IS NOT NULL")
-    known = features.features(scorable, _events(batch, scorable), keep=KEPT)
-    scored = scoring.scored(served.model, known, served.version, keep=KEPT)
+    day = F.to_date("created_at").alias("day")
+    days = sorted(row.day for row in scorable.select(day).distinct().collect())
+    reaches = _reaches(batch, history, days)
+    transactions, refund_events = (batch.warehouse.table(name) for name in READS)
+    events = _events(transactions, refund_events, scorable, days)
+    known = features.features(scorable, events, keep=KEPT)
+    scored = scoring.scored(served.model, known, served.version, keep=KEPT).withColumn("day", day)
+    scored = scored.join(F.broadcast(reaches), "day")
     answered = scored.unionByName(refused, allowMissingColumns=True)
     version = F.lit(served.version.number).cast("long")
     answered = answered.withColumns({"model_version": version, "error": F.col("problem"), "now": _now_ms()})
@@ -82,19 +93,23 @@ def _replies(batch: BatchContext, asked: DataFrame, served: Served) -> DataFrame
     return answered.withColumn("latency_ms", latency).select(*REPLY.names)
 
 
-def _events(batch: BatchContext, scorable: DataFrame) -> DataFrame:
-    """What happened to the customers of the requests, as far as the tables know it by now.
+def _reaches(batch: BatchContext, history: History, days: Sequence[datetime.date]) -> DataFrame:
+    found = batch.spark.createDataFrame(history.reach(batch.warehouse, days), "day date, until date, is_stale boolean")
+    return found.select("day", F.col("until").cast("timestamp").alias("history_until"), "is_stale")
 
-    Columns in: those of `JUDGED_REQUEST`.
+
+def _events(
+    transactions: DataFrame, refund_events: DataFrame, asked: DataFrame, days: Sequence[datetime.date]
+) -> DataFrame:
+    """What happened to the customers of transactions of days, as far as the tables know it by now.
+
+    Columns in: those of `TRANSACTIONS`; refund_events: those of `REFUND_EVENTS`; asked: those of `KNOWN`.
     Columns out: those of `CUSTOMER_EVENTS`.
     """
-    day = F.to_date("created_at")
-    first, last = scorable.agg(F.min(day), F.max(day)).collect()[0]
-    if first is None:  # nobody asks
-        return batch.spark.createDataFrame([], CUSTOMER_EVENTS)
-    transactions, refunds = (batch.warehouse.table(name) for name in READS)
-    events = features.customer_events(*features.in_window(transactions, refunds, first, last))
-    return events.join(F.broadcast(scorable.select("customer_id").distinct()), "customer_id", "left_semi")
+    if not days:  # nobody asks
+        return asked.sparkSession.createDataFrame([], CUSTOMER_EVENTS)
+    events = features.customer_events(*features.in_window(transactions, refund_events, min(days), max(days)))
+    return events.join(F.broadcast(asked.select("customer_id").distinct()), "customer_id", "left_semi")
 
 
 def _now_ms() -> Column:
@@ -109,10 +124,12 @@ def _measure(batch: BatchContext, answered: DataFrame, served: Served) -> None:
         F.count("error").alias("errors"),
         F.count_if("is_flagged").alias("flagged"),
         F.count_if(~F.col("is_flagged")).alias("others"),
+        F.count_if("is_stale").alias("stale"),
         F.percentile_approx("probability", shares).alias("probabilities"),
         F.percentile_approx("latency_ms", shares).alias("latencies"),
     ).collect()[0]
     run.measure(names.ML_ERRORS, found.errors)
+    run.measure(names.ML_STALE, found.stale)
     for text, number in (("true", found.flagged), ("false", found.others)):
         run.measure(names.ML_PREDICTIONS, number, {names.IS_FLAGGED: text})
     for place, quantile in enumerate(map(str, names.QUANTILES)):
@@ -130,19 +147,20 @@ def query(context: StreamContext, config: Config) -> DataStreamWriter:
         NotReadyError: None is in production yet.
     """
     context.sink = PREDICTIONS
-    serving = Serving(MODEL)
+    serving, history = Serving(MODEL), History(READS)
     serving.served(context.warehouse)
     _announce(context)
     rows = requests(context.read(PREDICTION_REQUESTS.name, config), context.bounded(PREDICTION_REQUESTS)).observe(
         "written", F.count(F.lit(1)).alias("rows")
     )
     return context.for_each_batch(
-        rows, lambda batch, asked: reply(batch, asked, serving.served(batch.warehouse)), config
+        rows, lambda batch, asked: reply(batch, asked, serving.served(batch.warehouse), history), config
     )
 
 
 def _announce(context: StreamContext) -> None:
     """Starts counters at 0: the first value of a series is no increase."""
     context.run.measure(names.ML_ERRORS, 0)
+    context.run.measure(names.ML_STALE, 0)
     for text in ("true", "false"):
         context.run.measure(names.ML_PREDICTIONS, 0, {names.IS_FLAGGED: text})

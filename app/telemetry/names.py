@@ -381,6 +381,13 @@ ML_PROBABILITY: Final = Metric(
     "ml.prediction.probability", "gauge", "1", "Quantile of the probabilities last scored", (PIPELINE, QUANTILE)
 )
 ML_ERRORS: Final = Metric("ml.scoring.errors", "counter", "{request}", "Requests that could not be scored", (PIPELINE,))
+ML_STALE: Final = Metric(
+    "ml.scoring.stale",
+    "counter",
+    "{request}",
+    "Requests that were scored though the tables lack days before them",
+    (PIPELINE,),
+)
 ML_LATENCY: Final = Metric(
     "ml.scoring.latency",
     "gauge",

@@ -207,6 +207,17 @@ PREDICTION: Final = StructType(
         _column("probability", DoubleType(), "estimated probability that the transaction will be refunded"),
         _column("model_version", LongType(), "version of the model that was in production"),
         _column(
+            "history_until",
+            TimestampType(),
+            "instant until which the tables knew what had happened to customers, at most the start of the day of the "
+            "request, UTC; null if they had no day before it, or there is an error",
+        ),
+        _column(
+            "is_stale",
+            BooleanType(),
+            "whether that is not the start of the day: the model knew less than when it was judged; null with an error",
+        ),
+        _column(
             "latency_ms",
             LongType(),
             "from the timestamp of the request to the reply, in milliseconds; null if it is ahead",

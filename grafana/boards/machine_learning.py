@@ -125,13 +125,17 @@ def _served() -> Panel:
 
 
 def _answers() -> Panel:
-    text = "Requests that were scored, by whether the threshold was reached, and errors. Alert: ModelScoringErrors."
+    text = (
+        "Requests that were scored, by whether the threshold was reached, and errors; beside them those that were "
+        "scored without the days before them. Alerts: ModelScoringErrors, ModelHistoryStale."
+    )
     scored = added(grown(names.ML_PREDICTIONS, INTERVAL, OF_STREAMS), names.IS_FLAGGED)
     return bars(
         "Requests",
         Look(text, "locale", ONWARD),
         Query(scored, f"flagged: {legend(names.IS_FLAGGED)}"),
         Query(added(grown(names.ML_ERRORS, INTERVAL, OF_STREAMS), names.PIPELINE), "errors"),
+        Query(added(grown(names.ML_STALE, INTERVAL, OF_STREAMS), names.PIPELINE), "stale history"),
     ).sized(10, 8)
 
 

@@ -34,6 +34,7 @@ from tests.unit.streaming.drained import Drained
 
 MODEL: Final = "ml.refunds"
 DAYS: Final = [FIRST + age * DAY for age in range(6)]
+HELD_OUT: Final = DAYS[4]
 ROWS: Final = 4_000
 QUICK: Final[dict[str, Any]] = {
     "history_days": len(DAYS),
@@ -187,32 +188,90 @@ def test_another_seed_on_the_same_rows_is_not_promoted(shop: Home) -> None:
     assert production(shop) == 2
 
 
-def test_training_batches_and_streams_see_the_same(shop: Home, tmp_path: Path) -> None:
-    """The probability of each transaction is equal to the last digit, and so is that of a repetition."""
-    version, date = registry.version(shop.warehouse, MODEL), DAYS[4]
-    do(shop, "score", date=date)
+def requests(shop: Home) -> list[dict[str, Any]]:
+    """A request for each transaction of the held-out day."""
+    sold = shop.table("transactions").where(F.col("processed_date") == F.lit(HELD_OUT))
+    values = F.to_json(F.struct(*features.KNOWN), {"timestampFormat": INSTANT})
+    asked = [json.loads(row[0]) for row in sold.select(values).collect()]
+    return [{"request_id": f"r-{each['transaction_id']}"} | each for each in asked]
+
+
+def replies_to(asked: Sequence[dict[str, Any]], shop: Home, folder: Path) -> dict[str, dict[str, Any]]:
+    """The replies to requests, by transaction."""
+    stream = Drained(folder, shop.spark, predictions, home=shop)
+    stream.deliver("prediction_requests", *asked)
+    stream.drain()
+    replies = [json.loads(line) for line in stream.lines("predictions")]
+    assert {reply["request_id"] for reply in replies} == {each["request_id"] for each in asked}
+    return {reply["transaction_id"]: reply for reply in replies}
+
+
+def cut(shop: Home, date: datetime.date) -> None:
+    """Removes a day and all later ones from the tables."""
+    for table, day in (("transactions", "processed_date"), ("refund_events", "refunded_date")):
+        DeltaTable.forPath(shop.spark, shop.warehouse.path(table)).delete(f"{day} >= '{date}'")
+
+
+def average_precision(labels: dict[str, float], probabilities: dict[str, float]) -> float:
+    """That of probabilities of transactions, by scikit-learn."""
+    keys = sorted(labels)
+    return float(metrics.average_precision_score([labels[key] for key in keys], [probabilities[key] for key in keys]))
+
+
+class Judged(NamedTuple):
+    """The held-out rows of the first version, by transaction: their labels, and the probabilities that judged it."""
+
+    labels: dict[str, float]
+    probabilities: dict[str, float]
+
+
+def held_out(shop: Home) -> Judged:
+    """What the first version was judged on."""
+    [job] = load_jobs(shop.settings, "ml", [MODEL])
+    context = Drained(shop.folder / "reader", shop.spark, predictions, home=shop).context
+    with labelled_data(context, job.pipeline.MODEL, job.config, DAYS[-1]) as data:
+        fitted = registry.load(registry.version(shop.warehouse, MODEL, 1))
+        rows = fitted.transform(data.held_out).select("transaction_id", "label", PROBABILITY).collect()
+    return Judged({row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows})
+
+
+def test_what_is_served_is_what_was_judged(shop: Home, tmp_path: Path) -> None:
+    """On the held-out day: training, the scores of a day, and replies from tables that end at the midnight before.
+
+    They are equal to the last digit, and so the average precision is that of the gate. Where the tables end a day
+    earlier, replies are marked as stale, and the average precision is another one.
+    """
+    seen = held_out(shop)
+    do(shop, "score", date=HELD_OUT)
     written = {row.transaction_id: row for row in shop.table("refund_scores").collect()}
     assert {row.model_version for row in written.values()} == {1}
-    bought = shop.table("transactions").where(F.col("processed_date") == F.lit(date)).collect()
+    bought = shop.table("transactions").where(F.col("processed_date") == F.lit(HELD_OUT)).collect()
     assert {key: row.customer_id for key, row in written.items()} == {
         row.transaction_id: row.customer_id for row in bought
     }
-    stream = Drained(tmp_path / "stream", shop.spark, predictions, home=shop)
-    few = shop.table("transactions").where(F.col("processed_date") == F.lit(date)).orderBy("transaction_id").limit(20)
-    values = F.to_json(F.struct("transaction_id", *features.KNOWN[1:]), {"timestampFormat": INSTANT})
-    asked = [json.loads(row[0]) for row in few.select(values).collect()]
-    stream.deliver("prediction_requests", *({"request_id": f"r-{each['transaction_id']}"} | each for each in asked))
-    stream.drain()
-    [job] = load_jobs(shop.settings, "ml", [MODEL])
-    with labelled_data(stream.context, job.pipeline.MODEL, job.config, DAYS[-1]) as data:
-        seen = registry.load(version).transform(data.held_out).select("transaction_id", PROBABILITY).collect()
-    replies = [json.loads(line) for line in stream.lines("predictions")]
-    assert {reply["transaction_id"] for reply in replies} == {each["transaction_id"] for each in asked}
-    assert all(reply["probability"] == written[reply["transaction_id"]].probability for reply in replies)
-    assert all(reply["is_flagged"] == written[reply["transaction_id"]].is_flagged for reply in replies)
-    assert {row[0]: row[1] for row in seen} == {key: row.probability for key, row in written.items()}
+    assert {key: row.probability for key, row in written.items()} == seen.probabilities
+    asked = requests(shop)
+    cut(shop, HELD_OUT)
+    older = shop.copied(tmp_path / "older")
+    replies = replies_to(asked, shop, tmp_path / "stream")
+    assert {key: reply["probability"] for key, reply in replies.items()} == seen.probabilities
+    assert all(reply["is_flagged"] == written[key].is_flagged for key, reply in replies.items())
+    midnight = f"{HELD_OUT}T00:00:00.000Z"
+    assert {(reply["history_until"], reply["is_stale"]) for reply in replies.values()} == {(midnight, False)}
+    served = average_precision(seen.labels, {key: reply["probability"] for key, reply in replies.items()})
+    assert served == pytest.approx(judged(shop).evaluation.score("average_precision"), abs=1e-9)  # type: ignore[union-attr]
+    cut(older, HELD_OUT - DAY)
+    stale = replies_to(asked, older, tmp_path / "older-stream")
+    assert {reply["is_stale"] for reply in stale.values()} == {True}
+    without = average_precision(seen.labels, {key: reply["probability"] for key, reply in stale.items()})
+    assert without != served
+
+
+def test_a_repeated_score_changes_nothing(shop: Home) -> None:
+    """The rows of the day are replaced by the same."""
+    do(shop, "score", date=HELD_OUT)
     before = shop.content("refund_scores")
-    do(shop, "score", date=date)
+    do(shop, "score", date=HELD_OUT)
     assert shop.content("refund_scores") == before
 
 

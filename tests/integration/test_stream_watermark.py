@@ -36,7 +36,7 @@ def run(home: Home) -> RunRecord:
 def test_the_remedy_of_the_runbook_brings_back_what_an_event_of_the_future_made_late(
     home: Home, broker: Broker
 ) -> None:
-    """The query says at once what it drops, in its log with the trace of the run; afterwards none is lost or doubled."""
+    """The query says at once what it drops, in its log with the run's trace; afterwards none is lost or doubled."""
     for topic in (*(each.name for each in INCOMING), *OUTGOING):
         broker.create_anew(topic)
     bounded = home.settings.model_copy(update={"kafka": broker.kafka})

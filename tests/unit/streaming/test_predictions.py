@@ -8,13 +8,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from app import features
 from app.errors import NotReadyError
+from app.models.history import History
 from app.models.serving import Serving
 from app.pipeline.stream import BatchContext
 from app.pipeline.topics import PREDICTION_REQUESTS
 from app.streaming import dead_letters, predictions
 from app.warehouse.schemas import PREDICTION_REQUEST, RECORD, REPLY
-from tests import models
+from tests import models, shop_rows
 from tests.polling import poll_until
+from tests.shop_rows import DAY, FIRST
 from tests.unit.streaming.drained import NOON, Drained, written
 
 ASKED: Final = {"customer_id": "c-0000001", "amount": "12.50", "created_at": "2024-01-01T12:00:00.000Z"}
@@ -73,7 +75,8 @@ def test_every_request_is_answered(query: Drained, tmp_path: Path) -> None:
     """With a prediction, or with an error, and then it is a dead letter; the version is named, and all is measured."""
     query.deliver("prediction_requests", request(1), request(2, amount="-3"), b"broken", request(4, transaction_id="t"))
     query.drain()
-    found, scored = replies(query), {"is_flagged": False, "probability": 0.25, "model_version": 1}
+    scored = {"is_flagged": False, "probability": 0.25, "model_version": 1, "is_stale": True}
+    found = replies(query)
     letters = {reply["error"]: reply.pop("dead_letter_id") for reply in found if "error" in reply}
     assert all(0 <= reply.pop("latency_ms") < 600_000 for reply in found)
     assert found == [
@@ -93,6 +96,7 @@ def assert_is_measured(query: Drained) -> None:
     query.context.run.export_metrics()
     values, pipeline = query.memory.values, "streaming.predictions"
     assert values("ml.scoring.errors") == {(pipeline,): 2}
+    assert values("ml.scoring.stale") == {(pipeline,): 2}
     assert values("ml.predictions") == {("true", pipeline): 0, ("false", pipeline): 2}
     assert values("ml.prediction.probability") == {(each, pipeline): 0.25 for each in ("0.5", "0.9", "0.99")}
     assert values("ml.model.served.version") == {("ml.refunds", pipeline): 1}
@@ -102,7 +106,8 @@ def assert_is_measured(query: Drained) -> None:
 
 def test_a_promoted_version_answers_without_a_restart(query: Drained) -> None:
     """From the next micro-batch on. What is promoted while a batch is at work answers none of its requests."""
-    query.context.is_draining, serving = False, Serving(predictions.MODEL)
+    serving = Serving(predictions.MODEL)
+    query.context.is_draining = False
     served = serving.served(query.context.warehouse)
     assert serving.served(query.context.warehouse).model is served.model, "loading takes seconds"
     running = query.start()
@@ -117,7 +122,8 @@ def test_a_promoted_version_answers_without_a_restart(query: Drained) -> None:
     values = [written(request(number)) for number in range(3, 9)] + [b"broken"]
     rows = [(b"k", value, None, "prediction_requests", 0, offset, NOON) for offset, value in enumerate(values)]
     asked = predictions.requests(query.home.spark.createDataFrame(rows, RECORD).repartition(4))
-    predictions.reply(BatchContext(query.home.spark, query.context.warehouse, query.context, "q", 0), asked, served)
+    batch = BatchContext(query.home.spark, query.context.warehouse, query.context, "q", 0)
+    predictions.reply(batch, asked, served, History(predictions.READS))
     mixed = [reply for reply in replies(query) if reply.get("request_id") not in ("r-1", "r-2")]
     assert [reply["model_version"] for reply in mixed] == [1] * 7
     assert serving.served(query.context.warehouse).version.number == 2
@@ -127,6 +133,31 @@ def answered(query: Drained, running: StreamingQuery, number: int) -> None:
     """Sends the request of a number; comes back when there are so many replies."""
     query.deliver("prediction_requests", request(number))
     poll_until(lambda: len(replies(query)) == number, lambda: f"reply {number}; {running.exception()}", seconds=120)
+
+
+def test_a_reply_says_until_when_the_tables_knew_the_customer(query: Drained) -> None:
+    """A request of the day after the newest one has all; one of the day after that is stale, and so is one before any.
+
+    What was published meanwhile counts from the next micro-batch on.
+    """
+    spark, days = query.home.spark, [FIRST, FIRST + DAY]
+    query.home.warehouse.create(shop_rows.sold(spark, *days, rows=300), "transactions", "sales")
+    query.home.warehouse.create(shop_rows.refunded(spark, *days, rows=300), "refund_events", "refunds")
+    hours = {number: f"2024-01-0{number}T08:00:00.000Z" for number in (1, 2, 3, 4)}
+    query.deliver("prediction_requests", *(request(number, created_at=at) for number, at in hours.items()))
+    query.drain()
+    found = [(reply.get("history_until"), reply["is_stale"]) for reply in replies(query)]
+    assert found == [
+        (None, True), ("2024-01-02T00:00:00.000Z", False), ("2024-01-03T00:00:00.000Z", False),
+        ("2024-01-03T00:00:00.000Z", True),
+    ]  # fmt: skip
+    query.context.run.export_metrics()
+    assert query.memory.values("ml.scoring.stale") == {("streaming.predictions",): 2}
+    query.home.warehouse.append(shop_rows.sold(spark, FIRST + 2 * DAY, rows=300), "transactions")
+    query.home.warehouse.append(shop_rows.refunded(spark, FIRST + 2 * DAY, rows=300), "refund_events")
+    query.deliver("prediction_requests", request(5, created_at=hours[4]))
+    query.drain()
+    assert replies(query)[-1]["history_until"] == "2024-01-04T00:00:00.000Z"
 
 
 def test_nothing_starts_before_a_model_is_in_production(tmp_path: Path, spark: SparkSession) -> None:
@@ -139,10 +170,11 @@ def test_a_reply_has_the_key_and_the_headers_of_its_request(spark: SparkSession)
     """One to a request whose id cannot be read has that of the dead letter."""
     trace = [("traceparent", b"00-1-2-01")]
     rows = [
-        ("r-1", "t-1", True, 0.5, 1, 20, None, None, trace),
-        (None, None, None, None, 1, 20, "no request_id", "prediction_requests-2-1", None),
+        ("r-1", "t-1", True, 0.5, 1, NOON, False, 20, None, None, trace),
+        (None, None, None, None, 1, None, None, 20, "no request_id", "prediction_requests-2-1", None),
     ]
     found = predictions.messages(spark.createDataFrame(rows, REPLY)).collect()
     assert [bytes(row.key) for row in found] == [b"r-1", b"prediction_requests-2-1"]
     assert [(header.key, bytes(header.value)) for header in found[0].headers] == trace
+    assert json.loads(bytes(found[0].value))["history_until"] == "2024-01-01T12:00:00.000Z"
     assert json.loads(bytes(found[1].value))["error"] == "no request_id"

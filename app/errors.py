@@ -10,7 +10,8 @@
     ├── InputError                3  raw data or an event log is missing or unreadable
     │   └── NotReadyError         3  what a streaming query needs is not there yet: it waits
     ├── QualityGateError          4  more rows violate an expectation than its threshold allows
-    │   └── PromotionError        4  a version of a model is not better than the one in production, or not good enough
+    │   ├── PromotionError        4  a version of a model is not better than the one in production, or not good enough
+    │   └── FeatureLeakError      4  a feature of a model knows what is not known yet when it is served
     └── FailOnError               5  a condition of --fail-on holds
 
 Each message is one line: what happened, where, and what to do.
@@ -78,6 +79,10 @@ class QualityGateError(SparkAppError):
 
 class PromotionError(QualityGateError):
     """A version of a model is not better than the one in production, or not good enough; what is there stays."""
+
+
+class FeatureLeakError(QualityGateError):
+    """A feature of a model knows what is not known yet when it is served; nothing is trained on it."""
 
 
 class FailOnError(SparkAppError):

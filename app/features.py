@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
@@ -38,6 +38,8 @@ KNOWN: Final = (
 `transactions` keeps the newest version of each, so an amount that was corrected afterwards is known too early: in the
 demo shop that of 0.15 % of the sales.
 """
+AS_MADE: Final = {"status": "pending"}
+"""What columns that change afterwards have at the instant of a transaction; those that are not here, null."""
 KEYS: Final = ("transaction_id", "customer_id", "created_at")
 WINDOW_DAYS: Final = 2
 """How many whole days before that of a transaction count: they must be there before the first row, too.
@@ -156,6 +158,13 @@ def in_window(
     since = first - WINDOW_DAYS * DAY
     asked = transactions.where(F.col("processed_date").between(since, last))
     return asked, refunds.where(F.col("refunded_date") >= since)
+
+
+def as_made(transaction: Row) -> Row:
+    """A row of `TRANSACTIONS` as a request knows it: with the columns in `KNOWN`, and its day."""
+    known = {*KNOWN, "processed_date"}
+    values = transaction.asDict()
+    return Row(**{name: value if name in known else AS_MADE.get(name) for name, value in values.items()})
 
 
 def customer_events(transactions: DataFrame, refunds: DataFrame) -> DataFrame:

@@ -8,12 +8,14 @@ from pyspark.ml.feature import SQLTransformer
 from pyspark.sql import DataFrame
 
 from app import features
-from app.models import registry
+from app.models import reference, registry
 from app.models.estimators import PROBABILITY
+from app.models.reference import Reference, Rows
 from app.models.registry import Promotion, Version
 from app.runs.model_card import Evaluation
 from app.warehouse.tables import Table
 from tests.integration.home import Home
+from tests.shop_rows import FIRST
 from tests.unit.report import cards
 
 MODEL = "ml.refunds"
@@ -26,6 +28,8 @@ def register(home: Home, number: int, probability: float, **content: Any) -> Ver
     artifact = registry.artifact_folder(warehouse, MODEL, f"constant-{number}")
     statement = f"SELECT *, {probability}D AS {PROBABILITY} FROM __THIS__"
     PipelineModel(stages=[SQLTransformer(statement=statement)]).write().overwrite().save(artifact)
+    none = Reference(FIRST, {}, Rows(features.SCHEMA, []))
+    reference.write(warehouse, none, artifact)
     version = Version(MODEL, number, f"fingerprint {number}", artifact, card)
     known = home.spark.createDataFrame([], features.SCHEMA)
     _add(home, registry.VERSIONS, registry.version_row(home.spark, version, run_id="none", features=known))

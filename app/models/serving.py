@@ -1,10 +1,12 @@
 """The version of a model that answers requests: the one in production, loaded once and kept until it is replaced."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.errors import NotReadyError
-from app.models import registry
+from app.models import reference, registry
+from app.models.reference import Inputs
 from app.models.registry import Version
 from app.warehouse import delta_log
 from app.warehouse.tables import Warehouse
@@ -29,13 +31,15 @@ class Served:
 class Serving:
     """Follows what is in production: a look costs the listing of a folder, unless something was promoted since."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, inputs: Inputs, reads: Sequence[str]) -> None:
         """Nothing is loaded yet.
 
         Args:
             model: `ml.refunds`.
+            inputs: Computes the features of transactions as requests are scored with.
+            reads: The tables that it reads.
         """
-        self._model = model
+        self._model, self._inputs, self._reads = model, inputs, reads
         self._promotions: int | None = None
         self._served: Served | None = None
 
@@ -44,7 +48,7 @@ class Serving:
 
         Raises:
             NotReadyError: None is in production.
-            InputError: Its artifact is gone.
+            InputError: Its artifact is gone, or requests have other features than those it was trained on.
         """
         promotions = delta_log.last_version(warehouse.spark, warehouse.path(registry.PROMOTIONS.name))
         if promotions != self._promotions or self._served is None:
@@ -58,4 +62,5 @@ class Serving:
             raise NotReadyError(f"no version of {self._model} is in production: run `spark-app ml`")
         if self._served is not None and self._served.version.artifact == found.artifact:
             return Served(found, self._served.model)
+        reference.require_same(warehouse, found, self._inputs, self._reads)
         return Served(found, registry.load(found))

@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from app.errors import InputError, PromotionError
-from app.models import provenance, registry
+from app.models import provenance, reference, registry
 from app.models.gate import merit, refusals
+from app.models.reference import Reference
 from app.models.registry import Promotion, Version
 from app.pipeline.context import Context, DailyContext
 from app.pipeline.model import Data, Model, ModelConfig, labelled_data
@@ -52,24 +53,42 @@ def run(context: "TrainingContext", model: Model, config: ModelConfig) -> None:
 
 
 def train(context: "TrainingContext", model: Model, config: ModelConfig, data: Data) -> Version:
-    """Finds the best candidate and registers it; what was trained on the same rows is not trained again."""
+    """Finds the best candidate and registers it; what was trained on the same features of the same rows is kept.
+
+    Raises:
+        FeatureLeakError: A feature knows what is not known yet when it is served.
+    """
+    compared = _reference(context, model, data)
     fingerprint = provenance.fingerprint(
         config=config.model_dump(mode="json", exclude=set(config.OF_THE_JUDGEMENT)),
         as_of=context.date,
         tables=data.versions,
         features=[(feature.name, feature.kind, feature.meaning) for feature in model.features],
         window_days=model.window_days,
+        code=provenance.code(model.inputs, model.labels),
+        values=compared.values,
     )
     known = [each for each in registry.versions(context.warehouse, model.name) if each.fingerprint == fingerprint]
     if known:
-        context.note(f"version {known[-1].number} was trained on the same rows with the same configuration: kept")
+        context.note(f"version {known[-1].number} was trained on the same features with the same configuration: kept")
         return known[-1]
     fitted, card = _fitted(context, model, config, data)
     artifact = registry.artifact_folder(context.warehouse, model.name, context.run.identity.run_id)
     context.save(fitted, artifact)
+    reference.write(context.warehouse, compared, artifact)
     version = register(context, Version(model.name, 0, fingerprint, artifact, card), features=data.train)
     context.write_card(version.card)
     return version
+
+
+def _reference(context: Context, model: Model, data: Data) -> Reference:
+    """The features of a few rows, and a look whether one of them knows the future, before any training."""
+    with context.step("check features", kind="transform"):
+        newest = data.train.agg(F.to_date(F.max("created_at"))).collect()[0][0] or data.periods.train_last
+        versions = {name: data.versions.get(name) for name in model.reads}
+        found = reference.sample(context.warehouse, versions, model.inputs, date=newest, window_days=model.window_days)
+        reference.require_no_leak(context.warehouse, model.inputs, found)
+    return found
 
 
 def register(context: Context, version: Version, *, features: DataFrame) -> Version:
@@ -183,19 +202,21 @@ def _require_held_out(data: Data) -> None:
 def evaluate(context: "TrainingContext", model: Model, config: ModelConfig, version: Version, data: Data) -> ModelCard:
     """Judges a version, and the one in production, on the held-out rows of the version.
 
-    One that is in production keeps the comparison that led to its promotion.
+    One that is in production keeps the comparison that led to its promotion. If the program no longer computes the
+    features of the one in production, there is nothing to compare with: nothing can be scored with it either.
 
     Raises:
-        InputError: No row is held out.
+        InputError: No row is held out, or the program does not compute the features of the version.
     """
     _require_held_out(data)
     production = registry.production(context.warehouse, model.name)
     found, rows = _evaluation(context, model, config, version, data, role="candidate")
     card = msgspec.structs.replace(version.card, evaluation=found)
     if production is not None and production.number != version.number:
-        theirs, same_rows = _evaluation(context, model, config, production, data, role="production")
-        comparison = _comparison(context, config, card, rows, production.card, same_rows)
-        card = msgspec.structs.replace(card, production=theirs, comparison=comparison)
+        if _is_comparable(context, model, production):
+            theirs, same_rows = _evaluation(context, model, config, production, data, role="production")
+            comparison = _comparison(context, config, card, rows, production.card, same_rows)
+            card = msgspec.structs.replace(card, production=theirs, comparison=comparison)
     else:
         before = registry.evaluation(context.warehouse, model.name, version.number)
         if before is not None:
@@ -214,7 +235,8 @@ def evaluate_production(context: "TrainingContext", model: Model, config: ModelC
     The registry keeps the scores that led to its promotion.
 
     Raises:
-        InputError: No version is in production, no row is held out, or the version was trained on some of them.
+        InputError: No version is in production, no row is held out, the version was trained on some of them, or the
+            program does not compute its features.
     """
     version = _in_production(context, model)
     with labelled_data(context, model, config, context.date, has_train=False) as data:
@@ -225,6 +247,14 @@ def evaluate_production(context: "TrainingContext", model: Model, config: ModelC
         found, _ = _evaluation(context, model, config, version, data, role="production")
     context.write_card(msgspec.structs.replace(version.card, evaluation=found))
     _measure_production(context, model)
+
+
+def _is_comparable(context: Context, model: Model, production: Version) -> bool:
+    """Whether the program computes the features of the version in production; says so if it does not."""
+    found = reference.difference(context.warehouse, production, model.inputs, model.reads)
+    if found is not None:
+        context.note(f"version {production.number} in production is not compared, since features have changed: {found}")
+    return found is None
 
 
 def _in_production(context: Context, model: Model) -> Version:
@@ -242,6 +272,7 @@ def _evaluation(
 
     with context.step(f"evaluate {role}", kind="evaluate") as step:
         step.about(version.number)
+        reference.require_same(context.warehouse, version, model.inputs, model.reads)
         fitted = registry.load(version)
         rows = judging.probabilities(fitted, data.held_out, keep=config.slices)
         found = judging.evaluation(version.card, rows, data.periods, slices=config.slices, samples=config.bootstrap)
@@ -329,7 +360,7 @@ def _verdict(context: Context, model: Model, config: ModelConfig, card: ModelCar
     current = changes[-1].version if changes else None
     if current == card.version:
         return Verdict(is_promoted=True, text=f"version {current} is in production already", production=current)
-    _require_comparison(card, current)
+    _require_comparison(context, model, card, current)
     assert card.evaluation is not None
     reasons = refusals(config.gate, card.evaluation, card.production, card.comparison)
     if card.version in registry.withdrawn(changes) and not is_named:
@@ -340,16 +371,18 @@ def _verdict(context: Context, model: Model, config: ModelConfig, card: ModelCar
         return Verdict(is_promoted=False, text=text, reasons=reasons, production=current)
     if not _change(context, model, Promotion(len(changes) + 1, card.version, "promoted")):
         return _verdict(context, model, config, card, is_named=is_named)
-    replaced = ""
+    replaced = "" if current is None else f" in place of version {current}"
     if card.comparison is not None:
-        replaced = f" in place of version {current}: {merit(config.gate, card.comparison)}"
+        replaced += f": {merit(config.gate, card.comparison)}"
     return Verdict(is_promoted=True, text=f"version {card.version} is in production{replaced}", production=current)
 
 
-def _require_comparison(card: ModelCard, current: int | None) -> None:
+def _require_comparison(context: Context, model: Model, card: ModelCard, current: int | None) -> None:
     """Another run may have promoted a version since this one was judged."""
     compared = card.production.version if card.production and card.comparison else None
-    if current is not None and current != compared:
+    if current is None or current == compared:
+        return
+    if _is_comparable(context, model, registry.version(context.warehouse, model.name, current)):
         raise InputError(
             f"version {card.version} was not compared with version {current}, which is in production now: "
             f"run `spark-app ml evaluate {card.version}` first"
@@ -403,11 +436,14 @@ def score(context: DailyContext, model: Model) -> None:
     """Publishes the probability of each transaction of one date, by the version in production.
 
     Raises:
-        InputError: No version is in production, or there are no transactions of the date.
+        InputError: No version is in production, the program does not compute its features, or there are no
+            transactions of the date.
     """
     from app.models import judging, scoring
 
     version = _in_production(context, model)
+    with context.step("check features", kind="transform"):
+        reference.require_same(context.warehouse, version, model.inputs, model.reads)
     tables = {name: context.table(name) for name in model.reads}
     known = model.inputs(**tables, first=context.date, last=context.date)
     scores = scoring.scored(registry.load(version), known, version).persist()

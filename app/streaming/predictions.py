@@ -98,6 +98,18 @@ def _reaches(batch: BatchContext, history: History, days: Sequence[datetime.date
     return found.select("day", F.col("until").cast("timestamp").alias("history_until"), "is_stale")
 
 
+def inputs(
+    transactions: DataFrame, refund_events: DataFrame, *, first: datetime.date, last: datetime.date
+) -> DataFrame:
+    """One row per transaction of days: the features with which a request about it is scored.
+
+    Columns in: those of `TRANSACTIONS`; refund_events: those of `REFUND_EVENTS`.
+    Columns out: those of `features.SCHEMA`.
+    """
+    asked = transactions.where(F.col("processed_date").between(first, last))
+    return features.features(asked, _events(transactions, refund_events, asked, [first, last]))
+
+
 def _events(
     transactions: DataFrame, refund_events: DataFrame, asked: DataFrame, days: Sequence[datetime.date]
 ) -> DataFrame:
@@ -145,9 +157,10 @@ def query(context: StreamContext, config: Config) -> DataStreamWriter:
 
     Raises:
         NotReadyError: None is in production yet.
+        InputError: The one in production was trained on other features than those of requests.
     """
     context.sink = PREDICTIONS
-    serving, history = Serving(MODEL), History(READS)
+    serving, history = Serving(MODEL, inputs, READS), History(READS)
     serving.served(context.warehouse)
     _announce(context)
     rows = requests(context.read(PREDICTION_REQUESTS.name, config), context.bounded(PREDICTION_REQUESTS)).observe(

@@ -11,7 +11,7 @@ from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DateType, StructType
 
 from app.errors import UsageError
 from app.local_files import exclusive_lock, local_path
@@ -36,6 +36,12 @@ class Table:
     schema: StructType
     partitions: tuple[str, ...] = ()
     source: str | None = None
+
+    @property
+    def day(self) -> str | None:
+        """The column with the day that its files are partitioned by; None where there are no days."""
+        first = self.partitions[0] if self.partitions else None
+        return first if first and self.schema[first].dataType == DateType() else None
 
 
 @dataclass(frozen=True)

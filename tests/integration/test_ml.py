@@ -275,6 +275,24 @@ def test_a_repeated_score_changes_nothing(shop: Home) -> None:
     assert shop.content("refund_scores") == before
 
 
+def test_a_changed_feature_is_trained_anew_and_never_scored_with_the_old_version(
+    shop: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores and evaluations of version 1 are refused; the next training makes version 2, and promotes it."""
+    monkeypatch.setattr(features, "PRIOR_RATIO", 0.2)
+    for phase in ("score", "evaluate"):
+        with pytest.raises(
+            InputError, match=r"version 1 of ml\.refunds was trained on other features .*customer_refund_"
+        ):
+            do(shop, phase, date=HELD_OUT if phase == "score" else DAYS[-1])
+    assert not shop.warehouse.exists("refund_scores")
+    do(shop, "run")
+    assert ([each.number for each in registry.versions(shop.warehouse, MODEL)], production(shop)) == ([1, 2], 2)
+    assert any(note.startswith("version 1 in production is not compared") for note in shop.notes)
+    do(shop, "score", date=HELD_OUT)
+    assert {row.model_version for row in shop.table("refund_scores").collect()} == {2}
+
+
 class Killed(NamedTuple):
     """What trainings leave that were killed when the artifact was written, and when the row of the version was."""
 

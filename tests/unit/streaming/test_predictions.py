@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 from typing import Any, Final
 
@@ -7,7 +8,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from app import features
-from app.errors import NotReadyError
+from app.errors import InputError, NotReadyError
+from app.models import reference
 from app.models.history import History
 from app.models.serving import Serving
 from app.pipeline.stream import BatchContext
@@ -106,7 +108,7 @@ def assert_is_measured(query: Drained) -> None:
 
 def test_a_promoted_version_answers_without_a_restart(query: Drained) -> None:
     """From the next micro-batch on. What is promoted while a batch is at work answers none of its requests."""
-    serving = Serving(predictions.MODEL)
+    serving = Serving(predictions.MODEL, predictions.inputs, predictions.READS)
     query.context.is_draining = False
     served = serving.served(query.context.warehouse)
     assert serving.served(query.context.warehouse).model is served.model, "loading takes seconds"
@@ -158,6 +160,15 @@ def test_a_reply_says_until_when_the_tables_knew_the_customer(query: Drained) ->
     query.deliver("prediction_requests", request(5, created_at=hours[4]))
     query.drain()
     assert replies(query)[-1]["history_until"] == "2024-01-04T00:00:00.000Z"
+
+
+def test_a_version_of_other_features_answers_nothing(query: Drained) -> None:
+    """The query ends with one sentence, and the requests stay where they are."""
+    shutil.rmtree(Path(models.promote(query.home, 2, 0.75).artifact) / reference.FOLDER)
+    query.deliver("prediction_requests", request(1))
+    with pytest.raises(InputError, match=r"^version 2 of ml\.refunds was trained on other features than this program"):
+        query.drain()
+    assert replies(query) == []
 
 
 def test_nothing_starts_before_a_model_is_in_production(tmp_path: Path, spark: SparkSession) -> None:

@@ -1,0 +1,194 @@
+import datetime
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from app import features
+from app.errors import FeatureLeakError, InputError
+from app.ml import refunds
+from app.models import reference
+from app.models.reference import Inputs, Reference
+from app.models.registry import Version
+from app.streaming import predictions
+from tests.integration.home import Home
+from tests.shop_rows import DAY, FIRST, refunded, sold
+from tests.unit.report import cards
+
+DAYS: Final = [FIRST + age * DAY for age in range(4)]
+JUDGED: Final = DAYS[2]
+READS: Final = refunds.READS
+FEATURES: Final = {name: "meaning" for name in features.SCHEMA.names if name not in features.KEYS}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Home:
+    """A shop with four days of sales, and the refunds of them."""
+    home = Home(tmp_path_factory.mktemp("shop"), spark)
+    home.warehouse.create(sold(spark, *DAYS, rows=300), "transactions", "sales")
+    home.warehouse.create(refunded(spark, *DAYS, rows=300), "refund_events", "refunds")
+    return home
+
+
+def sampled(home: Home, inputs: Inputs = refunds.inputs) -> Reference:
+    """The reference rows of a model."""
+    versions = dict.fromkeys(READS)
+    return reference.sample(home.warehouse, versions, inputs, date=JUDGED, window_days=features.WINDOW_DAYS)
+
+
+def joined(name: str, found: Callable[[DataFrame, DataFrame], DataFrame], key: str) -> Inputs:
+    """The features of `ml.refunds`, and one of a user's own, which a function computes from the tables."""
+
+    def inputs(
+        transactions: DataFrame, refund_events: DataFrame, *, first: datetime.date, last: datetime.date
+    ) -> DataFrame:
+        known = refunds.inputs(transactions, refund_events, first=first, last=last)
+        values = found(transactions, refund_events)
+        return known.join(values.select(key, F.col("value").alias(name)), key, "left")
+
+    return inputs
+
+
+def refunds_ever(transactions: DataFrame, refund_events: DataFrame) -> DataFrame:
+    """Counts refunds that come later, too."""
+    return refund_events.groupBy("customer_id").agg(F.count("*").alias("value"))
+
+
+def status_now(transactions: DataFrame, refund_events: DataFrame) -> DataFrame:
+    """Knows a column that is set later."""
+    return transactions.select("transaction_id", F.col("status").alias("value"))
+
+
+def purchases_today(transactions: DataFrame, refund_events: DataFrame) -> DataFrame:
+    """Counts purchases of the day that are still to come."""
+    today = transactions.where(F.col("processed_date") == F.lit(JUDGED))
+    return today.groupBy("customer_id").agg(F.count("*").alias("value"))
+
+
+def prices_today(transactions: DataFrame, refund_events: DataFrame) -> DataFrame:
+    """A mean over other customers, of which serving has those of the day before."""
+    return transactions.groupBy("category").agg(F.avg("amount").cast("double").alias("value"))
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "key"),
+    [
+        ("refunds_ever", refunds_ever, "customer_id"),
+        ("status_now", status_now, "transaction_id"),
+        ("purchases_today", purchases_today, "customer_id"),
+        ("prices_today", prices_today, "category"),
+    ],
+)
+def test_a_feature_of_a_user_that_knows_the_future_is_refused(
+    home: Home, name: str, found: Callable[[DataFrame, DataFrame], DataFrame], key: str
+) -> None:
+    """The message has the feature, the transaction, and the values with and without what comes later."""
+    inputs = joined(name, found, key)
+    known = sampled(home, inputs)
+    with pytest.raises(FeatureLeakError) as raised:
+        reference.require_no_leak(home.warehouse, inputs, known)
+    match = re.search(
+        r"^(\w+) knows the future: for transaction (\S+) it is (\S+), but (\S+) from what", str(raised.value)
+    )
+    assert match is not None, str(raised.value)
+    [row] = [row for row in known.features.rows if row.transaction_id == match[2]]
+    assert (match[1], match[3]) == (name, str(row[name]))
+    assert match[4] != match[3]
+    assert raised.value.exit_code == 4
+
+
+def test_features_of_what_serving_has_are_not_refused(home: Home) -> None:
+    """Those of the shop, and a user's own that counts whole days before."""
+
+    def before(transactions: DataFrame, refund_events: DataFrame) -> DataFrame:
+        earlier = refund_events.where(F.col("refunded_at") < F.lit(JUDGED).cast("timestamp"))
+        return earlier.groupBy("customer_id").agg(F.count("*").alias("value"))
+
+    for inputs in (refunds.inputs, joined("refunds_before_today", before, "customer_id")):
+        reference.require_no_leak(home.warehouse, inputs, sampled(home, inputs))
+
+
+def test_the_reference_rows_of_the_same_tables_are_the_same(home: Home) -> None:
+    """They are few, have a history, and come back from an artifact as they were written."""
+    found = sampled(home)
+    assert found.values == sampled(home).values
+    assert sum(len(table.rows) for table in found.tables.values()) <= reference.MOST_ROWS
+    assert any(row.customer_purchases_log > 0 for row in found.features.rows)
+    assert any(row.customer_refund_ratio > 0.05 for row in found.features.rows)
+    artifact = f"{home.settings.warehouse_path}/_models/a"
+    reference.write(home.warehouse, found, artifact)
+    stored = reference.read(home.warehouse, artifact)
+    assert stored is not None
+    assert (stored.date, stored.values, stored.tables) == (found.date, found.values, found.tables)
+
+
+@pytest.fixture(scope="module")
+def version(home: Home) -> Version:
+    """A version with the reference rows of this program."""
+    artifact = f"{home.settings.warehouse_path}/_models/version"
+    reference.write(home.warehouse, sampled(home), artifact)
+    card = cards.card(model="ml.refunds", version=3, features=FEATURES, git_commit="c0ffee")
+    return Version("ml.refunds", 3, "fingerprint", artifact, card)
+
+
+@pytest.mark.parametrize("inputs", [refunds.inputs, predictions.inputs])
+def test_batches_and_requests_compute_the_features_that_a_version_was_trained_on(
+    home: Home, version: Version, inputs: Inputs
+) -> None:
+    """Both by code of their own, on the reference rows of the version."""
+    assert reference.difference(home.warehouse, version, inputs, READS) is None
+
+
+def test_code_that_computes_the_same_values_is_no_difference(home: Home, version: Version) -> None:
+    """Neither is a feature that the version does not know."""
+
+    def rewritten(transactions: DataFrame, refund_events: DataFrame, **days: datetime.date) -> DataFrame:
+        known = refunds.inputs(transactions, refund_events, **days)
+        ratio = 1 / (1 / F.col("customer_refund_ratio"))
+        return known.withColumns({"customer_refund_ratio": ratio, "new": F.rand()})
+
+    assert reference.difference(home.warehouse, version, rewritten, READS) is None
+
+
+def test_a_version_whose_features_are_computed_otherwise_is_refused(home: Home, version: Version) -> None:
+    """One sentence with the feature, the transaction, both values, and what to do."""
+
+    def changed(transactions: DataFrame, refund_events: DataFrame, **days: datetime.date) -> DataFrame:
+        known = refunds.inputs(transactions, refund_events, **days)
+        return known.withColumn("customer_refund_ratio", F.col("customer_refund_ratio") / 2)
+
+    with pytest.raises(InputError) as raised:
+        reference.require_same(home.warehouse, version, changed, READS)
+    assert re.fullmatch(
+        r"version 3 of ml\.refunds was trained on other features than this program computes: "
+        r"customer_refund_ratio of transaction t-20240103-\d+ was [\d.]+ and is [\d.]+ now: "
+        r"train a new version with `spark-app ml`, or check out c0ffee, which trained it",
+        str(raised.value),
+    )
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (lambda **given: refunds.inputs(**given).drop("is_abroad"), "is_abroad of transaction t-.* and is missing now"),
+        (lambda **given: refunds.inputs(**given).where("false"), "transaction t-.* had features and has none now"),
+    ],
+)
+def test_a_feature_or_a_row_that_is_gone_is_a_difference(
+    home: Home, version: Version, inputs: Inputs, message: str
+) -> None:
+    """A model cannot score without it."""
+    assert re.match(message, str(reference.difference(home.warehouse, version, inputs, READS)))
+
+
+def test_a_version_of_an_older_program_is_refused(home: Home, version: Version, tmp_path: Path) -> None:
+    """It has no reference rows, and the features of its time had another history."""
+    old = Version(version.model, 1, "fingerprint", str(tmp_path), version.card)
+    with pytest.raises(
+        InputError, match="computes: it has no reference rows, which an older program did not keep: train"
+    ):
+        reference.require_same(home.warehouse, old, refunds.inputs, READS)

@@ -115,6 +115,7 @@ class Supervisor(threading.Thread):
         self._run_lock = threading.Lock()
         self._terminated = threading.Event()
         self._failures_in_a_row = 0
+        self._left_out = 0
 
     def run(self) -> None:
         """Runs the query until it is asked to stop, has read all, or failed for good."""
@@ -331,7 +332,7 @@ class Supervisor(threading.Thread):
         try:
             with _step(context):
                 found = bisection.culprits(context, pipeline.query, self._job.config, pipeline.TOPICS, reason)
-                if found is None:
+                if found is None or self._fails_on_most(context, found):
                     return False
                 letters.leave_out(context.warehouse, found.rows, context.name, context.settings)
         except (
@@ -341,6 +342,7 @@ class Supervisor(threading.Thread):
             LOG.warning("cannot look for the records that failed %s: %s", context.name, summary_of(failure))
             return False
         number = len(found.reasons)
+        self._left_out += number
         context.count({DEAD_LETTERS: number})
         context.run.measure(names.DEAD_LETTERS, number)
         first, why = next(iter(found.reasons.items()))
@@ -349,6 +351,11 @@ class Supervisor(threading.Thread):
             f"see `spark-app show dead_letters --where \"query = '{context.name}'\"`"
         )
         return True
+
+    def _fails_on_most(self, context: StreamContext, found: bisection.Culprits) -> bool:
+        """Whether the query failed on most records since its start, as where each micro-batch has few."""
+        failed, records = self._left_out + len(found.reasons), context.counts.get(READ, 0) + found.records
+        return bisection.is_most(failed, records)
 
     def _place(self, context: StreamContext) -> Place:
         servers, topics, watch = context.settings.kafka.servers, self._job.pipeline.TOPICS, self._watch

@@ -41,10 +41,12 @@ class Culprits:
     Attributes:
         rows: The records, with the reason of each. Columns: those of `RECORD`, and reason.
         reasons: The reasons by the id of the record.
+        records: How many records the micro-batch has.
     """
 
     rows: DataFrame
     reasons: Mapping[str, str]
+    records: int
 
 
 class Rehearsal(StreamContext):
@@ -90,8 +92,8 @@ class Rehearsal(StreamContext):
         return rows
 
     def append(self, rows: DataFrame, table: str, config: StreamConfig) -> DataStreamWriter:
-        """Computes the rows."""
-        return _compute(rows.to(self.warehouse.tables[table].schema))
+        """Computes the rows, and looks at what the table refuses."""
+        return _compute(self.warehouse.checked(rows.to(self.warehouse.tables[table].schema), table))
 
     def publish(self, records: DataFrame, topic: str, config: StreamConfig) -> DataStreamWriter:
         """Computes the records."""
@@ -115,7 +117,7 @@ class _BatchRehearsal(BatchContext):
         _compute(records)
 
     def _write(self, rows: DataFrame, table: str, write: Callable[[], Any]) -> int | None:
-        _compute(rows)
+        _compute(self.warehouse.checked(rows, table))
         return 0
 
 
@@ -167,7 +169,7 @@ def culprits(
         named = F.create_map(*[F.lit(text) for item in reasons.items() for text in item])
         found = rows.where(F.col("_id").isin(*reasons)).withColumn("reason", named[F.col("_id")]).drop("_id")
         kept = context.spark.createDataFrame(found.collect(), found.schema)  # what was persisted goes
-        return Culprits(kept, reasons)
+        return Culprits(kept, reasons, len(ids))
     except NotOfRecordsError:
         return None
     finally:
@@ -209,9 +211,14 @@ def _search(rehearsals: _Rehearsals, ids: Sequence[str], reason_of: Callable[[An
             waiting += [part[half:], part[:half]]
             continue
         found[part[0]] = reason
-        if len(found) > MOST or (len(ids) > FEW and len(found) > LARGEST_SHARE * len(ids)):
+        if len(found) > MOST or is_most(len(found), len(ids)):
             raise NotOfRecordsError
     return found
+
+
+def is_most(failed: int, records: int) -> bool:
+    """Whether so many records fail that the program is at fault."""
+    return records > FEW and failed > LARGEST_SHARE * records
 
 
 def planned_batch(context: StreamContext) -> tuple[list[Any], list[Any]] | None:

@@ -19,6 +19,8 @@ from app.warehouse import delta_log, schemas
 
 QUARANTINE: Final = "quarantine"
 MIN_RETAIN_DAYS: Final = 7
+CONSTRAINT: Final = "delta.constraints."
+"""How the properties of a table begin in which Delta keeps its CHECK constraints."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,27 @@ class Warehouse:
         """Appends rows to a table in one commit; columns that a newer program declares are added to it."""
         writer = rows.to(self.tables[name].schema).write.format("delta").mode("append")
         writer.option("mergeSchema", "true").save(self.path(name))
+
+    def checked(self, rows: DataFrame, name: str) -> DataFrame:
+        """The same rows, which fail where the table would refuse to be written: by its constraints, and at a null.
+
+        Args:
+            rows: Rows for the table.
+            name: The table; one that does not exist refuses nothing.
+        """
+        if not self.exists(name):
+            return rows
+        table = DeltaTable.forPath(self.spark, self.path(name))
+        properties = table.detail().select("properties").collect()[0].properties
+        wanted = {text: text for key, text in properties.items() if key.lower().startswith(CONSTRAINT)}
+        required = [
+            column.name for column in table.toDF().schema if not column.nullable and column.name in rows.columns
+        ]
+        wanted |= {f"{column} IS NOT NULL": f"`{column}` IS NOT NULL" for column in required}
+        for what, condition in wanted.items():
+            refusal = F.raise_error(F.lit(f"the table {name} refuses a row: CHECK ({what})"))
+            rows = rows.where(F.when(F.expr(condition), F.lit(True)).otherwise(refusal.cast("boolean")))
+        return rows
 
     def partition_filter(self, name: str, date: datetime.date) -> str:
         """The condition that selects the rows of one day in a table that is partitioned by days."""

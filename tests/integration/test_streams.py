@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import StringType, StructField, StructType
 
 from app.errors import InputError, MachineError, NotReadyError, QualityGateError
@@ -189,8 +190,86 @@ def test_a_record_that_fails_a_query_is_left_out_and_costs_no_other(streams: Str
     assert streams.lines() == sorted([*map(str, range(20)), *map(str, range(21))])
 
 
+@pytest.mark.parametrize("is_function", [True, False])
+def test_a_row_that_the_table_refuses_is_left_out(streams: Streams, *, is_function: bool) -> None:
+    """By a constraint, or since a column must not be null: it fails when it is written, and not before."""
+    path = streams.warehouse.path("lines")
+    streams.home.spark.sql(f"CREATE TABLE delta.`{path}` (line STRING NOT NULL) USING delta")
+    streams.home.spark.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT short CHECK (line IS NULL OR length(line) < 3)")
+
+    def query(context: StreamContext, config: StreamConfig) -> DataStreamWriter:
+        rows = context.read("words", config).selectExpr("nullif(cast(value as string), '-') line")
+        write = lambda batch, rows: batch.append(rows, "lines")  # noqa: E731
+        return context.for_each_batch(rows, write, config) if is_function else context.append(rows, "lines", config)
+
+    declared = Job("streaming.copy", SimpleNamespace(query=query, TOPICS=("words",), WRITES=(LINES,)), CONFIG)
+    streams.deliver("words", "a", *map(str, range(20)), "long", "-")
+    (record,), failures = streams.run(declared)
+    assert (failures, record.outcome, record.counts["dead_letters"]) == ([], "succeeded", 2)
+    assert streams.lines() == sorted(map(str, range(20)))
+    letters = dict(streams.home.rows("dead_letters", "string(value)", "reason"))
+    assert "the table lines refuses a row: CHECK (line IS NULL OR length ( line ) < 3)" in letters["long"]
+    assert "CHECK (line IS NOT NULL)" in letters["-"]
+
+
+def test_a_record_that_fails_a_stateful_operator_is_left_out(streams: Streams) -> None:
+    """In Python, in the second micro-batch; the state that the first has left goes on."""
+
+    class Numbered(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self._seen = handle.getValueState("seen", "number int")
+
+        def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+            seen = (self._seen.get() or (0,))[0]
+            for row in rows:
+                seen += int(row.line[1:])
+            self._seen.update((seen,))
+            yield Row(line=f"{key[0]} {seen}")
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    def query(context: StreamContext, config: StreamConfig) -> DataStreamWriter:
+        rows = (
+            context.read("words", config).selectExpr("cast(value as string) line").selectExpr("left(line, 1) k", "line")
+        )
+        rows = rows.groupBy("k").transformWithState(Numbered(), "line string", "Append", "None")
+        return context.append(rows, "lines", config)
+
+    declared = Job("streaming.sums", SimpleNamespace(query=query, TOPICS=("words",), WRITES=(LINES,)), CONFIG)
+    streams.deliver("words", "a", "a1", "b1")
+    assert streams.run(declared)[1] == []
+    streams.deliver("words", "b", "a2", "aX", "a3", "b2")
+    (record,), failures = streams.run(declared)
+    assert (failures, record.counts["dead_letters"]) == ([], 1)
+    assert streams.lines() == ["a 1", "a 6", "b 1", "b 3"]
+    (reason,) = streams.home.rows("dead_letters", "reason", where="string(value) = 'aX'")
+    assert "ValueError: invalid literal for int() with base 10: 'X'" in reason[0]
+
+
+def test_a_failure_that_is_not_of_records_leaves_none_out(streams: Streams) -> None:
+    """Too much at once, or a table that cannot be written: the query fails as it did, with all records to come."""
+
+    def greedy(batch: BatchContext, rows: DataFrame) -> None:
+        if rows.count() > FEW:
+            raise MemoryError("too much at once")
+        batch.append(rows, "lines")
+
+    def broken(batch: BatchContext, rows: DataFrame) -> None:
+        log = Path(batch.warehouse.path("lines"), "_delta_log")
+        log.mkdir(parents=True, exist_ok=True)
+        (log / "00000000000000000000.json").write_text("torn", encoding="utf-8")
+        batch.append(rows, "lines")
+
+    streams.deliver("words", "a", *map(str, range(2 * FEW)))
+    for name, process in (("greedy", greedy), ("broken", broken)):
+        _, (failure,) = streams.run(job(name, process))
+        assert f"streaming.{name}: its micro-batch" in str(failure)
+    assert "dead_letters" not in streams.home.warehouse.existing()
+
+
 def test_a_query_that_fails_on_most_records_leaves_none_out(streams: Streams) -> None:
-    """Its program is at fault, and not the records."""
+    """Its program is at fault, and not the records; micro-batches of few records do not hide it."""
 
     def write(batch: BatchContext, rows: DataFrame) -> None:
         batch.append(whole(rows), "lines")
@@ -199,6 +278,18 @@ def test_a_query_that_fails_on_most_records_leaves_none_out(streams: Streams) ->
     _, (failure,) = streams.run(job("copy", write))
     assert "CAST_INVALID_INPUT" in str(failure)
     assert "dead_letters" not in streams.home.warehouse.existing()
+    streams.deliver("few", "a", *(f"x{number}" for number in range(FEW)))
+    os.utime(Path(streams.home.settings.landing_path, "few", "a.jsonl"), (0, 0))  # the first
+    streams.deliver("few", "b", "x")
+
+    def query(context: StreamContext, config: StreamConfig) -> DataStreamWriter:
+        rows = context.read("few", config).selectExpr("cast(value as string) line")
+        return context.append(whole(rows), "lines", config)
+
+    few = Job("streaming.few", SimpleNamespace(query=query, TOPICS=("few",), WRITES=(LINES,)), CONFIG)
+    _, (failure,) = streams.run(few)
+    assert "CAST_INVALID_INPUT" in str(failure)
+    assert len(streams.home.rows("dead_letters", "reason", where="query = 'streaming.few'")) == FEW
 
 
 def test_a_query_that_worked_starts_again(streams: Streams) -> None:

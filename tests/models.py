@@ -12,7 +12,7 @@ from app.models import reference, registry
 from app.models.estimators import PROBABILITY
 from app.models.reference import Reference, Rows
 from app.models.registry import Promotion, Version
-from app.runs.model_card import Evaluation
+from app.runs.model_card import Comparison, Estimate, Evaluation
 from app.warehouse.tables import Table
 from tests.integration.home import Home
 from tests.shop_rows import FIRST
@@ -20,6 +20,8 @@ from tests.unit.report import cards
 
 MODEL = "ml.refunds"
 THRESHOLD = 0.5
+BETTER = Comparison(difference=Estimate(value=0.1, low=0.05, high=0.15), samples=1_000, days_newer=1)
+"""A version that is better than the one in production, beyond chance."""
 
 
 def register(home: Home, number: int, probability: float, **content: Any) -> Version:
@@ -36,10 +38,17 @@ def register(home: Home, number: int, probability: float, **content: Any) -> Ver
     return version
 
 
-def judge(home: Home, version: Version, *, production: Evaluation | None, **content: Any) -> None:
+def judge(
+    home: Home,
+    version: Version,
+    *,
+    production: Evaluation | None,
+    comparison: Comparison | None = None,
+    **content: Any,
+) -> None:
     """Gives a version good scores, beside those of the version in production."""
     judged = cards.evaluation(version.number, **content)
-    card = msgspec.structs.replace(version.card, evaluation=judged, production=production)
+    card = msgspec.structs.replace(version.card, evaluation=judged, production=production, comparison=comparison)
     _add(home, registry.EVALUATIONS, registry.evaluation_row(home.spark, card, run_id="none"))
 
 

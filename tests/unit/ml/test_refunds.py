@@ -79,12 +79,10 @@ def is_refunded(purchase: dict[str, Any], refunds: list[dict[str, Any]]) -> floa
 
 
 def refund_ratio(purchase: dict[str, Any], bought: list[dict[str, Any]], refunds: list[dict[str, Any]]) -> float:
-    """One refund in twenty purchases, and those of the customer in the two days before the instant."""
+    """One refund in twenty purchases, and those of the customer in the two days before its day."""
 
     def count(rows: list[dict[str, Any]], at: str) -> int:
-        instant = purchase["created_at"]
-        return sum(
-            each["customer_id"] == purchase["customer_id"] and instant - 2 * DAY <= each[at] < instant for each in rows
-        )
+        day = datetime.datetime.combine(purchase["created_at"], datetime.time())
+        return sum(each["customer_id"] == purchase["customer_id"] and day - 2 * DAY <= each[at] < day for each in rows)
 
     return (count(refunds, "refunded_at") + 1) / (count(bought, "created_at") + 20)

@@ -42,7 +42,7 @@ def test_a_category_of_many_values_is_not_important_for_having_them(rows: DataFr
 def test_importances_take_few_jobs_however_many_features_there_are(rows: DataFrame) -> None:
     """One reads some rows, one scores all shuffles of all features."""
     model, context = forest(rows), rows.sparkSession.sparkContext
-    context.setJobGroup("importances", "importances of two features")
+    context.setLocalProperty("spark.jobGroup.id", "importances")
     judging.importances(model, rows, ["shop", "amount"], seed=7)
     context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
     jobs = context.statusTracker().getJobIdsForGroup("importances")

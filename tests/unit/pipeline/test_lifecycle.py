@@ -109,7 +109,7 @@ def test_a_version_replaces_only_what_it_was_compared_with(lifecycle_of: Lifecyc
     found, home = lifecycle_of, lifecycle_of.home
     models.promote(home, 1, 0.25)
     version = models.register(home, 2, 0.25)
-    models.judge(home, version, production=cards.evaluation(1, less=0.1))
+    models.judge(home, version, production=cards.evaluation(1, less=0.1), comparison=models.BETTER)
     found.context.warehouse = Unlocked(home, lambda: models.promote(home, 3, 0.25))
     with found.run, pytest.raises(InputError, match="version 2 was not compared with version 3"):
         lifecycle.promote(found.context, MODEL, found.config, version)
@@ -134,7 +134,7 @@ def test_trainings_at_once_each_have_a_version_of_their_own(lifecycle_of: Lifecy
     assert sorted(numbers) == [1, 2, 3]
     stored = registry.versions(found.home.warehouse, MODEL.name)
     assert [(each.number, each.card.version) for each in stored] == [(number, number) for number in sorted(numbers)]
-    assert {each.artifact: each.number for each in stored} == {
+    assert {each.artifact.rpartition("/")[2]: each.number for each in stored} == {
         f"artifact {training}": number for training, number in enumerate(numbers)
     }
 

@@ -78,6 +78,20 @@ def same_settings(request: pytest.FixtureRequest) -> Iterator[None]:
     assert settings_of(session) == before, "the test changed settings of the session that all tests share"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_persisted() -> Iterator[None]:
+    """A module that leaves rows persisted in the shared session fails itself, and not one that runs hours later.
+
+    Other plans would read what was persisted, and the memory of a stream that runs for months would grow by it.
+    """
+    yield
+    if (session := SparkSession.getActiveSession()) is not None:
+        kept = session._jsparkSession.sharedState().cacheManager()
+        is_empty = kept.isEmpty()
+        kept.clearCache()
+        assert is_empty, "the tests of this module left rows persisted"
+
+
 def settings_of(spark: SparkSession) -> list[str]:
     """The properties of a session, one `key -> value` each, fetched in one call; without what Delta sets there."""
     text: str = spark._jsparkSession.sessionState().conf().getAllConfs().mkString("\n")

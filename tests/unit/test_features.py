@@ -1,4 +1,5 @@
 import datetime
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -14,9 +15,12 @@ DAYS: Final = (FIRST, FIRST + DAY)
 
 
 @pytest.fixture(scope="module")
-def shop(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
+def shop(spark: SparkSession) -> Iterator[tuple[DataFrame, DataFrame]]:
     """Two days of sales, and the refunds of them."""
-    return sold(spark, *DAYS, rows=300).persist(), refunded(spark, *DAYS, rows=300).persist()
+    sales, refunds = sold(spark, *DAYS, rows=300).persist(), refunded(spark, *DAYS, rows=300).persist()
+    yield sales, refunds
+    sales.unpersist()
+    refunds.unpersist()
 
 
 def test_training_batches_and_streams_see_the_same_features(

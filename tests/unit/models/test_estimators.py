@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from app.runs.model_card import LABEL
 
 
 @pytest.fixture(scope="module")
-def rows(spark: SparkSession) -> DataFrame:
+def rows(spark: SparkSession) -> Iterator[DataFrame]:
     """Labelled rows: one channel and great amounts are refunded more often; keys are in order."""
     is_refunded = [number % 5 == 0 or (number % 3 == 1 and number % 7 > 3) for number in range(210)]
     values = [
@@ -24,7 +24,9 @@ def rows(spark: SparkSession) -> DataFrame:
         for number in range(210)
     ]
     frame = spark.createDataFrame(values, "transaction_id string, channel string, amount double, label double")
-    return estimators.in_order(frame, partitions=2).persist()
+    ordered = estimators.in_order(frame, partitions=2).persist()
+    yield ordered
+    ordered.unpersist()
 
 
 Candidates = Mapping[str, Mapping[str, Sequence[Any]]]

@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,14 +12,16 @@ DEEP: Candidates = {"random_forest": {"numTrees": [5], "maxDepth": [10]}}
 
 
 @pytest.fixture(scope="module")
-def rows(spark: SparkSession) -> DataFrame:
+def rows(spark: SparkSession) -> Iterator[DataFrame]:
     """Great amounts are refunded; which of forty shops sold is chance."""
     values = [
         (f"t-{number:04}", f"shop {number * 7919 % 41}", float(number * 31 % 97), float(number * 31 % 97 > 70))
         for number in range(1_000)
     ]
     frame = spark.createDataFrame(values, "transaction_id string, shop string, amount double, label double")
-    return estimators.in_order(frame, partitions=2).persist()
+    ordered = estimators.in_order(frame, partitions=2).persist()
+    yield ordered
+    ordered.unpersist()
 
 
 def forest(rows: DataFrame) -> Any:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from app.pipeline import publishing, records
 from app.pipeline.topics import DEAD_LETTERS as DEAD_LETTERS_TOPIC
 from app.settings import Settings
+from app.warehouse import delta_log
 from app.warehouse.schemas import DEAD_LETTERS
 from app.warehouse.tables import Warehouse
 
@@ -85,8 +86,8 @@ def leave_out(warehouse: Warehouse, found: DataFrame, query: str, settings: Sett
         warehouse.create_if_missing(TABLE)
     letters = found.withColumns({"dead_letter_id": records.identity(), "query": F.lit(query)})
     letters = letters.select(*DEAD_LETTERS.names).dropDuplicates(["dead_letter_id"])
-    table = DeltaTable.forPath(warehouse.spark, warehouse.path(TABLE)).alias("old")
-    merge = table.merge(letters.alias("new"), IS_SAME).withSchemaEvolution()
-    merge.whenNotMatchedInsertAll().execute()
+    spark, path = warehouse.spark, warehouse.path(TABLE)
+    merge = DeltaTable.forPath(spark, path).alias("old").merge(letters.alias("new"), IS_SAME).withSchemaEvolution()
+    delta_log.write_beside_compactions(spark, path, merge.whenNotMatchedInsertAll().execute)
     sent = messages(letters) if settings.kafka.servers else lines(letters)
     publishing.send(sent, DEAD_LETTERS_TOPIC, settings, name=f"left-out-{secrets.token_hex(6)}")

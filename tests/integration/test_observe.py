@@ -337,21 +337,27 @@ sys.exit(3)
 """
 
 
+def what_runs(process: subprocess.Popen[bytes], errors: Path) -> str:
+    """What the live page says runs now, once that is one task of two, the other done; or when the process has ended."""
+    poll_until(lambda: errors.exists() and b"\n" in errors.read_bytes(), "the address of the page")
+    address = errors.read_text(encoding="utf-8").split()[2]
+    section = ""
+
+    def is_shown() -> bool:
+        nonlocal section
+        section = got(f"{address}live?seen=0")["page"].partition('<section id="now">')[2].partition("</section>")[0]
+        return "1 of 2 tasks done, 1 running" in section or process.poll() is not None
+
+    poll_until(is_shown, lambda: section + errors.read_text(encoding="utf-8"), seconds=300)
+    return section
+
+
 def test_a_live_page_shows_the_stage_that_runs(tmp_path: Path) -> None:
     """With its tasks and its line, while the command runs; then exit code and report are as ever."""
     home, errors = Home(tmp_path), tmp_path / "stderr"
     (tmp_path / "held.py").write_text(HELD, encoding="utf-8")
     with home.started(sys.executable, "held.py", stderr=errors, options=["--live"]) as process:
-        poll_until(lambda: errors.exists() and b"\n" in errors.read_bytes(), "the address of the page")
-        address = errors.read_text(encoding="utf-8").split()[2]
-        section = ""
-
-        def is_shown() -> bool:
-            nonlocal section
-            section = got(f"{address}live?seen=0")["page"].partition('<section id="now">')[2].partition("</section>")[0]
-            return "1 of 2 tasks done, 1 running" in section or process.poll() is not None
-
-        poll_until(is_shown, lambda: section + errors.read_text(encoding="utf-8"), seconds=300)
+        section = what_runs(process, errors)
         assert "hold a stage, sum at " in section, errors.read_text(encoding="utf-8")
         assert "held.py:" in section
         (tmp_path / "go").touch()
@@ -382,16 +388,7 @@ def test_a_live_page_shows_a_stage_that_is_not_in_the_log_yet(tmp_path: Path) ->
     home, errors = Home(tmp_path), tmp_path / "stderr"
     (tmp_path / "unseen.py").write_text(UNSEEN.replace("PORT", f"{dead_port()}"), encoding="utf-8")
     with home.started(sys.executable, "unseen.py", stderr=errors, options=["--live"]) as process:
-        poll_until(lambda: errors.exists() and b"\n" in errors.read_bytes(), "the address of the page")
-        address = errors.read_text(encoding="utf-8").split()[2]
-        section = ""
-
-        def is_shown() -> bool:
-            nonlocal section
-            section = got(f"{address}live?seen=0")["page"].partition('<section id="now">')[2].partition("</section>")[0]
-            return "1 of 2 tasks done, 1 running" in section or process.poll() is not None
-
-        poll_until(is_shown, lambda: section + errors.read_text(encoding="utf-8"), seconds=300)
+        section = what_runs(process, errors)
         (tmp_path / "go").touch()
         assert process.wait(300) == 0, errors.read_text(encoding="utf-8")
     assert "1 task runs." in section

@@ -4,7 +4,7 @@ import datetime
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -19,7 +19,7 @@ from app import features
 from app.errors import InputError, PromotionError
 from app.execution.run import load_jobs
 from app.execution.training import Phase, run_phase
-from app.models import registry
+from app.models import judging, registry
 from app.models.estimators import PROBABILITY
 from app.pipeline.model import labelled_data
 from app.runs import model_card
@@ -62,6 +62,14 @@ LONGEST_PLAN: Final = 4_000
 STUMP: Final = {"numTrees": [1], "maxDepth": [1]}
 NEARLY: Final = 0.06
 """By how much the ROC AUC of a model may be below that of the true probabilities; a wrong label costs more."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_rows_for_importances() -> Iterator[None]:
+    """Importances are of fewer rows: forty passes over a day take most of the time of a training without codegen."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judging, "IMPORTANCE_ROWS", 300)
+        yield
 
 
 @pytest.fixture(scope="module")

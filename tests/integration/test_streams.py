@@ -26,7 +26,7 @@ from app.execution.application import Application, spark_identity
 from app.execution.run import Job, load_jobs
 from app.execution.streams import run_queries
 from app.execution.supervisor import Until
-from app.pipeline import tracing
+from app.pipeline import bisection, tracing
 from app.pipeline.bisection import FEW
 from app.pipeline.stream import BatchContext, StreamConfig, StreamContext
 from app.runs import run_record, stream_status
@@ -268,17 +268,19 @@ def test_a_failure_that_is_not_of_records_leaves_none_out(streams: Streams) -> N
     assert "dead_letters" not in streams.home.warehouse.existing()
 
 
-def test_a_query_that_fails_on_most_records_leaves_none_out(streams: Streams) -> None:
+def test_a_query_that_fails_on_most_records_leaves_none_out(streams: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its program is at fault, and not the records; micro-batches of few records do not hide it."""
+    few = 3
+    monkeypatch.setattr(bisection, "FEW", few)
 
     def write(batch: BatchContext, rows: DataFrame) -> None:
         batch.append(whole(rows), "lines")
 
-    streams.deliver("words", "a", "1", *(f"x{number}" for number in range(FEW)))
+    streams.deliver("words", "a", "1", *(f"x{number}" for number in range(few)))
     _, (failure,) = streams.run(job("copy", write))
     assert "CAST_INVALID_INPUT" in str(failure)
     assert "dead_letters" not in streams.home.warehouse.existing()
-    streams.deliver("few", "a", *(f"x{number}" for number in range(FEW)))
+    streams.deliver("few", "a", *(f"x{number}" for number in range(few)))
     os.utime(Path(streams.home.settings.landing_path, "few", "a.jsonl"), (0, 0))  # the first
     streams.deliver("few", "b", "x")
 
@@ -286,10 +288,10 @@ def test_a_query_that_fails_on_most_records_leaves_none_out(streams: Streams) ->
         rows = context.read("few", config).selectExpr("cast(value as string) line")
         return context.append(whole(rows), "lines", config)
 
-    few = Job("streaming.few", SimpleNamespace(query=query, TOPICS=("few",), WRITES=(LINES,)), CONFIG)
-    _, (failure,) = streams.run(few)
+    query_of_few = Job("streaming.few", SimpleNamespace(query=query, TOPICS=("few",), WRITES=(LINES,)), CONFIG)
+    _, (failure,) = streams.run(query_of_few)
     assert "CAST_INVALID_INPUT" in str(failure)
-    assert len(streams.home.rows("dead_letters", "reason", where="query = 'streaming.few'")) == FEW
+    assert len(streams.home.rows("dead_letters", "reason", where="query = 'streaming.few'")) == few
 
 
 def test_a_query_that_worked_starts_again(streams: Streams) -> None:

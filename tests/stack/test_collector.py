@@ -1,5 +1,6 @@
 """The collector of the pinned image, with the stack's configuration and other addresses."""
 
+import gzip
 import json
 import re
 import socket
@@ -215,7 +216,7 @@ def test_refused_log_lines_are_counted_by_the_name_that_the_alert_reads(tmp_path
     """With the outcome and the type of the error as labels."""
     rules = (CONFIG.parents[2] / "prometheus" / "rules" / "telemetry.yml").read_text(encoding="utf-8")
     (name,) = set(re.findall(r"otelcol_elasticsearch_\w+", rules))
-    with elasticsearch(lambda: refused("document_parsing_exception")) as address:
+    with elasticsearch(partial(refused, "document_parsing_exception")) as address:
         off = "http://127.0.0.1:9"
         with collector(tmp_path, traces=off, metrics=off, logs=address) as running:
             content = {"resourceLogs": [{"scopeLogs": [{"logRecords": [LINE]}]}]}
@@ -229,20 +230,53 @@ def test_refused_log_lines_are_counted_by_the_name_that_the_alert_reads(tmp_path
     assert series.endswith(" 1")
 
 
-def refused(kind: str) -> dict[str, Any]:
+def test_last_words_of_the_master_to_a_driver_are_no_error_of_it(tmp_path: Path) -> None:
+    """A driver that ends has no client of the master any more. Other messages that it cannot take are errors."""
+    taken: list[str] = []
+    lines = [spoken("Could not find AppClient."), spoken("Could not find CoarseGrainedScheduler."), spoken(None)]
+    (tmp_path / "driver-host-1.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    with elasticsearch(partial(took, taken)) as address:
+        off = "http://127.0.0.1:9"
+        with collector(tmp_path, traces=off, metrics=off, logs=address):
+            poll_until(lambda: len(taken) >= 2, lambda: (tmp_path / "log").read_text(encoding="utf-8")[-3000:])
+    found = [json.loads(line)["attributes"].get("exception", {}).get("msg") for line in taken]
+    assert found == ["Could not find CoarseGrainedScheduler.", None]
+
+
+def spoken(exception: str | None) -> str:
+    """A line of a driver about a message that it could not take, as Spark's layout writes it."""
+    line: dict[str, Any] = {
+        "ts": "2026-01-01T00:00:00.000Z",
+        "level": "ERROR",
+        "msg": "Error while invoking RpcHandler#receive() for one-way message from spark-master/172.18.0.8:7077.",
+        "logger": "TransportRequestHandler",
+    }
+    if exception is not None:
+        line["exception"] = {"class": "org.apache.spark.SparkException", "msg": exception, "stacktrace": []}
+    return json.dumps(line)
+
+
+def took(taken: list[str], request: bytes) -> dict[str, Any]:
+    """The answer to a bulk request whose documents were taken."""
+    documents = request.decode().splitlines()[1::2]
+    taken += documents
+    return {"took": 1, "errors": False, "items": [{"create": {"_index": "logs", "status": 201}} for _ in documents]}
+
+
+def refused(kind: str, _: bytes) -> dict[str, Any]:
     """The answer to a bulk request of one line whose document was refused."""
     error = {"type": kind, "reason": "[1:2] failed to parse field"}
     return {"took": 1, "errors": True, "items": [{"create": {"_index": "logs", "status": 400, "error": error}}]}
 
 
 @contextmanager
-def elasticsearch(answer: Callable[[], dict[str, Any]]) -> Iterator[str]:
-    """A server that answers every bulk request alike."""
+def elasticsearch(answer: Callable[[bytes], dict[str, Any]]) -> Iterator[str]:
+    """A server with an answer to each bulk request."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            self.reply(answer())
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.reply(answer(gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body))
 
         def do_GET(self) -> None:
             self.reply({"version": {"number": "9.2.0"}})

@@ -43,8 +43,8 @@ test-streams: archive ## Kill streaming queries and Kafka, and compare each tabl
 test-compare: archive ## Run jobs with one planted cause each; the comparison must rank it first
 	$(PYTHON) -m pytest tests/compare
 
-test-readme: archive ## Run the commands of the README
-	$(PYTHON) -m pytest tests/documentation
+test-readme: archive ## Run the commands of the README and follow the recipes
+	$(PYTHON) -m pytest $(or $(TESTS),tests/documentation)
 
 test-browser: archive ## Open reports in a browser; needs Chromium on PATH
 	$(PYTHON) -m pytest tests/browser

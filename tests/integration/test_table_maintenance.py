@@ -128,8 +128,11 @@ def attributes_of(span: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("is_on", [True, False])
-def test_a_running_query_has_its_tables_compacted(streams: Streams, *, is_on: bool) -> None:
-    """The content and the counts of the run stay the same; its step has files and no rows. Off means off."""
+def test_a_running_query_has_its_tables_maintained(streams: Streams, *, is_on: bool) -> None:
+    """Compacted and vacuumed. The content and the counts of the run stay the same; its step has files and no rows.
+
+    Off means off.
+    """
     stream = streams.home.settings.stream.model_copy(update={"maintain_tables": is_on})
     streams.home.settings = streams.home.settings.model_copy(update={"stream": stream})
     until, watching = Until(), Watching()
@@ -151,6 +154,7 @@ def test_a_running_query_has_its_tables_compacted(streams: Streams, *, is_on: bo
     assert all(span["traceId"] != run and [each["traceId"] for each in span["links"]] == [run] for span in compacted)
     steps = list(map(attributes_of, compacted))
     assert (compactions(warehouse, "lines") > 0, bool(steps)) == (is_on, is_on)
+    assert any(span["name"] == "step vacuum lines" for span in spans) == is_on
     for step in steps:
         assert (step["pipeline.step.kind"], "pipeline.rows.written" in step) == ("maintain", False)
     assert all(each.files == 1 for each in commits(warehouse, "lines"))

@@ -102,14 +102,12 @@ def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
     config = compose.config()
     left_out = find_left_out(config["services"], options.without)
     containers = [json.loads(line) for line in docker("ps", "--format", "{{json .}}").stdout.splitlines()]
-    if moved := preflight.move_driver_port(ROOT, environment, ports_of(config, left_out, containers)):
-        say(moved)
-        config = compose.config()
-    ports = ports_of(config, left_out, containers)
-    services = ports.services
+    ports = with_driver_port(compose, environment, ports_of(config, left_out, containers), left_out)
     check(info, ports, is_forced=options.force)
     builders = {service["image"]: name for name, service in config["services"].items() if "build" in service}
-    provide_images(compose, services, builders, excluded=options.without, rebuild=options.build)
+    provide_images(compose, ports.services, builders, excluded=options.without, rebuild=options.build)
+    ports = with_driver_port(compose, environment, ports, left_out)  # meanwhile, minutes have passed
+    services = ports.services
     if "grafana" in services:
         set_grafana_password(compose, config["volumes"]["grafana"]["name"], is_open=is_open)
     seconds = up(compose, services, timeout=options.seconds)
@@ -194,6 +192,17 @@ def ports_of(
     """The services to start, and the containers that may hold their ports."""
     services = {name: service for name, service in config["services"].items() if name not in left_out}
     return preflight.Ports(services, containers, config["name"])
+
+
+def with_driver_port(
+    compose: Compose, environment: Mapping[str, str], ports: preflight.Ports, left_out: Mapping[str, str]
+) -> preflight.Ports:
+    """The same, with another port for drivers if another Spark has the present one."""
+    moved = preflight.move_driver_port(ROOT, environment, ports)
+    if not moved:
+        return ports
+    say(moved)
+    return ports_of(compose.config(), left_out, ports.containers)
 
 
 def check(info: Mapping[str, Any], ports: preflight.Ports, *, is_forced: bool) -> None:

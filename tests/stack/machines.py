@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,12 +60,21 @@ class Machine:
 
     def start(self, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Runs the script; the memory and the disk of the machine do not matter."""
-        self.write("compose/stack.yml", json.dumps({"services": self.services, "volumes": {"grafana": {}}}))
-        command = ["scripts/start-full-stack.sh", "--force", *options]
         return subprocess.run(
-            command, cwd=self.folder, env=environment() | variables, capture_output=True, text=True, check=False,
-            timeout=120, stdin=subprocess.DEVNULL,
+            self._command(options), cwd=self.folder, env=environment() | variables, capture_output=True, text=True,
+            check=False, timeout=120, stdin=subprocess.DEVNULL,
         )  # fmt: skip
+
+    def starting(self, *options: str) -> subprocess.Popen[str]:
+        """The same while it runs; output and errors are one."""
+        return subprocess.Popen(
+            self._command(options), cwd=self.folder, env=environment(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+
+    def _command(self, options: Iterable[str]) -> list[str]:
+        self.write("compose/stack.yml", json.dumps({"services": self.services, "volumes": {"grafana": {}}}))
+        return ["scripts/start-full-stack.sh", "--force", *options]
 
     def started(self, *options: str, **variables: str) -> dict[str, str]:
         """Runs the script, which succeeds; returns the rows of its table by service."""

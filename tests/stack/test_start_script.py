@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 
 from app.doctor import containers
+from tests.receivers import dead_port
 from tests.stack.machines import BUSYBOX, Machine, docker, machine
 
 SECRETS: Final = ("GRAFANA_ADMIN_PASSWORD", "JUPYTER_TOKEN")
@@ -116,6 +117,19 @@ def test_a_taken_port_of_drivers_does_not_stop_the_stack(fresh: Machine) -> None
         assert "gets" not in fresh.start("--without", "grafana,kibana,jaeger").stderr
         fresh.compose("up", "--detach", "spark-master")
         assert fresh.containers() == before
+
+
+def test_a_port_of_drivers_may_be_taken_while_the_image_is_built(fresh: Machine) -> None:
+    """That takes minutes, in which another Spark may start."""
+    fresh.write("Dockerfile", f"FROM {BUSYBOX}\nRUN sleep 5\n")
+    fresh.env_local(f"SPARK_DRIVER_PORT={(port := dead_port())}")
+    with fresh.starting("--without", "grafana,kibana,jaeger") as script:
+        assert script.stdout is not None
+        said = next(line for line in script.stdout if "Building" in line or "Step 1" in line)
+        with closing(listener(port)):
+            said += script.stdout.read()
+    assert script.returncode == 0, said
+    assert f"Port {port} is taken by process" in said
 
 
 def test_a_failed_container_is_reported_with_its_last_lines(fresh: Machine) -> None:

@@ -1,6 +1,6 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev archive format lint type-check test test-faults test-streams test-compare test-readme test-browser \
+.PHONY: help install install-dev archive format lint type-check test test-faults test-streams test-compare test-readme test-recipes test-browser \
         test-stack test-wheel wheel release e2e check dev-check chaos record bench bench-stack run-etl run-streaming run-ml requirements docker-up docker-full-up \
         docker-down docker-clean status logs clean
 
@@ -43,8 +43,11 @@ test-streams: archive ## Kill streaming queries and Kafka, and compare each tabl
 test-compare: archive ## Run jobs with one planted cause each; the comparison must rank it first
 	$(PYTHON) -m pytest tests/compare
 
-test-readme: archive ## Run the commands of the README and follow the recipes
-	$(PYTHON) -m pytest $(or $(TESTS),tests/documentation)
+test-readme: archive ## Run the commands of the README
+	$(PYTHON) -m pytest tests/documentation
+
+test-recipes: archive ## Follow the recipes of docs/recipes.md in a copy of the tree
+	$(PYTHON) -m pytest tests/recipes
 
 test-browser: archive ## Open reports in a browser; needs Chromium on PATH
 	$(PYTHON) -m pytest tests/browser

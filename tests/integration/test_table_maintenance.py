@@ -18,12 +18,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from app.execution import maintenance
 from app.execution.run import Job
 from app.execution.supervisor import Until
+from app.pipeline import letters
 from app.pipeline.stream import BatchContext, StreamContext
 from app.settings import load_settings
 from app.spark import job_properties
 from app.streaming import balances, dead_letters, events
 from app.warehouse import delta_log
 from app.warehouse.delta_log import Commit
+from app.warehouse.schemas import RECORD
 from app.warehouse.tables import Warehouse
 from tests.integration.home import Home
 from tests.integration.processes import left_behind, make_quick
@@ -228,6 +230,32 @@ def test_a_merge_stands_a_compaction_of_its_table(streams: Streams, tmp_path: Pa
     assert streams.lines() == ["a", "b", "c"]
     assert gate.computed.read_text(encoding="utf-8") == "once\n"
     assert_nothing_is_kept(streams.home.spark)
+
+
+def test_a_record_is_left_out_beside_a_compaction(streams: Streams, tmp_path: Path) -> None:
+    """One that is committed while the record is added takes the files away that were searched for it: it is added."""
+    warehouse, settings = streams.warehouse, streams.home.settings
+    searched, opened = tmp_path / "searched", tmp_path / "opened"
+
+    def slowly(reason: str) -> str:
+        searched.touch()
+        poll_until(opened.exists, "the compaction", seconds=60)
+        return reason
+
+    def found(offset: int) -> DataFrame:
+        record = {"topic": "words", "partition": 0, "offset": offset, "value": b"x"}
+        return streams.home.spark.createDataFrame([record], RECORD).withColumn("reason", F.lit("refused"))
+
+    for offset in range(2):
+        letters.leave_out(warehouse, found(offset), "streaming.copies", settings)
+    slow = found(2).withColumn("reason", F.udf(slowly, "string", useArrow=False)("reason"))
+    thread = threading.Thread(target=letters.leave_out, args=(warehouse, slow, "streaming.copies", settings))
+    thread.start()
+    poll_until(searched.exists, "the merge", seconds=120)
+    warehouse.optimize("dead_letters")
+    opened.touch()
+    thread.join(120)
+    assert sorted(row.offset for row in warehouse.table("dead_letters").collect()) == [0, 1, 2]
 
 
 def test_a_compaction_that_is_killed_leaves_the_table_as_it_was(tmp_path: Path, spark: SparkSession) -> None:

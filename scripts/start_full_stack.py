@@ -106,7 +106,7 @@ def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
     check(info, ports, is_forced=options.force)
     builders = {service["image"]: name for name, service in config["services"].items() if "build" in service}
     provide_images(compose, ports.services, builders, excluded=options.without, rebuild=options.build)
-    ports = with_driver_port(compose, environment, ports, left_out)  # meanwhile, minutes have passed
+    ports = with_driver_port(compose, environment, ports, left_out)  # a build takes minutes: another Spark may have it
     services = ports.services
     if "grafana" in services:
         set_grafana_password(compose, config["volumes"]["grafana"]["name"], is_open=is_open)
@@ -197,7 +197,7 @@ def ports_of(
 def with_driver_port(
     compose: Compose, environment: Mapping[str, str], ports: preflight.Ports, left_out: Mapping[str, str]
 ) -> preflight.Ports:
-    """The same, with another port for drivers if another Spark has the present one."""
+    """The ports to publish, with another one for the web UI of drivers if a program listens on the present one."""
     moved = preflight.move_driver_port(ROOT, environment, ports)
     if not moved:
         return ports

@@ -230,11 +230,13 @@ def test_refused_log_lines_are_counted_by_the_name_that_the_alert_reads(tmp_path
     assert series.endswith(" 1")
 
 
-def test_last_words_of_the_master_to_a_driver_are_no_error_of_it(tmp_path: Path) -> None:
-    """A driver that ends has no client of the master any more. Other messages that it cannot take are errors."""
+def test_could_not_find_appclient_is_no_error_of_a_driver_that_ends(tmp_path: Path) -> None:
+    """The master had one more message for it. Other messages that a driver cannot take are errors."""
     taken: list[str] = []
-    lines = [spoken("Could not find AppClient."), spoken("Could not find CoarseGrainedScheduler."), spoken(None)]
-    (tmp_path / "driver-host-1.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    exceptions = ("Could not find AppClient.", "Could not find CoarseGrainedScheduler.", None)
+    (tmp_path / "driver-host-1.jsonl").write_text(
+        "".join(f"{refused_message(each)}\n" for each in exceptions), encoding="utf-8"
+    )
     with elasticsearch(partial(took, taken)) as address:
         off = "http://127.0.0.1:9"
         with collector(tmp_path, traces=off, metrics=off, logs=address):
@@ -243,7 +245,7 @@ def test_last_words_of_the_master_to_a_driver_are_no_error_of_it(tmp_path: Path)
     assert found == ["Could not find CoarseGrainedScheduler.", None]
 
 
-def spoken(exception: str | None) -> str:
+def refused_message(exception: str | None) -> str:
     """A line of a driver about a message that it could not take, as Spark's layout writes it."""
     line: dict[str, Any] = {
         "ts": "2026-01-01T00:00:00.000Z",

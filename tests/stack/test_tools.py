@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.settings import load_settings
-from tests.documentation.test_recipes import apply, copy_tree
+from tests.recipes.test_recipes import apply, copy_tree
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 RULES: Final = ROOT / "prometheus"

@@ -1,6 +1,7 @@
 """A streaming query whose records were sent by spans of others: `python -m tests.eventlogs.linked FOLDER`.
 
-The log is in FOLDER/logs. FOLDER/sent has the headers of what each batch sent.
+The log is in FOLDER/logs. FOLDER/sent has the headers of what each batch sent. A step starts a second query, whose
+batches run no job.
 """
 
 import sys
@@ -11,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from app.pipeline import tracing
-from app.spark import session
+from app.spark import job_properties, session
 from app.telemetry.names import TRACEPARENT
 from app.warehouse.schemas import RECORD
 from tests.eventlogs import hard
@@ -20,6 +21,8 @@ ROWS: Final = 40
 BATCHES: Final = 2
 PRODUCER: Final = "concat('00-', lpad(hex(value + 1), 32, '0'), '-', lpad(hex(value + 1), 16, '0'), '-01')"
 """The context of the span that sent the record with a value: the hexadecimal digits of a number after it."""
+STEP: Final = f"00-{'a' * 32}-{'b' * 16}-01"
+"""The context of the step that starts the second query."""
 
 
 def main(folder: Path) -> None:
@@ -50,7 +53,18 @@ def main(folder: Path) -> None:
     while not (query.lastProgress and query.lastProgress["batchId"] >= BATCHES):
         query.awaitTermination(1)
     query.stop()
+    with job_properties.step_properties(spark, "copy", traceparent=STEP, trace_id=None):
+        run_without_jobs(numbers, folder)
     session.stop(spark)
+
+
+def run_without_jobs(numbers: DataFrame, folder: Path) -> None:
+    """Each batch is an SQL execution without a job."""
+    writer = numbers.writeStream.queryName("idle").foreachBatch(lambda _batch, _number: None)
+    query = writer.option("checkpointLocation", str(folder / "idle")).start()
+    while not query.lastProgress:
+        query.awaitTermination(1)
+    query.stop()
 
 
 if __name__ == "__main__":

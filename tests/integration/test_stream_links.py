@@ -70,6 +70,17 @@ def test_a_batch_is_a_trace_that_links_to_the_batch_before(run: Run) -> None:
         assert {span.kind.prefix for span in below} == {"sql", "job", "stage", "task"}
 
 
+def test_a_batch_without_a_job_links_to_the_step_that_started_its_query(run: Run) -> None:
+    """Its SQL execution has the tag of that step."""
+    spans = run.log.batches("idle")
+    step = span_ids.context_of(linked.STEP)
+    assert step is not None
+    assert spans
+    for span in spans:
+        assert {below.kind.prefix for below in run.log.below(span.place.span_id)} <= {"sql"}
+        assert span.links[-1][:2] == step[:2]
+
+
 def test_what_a_batch_sends_has_the_context_of_its_span(run: Run) -> None:
     """The running query has derived the ids that the log is given later."""
     for span in finished(run):

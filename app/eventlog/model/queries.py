@@ -50,15 +50,16 @@ class Queries:
         self.known[event.id] = query
         if target and root in self.known:  # a command runs the query that writes for it
             self.known[root].target = self.known[root].target or target
+        tags = (tag.removeprefix(STEP_TAG) for tag in event.tags if tag.startswith(STEP_TAG))
+        traceparent = next(tags, None)
         stream = self._streams.run_of(event.group)
         if stream is not None:  # its thread inherits the tags of the code that started the streaming query
-            query.batch = self._streams.batch_in(time, stream, event.description)
+            query.batch = self._streams.batch_in(time, stream, event.description, traceparent)
             query.is_placed = query.batch is not None
             self._streams.saw(query.batch, time)
             self._streams.configured(query.batch, event.settings)
         else:
-            tags = (tag.removeprefix(STEP_TAG) for tag in event.tags if tag.startswith(STEP_TAG))
-            query.traceparent = next(tags, None)
+            query.traceparent = traceparent
 
     def plan_changed(self, event: SqlPlanChanged) -> None:
         """Replaces the plan of a query after adaptive execution changed it."""

@@ -33,7 +33,8 @@ class Batch:
         first_seen, last_seen: The first start and the last end of its jobs and queries.
         name: The name of the query, if it has one.
         predecessor: The batch of its query before it, of which the log has told.
-        traceparent: That of its first job, which the query has inherited from the thread that started it.
+        traceparent: That of its first SQL execution or job, which the query has inherited from the thread that started
+            it.
         progress: Spark's report about a finished batch, without custom metrics of its state; None for a failed one.
         skew: The stages with state that have ended so far.
         is_stopped: Whether its query ended during the batch.
@@ -121,10 +122,12 @@ class Streams:
         """The current run of a streaming query with this job group."""
         return next((begun for begun in self._runs.values() if begun.run == group), None)
 
-    def batch_in(self, time: int, begun: QueryStarted, description: str) -> BatchKey | None:
+    def batch_in(self, time: int, begun: QueryStarted, description: str, traceparent: str | None) -> BatchKey | None:
         """The batch that a description names; None if it names none, as before the first batch."""
         match = _BATCH.search(description)
-        return None if match is None else self._known(BatchKey(begun.query, begun.run, int(match[1])), time, begun.name)
+        if match is None:
+            return None
+        return self._known(BatchKey(begun.query, begun.run, int(match[1])), time, begun.name, traceparent)
 
     def batch_of(self, time: int, properties: JobProperties) -> BatchKey | None:
         """The batch of a job; None for jobs outside of batches.
@@ -138,12 +141,10 @@ class Streams:
         self._query(properties.query).trigger.told_ms = interval_ms(properties.trigger)
         begun = self._runs.get(properties.query)
         run = begun.run if begun else properties.group or ""
-        key = self._known(BatchKey(properties.query, run, number), time, begun.name if begun else None)
-        batch = self.batches[key]
-        batch.traceparent = batch.traceparent or properties.traceparent
-        return key
+        name = begun.name if begun else None
+        return self._known(BatchKey(properties.query, run, number), time, name, properties.traceparent)
 
-    def _known(self, key: BatchKey, time: int, name: str | None) -> BatchKey:
+    def _known(self, key: BatchKey, time: int, name: str | None, traceparent: str | None) -> BatchKey:
         self._latest[key.run] = key
         if key not in self.batches:
             before = self._newest.pop(key.query, None)
@@ -151,6 +152,7 @@ class Streams:
             self._newest[key.query] = key
             if len(self._newest) > MOST_QUERIES:
                 self._newest.pop(next(iter(self._newest)))
+        self.batches[key].traceparent = self.batches[key].traceparent or traceparent
         return key
 
     def saw(self, key: BatchKey | None, time: int) -> None:

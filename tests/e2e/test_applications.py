@@ -12,7 +12,11 @@ from tests.e2e.stack import run_in
 from tests.e2e.started import CALLS
 from tests.polling import poll_until
 
-TOO_LATE: Final = "Executor self-exiting due to : Unable to create executor"
+TOO_LATE: Final = (
+    "Executor self-exiting due to : Unable to create executor",
+    "Executor self-exiting due to : Cannot register with driver",
+)
+"""What an executor says whose driver has ended while it started; of a driver that runs, both are errors, too."""
 KINDS: Final = {"run", "step", "sql", "job", "stage", "task"}
 COUNTS: Final = """
 import json, sys
@@ -139,7 +143,8 @@ def logged(name: str) -> list[dict[str, Any]]:
 def test_log_lines_at_the_end_of_an_executor_are_no_errors(started: dict[str, str]) -> None:
     """Its driver has ended, and the worker ends it: nothing that anybody must look at.
 
-    One that starts only after its driver has ended could not be created, which Spark rightly calls an error.
+    One that starts only after its driver has ended could not be created or registered, which Spark rightly calls an
+    error.
     """
     for name in started:
         lines = backends.ELASTICSEARCH.logs(newest(name)["traceID"])

@@ -35,14 +35,14 @@ RUN python3 -m venv /opt/venv \
     && rm /opt/venv/backend.txt
 
 COPY --chown=spark:spark pyproject.toml setup.py README.md LICENSE /app/
+COPY --chown=spark:spark src /app/src
 COPY --chown=spark:spark app /app/app
-COPY --chown=spark:spark workers /app/workers
 COPY --chown=spark:spark config /app/config
 RUN pip install --no-cache-dir --no-deps --no-build-isolation --editable . \
     && ln -s "$(python -c 'import pyspark; print(pyspark.__path__[0])')" /opt/venv/spark \
-    && python -m app.spark.jars
+    && python -m spark_app.spark.jars
 # In a layer after the jars: the archive depends on the order in which the jar folder is listed, which a layer may change.
-RUN python -m app.spark.class_data_archive && ln -s /opt/cache/spark-app/class-data/*.jsa /opt/cache/spark-app/class-data.jsa
+RUN python -m spark_app.spark.class_data_archive && ln -s /opt/cache/spark-app/class-data/*.jsa /opt/cache/spark-app/class-data.jsa
 
 # spark-submit, pyspark, python and notebooks use the cluster without setup, in each container. A folder of configuration on
 # the class path disables the class-data archive: the daemons start without it, and so do spark-app's own sessions.
@@ -52,7 +52,7 @@ COPY --chown=spark:spark notebooks /notebooks
 RUN mkdir /opt/venv/spark-conf \
     && cat config/spark/spark-defaults.conf config/spark/cluster.conf >/opt/venv/spark-conf/spark-defaults.conf \
     && cp config/spark/spark-env.sh /opt/venv/spark-conf/ \
-    && python -m app.observe.python_start /opt/venv/call-sites
+    && python -m spark_app.observe.python_start /opt/venv/call-sites
 
 # PYTHONPATH: Python programs name the lines that start Spark jobs (docs/decisions/0011-call-sites.md).
 # SPARK_PYTHON_LOGS: what drivers log in Python goes to the folder that the collector reads.

@@ -17,7 +17,7 @@ install-dev: install ## The same, and the git hooks
 	@$(VENV)/pre-commit install
 
 archive: install ## Build the class-data archive, which shortens each start of Spark
-	@$(PYTHON) -m app.spark.class_data_archive
+	@$(PYTHON) -m spark_app.spark.class_data_archive
 
 format: install ## Format the code and fix what ruff can fix
 	@$(VENV)/ruff check --fix --exit-zero --quiet
@@ -96,7 +96,7 @@ run-etl: ## Run the daily job: make run-etl DATE=2024-01-01
 	@test -n "$(DATE)" || { echo "run-etl needs a date: make run-etl DATE=2024-01-01" >&2; exit 2; }
 	@scripts/setup-dev.sh
 	@$(VENV)/spark-app etl --date "$(DATE)"
-	@$(PYTHON) -m app.spark.class_data_archive --background
+	@$(PYTHON) -m spark_app.spark.class_data_archive --background
 
 docker-up: ## Start Spark in containers: master, workers, history server
 	docker compose build spark-master
@@ -132,5 +132,5 @@ requirements: install ## Write requirements.txt from the pins in pyproject.toml
 		--output-file requirements-image.txt
 
 clean: ## Delete the environment and caches of this folder; data, runs and ~/.cache/spark-app stay
-	rm -rf .venv .setup.log .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist *.egg-info workers/*.egg-info
+	rm -rf .venv .setup.log .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist *.egg-info src/*.egg-info
 	find app tests scripts -type d -name __pycache__ -prune -exec rm -rf {} +

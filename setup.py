@@ -6,6 +6,6 @@
 from setuptools import find_packages, setup
 
 setup(
-    packages=[*find_packages(include=["app", "app.*"]), "app.config"],
-    package_dir={"": "workers", "app": "app", "app.config": "config"},
+    packages=[*find_packages("src"), *find_packages(include=["app", "app.*"]), "spark_app.config"],
+    package_dir={"": "src", "app": "app", "spark_app.config": "config"},
 )

@@ -11,14 +11,14 @@ ended. So a model is trained and judged on what it is served.
 import datetime
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
-from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
-from app.warehouse.schemas import CUSTOMER_EVENTS, TRANSACTIONS
+from app.schemas import CUSTOMER_EVENTS, TRANSACTIONS
+from spark_app.models.inputs import Examples, Feature
 
 KNOWN: Final = (
     "transaction_id",
@@ -38,9 +38,15 @@ KNOWN: Final = (
 `transactions` keeps the newest version of each, so an amount that was corrected afterwards is known too early: in the
 demo shop that of 0.15 % of the sales.
 """
-AS_MADE: Final = {"status": "pending"}
-"""What columns that change afterwards have at the instant of a transaction; those that are not here, null."""
-KEYS: Final = ("transaction_id", "customer_id", "created_at")
+EXAMPLES: Final = Examples(
+    table="transactions",
+    key="transaction_id",
+    entity="customer_id",
+    at="created_at",
+    known=KNOWN,
+    as_made={"status": "pending"},
+)
+KEYS: Final = EXAMPLES.keys
 WINDOW_DAYS: Final = 2
 """How many whole days before that of a transaction count: they must be there before the first row, too.
 
@@ -53,27 +59,7 @@ PRIOR_RATIO: Final = 0.05
 PRIOR_PURCHASES: Final = 20
 """A customer without a history is taken for one of whose so many purchases this share was refunded."""
 
-Kind = Literal["category", "number"]
 Group = Literal["product", "price", "payment", "place", "time", "customer"]
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One input of a model.
-
-    Attributes:
-        name: Its column.
-        kind: A category is text and may be null; a number never is.
-        group: What it is about: the drifts of the features of a group are seen together.
-        meaning: One line.
-        value: Builds the column; it reads the columns in `KNOWN` and those of `with_history`.
-    """
-
-    name: str
-    kind: Kind
-    group: Group
-    meaning: str
-    value: Callable[[], Column]
 
 
 def _amount() -> Column:
@@ -158,13 +144,6 @@ def in_window(
     since = first - WINDOW_DAYS * DAY
     asked = transactions.where(F.col("processed_date").between(since, last))
     return asked, refunds.where(F.col("refunded_date") >= since)
-
-
-def as_made(transaction: Row) -> Row:
-    """A row of `TRANSACTIONS` as a request knows it: with the columns in `KNOWN`, and its day."""
-    known = {*KNOWN, "processed_date"}
-    values = transaction.asDict()
-    return Row(**{name: value if name in known else AS_MADE.get(name) for name, value in values.items()})
 
 
 def customer_events(transactions: DataFrame, refunds: DataFrame) -> DataFrame:

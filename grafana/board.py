@@ -7,10 +7,10 @@ from typing import Final
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard
 
-from app.telemetry import names, spark_names
-from app.telemetry.names import Attribute
-from app.telemetry.prometheus_names import label, series
 from grafana.panels import METRICS, Panel
+from spark_app.telemetry import names, spark_names
+from spark_app.telemetry.names import Attribute
+from spark_app.telemetry.prometheus_names import label, series
 
 COLUMNS: Final = 24
 TAG: Final = "spark-app"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from app.telemetry import names
-from app.telemetry.prometheus_names import label
+from spark_app.telemetry import names
+from spark_app.telemetry.prometheus_names import label
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Final
 
 from grafana_foundation_sdk.models import dashboard
 
-from app.telemetry import names
 from grafana.links import Link
+from spark_app.telemetry import names
 
 Colors = Mapping[float | None, str]
 Texts = Mapping[str, tuple[str, str]]

@@ -1,10 +1,10 @@
-"""PromQL over the metrics of the catalogue, `app.telemetry.names`."""
+"""PromQL over the metrics of the catalogue, `spark_app.telemetry.names`."""
 
 from typing import Final
 
-from app.telemetry import names
-from app.telemetry.names import Attribute, Metric
-from app.telemetry.prometheus_names import label, series
+from spark_app.telemetry import names
+from spark_app.telemetry.names import Attribute, Metric
+from spark_app.telemetry.prometheus_names import label, series
 
 RANGE: Final = "$__range"
 INTERVAL: Final = "$__interval"

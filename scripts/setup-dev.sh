@@ -171,7 +171,7 @@ main() {
     step "jars of Delta and Kafka (3/3)"
     local code=0
     uv_install --no-deps --editable . &
-    "$PYTHON" -m app.spark.jars >&2 || code=$?
+    PYTHONPATH=src "$PYTHON" -m spark_app.spark.jars >&2 || code=$?
     wait $! || code=1
     [ "$code" -eq 0 ] || exit "$code"
     rm -f "$UNFINISHED"

@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from app.settings import load_settings
-from app.spark import session
+from spark_app.settings import load_settings
+from spark_app.spark import session
 from tests.unit.telemetry.memory import InMemory
 
 LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"

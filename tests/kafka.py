@@ -15,10 +15,10 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import UserScramCredentialUpsertion
 from kafka.consumer.fetcher import ConsumerRecord
 
-from app.settings import Kafka, process_environment
-from app.spark.jars import ensure_jars
-from app.spark.java_runtime import require_java, spark_home
-from app.spark.kafka import client_options
+from spark_app.settings import Kafka, process_environment
+from spark_app.spark.jars import ensure_jars
+from spark_app.spark.java_runtime import require_java, spark_home
+from spark_app.spark.kafka import client_options
 from tests.polling import poll_until
 
 USER: Final = "shop"

@@ -8,12 +8,12 @@ from pyspark.ml.feature import SQLTransformer
 from pyspark.sql import DataFrame
 
 from app import features
-from app.models import reference, registry
-from app.models.estimators import PROBABILITY
-from app.models.reference import Reference, Rows
-from app.models.registry import Promotion, Version
-from app.runs.model_card import Comparison, Estimate, Evaluation
-from app.warehouse.tables import Table
+from spark_app.models import reference, registry
+from spark_app.models.estimators import PROBABILITY
+from spark_app.models.reference import Reference, Rows
+from spark_app.models.registry import Promotion, Version
+from spark_app.runs.model_card import Comparison, Estimate, Evaluation
+from spark_app.warehouse.tables import Table
 from tests.integration.home import Home
 from tests.shop_rows import FIRST
 from tests.unit.report import cards

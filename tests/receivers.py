@@ -108,7 +108,7 @@ def dead_port() -> int:
 
 @contextlib.contextmanager
 def _grpc_server(found: Receiver) -> Iterator[None]:
-    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # as in app.telemetry.export: a JVM may start meanwhile
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # as in spark_app.telemetry.export: a JVM may start
     server = grpc.server(ThreadPoolExecutor(max_workers=6))
     for add_to_server, answer in _SERVICES:
         add_to_server(_Service(found, answer), server)

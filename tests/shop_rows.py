@@ -8,9 +8,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from app.samples import columns, sales
-from app.samples.refunds import LATEST_DAYS, Refunds
-from app.warehouse.schemas import REFUND_EVENTS, TRANSACTIONS
+from app.demo import columns, sales
+from app.demo.refunds import LATEST_DAYS, Refunds
+from app.schemas import REFUND_EVENTS, TRANSACTIONS
 
 FIRST: Final = datetime.date(2024, 1, 1)
 DAY: Final = datetime.timedelta(days=1)

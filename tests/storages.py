@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import Request, urlopen
 
-from app.spark.java_runtime import spark_home
+from spark_app.spark.java_runtime import spark_home
 from tests.polling import poll_until
 
 KEY: Final = "a-key-of-the-test"

@@ -10,14 +10,15 @@ from typing import ClassVar, Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from app.pipeline import ingest
-from app.pipeline.context import DailyContext
-from app.pipeline.ingest import IngestSpec
-from app.quality import expectations as expect
-from app.quality.expectations import Expectation
-from app.warehouse.schemas import BRONZE_CUSTOMERS, CUSTOMERS, RAW_CUSTOMERS
-from app.warehouse.tables import Table
+from app.schemas import BRONZE_CUSTOMERS, CUSTOMERS, RAW_CUSTOMERS
+from spark_app.pipeline import ingest
+from spark_app.pipeline.context import DailyContext
+from spark_app.pipeline.ingest import IngestSpec
+from spark_app.quality import expectations as expect
+from spark_app.quality.expectations import Expectation
+from spark_app.warehouse.tables import Table
 
+SOURCES: Final = ("customers",)
 READS: Final = ()
 WRITES: Final = (
     Table("bronze_customers", BRONZE_CUSTOMERS, ("date",), source="customers"),

@@ -11,15 +11,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from app.etl.customers import as_of
-from app.pipeline import ingest
-from app.pipeline.context import DailyContext
-from app.pipeline.ingest import Audit, IngestSpec
-from app.quality import expectations as expect
-from app.quality.expectations import Expectation
-from app.quality.results import DAY_SECONDS, FRESHNESS, ExpectationResult
-from app.warehouse.schemas import BRONZE, DAILY_SALES, MONEY, RAW_TRANSACTIONS, SOLD, TOTAL, TRANSACTIONS
-from app.warehouse.tables import Table
+from app.schemas import BRONZE, DAILY_SALES, MONEY, RAW_TRANSACTIONS, SOLD, TOTAL, TRANSACTIONS
+from spark_app.pipeline import ingest
+from spark_app.pipeline.context import DailyContext
+from spark_app.pipeline.ingest import Audit, IngestSpec
+from spark_app.quality import expectations as expect
+from spark_app.quality.expectations import Expectation
+from spark_app.quality.results import DAY_SECONDS, FRESHNESS, ExpectationResult
+from spark_app.warehouse.tables import Table
 
+SOURCES: Final = ("transactions",)
 READS: Final = ("customers",)
 WRITES: Final = (
     Table("bronze", BRONZE, ("date",), source="transactions"),

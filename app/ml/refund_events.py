@@ -11,13 +11,14 @@ from pydantic import BaseModel, ConfigDict
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from app.pipeline import ingest
-from app.pipeline.context import DailyContext
-from app.quality import expectations as expect
-from app.settings import Schedule, Share
-from app.warehouse.schemas import RAW_REFUNDS, REFUND_EVENTS
-from app.warehouse.tables import Table
+from app.schemas import RAW_REFUNDS, REFUND_EVENTS
+from spark_app.pipeline import ingest
+from spark_app.pipeline.context import DailyContext
+from spark_app.quality import expectations as expect
+from spark_app.settings import Schedule, Share
+from spark_app.warehouse.tables import Table
 
+SOURCES: Final = ("refunds",)
 READS: Final = ()
 WRITES: Final = (Table("refund_events", REFUND_EVENTS, ("refunded_date",)),)
 UNREADABLE: Final = "refunds.readable"

@@ -1,4 +1,4 @@
-"""Will this transaction be refunded? What a model of that is trained on; `app.pipeline.lifecycle` does the rest.
+"""Will this transaction be refunded? What a model of that is trained on; `spark_app.pipeline.lifecycle` does the rest.
 
 Reads: transactions, refund_events.
 Writes: refund_scores, and through the model registry models, model_evaluations and model_promotions.
@@ -11,14 +11,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from app import features
-from app.pipeline import lifecycle
-from app.pipeline.model import Model, ModelConfig
-from app.runs.model_card import LABEL
-from app.warehouse.schemas import REFUND_SCORES
-from app.warehouse.tables import Table
+from app.schemas import REFUND_SCORES
+from spark_app.pipeline import lifecycle
+from spark_app.pipeline.model import Model, ModelConfig
+from spark_app.runs.model_card import LABEL
+from spark_app.warehouse.tables import Table
 
 if TYPE_CHECKING:
-    from app.pipeline.training import TrainingContext
+    from spark_app.pipeline.training import TrainingContext
 
 READS: Final = ("transactions", "refund_events")
 WRITES: Final = (Table("refund_scores", REFUND_SCORES, ("processed_date",)),)
@@ -68,6 +68,7 @@ def labels(
 
 MODEL: Final = Model(
     name="ml.refunds",
+    examples=features.EXAMPLES,
     reads=READS,
     scores=WRITES[0],
     features=features.FEATURES,

@@ -10,11 +10,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.pipeline import stream
-from app.pipeline.stream import StreamContext
-from app.pipeline.topics import USER_EVENTS
-from app.warehouse.schemas import ACTIVITY
-from app.warehouse.tables import Table
+from app.schemas import ACTIVITY
+from app.topics import USER_EVENTS
+from spark_app.pipeline import stream
+from spark_app.pipeline.stream import StreamContext
+from spark_app.warehouse.tables import Table
 
 TOPICS: Final = (USER_EVENTS.name,)
 READS: Final = ()

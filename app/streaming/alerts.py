@@ -14,11 +14,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.pipeline import records, stream
-from app.pipeline.purchases import purchases
-from app.pipeline.stream import StreamContext
-from app.pipeline.topics import PURCHASE_ALERTS, USER_EVENTS, Topic
-from app.warehouse.schemas import MONEY, PURCHASE
+from app.purchases import purchases
+from app.schemas import MONEY, PURCHASE
+from app.topics import PURCHASE_ALERTS, USER_EVENTS
+from spark_app.pipeline import records, stream
+from spark_app.pipeline.stream import StreamContext
+from spark_app.pipeline.topics import Topic
 
 TOPICS: Final = (USER_EVENTS.name,)
 READS: Final = ()

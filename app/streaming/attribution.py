@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.pipeline import stream
-from app.pipeline.stream import StreamContext
-from app.pipeline.topics import CLICKS, IMPRESSIONS
-from app.warehouse.schemas import ATTRIBUTIONS
-from app.warehouse.tables import Table
+from app.schemas import ATTRIBUTIONS
+from app.topics import CLICKS, IMPRESSIONS
+from spark_app.pipeline import stream
+from spark_app.pipeline.stream import StreamContext
+from spark_app.warehouse.tables import Table
 
 TOPICS: Final = (IMPRESSIONS.name, CLICKS.name)
 READS: Final = ()

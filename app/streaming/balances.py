@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.pipeline import purchases, stream
-from app.pipeline.stream import BatchContext, StreamContext
-from app.pipeline.topics import USER_EVENTS
-from app.warehouse.schemas import BALANCES, TOTAL
-from app.warehouse.tables import Table
+from app import purchases
+from app.schemas import BALANCES, TOTAL
+from app.topics import USER_EVENTS
+from spark_app.pipeline import stream
+from spark_app.pipeline.stream import BatchContext, StreamContext
+from spark_app.warehouse.tables import Table
 
 TOPICS: Final = (USER_EVENTS.name,)
 READS: Final = ()

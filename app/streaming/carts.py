@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from app.pipeline import records, stream
-from app.pipeline.stream import StreamContext
-from app.pipeline.topics import USER_EVENTS
-from app.warehouse.schemas import ABANDONED_CARTS
-from app.warehouse.tables import Table
+from app.schemas import ABANDONED_CARTS
+from app.topics import USER_EVENTS
+from spark_app.pipeline import records, stream
+from spark_app.pipeline.stream import StreamContext
+from spark_app.warehouse.tables import Table
 
 TOPICS: Final = (USER_EVENTS.name,)
 READS: Final = ()

@@ -11,14 +11,15 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.pipeline import letters, records, stream
-from app.pipeline import topics as topics_
-from app.pipeline.stream import BatchContext, StreamContext
-from app.pipeline.topics import INCOMING, Topic
-from app.runs import run_record
-from app.telemetry import names
-from app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, JUDGED_RECORD
-from app.warehouse.tables import Table
+from app.topics import INCOMING
+from spark_app.pipeline import letters, records, stream
+from spark_app.pipeline import topics as topics_
+from spark_app.pipeline.stream import BatchContext, StreamContext
+from spark_app.pipeline.topics import Topic
+from spark_app.runs import run_record
+from spark_app.telemetry import names
+from spark_app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, JUDGED_RECORD
+from spark_app.warehouse.tables import Table
 
 TOPICS: Final = tuple(topic.name for topic in INCOMING)
 READS: Final = ()

@@ -10,15 +10,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.pipeline import records, stream
-from app.pipeline.stream import StreamContext
-from app.pipeline.topics import USER_EVENTS
-from app.quality import expectations as expect
-from app.quality.expectations import Expectation
-from app.warehouse.schemas import EVENTS
-from app.warehouse.tables import Table
+from app.schemas import EVENTS
+from app.topics import USER_EVENTS
+from spark_app.pipeline import records, stream
+from spark_app.pipeline.stream import StreamContext
+from spark_app.quality import expectations as expect
+from spark_app.quality.expectations import Expectation
+from spark_app.warehouse.tables import Table
 
 TOPICS: Final = (USER_EVENTS.name,)
+STARTS_FIRST: Final = True
+"""People look at its rows first."""
 READS: Final = ("customers",)
 EVENT_TYPES: Final = ("view", "add_to_cart", "remove_from_cart", "purchase")
 WRITES: Final = (Table("events", EVENTS, ("event_date",)),)

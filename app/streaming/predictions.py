@@ -15,14 +15,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from app import features
-from app.models import scoring
-from app.models.history import History
-from app.models.serving import Served, Serving
-from app.pipeline import records, stream
-from app.pipeline.stream import BatchContext, StreamContext
-from app.pipeline.topics import PREDICTION_REQUESTS, PREDICTIONS, Topic
-from app.telemetry import names
-from app.warehouse.schemas import CUSTOMER_EVENTS, JUDGED_REQUEST, PREDICTION, REPLY
+from app.schemas import CUSTOMER_EVENTS, JUDGED_REQUEST, PREDICTION, REPLY
+from app.topics import PREDICTION_REQUESTS, PREDICTIONS
+from spark_app.models import scoring
+from spark_app.models.history import History
+from spark_app.models.inputs import FeatureSource
+from spark_app.models.serving import Served, Serving
+from spark_app.pipeline import records, stream
+from spark_app.pipeline.stream import BatchContext, StreamContext
+from spark_app.pipeline.topics import Topic
+from spark_app.telemetry import names
 
 TOPICS: Final = (PREDICTION_REQUESTS.name,)
 READS: Final = ("transactions", "refund_events")
@@ -83,7 +85,7 @@ def _replies(batch: BatchContext, asked: DataFrame, served: Served, history: His
     transactions, refund_events = (batch.warehouse.table(name) for name in READS)
     events = _events(transactions, refund_events, scorable, days)
     known = features.features(scorable, events, keep=KEPT)
-    scored = scoring.scored(served.model, known, served.version, keep=KEPT).withColumn("day", day)
+    scored = scoring.scored(served.model, known, served.version, keep=[*features.KEYS, *KEPT]).withColumn("day", day)
     scored = scored.join(F.broadcast(reaches), "day")
     answered = scored.unionByName(refused, allowMissingColumns=True)
     version = F.lit(served.version.number).cast("long")
@@ -108,6 +110,9 @@ def inputs(
     """
     asked = transactions.where(F.col("processed_date").between(first, last))
     return features.features(asked, _events(transactions, refund_events, asked, [first, last]))
+
+
+SOURCE: Final = FeatureSource(features.EXAMPLES, READS, inputs)
 
 
 def _events(
@@ -160,7 +165,7 @@ def query(context: StreamContext, config: Config) -> DataStreamWriter:
         InputError: The one in production was trained on other features than those of requests.
     """
     context.sink = PREDICTIONS
-    serving, history = Serving(MODEL, inputs, READS), History(READS)
+    serving, history = Serving(MODEL, SOURCE), History(READS)
     serving.served(context.warehouse)
     _announce(context)
     rows = requests(context.read(PREDICTION_REQUESTS.name, config), context.bounded(PREDICTION_REQUESTS)).observe(

@@ -5,7 +5,7 @@ if [[ ${1:-} == org.apache.spark.deploy.SparkSubmit || ${1:-} != org.* ]]; then
     # A folder on the class path would disable the class-data archive, and spark-app's sessions need no defaults from here.
     *-XX:SharedArchiveFile=*) SPARK_CONF_DIR=$SPARK_HOME/conf ;;
     # Each launch of any other application gets a trace of its own: driver and executors write its id into their log lines,
-    # and the spans of the application have it (app/eventlog/span_ids.py).
+    # and the spans of the application have it (src/spark_app/eventlog/span_ids.py).
     *)
         SPARK_TRACE_ID=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
         SPARK_SUBMIT_OPTS="${SPARK_SUBMIT_OPTS:-} -Dspark.executorEnv.SPARK_TRACE_ID=$SPARK_TRACE_ID"

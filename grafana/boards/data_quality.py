@@ -1,12 +1,12 @@
 """Which expectations the data violate, and how close to the limit."""
 
-from app.telemetry import names
-from app.telemetry.prometheus_names import label
 from grafana import links
 from grafana.board import PIPELINES, Board, Row
 from grafana.look import NONE_IS_GOOD, Column, Look
 from grafana.panels import Panel, Query, bars, figure, points, ranking, rows
 from grafana.queries import INTERVAL, RANGE, added, grown, largest, last, legend
+from spark_app.telemetry import names
+from spark_app.telemetry.prometheus_names import label
 
 ONWARD = (links.RUNS_OF, links.TRACES_OF, links.LOGS_OF)
 BY_EXPECTATION = (names.PIPELINE, names.TABLE, names.EXPECTATION)

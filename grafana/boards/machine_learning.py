@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from app.runs.model_card import SHIFTED, SHIFTING
-from app.telemetry import names
-from app.telemetry.prometheus_names import label, series
 from grafana import links
 from grafana.board import Board, Choice, Row
 from grafana.look import Look
 from grafana.panels import Panel, Query, bars, figure, lines, points, ranking
 from grafana.queries import INTERVAL, OF_PIPELINE, RANGE, added, grown, largest, last, legend, mean
+from spark_app.runs.model_card import SHIFTED, SHIFTING
+from spark_app.telemetry import names
+from spark_app.telemetry.prometheus_names import label, series
 
 ONWARD: Final = (links.RUNS_OF, links.TRACES_OF, links.LOGS_OF)
 MODELS: Final = Choice("pipeline", "Model", series(names.ML_PROMOTIONS), names.PIPELINE)

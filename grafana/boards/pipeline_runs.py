@@ -1,12 +1,12 @@
 """Runs of pipelines: outcome, duration, rows, and how fresh the data is."""
 
-from app.telemetry import names
-from app.telemetry.prometheus_names import label
 from grafana import links
 from grafana.board import PIPELINES, Board, Row
 from grafana.look import NONE_IS_GOOD, OUTCOMES, Column, Look
 from grafana.panels import Panel, Query, bars, figure, lines_of_log, points, ranking, rows, runs
 from grafana.queries import INTERVAL, OF_PIPELINE, RANGE, added, grown, largest, last, legend, mean, step
+from spark_app.telemetry import names
+from spark_app.telemetry.prometheus_names import label
 
 ONWARD = (links.TRACES_OF, links.LOGS_OF)
 NEVER = {"0": ("not scheduled", "text")}

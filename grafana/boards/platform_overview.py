@@ -1,11 +1,11 @@
 """Whether anything is wrong, and where: one row for each part of the platform."""
 
-from app.telemetry import names
 from grafana import links
 from grafana.board import Board, Row
 from grafana.look import FULL_IS_BAD, NONE_IS_GOOD, ONE_IS_GOOD, OUTCOMES, UP, Column, Look
 from grafana.panels import Panel, Query, alerts, bars, figure, lines, lines_of_log, rows, states
 from grafana.queries import INTERVAL, RANGE, added, grown, largest, last, legend, mean, share
+from spark_app.telemetry import names
 
 ANY = ""
 FAILED = 'pipeline_run_outcome!="succeeded"'

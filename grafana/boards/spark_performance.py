@@ -5,14 +5,14 @@ A stage group is named after its call site or step; ids of applications, stages 
 
 from typing import Final
 
-from app.telemetry import names, spark_names
-from app.telemetry.names import Metric
-from app.telemetry.prometheus_names import label
 from grafana import links
 from grafana.board import APPLICATIONS, Board, Row
 from grafana.look import NONE_IS_GOOD, Column, Look
 from grafana.panels import Panel, Query, bars, figure, lines, points, ranking, rows
 from grafana.queries import INTERVAL, OF_APPLICATION, RANGE, added, grown, largest, last, legend
+from spark_app.telemetry import names, spark_names
+from spark_app.telemetry.names import Metric
+from spark_app.telemetry.prometheus_names import label
 
 ONWARD: Final = (links.TRACES_OF_APPLICATION, links.CLUSTER)
 GROUP: Final = (names.APPLICATION, spark_names.STAGE_GROUP)

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from app.telemetry import names
-from app.telemetry.prometheus_names import label, series
 from grafana import links
 from grafana.board import Board, Choice, Row
 from grafana.look import NONE_IS_GOOD, STREAM_STATES, Column, Look
 from grafana.panels import Panel, Query, bars, lines, lines_of_log, rows, states
 from grafana.queries import INTERVAL, OF_PIPELINE, RANGE, added, grown, largest, last, legend, mean
+from spark_app.telemetry import names
+from spark_app.telemetry.prometheus_names import label, series
 
 ONWARD: Final = (links.TRACES_OF, links.LOGS_OF)
 ALIVE: Final = "5m"

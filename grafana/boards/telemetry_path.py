@@ -1,11 +1,11 @@
 """Whether telemetry arrives: from the jobs through the collector to Jaeger, Prometheus and Elasticsearch."""
 
-from app.telemetry import names
 from grafana import links
 from grafana.board import Board, Row
 from grafana.look import UP, Look
 from grafana.panels import Panel, Query, figure, lines, states
 from grafana.queries import RANGE, added, grown
+from spark_app.telemetry import names
 
 ONWARD = (links.ALERTS, links.OVERVIEW)
 SENDERS = (links.ALL_TRACES, links.TROUBLE, links.ALERTS)

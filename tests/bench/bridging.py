@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from app.eventlog import spans
-from app.eventlog.model.application import Application
-from app.eventlog.parse import events
+from spark_app.eventlog import spans
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.parse import events
 from tests.bench import decoding, eventlogs
 from tests.bench.measure import ROUNDS, cpu_seconds, pinned, ratio, spread, tree_bytes
 from tests.polling import poll_until
@@ -78,7 +78,7 @@ def following(folder: Path, collector: Receiver, *, core: int | None = None) -> 
     clean = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     otel = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.grpc_endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
     state = ["--state", str(folder.with_name(f"{folder.name}-state")), "--metrics-port", "0"]
-    command = [*pinned(core), sys.executable, "-m", "app", "bridge", str(folder), *state]
+    command = [*pinned(core), sys.executable, "-m", "spark_app", "bridge", str(folder), *state]
     with subprocess.Popen(command, env=clean | otel, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield Bridge(process)

@@ -17,14 +17,14 @@ from typing import Final
 
 import msgspec
 
-from app.errors import InputError
-from app.runs import run_record
-from app.samples import shop
-from app.samples.customers import Customers
-from app.samples.ledger import read_ledger
-from app.samples.shop import day_folder
-from app.samples.transactions import Transactions
-from app.settings import PROJECT
+from app.demo import shop
+from app.demo.customers import Customers
+from app.demo.ledger import read_ledger
+from app.demo.shop import day_folder
+from app.demo.transactions import Transactions
+from spark_app.errors import InputError
+from spark_app.runs import run_record
+from spark_app.settings import PROJECT
 from tests.bench.measure import CACHE, Measured, pinned, ratio, run, side_by_side
 from tests.integration.home import assert_is_ledger
 
@@ -72,7 +72,7 @@ def day(rows: int, *, config: Path, environment: Mapping[str, str] | None = None
     """
     data = raw(rows)
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as home:
-        command = [sys.executable, "-m", "app", "etl", "--date", DAY.isoformat(), "--config", str(config)]
+        command = [sys.executable, "-m", "spark_app", "etl", "--date", DAY.isoformat(), "--config", str(config)]
         places = {"SPARK_APP_HOME": home, "SPARK_APP_RAW__PATH": str(data)}
         measured = run([*pinned(core), *command], {**places, **(environment or {})})
         if config == PROJECT / "config":

@@ -13,7 +13,7 @@ from typing import Final
 
 import zstandard
 
-from app.eventlog.parse import events
+from spark_app.eventlog.parse import events
 from tests.bench.measure import ROUNDS, ratio, spread
 from tests.eventlogs import golden, walking
 

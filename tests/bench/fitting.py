@@ -13,13 +13,13 @@ from pyspark.ml import PipelineModel
 from pyspark.sql import DataFrame
 
 from app import features
-from app.execution.application import start_application
-from app.execution.run import Job, load_jobs, recorded_run
-from app.models import estimators, registry, scoring
-from app.pipeline.model import labelled_data
-from app.pipeline.slice import Day
-from app.pipeline.training import TrainingContext
-from app.settings import load_settings
+from spark_app.execution.application import start_application
+from spark_app.execution.run import Job, load_jobs, recorded_run
+from spark_app.models import estimators, registry, scoring
+from spark_app.pipeline.model import labelled_data
+from spark_app.pipeline.slice import Day
+from spark_app.pipeline.training import TrainingContext
+from spark_app.settings import load_settings
 from tests.bench.measure import ROUNDS, children, cpu_seconds
 
 FIRST: Final = datetime.date(2024, 1, 1)
@@ -75,7 +75,9 @@ def compared(context: TrainingContext, config: Any, rows: DataFrame) -> list[dic
     search = estimators.search(
         features.CATEGORIES, features.NUMBERS, config.candidates, positive_weight=WEIGHT, seed=config.seed
     )
-    weighted = estimators.with_weight_and_fold(rows, positive_weight=WEIGHT, folds=config.folds, seed=config.seed)
+    weighted = estimators.with_weight_and_fold(
+        rows, "transaction_id", positive_weight=WEIGHT, folds=config.folds, seed=config.seed
+    )
     validator = estimators.cross_validator(search, folds=config.folds, parallelism=config.parallelism)
     sides: dict[str, Callable[[], Any]] = {
         "seen": lambda: context.cross_validate(validator, weighted, search.choices),
@@ -114,7 +116,7 @@ def rate_of_tables(context: TrainingContext, model: PipelineModel, job: Job) -> 
     periods = declared.periods(job.config, LAST)
     tables = {name: context.table(name) for name in declared.reads}
     inputs = declared.inputs(**tables, first=periods.first, last=periods.train_last)
-    scored = scoring.scored(model, inputs, registry.version(context.warehouse, MODEL))
+    scored = scoring.scored(model, inputs, registry.version(context.warehouse, MODEL), keep=features.KEYS)
     count = inputs.count()
     return [count / taken(scored.write.format("noop").mode("overwrite").save)[0] for _ in range(SCORED)]
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from app.settings import PROJECT
+from spark_app.settings import PROJECT
 from tests.bench.measure import ROUNDS, run, spread
 
 UV: Final = str(Path(sys.executable).parent / "uv")

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.execution.analysis import analyze
-from app.execution.followed_log import FollowedLog
-from app.settings import load_settings
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.execution.analysis import analyze
+from spark_app.execution.followed_log import FollowedLog
+from spark_app.settings import load_settings
 from tests.eventlogs.months import MONTH, Roller, Stream
 from tests.polling import poll_until
 

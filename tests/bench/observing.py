@@ -14,8 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from app.eventlog.reader import read
-from app.observe.event_log_injection import EventLogInjection
+from spark_app.eventlog.reader import read
+from spark_app.observe.event_log_injection import EventLogInjection
 from tests.bench import bridging
 from tests.bench.measure import pinned, ratio, run, side_by_side
 from tests.polling import poll_until

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import Final
 
-from app.settings import PROJECT
+from spark_app.settings import PROJECT
 
 PAGE: Final = PROJECT / "docs" / "benchmarks.md"
 TITLE: Final = "# Benchmarks\n"

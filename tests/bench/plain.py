@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from app.samples.ledger import read_ledger
-from app.samples.shop import day_folder
-from app.settings import PROJECT
+from app.demo.ledger import read_ledger
+from app.demo.shop import day_folder
+from spark_app.settings import PROJECT
 from tests.bench import plain_script
 from tests.bench.days import DAY, day, raw
 from tests.bench.measure import CACHE, ROUNDS, Measured, in_turn, pinned, ratio, run, side_by_side

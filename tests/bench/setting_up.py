@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.settings import PROJECT
+from spark_app.settings import PROJECT
 from tests.bench.measure import CACHE, ROUNDS, Measured, run, spread
 
 GOAL_SECONDS: Final = 120

@@ -15,8 +15,8 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from app.settings import load_settings
-from app.spark import session
+from spark_app.settings import load_settings
+from spark_app.spark import session
 from tests.bench.days import without_event_log
 from tests.bench.measure import ROUNDS, run
 
@@ -65,7 +65,7 @@ def _tables(scratch: Path) -> Mapping[str, Path]:
     for first, count in ((0, MICRO_BATCHES), (MICRO_BATCHES, UNCOMPACTED)):
         for number in range(first, first + count):
             (topic / f"{number:06}.jsonl").write_text(_lines(number))
-        command = [sys.executable, "-m", "app", "streaming", "events", "--available-now", "--config", str(config)]
+        command = [sys.executable, "-m", "spark_app", "streaming", "events", "--available-now", "--config", str(config)]
         run(command, {"SPARK_APP_HOME": str(scratch), "SPARK_APP_STREAM__LANDING": str(scratch / "landing")})
     table = scratch / "data" / "warehouse" / "events"
     copy = shutil.copytree(table, scratch / "copy")

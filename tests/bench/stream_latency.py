@@ -19,8 +19,8 @@ from typing import Final
 import yaml
 from pyarrow import parquet
 
-from app.runs import stream_status
-from app.settings import PROJECT
+from spark_app.runs import stream_status
+from spark_app.settings import PROJECT
 from tests.bench.measure import ROUNDS, spread
 from tests.bench.streaming import CONFIG, TOPIC, WAREHOUSE, added_by, base_home, commits_of, rows_of
 from tests.bench.training import app
@@ -227,7 +227,7 @@ def configured(folder: Path, pipeline: str, **changes: object) -> Path:
 @contextmanager
 def running(query: str, home: Path, config: Path, broker: Broker) -> Iterator[subprocess.Popen[str]]:
     """A query that runs; it does not outlive the block."""
-    command = [sys.executable, "-m", "app", "streaming", query, "--config", str(config)]
+    command = [sys.executable, "-m", "spark_app", "streaming", query, "--config", str(config)]
     environment = {**os.environ, "SPARK_APP_HOME": str(home), "SPARK_APP_KAFKA__SERVERS": broker.servers}
     with (home / "output.txt").open("a") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, text=True)
@@ -263,7 +263,7 @@ def produced(broker: Broker) -> float:
 
 def _stream_command(seconds: int) -> list[str]:
     options = ["--rate", str(RATE), "--for", f"{seconds}s", "--to", "kafka", "--faults", "none"]
-    return [sys.executable, "-m", "app", "data", "stream", *options]
+    return [sys.executable, "-m", "spark_app", "data", "stream", *options]
 
 
 def _stream_environment(broker: Broker) -> Mapping[str, str]:

@@ -18,11 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from app.samples import event_stream
-from app.samples.event_stream import Plan
-from app.samples.kafka_topics import KafkaTopics
-from app.settings import PROJECT
-from app.spark.kafka import client_options
+from app.demo import event_stream
+from app.demo.event_stream import Plan
+from app.demo.kafka_topics import KafkaTopics
+from spark_app.settings import PROJECT
+from spark_app.spark.kafka import client_options
 from tests.bench import plain_query
 from tests.bench.days import DAY, SMALL, raw, without_event_log
 from tests.bench.measure import CACHE, Measured, pinned, ratio, run, side_by_side
@@ -103,7 +103,7 @@ def drained(
     """The query of the project, until it has read everything; on one core if one is given."""
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as folder:
         shutil.copytree(home, folder, dirs_exist_ok=True)
-        command = [sys.executable, "-m", "app", "streaming", "events", "--available-now", "--config", str(config)]
+        command = [sys.executable, "-m", "spark_app", "streaming", "events", "--available-now", "--config", str(config)]
         places = {"SPARK_APP_HOME": folder, "SPARK_APP_KAFKA__SERVERS": broker.servers}
         whole = run([*pinned(core), *command], places | dict(variables or {}))
         checkpoint = Path(folder, "data/checkpoints")
@@ -148,7 +148,7 @@ def rows_of(added: Mapping[str, str]) -> int:
 
 def base_home(folder: Path) -> Path:
     """A home whose table of customers is that of a small day."""
-    command = [sys.executable, "-m", "app", "etl", "customers", "--date", DAY.isoformat()]
+    command = [sys.executable, "-m", "spark_app", "etl", "customers", "--date", DAY.isoformat()]
     run(command, {"SPARK_APP_HOME": str(folder), "SPARK_APP_RAW__PATH": str(raw(SMALL))})
     return folder
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from app.settings import PROJECT
+from spark_app.settings import PROJECT
 from tests.bench import fitting
 from tests.bench.measure import CACHE, Measured, ratio, run, spread
 
@@ -68,7 +68,7 @@ def configured(folder: Path, candidates: Mapping[str, Any]) -> Path:
 
 def app(home: Path, config: Path, *words: str) -> Measured:
     """A command of `spark-app` on a home folder, from start to end."""
-    command = [sys.executable, "-m", "app", *words, "--config", str(config)]
+    command = [sys.executable, "-m", "spark_app", *words, "--config", str(config)]
     measured = run(command, {"SPARK_APP_HOME": str(home)})
     print(f"  {' '.join(words)}: {measured.wall:.1f} s, {measured.peak_bytes / 1e6:,.0f} MB", flush=True)
     return measured

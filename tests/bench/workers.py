@@ -15,7 +15,7 @@ from typing import Any, Final
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from app.spark.jvm import stop_jvm
+from spark_app.spark.jvm import stop_jvm
 from tests.bench.measure import ROUNDS, children, cpu_seconds, ratio, spread
 
 TASKS: Final = int(os.environ.get("BENCH_PYTHON_TASKS", "300"))

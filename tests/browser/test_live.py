@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.reader import read
-from app.execution.live import LiveReport
-from app.report import page as report_page
-from app.report.served import live
-from app.report.served.live import LivePage
-from app.report.served.server import PageServer
-from app.settings import load_settings
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.reader import read
+from spark_app.execution.live import LiveReport
+from spark_app.report import page as report_page
+from spark_app.report.served import live
+from spark_app.report.served.live import LivePage
+from spark_app.report.served.server import PageServer
+from spark_app.settings import load_settings
 from tests.browser.chromium import Page, chromium
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line

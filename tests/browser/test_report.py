@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.reader import read
-from app.report import page, run_info
-from app.runs import model_card
+from spark_app.eventlog.reader import read
+from spark_app.report import page, run_info
+from spark_app.runs import model_card
 from tests.browser.chromium import Page, chromium
 from tests.unit.eventlog import log
 from tests.unit.report import cards, made

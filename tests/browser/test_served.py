@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.eventlog.comparison import baselines, profiling
-from app.eventlog.reader import read
-from app.report import page
-from app.report.served.pages import Pages
-from app.report.served.runs import Runs
-from app.report.served.server import PageServer
-from app.settings import Prices
+from spark_app.eventlog.comparison import baselines, profiling
+from spark_app.eventlog.reader import read
+from spark_app.report import page
+from spark_app.report.served.pages import Pages
+from spark_app.report.served.runs import Runs
+from spark_app.report.served.server import PageServer
+from spark_app.settings import Prices
 from tests.browser.chromium import Page, chromium
 from tests.unit.eventlog import log
 from tests.unit.report import made

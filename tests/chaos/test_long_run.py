@@ -4,16 +4,16 @@ import signal
 from pathlib import Path
 from typing import Final
 
-from app.telemetry import crash_recovery
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.run_files import LOGS, METRICS, SEGMENT_BYTES, SEGMENTS, STARTED, TRACES, segments
-from app.telemetry.run_files_reader import RunFilesReader
+from spark_app.telemetry import crash_recovery
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.run_files import LOGS, METRICS, SEGMENT_BYTES, SEGMENTS, STARTED, TRACES, segments
+from spark_app.telemetry.run_files_reader import RunFilesReader
 from tests.unit.telemetry.memory import process
 
 SPANS: Final = 100_000
 PROGRAM: Final = """
 import logging
-log = logging.getLogger("app.execution.run")
+log = logging.getLogger("spark_app.execution.run")
 with telemetry.run(identity) as run, run.step("query", kind="read"):
     for number in range(SPANS):
         with run.step(f"batch {number}", kind="write", table="bronze") as step:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.comparison.attribution import Kind
-from app.eventlog.comparison.compare import Comparison
+from spark_app.eventlog.comparison.attribution import Kind
+from spark_app.eventlog.comparison.compare import Comparison
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import Final
 
 import zstandard
 
-from app.eventlog import reader
-from app.eventlog.comparison import profiling
-from app.eventlog.comparison.compare import compare
-from app.eventlog.comparison.profile import RunProfile
-from app.eventlog.parse import events
+from spark_app.eventlog import reader
+from spark_app.eventlog.comparison import profiling
+from spark_app.eventlog.comparison.compare import compare
+from spark_app.eventlog.comparison.profile import RunProfile
+from spark_app.eventlog.parse import events
 from tests.compare.cases import EQUAL, IN_ONE_PROCESS, OTHER_JOIN, PLANTED, RUNS, SAME_JOIN, Run
 from tests.compare.runs import make_tables, run
 from tests.eventlogs.record import scrubber

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.comparison import profiling
-from app.eventlog.comparison.compare import compare
-from app.eventlog.comparison.profile import RunProfile
+from spark_app.eventlog import reader
+from spark_app.eventlog.comparison import profiling
+from spark_app.eventlog.comparison.compare import compare
+from spark_app.eventlog.comparison.profile import RunProfile
 from tests.compare.cases import (
     EQUAL,
     IN_ONE_PROCESS,

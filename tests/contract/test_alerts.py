@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from app.runs.model_card import SHIFTED
+from spark_app.runs.model_card import SHIFTED
 from tests.contract.metrics import SCRAPED, catalogued, names_in
 from tests.contract.violations import violations
 

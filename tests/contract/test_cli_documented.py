@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import typer
 import yaml
 from pydantic import BaseModel
 
-from app import errors
-from app.__main__ import program
-from app.commands import tables as tables_verb
-from app.settings import Settings
-from app.warehouse import tables
+from spark_app import errors
+from spark_app.__main__ import command_line
+from spark_app.commands import tables as tables_verb
+from spark_app.settings import Settings
+from spark_app.warehouse import tables
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 REFERENCE: Final = ROOT / "docs" / "reference.md"
@@ -23,7 +22,7 @@ CONFIGS: Final = sorted(
     path.relative_to(ROOT).as_posix()
     for path in chain((ROOT / "config").glob("*.yml"), (ROOT / "config").glob("*/*.yml"))
 )
-COMMAND: Final[Any] = typer.main.get_command(program)
+COMMAND: Final[Any] = command_line()
 VERBS: Final = {"spark-app": COMMAND} | {f"spark-app {name}": verb for name, verb in COMMAND.commands.items()}
 
 

@@ -12,18 +12,18 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from app import features
-from app.execution.pipelines import declared_tables
-from app.settings import config_folder, load_pipeline_config
-from app.warehouse import schemas
+from app import features, schemas
+from spark_app.execution.pipelines import declared_tables
+from spark_app.settings import config_folder, load_pipeline_config
+from spark_app.warehouse import schemas as of_library
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("etl", "streaming", "ml")
 DAY: Final = datetime.date(2024, 1, 1)
 GIVEN: Final = {"date": DAY, "first": DAY, "last": DAY, "label_days": 1}
-SCHEMAS: Final = {name: value for name, value in vars(schemas).items() if isinstance(value, StructType)} | {
-    "features.SCHEMA": features.SCHEMA
-}
+SCHEMAS: Final = {
+    name: value for name, value in (vars(of_library) | vars(schemas)).items() if isinstance(value, StructType)
+} | {"features.SCHEMA": features.SCHEMA}
 
 
 def transforms() -> Iterator[Callable[..., DataFrame]]:

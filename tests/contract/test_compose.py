@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from app.execution import pipelines
+from spark_app.execution import pipelines
 from tests.contract.violations import violations
 
 ROOT: Final = Path(__file__).resolve().parents[2]

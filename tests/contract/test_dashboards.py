@@ -11,8 +11,8 @@ from typing import Final
 
 import yaml
 
-from app.telemetry import names, spark_names
-from app.telemetry.prometheus_names import series
+from spark_app.telemetry import names, spark_names
+from spark_app.telemetry.prometheus_names import series
 from tests.contract.dashboards import (
     BOARDS,
     FOLDER,

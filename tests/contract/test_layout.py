@@ -8,6 +8,9 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[2]
 PIPELINE_PACKAGES: Final = ("etl", "streaming", "ml")
 MOST_MODULES_AT_THE_ROOT: Final = 7
+LIBRARY: Final = ROOT / "src" / "spark_app"
+PROJECT: Final = ROOT / "app"
+CODE: Final = (LIBRARY, PROJECT)
 LONGEST_FUNCTION: Final = 40
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -18,9 +21,14 @@ def modules(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.py") if path.name != "__init__.py")
 
 
+def is_module(path: Path) -> bool:
+    """Whether a path, without its suffix, is a module or a package."""
+    return path.with_suffix(".py").is_file() or path.is_dir()
+
+
 def pipelines() -> list[Path]:
     """The modules of all pipeline packages."""
-    return [path for package in PIPELINE_PACKAGES for path in modules(ROOT / "app" / package)]
+    return [path for package in PIPELINE_PACKAGES for path in modules(PROJECT / package)]
 
 
 def named(path: Path) -> str:
@@ -65,19 +73,17 @@ def test_a_pipeline_config_belongs_to_a_pipeline() -> None:
 
 
 def test_a_unit_test_mirrors_a_module() -> None:
-    """`tests/unit/etl/test_x.py` tests `app/etl/x.py` (or the package of that name)."""
+    """`tests/unit/etl/test_x.py` tests `app/etl/x.py`, or one of the library (or the package of that name)."""
     unit = ROOT / "tests" / "unit"
     tests = sorted(unit.rglob("test_*.py"))
-    tested = {test: ROOT / "app" / test.relative_to(unit).parent / test.stem.removeprefix("test_") for test in tests}
+    tested = {test: test.relative_to(unit).parent / test.stem.removeprefix("test_") for test in tests}
     assert tested
-    assert [
-        named(test) for test, path in tested.items() if not path.with_suffix(".py").is_file() and not path.is_dir()
-    ] == []
+    assert [named(test) for test, path in tested.items() if not any(is_module(code / path) for code in CODE)] == []
 
 
 def test_the_root_of_the_program_holds_few_modules() -> None:
-    """A module belongs in a package: at most seven lie loose in `app/`."""
-    loose = [path.name for path in sorted((ROOT / "app").glob("*.py")) if path.name != "__init__.py"]
+    """A module belongs in a package: at most seven lie loose in `src/spark_app/`."""
+    loose = [path.name for path in sorted(LIBRARY.glob("*.py")) if path.name != "__init__.py"]
     assert "settings.py" in loose
     assert len(loose) <= MOST_MODULES_AT_THE_ROOT, loose
 
@@ -86,7 +92,8 @@ def test_a_function_fits_on_a_screen() -> None:
     """A function has at most 40 lines, its docstring not counted."""
     lengths = {
         f"{named(module)}: {function.name}": lines_of(function)
-        for module in modules(ROOT / "app")
+        for code in CODE
+        for module in modules(code)
         for function in functions(ast.parse(module.read_text(encoding="utf-8")))
     }
     assert lengths

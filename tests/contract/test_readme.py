@@ -5,12 +5,11 @@ import shlex
 from typing import Any, Final
 
 import pytest
-import typer
 
-from app.__main__ import program, spelled_out
+from spark_app.__main__ import command_line, spelled_out
 from tests.readme import README, ROOT, commands
 
-COMMAND: Final[Any] = typer.main.get_command(program)
+COMMAND: Final[Any] = command_line()
 TARGETS: Final = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 PROGRAM: Final = re.compile(r"(?:^|\s)(?:spark-app|app/__main__\.py) (.+)$")
 
@@ -34,7 +33,8 @@ def test_a_command_exists(command: str) -> None:
 
 def parts(arguments: str) -> list[str]:
     """Arguments as the program takes them, with an instant for what a shell would work out."""
-    return spelled_out(shlex.split(re.sub(r"\$\(.+?\)", "2024-01-31T08:00:00", arguments)))
+    given = shlex.split(re.sub(r"\$\(.+?\)", "2024-01-31T08:00:00", arguments))
+    return spelled_out(given, COMMAND.commands)
 
 
 def test_the_first_commands_are_those_of_a_newcomer() -> None:

@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from app.__main__ import run
-from app.report.results.schema import Results, json_schema
+from spark_app.__main__ import run
+from spark_app.report.results.schema import Results, json_schema
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SCHEMA: Final = ROOT / "docs" / "results.schema.json"
@@ -39,7 +39,7 @@ def valid(text: str | bytes) -> dict[str, Any]:
 
 
 def test_the_documented_schema_is_that_of_the_program() -> None:
-    """After a change of it: python -m app.report.results.schema > docs/results.schema.json."""
+    """After a change of it: python -m spark_app.report.results.schema > docs/results.schema.json."""
     assert json.loads(SCHEMA.read_text(encoding="utf-8")) == json_schema()
 
 
@@ -96,7 +96,7 @@ def test_what_observe_writes_is_valid(home: Path, options: list[str], command: l
     """Whatever the command does; the exit code is the one in the file."""
     file = home / "new" / "observed.json"
     file.parent.mkdir()
-    started = [sys.executable, "-m", "app", "observe", "--json", str(file), *options, "--", *command]
+    started = [sys.executable, "-m", "spark_app", "observe", "--json", str(file), *options, "--", *command]
     done = subprocess.run(started, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (code, "")
     found = valid(file.read_bytes())

@@ -11,10 +11,10 @@ from typing import Final
 import pytest
 import yaml
 
-from app.eventlog import span_ids
-from app.settings import read_spark_properties
-from app.spark.class_data_archive import NO_RELOCATION
-from app.spark.java_runtime import spark_home
+from spark_app.eventlog import span_ids
+from spark_app.settings import read_spark_properties
+from spark_app.spark.class_data_archive import NO_RELOCATION
+from spark_app.spark.java_runtime import spark_home
 
 CONFIG: Final = Path(__file__).resolve().parents[2] / "config"
 SUBMIT: Final = "org.apache.spark.deploy.SparkSubmit"
@@ -106,7 +106,7 @@ def test_python_programs_in_the_image_name_the_lines_that_start_jobs() -> None:
     """The hook of `spark-app observe` is on the path of every program in every container."""
     project = CONFIG.parent
     dockerfile = (project / "Dockerfile").read_text(encoding="utf-8")
-    folders = re.findall(r"python -m app\.observe\.python_start (\S+)", dockerfile)
+    folders = re.findall(r"python -m spark_app\.observe\.python_start (\S+)", dockerfile)
     assert folders == re.findall(r"^ENV PYTHONPATH=(\S+)", dockerfile, re.MULTILINE)
     assert len(folders) == 1
     assert [file.name for file in (project / "compose").glob("*.yml") if "PYTHONPATH" in file.read_text()] == []

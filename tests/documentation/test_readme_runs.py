@@ -14,10 +14,10 @@ import msgspec
 import pytest
 import yaml
 
-from app.eventlog.comparison import baselines
-from app.execution.run import load_jobs, workload
-from app.report.results.schema import Results
-from app.settings import load_settings
+from spark_app.eventlog.comparison import baselines
+from spark_app.execution.run import load_jobs, workload
+from spark_app.report.results.schema import Results
+from spark_app.settings import load_settings
 from tests.readme import README, ROOT, commands
 
 ELSEWHERE: Final = ("make", "uv", "source", "./scripts/", "spark-app doctor")

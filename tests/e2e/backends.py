@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-from app.doctor.backends import Elasticsearch, Jaeger, Prometheus, answer, get, ready_health, spark_health
-from app.errors import MachineError
-from app.settings import load_settings
-from app.telemetry import names, spark_names
-from app.telemetry.prometheus_names import label
 from grafana import queries
 from grafana.queries import added
+from spark_app.doctor.backends import Elasticsearch, Jaeger, Prometheus, answer, get, ready_health, spark_health
+from spark_app.errors import MachineError
+from spark_app.settings import load_settings
+from spark_app.telemetry import names, spark_names
+from spark_app.telemetry.prometheus_names import label
 from tests.e2e.signals import COUNTED, SIGNALS, Figure
 
 ADDRESSES: Final = {name: str(url) for name, url in load_settings().backends}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.doctor.backends import answer
+from spark_app.doctor.backends import answer
 from tests.e2e import backends
 from tests.e2e.notebook import notebook
 from tests.e2e.signals import Day, Figure, Harmed, Learned, Streams, Together

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from app.execution import pipelines
-from app.telemetry import names
-from app.telemetry.prometheus_names import label, series
+from spark_app.execution import pipelines
+from spark_app.telemetry import names
+from spark_app.telemetry.prometheus_names import label, series
 from tests.e2e import backends
 from tests.e2e.stack import ended, run_in, running_in
 from tests.polling import poll_until

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from typing import Any, Final
 
-from app.telemetry import spark_names
+from spark_app.telemetry import spark_names
 from tests.e2e import backends
 from tests.e2e.signals import Day, Harmed, Together
 from tests.e2e.stack import run_in
@@ -22,7 +22,7 @@ COUNTS: Final = """
 import json, sys
 from collections import Counter
 from pathlib import Path
-from app.eventlog import reader
+from spark_app.eventlog import reader
 app = reader.read(Path(sys.argv[1])).app
 root = lambda query: root(app.queries[query.root]) if query.root in app.queries else query
 ours = lambda traceparent: sys.argv[2] in (traceparent or "")

@@ -26,7 +26,7 @@ def test_doctor_finds_no_problem(stack: Stack) -> None:
 def not_ok() -> tuple[int, dict[str, str]]:
     """The exit code of the doctor, the hops that it does not find healthy, and what it says of them."""
     done = subprocess.run(
-        [sys.executable, "-m", "app", "doctor", "--json"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "spark_app", "doctor", "--json"], capture_output=True, text=True, check=False
     )
     checks = json.loads(done.stdout)["checks"]
     return done.returncode, {check["component"]: check["finding"] for check in checks if check["state"] != "ok"}

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from app.doctor.backends import get
+from spark_app.doctor.backends import get
 from tests.e2e import backends
 from tests.e2e.notebook import notebook
 from tests.e2e.signals import Day

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from app.telemetry import names
-from app.telemetry.prometheus_names import label, series
+from spark_app.telemetry import names
+from spark_app.telemetry.prometheus_names import label, series
 from tests.e2e import backends
 from tests.e2e.signals import Harmed, Streams
 from tests.e2e.stack import run_in

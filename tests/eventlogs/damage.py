@@ -20,20 +20,20 @@ from typing import Any, Final
 import zstandard
 from msgspec.structs import astuple as values_of
 
-from app.errors import InputError
-from app.eventlog import reader
-from app.eventlog.bridge.log_processor import LogProcessor
-from app.eventlog.comparison import profiling
-from app.eventlog.comparison.compare import compare
-from app.eventlog.comparison.wallclock import wall_clock
-from app.eventlog.diagnoses.diagnose import diagnose
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.parse.log_files import EventLog
-from app.eventlog.reader import Reading
-from app.eventlog.spans import SparkSpan
-from app.report import page
-from app.report.scope import scope
-from app.report.sections.headline import headline
+from spark_app.errors import InputError
+from spark_app.eventlog import reader
+from spark_app.eventlog.bridge.log_processor import LogProcessor
+from spark_app.eventlog.comparison import profiling
+from spark_app.eventlog.comparison.compare import compare
+from spark_app.eventlog.comparison.wallclock import wall_clock
+from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.parse.log_files import EventLog
+from spark_app.eventlog.reader import Reading
+from spark_app.eventlog.spans import SparkSpan
+from spark_app.report import page
+from spark_app.report.scope import scope
+from spark_app.report.sections.headline import headline
 from tests.eventlogs import walking
 
 HERE: Final = Path(__file__).parent

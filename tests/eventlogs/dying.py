@@ -17,7 +17,7 @@ from pyspark import SparkContext, TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from app.spark import session
+from spark_app.spark import session
 from tests.eventlogs import walking
 from tests.eventlogs.hard import begun, endless, of_a_case, run, sleeps, started, until_at_work, until_idle
 from tests.polling import poll_until

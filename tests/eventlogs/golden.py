@@ -8,7 +8,7 @@ from typing import Final
 
 import zstandard
 
-from app.eventlog.spans import SparkSpan
+from spark_app.eventlog.spans import SparkSpan
 from tests.eventlogs.record import HERE, VERSIONS
 
 LOGS: Final = [(version, layout) for version in VERSIONS for layout in ("plain", "zstd", "rolled-zstd")]

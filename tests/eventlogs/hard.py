@@ -16,8 +16,8 @@ from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from app.settings import load_settings
-from app.spark import job_properties, session
+from spark_app.settings import load_settings
+from spark_app.spark import job_properties, session
 from tests.polling import poll_until
 
 TRACE: Final = "c" * 32

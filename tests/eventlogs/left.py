@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.eventlog.model.application import Application
-from app.eventlog.spans import SparkSpan
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.spans import SparkSpan
 from tests.eventlogs import hard, walking
 
 PATIENCE_SECONDS: Final = 400

@@ -11,10 +11,10 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from app.pipeline import tracing
-from app.spark import job_properties, session
-from app.telemetry.names import TRACEPARENT
-from app.warehouse.schemas import RECORD
+from spark_app.pipeline import tracing
+from spark_app.spark import job_properties, session
+from spark_app.telemetry.names import TRACEPARENT
+from spark_app.warehouse.schemas import RECORD
 from tests.eventlogs import hard
 
 ROWS: Final = 40

@@ -111,7 +111,7 @@ def within(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     """What there is in a worker while it works."""
     for part in parts:
         strange = [
-            name for name in sys.modules if name.partition(".")[0] in ("app", "opentelemetry", "pyspark_observed")
+            name for name in sys.modules if name.partition(".")[0] in ("spark_app", "opentelemetry", "pyspark_observed")
         ]
         text = json.dumps([strange, [thread.name for thread in threading.enumerate()]])
         yield pd.DataFrame({"outcome": [text] * min(1, len(part))})

@@ -15,7 +15,7 @@ from typing import Final
 
 import zstandard
 
-from app.eventlog.parse import events
+from spark_app.eventlog.parse import events
 from tests.eventlogs import stages
 from tests.eventlogs.record import scrubber
 

@@ -14,10 +14,10 @@ from typing import Final
 
 import zstandard
 
-from app.eventlog import reader
-from app.eventlog.diagnoses.diagnose import diagnose
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
+from spark_app.eventlog import reader
+from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
 from tests.eventlogs import planted
 from tests.eventlogs.record import scrubber
 from tests.eventlogs.record_diagnoses import needed
@@ -68,7 +68,7 @@ def record(cause: str, kind: str, folder: Path) -> None:
     with busy(OTHERS if (cause, kind) == ("cpu_starvation", "planted") else 0):
         command = [sys.executable, planted.__file__, cause, kind, str(folder)]
         if cause in OBSERVED:
-            observe = [sys.executable, "-m", "app", "observe", "--keep", str(logs), "--"]
+            observe = [sys.executable, "-m", "spark_app", "observe", "--keep", str(logs), "--"]
             own |= {"PYTHONPATH": str(PROJECT), "SPARK_APP_HOME": str(folder / "home")}
             command = observe + command
         subprocess.run(command, env=os.environ | own, cwd=folder, check=True, stdout=subprocess.DEVNULL)

@@ -14,11 +14,11 @@ from typing import Final
 
 import zstandard
 
-from app.eventlog import reader
-from app.eventlog.diagnoses.diagnose import diagnose
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
-from app.observe.python_start import PYTHONPATH, write_hook
+from spark_app.eventlog import reader
+from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.observe.python_start import PYTHONPATH, write_hook
 from tests.eventlogs import record, streams
 from tests.eventlogs.record_diagnoses import needed
 from tests.eventlogs.record_planted import KINDS, PROJECT, PROPERTIES

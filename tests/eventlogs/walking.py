@@ -6,11 +6,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from app.eventlog import spans
-from app.eventlog.model.application import Application, Ended
-from app.eventlog.parse.log_tailer import LogTailer
-from app.eventlog.reader import Reader
-from app.eventlog.spans import SparkSpan
+from spark_app.eventlog import spans
+from spark_app.eventlog.model.application import Application, Ended
+from spark_app.eventlog.parse.log_tailer import LogTailer
+from spark_app.eventlog.reader import Reader
+from spark_app.eventlog.spans import SparkSpan
 
 LATE_MS: Final = {"sql": 50, "job": 2000, "stage": 2000, "task": 60_000}
 """How far a span may reach out of the one above it, where Spark itself breaks the rule: a query that fails has ended

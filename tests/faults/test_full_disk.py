@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.samples.ledger import read_ledger
+from app.demo.ledger import read_ledger
 
 SMALL = "7m"
 LARGE = "200m"
@@ -26,7 +26,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 def spark_app(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The program as a user runs it, with everything it writes below a home folder."""
-    command = [sys.executable, "-m", "app", *arguments]
+    command = [sys.executable, "-m", "spark_app", *arguments]
     return subprocess.run(
         command, env={**os.environ, "SPARK_APP_HOME": str(home)}, capture_output=True, text=True, check=False
     )

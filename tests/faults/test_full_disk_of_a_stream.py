@@ -7,9 +7,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from app.errors import MachineError
-from app.spark.kafka import source_options
-from app.spark.stream_errors import Place, stream_failure
+from spark_app.errors import MachineError
+from spark_app.spark.kafka import source_options
+from spark_app.spark.stream_errors import Place, stream_failure
 from tests.kafka import Broker, running_broker
 
 RECORDS = 4000

@@ -14,15 +14,15 @@ import yaml
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from app.execution import pipelines
-from app.execution.application import Application, spark_identity
-from app.execution.run import load_jobs, run_days
-from app.runs.run_record import RunRecord
-from app.samples import shop
-from app.samples.ledger import Ledger
-from app.settings import config_folder, load_settings
-from app.telemetry import setup
-from app.warehouse.tables import Warehouse
+from app.demo import shop
+from app.demo.ledger import Ledger
+from spark_app.execution import pipelines
+from spark_app.execution.application import Application, spark_identity
+from spark_app.execution.run import load_jobs, run_days
+from spark_app.runs.run_record import RunRecord
+from spark_app.settings import config_folder, load_settings
+from spark_app.telemetry import setup
+from spark_app.warehouse.tables import Warehouse
 
 DAY: Final = datetime.date(2024, 1, 1)
 

@@ -44,7 +44,7 @@ def started(
     home: Home, *, stderr: Path, command: Sequence[str] = ETL, **variables: str
 ) -> Iterator[subprocess.Popen[str]]:
     """A command of `spark-app` at work on a home; it does not outlive the block."""
-    command = [sys.executable, "-m", "app", *command, "--config", str(home.settings.config)]
+    command = [sys.executable, "-m", "spark_app", *command, "--config", str(home.settings.config)]
     variables = {"SPARK_APP_HOME": str(home.folder), "SPARK_APP_RAW__PATH": "raw"} | variables
     with stderr.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(

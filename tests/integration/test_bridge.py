@@ -17,12 +17,12 @@ from typing import Any, Final
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from app.eventlog.bridge.histograms import PER_UNIT
-from app.eventlog.bridge.log_processor import LogProcessor
-from app.eventlog.bridge.metrics import merged
-from app.eventlog.parse.log_files import logs_in
-from app.runs import liveness
-from app.telemetry.delivery import DELIVERY
+from spark_app.eventlog.bridge.histograms import PER_UNIT
+from spark_app.eventlog.bridge.log_processor import LogProcessor
+from spark_app.eventlog.bridge.metrics import merged
+from spark_app.eventlog.parse.log_files import logs_in
+from spark_app.runs import liveness
+from spark_app.telemetry.delivery import DELIVERY
 from tests.polling import poll_until
 from tests.receivers import Protocol, Receiver, attributes, receiver
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, stage, started, task
@@ -97,7 +97,18 @@ def bridge(
     home = {"SPARK_APP_HOME": str(folder.parent)}
     log = folder.with_name(f"stderr-{random.randrange(10**9)}")
     state = str(folder.with_name("state"))
-    command = [sys.executable, "-m", "app", "bridge", str(folder), "--state", state, "--metrics-port", "0", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "spark_app",
+        "bridge",
+        str(folder),
+        "--state",
+        state,
+        "--metrics-port",
+        "0",
+        *options,
+    ]
     with log.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(command, env=clean | otel | home, stdout=errors, stderr=errors, text=True)
         try:
@@ -229,7 +240,7 @@ def test_an_end_does_not_wait_for_a_collector_that_hangs(folder: Path) -> None:
 
 
 KILLED: Final = """
-from app.runs import liveness, run_record
+from spark_app.runs import liveness, run_record
 with liveness.hold_liveness_lock(identity.folder, note=print), telemetry.run(identity) as run:
     with run.step("read", kind="read") as step:
         print(step.traceparent)

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 import pytest
 
-from app.errors import QualityGateError
+from spark_app.errors import QualityGateError
 from tests.integration.home import DAY, Home, customer, sale
 from tests.integration.processes import kill_when, make_quick
 

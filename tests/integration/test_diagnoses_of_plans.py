@@ -4,13 +4,13 @@ from typing import Final
 
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.diagnoses.diagnose import APPLICATION_RULES, QUERY_RULES, of_application, of_query
-from app.eventlog.diagnoses.judgement import Causes
-from app.eventlog.diagnoses.repeated_reads import repeated_scan, unused_cache
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
-from app.eventlog.model.application import Application
+from spark_app.eventlog import reader
+from spark_app.eventlog.diagnoses.diagnose import APPLICATION_RULES, QUERY_RULES, of_application, of_query
+from spark_app.eventlog.diagnoses.judgement import Causes
+from spark_app.eventlog.diagnoses.repeated_reads import repeated_scan, unused_cache
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
 from tests.eventlogs.plans import CASES, Case
 from tests.eventlogs.record_diagnoses import PLANS, recorded
 

@@ -8,16 +8,16 @@ from typing import Final
 
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.diagnoses import diagnose
-from app.eventlog.diagnoses.diagnose import APPLICATION_RULES, STAGE_RULES
-from app.eventlog.diagnoses.exclusions import excluded_executors
-from app.eventlog.diagnoses.failure import failed_application
-from app.eventlog.diagnoses.judgement import Causes
-from app.eventlog.diagnoses.repeated_reads import repeated_scan, unused_cache
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
-from app.eventlog.model.application import Application
+from spark_app.eventlog import reader
+from spark_app.eventlog.diagnoses import diagnose
+from spark_app.eventlog.diagnoses.diagnose import APPLICATION_RULES, STAGE_RULES
+from spark_app.eventlog.diagnoses.exclusions import excluded_executors
+from spark_app.eventlog.diagnoses.failure import failed_application
+from spark_app.eventlog.diagnoses.judgement import Causes
+from spark_app.eventlog.diagnoses.repeated_reads import repeated_scan, unused_cache
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
 from tests.eventlogs import stages
 from tests.eventlogs.record_diagnoses import recorded
 

@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.diagnoses.diagnose import STREAM_RULES, diagnose
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
+from spark_app.eventlog import reader
+from spark_app.eventlog.diagnoses.diagnose import STREAM_RULES, diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
 from tests.eventlogs import record
 from tests.eventlogs.record_streams import ALWAYS_LATE, EVERY_FIELD, of_version, recorded
 from tests.eventlogs.streams import PROGRAMS

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.errors import Failure, failure
-from app.errors import SparkAppError
-from app.runs import run_record
-from app.settings import load_settings
+from spark_app.commands.errors import Failure, failure
+from spark_app.errors import SparkAppError
+from spark_app.runs import run_record
+from spark_app.settings import load_settings
 from tests.integration.home import Home, customer, sale
 from tests.integration.processes import ended, make_quick, without_java
 

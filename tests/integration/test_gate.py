@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.errors import failure
-from app.commands.show import first_rows
-from app.errors import InputError, QualityGateError
+from spark_app.commands.errors import failure
+from spark_app.commands.show import first_rows
+from spark_app.errors import InputError, QualityGateError
 from tests.integration.home import DAY, Home, customer, sale
 
 OTHER_DAY = datetime.date(2024, 1, 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql.types import DoubleType, FloatType
 
-from app.execution.pipelines import declared_tables
+from spark_app.execution.pipelines import declared_tables
 from tests.integration.home import DAY, Home, customer, sale
 
 NEXT_DAY = date(2024, 1, 2)

@@ -17,9 +17,10 @@ import pytest
 from kafka import KafkaProducer
 from pyspark.sql import SparkSession
 
-from app.pipeline import topics
-from app.spark.kafka import client_options, sink_options
+from app import topics
 from app.streaming import activity, alerts, attribution, balances, carts, dead_letters, events, predictions, sessions
+from spark_app.pipeline.topics import DEAD_LETTERS
+from spark_app.spark.kafka import client_options, sink_options
 from tests import models
 from tests.kafka import Broker
 from tests.streaming import truth
@@ -260,7 +261,7 @@ def test_every_other_record_is_a_dead_letter(
     assert not causes, [f"{row[1]} {sent[row[0]][row[1]]}" for row in [*causes][:5]]
     assert all(row.reason for row in rows)
     assert query.context.counts["dead_letters"] == len(wanted) > 1_000
-    letters = {record.key.decode(): record.value for record in broker.records(topics.DEAD_LETTERS)}
+    letters = {record.key.decode(): record.value for record in broker.records(DEAD_LETTERS)}
     assert letters == {f"{topic}-0-{offset}": value for topic, offset, _, value, _ in wanted}
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from app.runs.run_record import RunRecord
-from app.samples.ledger import Ledger
+from app.demo.ledger import Ledger
+from spark_app.runs.run_record import RunRecord
 from tests.integration.home import Home, assert_is_ledger
 
 ROWS = 20_000

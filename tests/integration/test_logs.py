@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from app.errors import QualityGateError
-from app.runs.run_record import RunRecord
-from app.spark import job_properties
+from spark_app.errors import QualityGateError
+from spark_app.runs.run_record import RunRecord
+from spark_app.spark import job_properties
 from tests.integration.home import Home, customer
 from tests.unit.telemetry.memory import file_logs, file_spans, plain
 

@@ -6,16 +6,16 @@ from typing import Final
 
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.diagnoses.diagnose import diagnose
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.model.application import Application
-from app.eventlog.model.executor_loss import is_lost, kind_of
-from app.eventlog.reader import Reading
-from app.report.limits import Limits
-from app.report.scope import scope
-from app.report.sections import executors
-from app.report.sections.headline import headline
+from spark_app.eventlog import reader
+from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.executor_loss import is_lost, kind_of
+from spark_app.eventlog.reader import Reading
+from spark_app.report.limits import Limits
+from spark_app.report.scope import scope
+from spark_app.report.sections import executors
+from spark_app.report.sections.headline import headline
 from tests.eventlogs import clusters, walking
 from tests.eventlogs.record_clusters import counted, recorded
 

@@ -16,16 +16,16 @@ from pyspark.sql import functions as F
 from sklearn import metrics
 
 from app import features
-from app.errors import InputError, PromotionError
-from app.execution.run import load_jobs
-from app.execution.training import Phase, run_phase
-from app.models import judging, registry
-from app.models.estimators import PROBABILITY
-from app.pipeline.model import labelled_data
-from app.runs import model_card
-from app.runs.model_card import PREDICTION, SHIFTED, ModelCard
 from app.streaming import predictions
-from app.telemetry.names import TRACEPARENT
+from spark_app.errors import InputError, PromotionError
+from spark_app.execution.run import load_jobs
+from spark_app.execution.training import Phase, run_phase
+from spark_app.models import judging, registry
+from spark_app.models.estimators import PROBABILITY
+from spark_app.pipeline.model import labelled_data
+from spark_app.runs import model_card
+from spark_app.runs.model_card import PREDICTION, SHIFTED, ModelCard
+from spark_app.telemetry.names import TRACEPARENT
 from tests import shop_rows
 from tests.integration.home import Home
 from tests.integration.processes import kill_when, make_quick

@@ -12,15 +12,15 @@ from urllib.request import urlopen
 
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.bridge import eviction
-from app.eventlog.bridge.batch_traces import MAX_SPANS
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.model import stream_samples
-from app.eventlog.reader import Reading
-from app.execution.analysis import analyze
-from app.execution.followed_log import MEGABYTE, FollowedLog
-from app.settings import Settings, load_settings
+from spark_app.eventlog import reader
+from spark_app.eventlog.bridge import eviction
+from spark_app.eventlog.bridge.batch_traces import MAX_SPANS
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.model import stream_samples
+from spark_app.eventlog.reader import Reading
+from spark_app.execution.analysis import analyze
+from spark_app.execution.followed_log import MEGABYTE, FollowedLog
+from spark_app.settings import Settings, load_settings
 from tests import storages
 from tests.eventlogs.months import APPLICATION, Roller, Stream
 from tests.polling import poll_until

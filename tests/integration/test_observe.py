@@ -13,14 +13,14 @@ from typing import IO, Any, Final
 
 import pytest
 
-from app.eventlog import reader, spans
-from app.eventlog.comparison import baselines
-from app.eventlog.model import work_names
-from app.eventlog.model.application import Application
-from app.eventlog.spans import SparkSpan
-from app.report import index
-from app.spark.java_runtime import spark_home
-from app.telemetry.spark_names import APPLICATION_SPAN
+from spark_app.eventlog import reader, spans
+from spark_app.eventlog.comparison import baselines
+from spark_app.eventlog.model import work_names
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.spans import SparkSpan
+from spark_app.report import index
+from spark_app.spark.java_runtime import spark_home
+from spark_app.telemetry.spark_names import APPLICATION_SPAN
 from tests.polling import poll_until
 from tests.receivers import Receiver, dead_port, receiver
 
@@ -39,9 +39,9 @@ spark.shuffle.spill.numElementsForceSpillThreshold 1
 """
 # The program, with patience for a receiver that is slow in the busy process of the tests.
 PATIENT: Final = """
-from app import __main__
-from app.execution import analysis
-from app.eventlog.bridge import one_shot
+from spark_app import __main__
+from spark_app.execution import analysis
+from spark_app.eventlog.bridge import one_shot
 
 analysis.SENDING_SECONDS = one_shot.STALLED_SECONDS = 60.0
 __main__.main()
@@ -305,7 +305,7 @@ def test_a_program_that_is_ended_by_sigterm_was_killed(tmp_path: Path) -> None:
     (profile,) = (baselines.load(file) for file in reports.glob("records/*/*.json"))
     assert (profile.outcome, profile.exit_code) == ("killed", 143)
     (log,) = home.events.iterdir()
-    again = [sys.executable, "-m", "app", "report", str(log), "--output", str(tmp_path / "later.html")]
+    again = [sys.executable, "-m", "spark_app", "report", str(log), "--output", str(tmp_path / "later.html")]
     subprocess.run(again, env=os.environ | {"SPARK_APP_HOME": str(tmp_path / "home")}, check=True)
     assert f"<title>endless · {outcome}</title>" in (tmp_path / "later.html").read_text(encoding="utf-8")
 
@@ -565,7 +565,7 @@ def test_a_session_is_compared_with_an_earlier_one_of_its_name(mixed: Mixed) -> 
 def compared(home: Home, log: Path) -> tuple[str, int]:
     """What `spark-app compare` compares an application with: its name, and how many earlier runs."""
     done = subprocess.run(
-        [sys.executable, "-m", "app", "compare", str(log), "--json"],
+        [sys.executable, "-m", "spark_app", "compare", str(log), "--json"],
         env=os.environ | {"SPARK_APP_HOME": str(home.folder / "home")},
         check=True,
         capture_output=True,

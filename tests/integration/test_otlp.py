@@ -13,14 +13,14 @@ from typing import Final
 
 import pytest
 
-from app.telemetry import setup
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.export import network_exporters
-from app.telemetry.run_identity import RunIdentity
+from spark_app.telemetry import setup
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.export import network_exporters
+from spark_app.telemetry.run_identity import RunIdentity
 from tests.polling import poll_until
 from tests.receivers import PROTOCOLS, Protocol, Receiver, attributes, dead_port, receiver, silent_port
 
-LOG: Final = logging.getLogger("app.execution.run")
+LOG: Final = logging.getLogger("spark_app.execution.run")
 CLOSE_SECONDS: Final = 3.0
 PATIENCE_SECONDS: Final = 60
 """How long to wait for a good receiver on a busy machine."""
@@ -30,9 +30,9 @@ SECRET: Final = "s3cr3t-t0ken"
 PROGRAM: Final = """
 import json, logging, sys, threading, time
 from pathlib import Path
-from app.telemetry import setup
-from app.telemetry.run_identity import RunIdentity
-from app.telemetry.setup import start
+from spark_app.telemetry import setup
+from spark_app.telemetry.run_identity import RunIdentity
+from spark_app.telemetry.setup import start
 
 if sys.argv[2:]:
     setup.CLOSE_SECONDS = setup._FLUSH_SECONDS = float(sys.argv[2])
@@ -40,7 +40,7 @@ telemetry = start(service_version="1.2.3", environment="test", application="shop
 identity = RunIdentity("run-1", "0a1b2c3d4e5f", "etl.daily_sales", "2024-01-01", Path(sys.argv[1]), "shop")
 with telemetry.run(identity) as run:
     with run.step("write bronze", kind="write", table="bronze") as step:
-        logging.getLogger("app.execution.run").warning("five rows")
+        logging.getLogger("spark_app.execution.run").warning("five rows")
         step.count(rows_written=5)
     run.record(rows_read=5)
 began = time.monotonic()

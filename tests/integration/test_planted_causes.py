@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.diagnoses.diagnose import APPLICATION_RULES, QUERY_RULES, STAGE_RULES, diagnose
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
+from spark_app.eventlog import reader
+from spark_app.eventlog.diagnoses.diagnose import APPLICATION_RULES, QUERY_RULES, STAGE_RULES, diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
 from tests.compare.record import HERE as COMPARED
 from tests.eventlogs import planted
 from tests.eventlogs.record_diagnoses import recorded as of_diagnoses

@@ -9,16 +9,15 @@ from typing import Final
 
 import pytest
 
-from app.commands import data_stream
-from app.commands.terminal import Terminal
-from app.errors import MachineError
-from app.samples import kafka_topics
-from app.samples.event_records import TOPICS, USER_EVENTS, Record
-from app.samples.event_stream import Plan, records
-from app.samples.kafka_topics import KafkaTopics
-from app.samples.stream_ledger import StreamLedger
-from app.settings import load_settings
-from app.spark.kafka import client_options
+from app.demo import data_stream, kafka_topics
+from app.demo.event_records import TOPICS, USER_EVENTS, Record
+from app.demo.event_stream import Plan, records
+from app.demo.kafka_topics import KafkaTopics
+from app.demo.stream_ledger import StreamLedger
+from spark_app.commands.terminal import Terminal
+from spark_app.errors import MachineError
+from spark_app.settings import load_settings
+from spark_app.spark.kafka import client_options
 from tests.kafka import Broker, running_broker, settings
 
 PLAN: Final = Plan(start=datetime.datetime(2024, 1, 1, 8, tzinfo=datetime.UTC), rate=5_000)

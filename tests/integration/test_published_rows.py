@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from app.commands.errors import failure
-from app.errors import ReconciliationError
-from app.execution.run import load_jobs, run_days
-from app.spark.job_properties import setting
+from spark_app.commands.errors import failure
+from spark_app.errors import ReconciliationError
+from spark_app.execution.run import load_jobs, run_days
+from spark_app.spark.job_properties import setting
 from tests.integration.home import DAY, Home, customer, sale
 
 PUBLISHED = ("transactions", "daily_sales")

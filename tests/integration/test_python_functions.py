@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.bridge.log_processor import LogProcessor
-from app.eventlog.diagnoses.thresholds import load_thresholds
-from app.eventlog.model.application import Application
-from app.eventlog.parse.log_files import logs_in
-from app.eventlog.spans import SparkSpan
-from app.telemetry.spark_names import PYTHON_SPAN
+from spark_app.eventlog.bridge.log_processor import LogProcessor
+from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.parse.log_files import logs_in
+from spark_app.eventlog.spans import SparkSpan
+from spark_app.telemetry.spark_names import PYTHON_SPAN
 from tests.eventlogs import observed, walking
 from tests.eventlogs.observed import BATCH, KEYS, PARTITIONS, ROWS
 

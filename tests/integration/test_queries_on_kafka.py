@@ -12,14 +12,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.errors import InputError
-from app.execution import stream_position
-from app.pipeline import bisection, letters, publishing
-from app.pipeline.replay import Replay, replay
-from app.pipeline.stream import StreamContext
-from app.pipeline.topics import DEAD_LETTERS, INCOMING, PREDICTIONS, PURCHASE_ALERTS, USER_EVENTS
-from app.spark.stream_errors import cause_of
 from app.streaming import alerts, dead_letters, events, predictions
+from app.topics import INCOMING, PREDICTIONS, PURCHASE_ALERTS, USER_EVENTS
+from spark_app.errors import InputError
+from spark_app.execution import stream_position
+from spark_app.pipeline import bisection, letters, publishing
+from spark_app.pipeline.replay import Replay, replay
+from spark_app.pipeline.stream import StreamContext
+from spark_app.pipeline.topics import DEAD_LETTERS
+from spark_app.spark.stream_errors import cause_of
 from tests import models
 from tests.kafka import Broker
 from tests.polling import poll_until
@@ -110,7 +111,7 @@ def test_a_dead_letter_is_found_by_its_offset_and_sent_again(
     table = query.context.warehouse.path("dead_letters")
     repaired = written(event(2)).hex()
     spark.sql(f"UPDATE delta.`{table}` SET value = X'{repaired}' WHERE topic = 'user_events'")
-    assert replay(query.context.warehouse, query.home.settings) == Replay({"user_events": 1}, {"clicks": 1})
+    assert replay(query.context.warehouse, query.home.settings, INCOMING) == Replay({"user_events": 1}, {"clicks": 1})
     again = broker.records("user_events")[-1]
     assert (again.value, again.key) == (written(event(2)), b"k")
     assert dict(again.headers) == {"a": b"b", "dead_letter_id": b"user_events-0-1"}

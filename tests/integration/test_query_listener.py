@@ -13,17 +13,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from app.spark.query_listener import QueryEvent, QueryListener
-from app.telemetry.stream_progress import parse
+from spark_app.spark.query_listener import QueryEvent, QueryListener
+from spark_app.telemetry.stream_progress import parse
 from tests.polling import poll_until
 
 NAME: Final = "streaming.listened"
 END_WHILE_LISTENING: Final = """
 import sys, threading, time
 from pathlib import Path
-from app.settings import load_settings
-from app.spark import session
-from app.spark.query_listener import QueryListener
+from spark_app.settings import load_settings
+from spark_app.spark import session
+from spark_app.spark.query_listener import QueryListener
 
 home = Path(sys.argv[1])
 spark = session.start(load_settings().model_copy(update={"home": home}), name="listened", log_file=home / "spark.log")
@@ -110,7 +110,7 @@ def test_a_handler_that_raises_harms_neither_the_query_nor_later_events(
         handled += 1
         raise ZeroDivisionError("of the handler")
 
-    with caplog.at_level(logging.WARNING, "app.spark.query_listener"), listening(spark, handle):
+    with caplog.at_level(logging.WARNING, "spark_app.spark.query_listener"), listening(spark, handle):
         query = started(rate(spark), tmp_path)
         poll_until(lambda: handled > 3, lambda: f"{handled} events were handled")
         assert query.isActive

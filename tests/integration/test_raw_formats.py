@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from app.errors import QualityGateError
+from spark_app.errors import QualityGateError
 from tests.integration.home import DAY, Home, assert_is_ledger, customer, ledger_figures, sale
 
 CSV_HEAD = (

@@ -9,16 +9,16 @@ from typing import Any, Final
 
 import pytest
 
-from app.__main__ import run
-from app.errors import InputError
-from app.eventlog.diagnoses.thresholds import load_thresholds
-from app.eventlog.parse import remote, storage
-from app.eventlog.parse.locations import log_path
-from app.eventlog.parse.log_tailer import FOLDER
-from app.eventlog.reader import read
-from app.mcp.library import Library
-from app.mcp.tools import Tools
-from app.settings import load_settings
+from spark_app.__main__ import run
+from spark_app.errors import InputError
+from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+from spark_app.eventlog.parse import remote, storage
+from spark_app.eventlog.parse.locations import log_path
+from spark_app.eventlog.parse.log_tailer import FOLDER
+from spark_app.eventlog.reader import read
+from spark_app.mcp.library import Library
+from spark_app.mcp.tools import Tools
+from spark_app.settings import load_settings
 from tests import storages
 from tests.eventlogs import golden
 from tests.polling import poll_until

@@ -39,7 +39,7 @@ def streamed(home: Path, broker: Broker) -> subprocess.CompletedProcess[bytes]:
         "SPARK_APP_KAFKA__PASSWORD": PASSWORD,
         "SPARK_APP_KAFKA__TRUSTSTORE": str(kafka.truststore),
     }
-    command = [sys.executable, "-m", "app", "streaming", "events", "--available-now"]
+    command = [sys.executable, "-m", "spark_app", "streaming", "events", "--available-now"]
     return subprocess.run(command, env=os.environ | variables, capture_output=True, check=False)
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from app.eventlog.model.operators import plan_of
+from spark_app.eventlog.model.operators import plan_of
 from tests.eventlogs import hard, walking
 from tests.eventlogs.left import Log, left_by
 

@@ -16,15 +16,15 @@ from pydantic import SecretStr
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.execution.run import Job
-from app.execution.streams import run_queries
-from app.execution.supervisor import Until
-from app.pipeline.stream import BatchContext, StreamConfig, StreamContext
-from app.runs.run_record import RunRecord
-from app.runs.stream_status import StreamStatus
-from app.settings import Kafka
-from app.spark.kafka import client_options
-from app.telemetry.flushing import FLUSH_SECONDS
+from spark_app.execution.run import Job
+from spark_app.execution.streams import run_queries
+from spark_app.execution.supervisor import Until
+from spark_app.pipeline.stream import BatchContext, StreamConfig, StreamContext
+from spark_app.runs.run_record import RunRecord
+from spark_app.runs.stream_status import StreamStatus
+from spark_app.settings import Kafka
+from spark_app.spark.kafka import client_options
+from spark_app.telemetry.flushing import FLUSH_SECONDS
 from tests.integration.home import Home
 from tests.kafka import Broker
 from tests.polling import poll_until

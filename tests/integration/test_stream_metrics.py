@@ -9,11 +9,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from app.spark.kafka import source_options
-from app.spark.query_listener import QueryEvent, QueryListener
-from app.telemetry.run_telemetry import RunTelemetry
-from app.telemetry.stream_progress import parse
-from app.telemetry.stream_telemetry import StreamTelemetry
+from spark_app.spark.kafka import source_options
+from spark_app.spark.query_listener import QueryEvent, QueryListener
+from spark_app.telemetry.run_telemetry import RunTelemetry
+from spark_app.telemetry.stream_progress import parse
+from spark_app.telemetry.stream_telemetry import StreamTelemetry
 from tests.kafka import Broker, running_broker
 from tests.polling import poll_until
 from tests.unit.telemetry.memory import InMemory

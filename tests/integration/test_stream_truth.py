@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from app.samples.event_records import CLICKS, IMPRESSIONS, MALFORMED, USER_EVENTS, Record
-from app.samples.event_stream import Plan, records
+from app.demo.event_records import CLICKS, IMPRESSIONS, MALFORMED, USER_EVENTS, Record
+from app.demo.event_stream import Plan, records
 from tests.streaming import truth
 from tests.streaming.truth import MINUTE, SECOND, Event, Rules
 

@@ -5,13 +5,13 @@ import json
 import re
 from pathlib import Path
 
-from app.execution import stream_position, stream_reset
-from app.execution.run import load_jobs
-from app.execution.streams import run_queries
-from app.execution.supervisor import Until
-from app.pipeline.topics import INCOMING, OUTGOING
-from app.runs.run_record import RunRecord
-from app.telemetry.run_files import LOGS
+from app.topics import INCOMING, OUTGOING
+from spark_app.execution import stream_position, stream_reset
+from spark_app.execution.run import load_jobs
+from spark_app.execution.streams import run_queries
+from spark_app.execution.supervisor import Until
+from spark_app.runs.run_record import RunRecord
+from spark_app.telemetry.run_files import LOGS
 from tests.integration.home import Home
 from tests.kafka import Broker
 from tests.unit.watching import Watching

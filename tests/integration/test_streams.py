@@ -19,20 +19,20 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import StringType, StructField, StructType
 
-from app.errors import InputError, MachineError, NotReadyError, QualityGateError
-from app.eventlog.bridge.batch_traces import MAX_SPANS
-from app.execution import stream_reset
-from app.execution.application import Application, spark_identity
-from app.execution.run import Job, load_jobs
-from app.execution.streams import run_queries
-from app.execution.supervisor import Until
-from app.pipeline import bisection, tracing
-from app.pipeline.bisection import FEW
-from app.pipeline.stream import BatchContext, StreamConfig, StreamContext
-from app.runs import run_record, stream_status
-from app.telemetry import setup
-from app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STREAM_TRIGGER
-from app.warehouse.tables import Table, Warehouse
+from spark_app.errors import InputError, MachineError, NotReadyError, QualityGateError
+from spark_app.eventlog.bridge.batch_traces import MAX_SPANS
+from spark_app.execution import stream_reset
+from spark_app.execution.application import Application, spark_identity
+from spark_app.execution.run import Job, load_jobs
+from spark_app.execution.streams import run_queries
+from spark_app.execution.supervisor import Until
+from spark_app.pipeline import bisection, tracing
+from spark_app.pipeline.bisection import FEW
+from spark_app.pipeline.stream import BatchContext, StreamConfig, StreamContext
+from spark_app.runs import run_record, stream_status
+from spark_app.telemetry import setup
+from spark_app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STREAM_TRIGGER
+from spark_app.warehouse.tables import Table, Warehouse
 from tests.integration.home import Home
 from tests.integration.processes import PATIENCE_SECONDS, children_of, make_quick, started
 from tests.polling import poll_until

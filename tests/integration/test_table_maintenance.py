@@ -15,18 +15,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from app.execution import maintenance
-from app.execution.run import Job
-from app.execution.supervisor import Until
-from app.pipeline import letters
-from app.pipeline.stream import BatchContext, StreamContext
-from app.settings import load_settings
-from app.spark import job_properties
 from app.streaming import balances, dead_letters, events
-from app.warehouse import delta_log
-from app.warehouse.delta_log import Commit
-from app.warehouse.schemas import RECORD
-from app.warehouse.tables import Warehouse
+from spark_app.execution import maintenance
+from spark_app.execution.run import Job
+from spark_app.execution.supervisor import Until
+from spark_app.pipeline import letters
+from spark_app.pipeline.stream import BatchContext, StreamContext
+from spark_app.settings import load_settings
+from spark_app.spark import job_properties
+from spark_app.warehouse import delta_log
+from spark_app.warehouse.delta_log import Commit
+from spark_app.warehouse.schemas import RECORD
+from spark_app.warehouse.tables import Warehouse
 from tests.integration.home import Home
 from tests.integration.processes import left_behind, make_quick
 from tests.integration.test_streams import CONFIG, LINES, Process, Streams, job

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.runs import run_record
+from spark_app.runs import run_record
 from tests.contract.dashboards import calls, queries
 from tests.contract.metrics import parsed
 from tests.readme import ROOT
@@ -75,14 +75,14 @@ def run(tree: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One home folder for all recipes, with a day that was run."""
     folder = tmp_path_factory.mktemp("home")
-    run(ROOT, folder, "-m", "app", "etl", "--date", DAY)
+    run(ROOT, folder, "-m", "spark_app", "etl", "--date", DAY)
     return folder
 
 
 def series_of(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """The series of a metrics file, as Prometheus names them, with their labels."""
-    from app.telemetry import names
-    from app.telemetry.prometheus_names import series
+    from spark_app.telemetry import names
+    from spark_app.telemetry.prometheus_names import series
 
     metrics = {metric.name: metric for metric in names.METRICS}
     for line in file.read_text(encoding="utf-8").splitlines():
@@ -112,7 +112,7 @@ def test_a_third_pipeline_takes_three_files_and_is_seen_everywhere(home: Path, t
     names = write_files("A pipeline", tree)
     assert names == ["app/etl/refunds.py", "config/etl/refunds.yml", "tests/unit/etl/test_refunds.py"]
     for command in re.findall(r"^spark-app (.*)$", text, re.MULTILINE):
-        run(tree, home, "-m", "app", *command.split())
+        run(tree, home, "-m", "spark_app", *command.split())
     (folder,) = home.glob("runs/*-etl.refunds-*")
     record = run_record.read(folder)
     assert (record.pipeline, record.slice, record.outcome) == ("etl.refunds", DAY, "succeeded")
@@ -137,9 +137,9 @@ def test_a_further_query_takes_three_files(home: Path, tmp_path: Path) -> None:
     test = "tests/unit/streaming/test_removals.py"
     names = write_files("A query", tree)
     assert names == ["app/streaming/removals.py", "config/streaming/removals.yml", test]
-    run(tree, home, "-m", "app", "data", "stream", "--rate", "1000", "--for", "3s", "--to", "files")
+    run(tree, home, "-m", "spark_app", "data", "stream", "--rate", "1000", "--for", "3s", "--to", "files")
     for command in re.findall(r"^spark-app (.*)$", recipe("A query"), re.MULTILINE):
-        run(tree, home, "-m", "app", *command.split())
+        run(tree, home, "-m", "spark_app", *command.split())
     (folder,) = home.glob("runs/*-streaming.removals-*")
     record = run_record.read(folder)
     assert (record.outcome, record.counts["read"] > 1000) == ("succeeded", True)
@@ -153,7 +153,7 @@ def test_a_further_model_takes_three_files(home: Path, tmp_path: Path) -> None:
     names = write_files("A model", tree)
     assert names == ["app/ml/quick_refunds.py", "config/ml/quick_refunds.yml", test]
     for command in re.findall(r"^spark-app (.*)$", recipe("A model"), re.MULTILINE):
-        assert "no version yet" in run(tree, home, "-m", "app", *command.split()).stdout
+        assert "no version yet" in run(tree, home, "-m", "spark_app", *command.split()).stdout
     run(tree, home, "-m", "pytest", "-q", test, "tests/contract/test_layout.py", "tests/contract/test_columns.py")
 
 
@@ -176,7 +176,7 @@ def test_an_expectation_takes_a_line_and_a_limit(home: Path, tmp_path: Path) -> 
     """It is enforced with its own limit, and recorded."""
     tree = copy_tree(tmp_path / "tree")
     apply("An expectation", tree)
-    run(tree, home, "-m", "app", "etl", "daily_sales", "--date", DAY)
+    run(tree, home, "-m", "spark_app", "etl", "daily_sales", "--date", DAY)
     newest = max(home.glob("runs/*-etl.daily_sales-*"))
     (result,) = [each for each in run_record.read(newest).expectations if each.expectation == "channel.allowed"]
     assert (result.violations, result.limit) == (0, 0.02)

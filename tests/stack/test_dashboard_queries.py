@@ -16,10 +16,10 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from app.telemetry import names, spark_names
-from app.telemetry.names import Metric
-from app.telemetry.prometheus_names import label
 from grafana.queries import INTERVAL, RANGE, added, grown
+from spark_app.telemetry import names, spark_names
+from spark_app.telemetry.names import Metric
+from spark_app.telemetry.prometheus_names import label
 from tests.contract.dashboards import BOARDS, Board, Query, queries
 from tests.contract.metrics import series
 from tests.polling import poll_until

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.doctor import containers
+from spark_app.doctor import containers
 from tests.receivers import dead_port
 from tests.stack.machines import BUSYBOX, Machine, docker, machine
 

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-from app.settings import load_settings
+from spark_app.settings import load_settings
 from tests.recipes.test_recipes import apply, copy_tree
 
 ROOT: Final = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-from app.execution.run import Job
+from spark_app.execution.run import Job
 from tests.integration.processes import children_of, is_alive
 from tests.polling import poll_until
 

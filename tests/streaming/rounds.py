@@ -16,14 +16,14 @@ from typing import Any, Final, Protocol
 import yaml
 from kafka.consumer.fetcher import ConsumerRecord
 
-from app.execution.run import load_jobs
-from app.pipeline.topics import DEAD_LETTERS
-from app.samples import event_stream, kafka_topics, landing
-from app.samples.event_records import MALFORMED, TOPICS, Record
-from app.samples.event_stream import Plan
-from app.samples.faults import STREAM_SHARES
-from app.samples.kafka_topics import KafkaTopics
-from app.spark.kafka import client_options
+from app.demo import event_stream, kafka_topics, landing
+from app.demo.event_records import MALFORMED, TOPICS, Record
+from app.demo.event_stream import Plan
+from app.demo.faults import STREAM_SHARES
+from app.demo.kafka_topics import KafkaTopics
+from spark_app.execution.run import load_jobs
+from spark_app.pipeline.topics import DEAD_LETTERS
+from spark_app.spark.kafka import client_options
 from tests import models
 from tests.integration.home import Home
 from tests.integration.processes import make_quick, started

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from app.samples.event_stream import SENTINEL_USER
+from app.demo.event_stream import SENTINEL_USER
 from tests.integration.home import Home
 from tests.kafka import running_broker
 from tests.streaming import tables

@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from app.samples.event_records import CLICKS, IMPRESSIONS, PREDICTION_REQUESTS, USER_EVENTS, Record
+from app.demo.event_records import CLICKS, IMPRESSIONS, PREDICTION_REQUESTS, USER_EVENTS, Record
 
 SECOND: Final = 1_000
 MINUTE: Final = 60 * SECOND

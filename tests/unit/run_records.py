@@ -4,7 +4,7 @@ import datetime
 from pathlib import Path
 from typing import Any
 
-from app.runs.run_record import RunRecord
+from spark_app.runs.run_record import RunRecord
 
 
 def example_record(folder: Path = Path("/runs/r1"), **changes: Any) -> RunRecord:

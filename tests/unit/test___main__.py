@@ -8,16 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 
-from app import __main__ as program
-from app.errors import UsageError
+from spark_app import __main__ as program
+from spark_app.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 # Stands in for a command that takes long and one that fails in a way nobody thought of.
 SLOW = """
 import sys, threading
-from app import __main__ as program
+from spark_app import __main__ as program
 def etl() -> None:
     print("at work", flush=True)
     threading.Event().wait()
@@ -27,7 +26,9 @@ program.main()
 """
 
 
-def spark_app(*arguments: str, start: tuple[str, ...] = ("-m", "app"), folder: Path = ROOT) -> tuple[int, str, str]:
+def spark_app(
+    *arguments: str, start: tuple[str, ...] = ("-m", "spark_app"), folder: Path = ROOT
+) -> tuple[int, str, str]:
     """The exit code, standard output and standard error of the program in a process of its own."""
     environment = {key: value for key, value in os.environ.items() if key not in {"GITHUB_ACTIONS", "FORCE_COLOR"}}
     done = subprocess.run(
@@ -36,29 +37,41 @@ def spark_app(*arguments: str, start: tuple[str, ...] = ("-m", "app"), folder: P
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("start", [("-m", "app"), ("app/__main__.py",), ("app",)])
+@pytest.mark.parametrize("start", [("-m", "spark_app"), ("-m", "app"), ("app/__main__.py",), ("app",)])
 def test_the_program_starts_in_each_way(start: tuple[str, ...]) -> None:
-    """As a module, as the file that spark-submit is given, and as a folder."""
+    """As a module, as the file of the project that spark-submit is given, and as its folder."""
     code, out, err = spark_app("--help", start=start)
     assert (code, err) == (0, "")
     assert "Usage: spark-app" in out
 
 
 def test_started_as_a_file_its_modules_shadow_no_others(tmp_path: Path) -> None:
-    """From any folder `app` is found, and `tables`, `errors` and the like are not names of the top level."""
+    """From any folder `spark_app` is found, and `tables`, `errors` and the like are not names of the top level."""
     code, out, _ = spark_app("-c", _probe(), start=(), folder=tmp_path)
-    assert (code, out) == (0, "app.errors None None\n")
+    assert (code, out) == (0, "spark_app.errors None None\n")
 
 
 def _probe() -> str:
     names = (
-        "import app.errors, importlib.util as u; print(app.errors.__name__, u.find_spec('tables'), u.find_spec('jars'))"
+        "import spark_app.errors as errors, importlib.util as u; "
+        "print(errors.__name__, u.find_spec('tables'), u.find_spec('jars'))"
     )
-    file = str(ROOT / "app" / "__main__.py")
+    package = ROOT / "src" / "spark_app"
     return (
-        f"import sys, runpy; sys.path.insert(0, {str(ROOT / 'app')!r}); "
-        f"runpy.run_path({file!r}, run_name='probe'); {names}"
+        f"import sys, runpy; sys.path.insert(0, {str(package)!r}); "
+        f"runpy.run_path({str(package / '__main__.py')!r}, run_name='probe'); {names}"
     )
+
+
+def test_a_package_named_app_of_somebody_else_hinders_no_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `PYTHONPATH=.`, in a project whose own package is `app`."""
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__init__.py").write_text("raise ImportError('theirs')\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", ".")
+    assert spark_app("report", "--help", folder=tmp_path)[0] == 0
+    assert spark_app("tables", "--help", folder=tmp_path)[0] == 0
 
 
 def test_without_arguments_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +162,7 @@ def test_words_that_are_no_options_of_ours_ask_for_nothing(
     assert (out, err.count("\n")) == ("", 1)
 
 
-@pytest.mark.parametrize("verb", sorted(typer.main.get_command(program.program).commands))  # type: ignore[attr-defined]
+@pytest.mark.parametrize("verb", sorted(program.command_line().commands))
 def test_every_command_shows_a_traceback_if_asked(
     verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,9 +198,18 @@ def test_an_unknown_mode_names_those_there_are() -> None:
 
 def test_a_wrong_argument_is_told_before_anything_heavy_is_loaded() -> None:
     """Help and usage errors wait neither for Spark nor for the rows' maker."""
-    script = "import sys; from app import __main__ as p; p.run(['etl', '--date', 'x']); print(*sys.modules)"
+    script = "import sys; from spark_app import __main__ as p; p.run(['etl', '--date', 'x']); print(*sys.modules)"
     _, out, _ = spark_app("-c", script, start=())
-    heavy = {"pyspark", "numpy", "pandas", "app.settings", "app.execution.run", "opentelemetry", "msgspec", "rich"}
+    heavy = {
+        "pyspark",
+        "numpy",
+        "pandas",
+        "spark_app.settings",
+        "spark_app.execution.run",
+        "opentelemetry",
+        "msgspec",
+        "rich",
+    }
     assert heavy & set(out.split()) == set()
 
 
@@ -209,7 +231,7 @@ def test_an_interruption_is_one_line_and_exit_code_130(sent: signal.Signals) -> 
 def test_an_answer_that_cannot_be_written_is_an_error(arguments: list[str], tmp_path: Path) -> None:
     """A full disk behind standard output is one line of error; nobody takes an empty file for the answer."""
     environment = os.environ | {"SPARK_APP_HOME": str(tmp_path)}
-    start = [sys.executable, "-m", "app", *arguments]
+    start = [sys.executable, "-m", "spark_app", *arguments]
     with Path("/dev/full").open("w") as out:
         done = subprocess.run(
             start, stdout=out, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment, check=False
@@ -222,16 +244,14 @@ def test_an_answer_that_cannot_be_written_is_an_error(arguments: list[str], tmp_
 def test_closed_streams_change_no_exit_code(closed: str) -> None:
     """Who starts it so does not listen; there is no traceback where it would."""
     for arguments, code in ("--help", 0), ("show nosuch --json", 2), ("doctor x --json", 2):
-        command = f"{shlex.quote(sys.executable)} -m app {arguments} {closed}"
+        command = f"{shlex.quote(sys.executable)} -m spark_app {arguments} {closed}"
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False)
         assert (done.returncode, "Traceback" in done.stderr) == (code, False), command
 
 
 def test_a_working_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     """It is no bug, and no command can do without."""
-    command = (
-        f"rmdir {shlex.quote(str(tmp_path))} && {shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'app'))} report x"
-    )
+    command = f"rmdir {shlex.quote(str(tmp_path))} && {shlex.quote(sys.executable)} -m spark_app report x"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert done.stderr == "error: the current folder was deleted: change to another folder\n"
@@ -256,7 +276,7 @@ def test_readers_that_went_away_are_no_error(arguments: list[str], code: int) ->
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as out:
-        start = [sys.executable, "-m", "app", *arguments]
+        start = [sys.executable, "-m", "spark_app", *arguments]
         assert subprocess.run(start, stdout=out, stderr=out, cwd=ROOT, check=False).returncode == code
         ended = subprocess.run(start, stdout=out, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
     assert ended.returncode == code

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from app.features import KNOWN, SCHEMA, WINDOW_DAYS, customer_events, features
-from app.warehouse.schemas import TRANSACTIONS
+from app.schemas import TRANSACTIONS
 from tests.shop_rows import DAY, FIRST, refunded, sold
 
 DAYS: Final = (FIRST, FIRST + DAY)

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app import formatting
+from spark_app import formatting
 
 NOON = datetime.datetime(2024, 1, 1, 12, 0, 0, 123456, tzinfo=datetime.UTC)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import MachineError
-from app.local_files import (
+from spark_app.errors import MachineError
+from spark_app.local_files import (
     ensure_dir,
     exclusive_lock,
     local_path,

@@ -1,6 +1,6 @@
 import pytest
 
-from app.redaction import REDACTED, is_secret, redacted, setting
+from spark_app.redaction import REDACTED, is_secret, redacted, setting
 
 
 @pytest.mark.parametrize(

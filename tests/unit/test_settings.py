@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-import app.settings
-from app.errors import ConfigError
-from app.settings import config_folder, load_pipeline_config, load_settings, read_spark_properties, read_yaml
+import spark_app.settings
+from spark_app.errors import ConfigError
+from spark_app.settings import config_folder, load_pipeline_config, load_settings, read_spark_properties, read_yaml
 
 
 class Config(BaseModel):
@@ -103,10 +103,10 @@ def test_the_file_of_a_cluster_is_beside_the_configuration_or_in_the_project(
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package folder of an installed wheel, with its copy of the configuration."""
-    package = tmp_path / "site-packages" / "app"
+    package = tmp_path / "site-packages" / "spark_app"
     shutil.copytree(config_folder(), package / "config")
-    monkeypatch.setattr(app.settings, "PACKAGED", package / "config")
-    monkeypatch.setattr(app.settings, "IS_INSTALLED", True)
+    monkeypatch.setattr(spark_app.settings, "PACKAGED", package / "config")
+    monkeypatch.setattr(spark_app.settings, "IS_INSTALLED", True)
     return package
 
 

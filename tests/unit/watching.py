@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.runs.stream_status import StreamStatus
+from spark_app.runs.stream_status import StreamStatus
 
 
 class Watching:

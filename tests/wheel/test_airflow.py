@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from app.eventlog.comparison import baselines
+from spark_app.eventlog.comparison import baselines
 from tests.readme import README, ROOT
 from tests.wheel.conftest import UV, ran
 

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from app.report.results.schema import Results
+from spark_app.report.results.schema import Results
 from tests.wheel.conftest import ROOT, UV, ran
 
 OLDER_SPARK: Final = "pyspark==3.5.9"
@@ -54,12 +54,12 @@ def files(folder: Path) -> Mapping[Path, int]:
 
 def committed() -> set[str]:
     """The files of the program and of the configuration that it reads; none of the tests or of the stack."""
-    return set(ran(["git", "ls-files", "app", "workers", *CONFIG], ROOT).stdout.splitlines())
+    return set(ran(["git", "ls-files", "app", "src", *CONFIG], ROOT).stdout.splitlines())
 
 
 def test_the_wheel_holds_the_program_and_the_configuration_that_it_reads(wheel: Path) -> None:
     """Each committed file of them."""
-    expected = {name.replace("config/", "app/config/").removeprefix("workers/") for name in committed()}
+    expected = {name.replace("config/", "spark_app/config/").removeprefix("src/") for name in committed()}
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert packed == expected
 

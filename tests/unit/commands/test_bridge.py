@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.__main__ import run
+from spark_app.__main__ import run
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.commands import cells
+from spark_app.commands import cells
 
 UTC_NOON = datetime.datetime(2024, 1, 1, 12, 0, 0, 123456, tzinfo=datetime.UTC)
 

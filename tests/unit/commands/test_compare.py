@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from app import __main__ as program
-from app.commands.compare import print_comparison
-from app.commands.terminal import Terminal
-from app.eventlog.comparison import baselines, profiling
-from app.eventlog.comparison.compare import compare
-from app.eventlog.reader import read
-from app.runs import run_record
-from tests.unit.commands.conftest import Printed, Screen
+from spark_app import __main__ as program
+from spark_app.commands.compare import print_comparison
+from spark_app.commands.terminal import Terminal
+from spark_app.eventlog.comparison import baselines, profiling
+from spark_app.eventlog.comparison.compare import compare
+from spark_app.eventlog.reader import read
+from spark_app.runs import run_record
+from tests.unit.conftest import Printed, Screen
 from tests.unit.eventlog.made import Run, Stage, Task
 from tests.unit.run_records import example_record
 

@@ -2,13 +2,13 @@ import json
 
 import pytest
 
-from app import __main__ as program
-from app.commands import doctor
-from app.doctor.checks import Check
-from app.errors import MachineError
-from app.settings import config_folder
+from spark_app import __main__ as program
+from spark_app.commands import doctor
+from spark_app.doctor.checks import Check
+from spark_app.errors import MachineError
+from spark_app.settings import config_folder
 from tests.receivers import dead_port
-from tests.unit.commands.conftest import Printed, Screen
+from tests.unit.conftest import Printed, Screen
 
 WELL = [Check("collector", "ok", "server available"), Check("kibana", "left out", "null in the configuration")]
 UNWELL = [
@@ -60,7 +60,7 @@ def test_a_healthy_stack_is_no_error() -> None:
 
 def test_on_a_terminal_states_have_colours(screen: Screen) -> None:
     """`down` is red."""
-    from app.commands.terminal import Terminal
+    from spark_app.commands.terminal import Terminal
 
     doctor.listing(Terminal(out=screen.stream, err=screen.stream), UNWELL)
     assert "\x1b[31mdown" in screen.text()

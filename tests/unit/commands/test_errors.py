@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from app.commands import errors
-from app.commands.errors import Asked
-from app.errors import ConfigError, InputError, MachineError, QualityGateError, ReconciliationError, UsageError
+from spark_app.commands import errors
+from spark_app.commands.errors import Asked
+from spark_app.errors import ConfigError, InputError, MachineError, QualityGateError, ReconciliationError, UsageError
 from tests.unit.run_records import example_record
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.commands import errors, etl
-from app.errors import QualityGateError
-from tests.unit.commands.conftest import Printed
+from spark_app.commands import errors, etl
+from spark_app.errors import QualityGateError
+from tests.unit.conftest import Printed
 from tests.unit.run_records import example_record
 
 SALES = example_record(

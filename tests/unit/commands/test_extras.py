@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app import __main__ as program
-from app.commands import extras
+from spark_app import __main__ as program
+from spark_app.commands import extras
 
 ROOT = Path(__file__).parents[3]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -41,7 +41,7 @@ def test_a_missing_extra_is_an_error_before_anything_starts(
 
 def test_a_start_imports_nothing_of_an_extra() -> None:
     """Another command needs none of it, and answers sooner."""
-    script = "import sys; from app import __main__; print(*sys.modules)"
+    script = "import sys; from spark_app import __main__; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not {name for names in extras.MODULES.values() for name in names} & set(loaded.stdout.split())
 
@@ -49,8 +49,7 @@ def test_a_start_imports_nothing_of_an_extra() -> None:
 def test_each_command_that_is_no_core_command_has_an_extra() -> None:
     """Those that observe any application need none, but for the protocols of others."""
     (pipelines, *core) = program.VERBS.values()
-    names = {verb: program.TWO_WORDS.get(verb, verb.__name__) for verbs in program.VERBS.values() for verb in verbs}
-    assert {names[verb] for verb in pipelines} | {"mcp", "lineage"} == set(extras.EXTRAS)
+    assert {verb.__name__ for verb in pipelines} | {"mcp", "lineage"} == set(extras.EXTRAS)
     assert core
 
 

@@ -12,7 +12,7 @@ import pytest
 from openlineage.client import facet_v2
 from openlineage.client.event_v2 import RunEvent
 
-from app.__main__ import run
+from spark_app.__main__ import run
 from tests.receivers import dead_port
 
 ROOT: Final = Path(__file__).parents[3]

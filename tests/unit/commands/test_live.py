@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from app.__main__ import run
+from spark_app.__main__ import run
 from tests.polling import poll_until
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
@@ -35,7 +35,7 @@ def append(file: Path, *lines: Line) -> None:
 @contextmanager
 def following(file: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """The command on a log, and the address of its page, which is the first that it prints."""
-    command = [sys.executable, "-u", "-m", "app", "report", "--follow", str(file)]
+    command = [sys.executable, "-u", "-m", "spark_app", "report", "--follow", str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

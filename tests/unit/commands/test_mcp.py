@@ -15,8 +15,8 @@ import httpx2
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
-from app.__main__ import run
-from app.mcp.tools import Tools
+from spark_app.__main__ import run
+from spark_app.mcp.tools import Tools
 
 ROOT: Final = Path(__file__).parents[3]
 LOGS: Final = ROOT / "tests" / "eventlogs" / "causes"
@@ -28,7 +28,7 @@ STEP: Final = re.compile(r"^\d\. (\w+)", re.MULTILINE)
 
 def command(*arguments: str) -> list[str]:
     """The program, started in a process of its own."""
-    return [sys.executable, "-m", "app", "mcp", *arguments]
+    return [sys.executable, "-m", "spark_app", "mcp", *arguments]
 
 
 def over_stdio(home: Path) -> StdioServerParameters:

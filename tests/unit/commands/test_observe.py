@@ -7,27 +7,27 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from app.commands.observe import figures, list_applications, report_each, to_open, worst
-from app.eventlog import reader
-from app.eventlog.comparison import baselines, profiling
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
-from app.eventlog.model.application import Application
-from app.eventlog.parse import events
-from app.eventlog.parse.events import Input, StageInfo, TaskEndReason, TaskInfo, TaskMetrics
-from app.eventlog.parse.log_tailer import ReadErrors
-from app.eventlog.reader import Reading
-from app.execution.analysis import analyze
-from app.observe.event_log_injection import LAUNCH
-from app.observe.results import ObservedApplications
-from app.report import index
-from app.report.results.schema import Application as Application_
-from app.settings import Settings, load_settings
-from tests.unit.commands.conftest import Printed
+from spark_app.commands.observe import figures, list_applications, report_each, to_open, worst
+from spark_app.eventlog import reader
+from spark_app.eventlog.comparison import baselines, profiling
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.parse import events
+from spark_app.eventlog.parse.events import Input, StageInfo, TaskEndReason, TaskInfo, TaskMetrics
+from spark_app.eventlog.parse.log_tailer import ReadErrors
+from spark_app.eventlog.reader import Reading
+from spark_app.execution.analysis import analyze
+from spark_app.observe.event_log_injection import LAUNCH
+from spark_app.observe.results import ObservedApplications
+from spark_app.report import index
+from spark_app.report.results.schema import Application as Application_
+from spark_app.settings import Settings, load_settings
+from tests.unit.conftest import Printed
 from tests.unit.eventlog.made import Run, Stage, Task
 from tests.unit.report.results.test_fail_on import application
 
-OBSERVE: Final = (sys.executable, "-m", "app", "observe")
+OBSERVE: Final = (sys.executable, "-m", "spark_app", "observe")
 
 
 def observed(home: Path, *command: str) -> subprocess.CompletedProcess[str]:

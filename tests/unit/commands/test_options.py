@@ -3,8 +3,8 @@ import datetime
 import pytest
 import typer
 
-from app.commands import options
-from app.errors import UsageError
+from spark_app.commands import options
+from spark_app.errors import UsageError
 
 DAY = datetime.date(2024, 2, 28)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.__main__ import run
+from spark_app.__main__ import run
 from tests.unit.eventlog.logs import program, write
 
 

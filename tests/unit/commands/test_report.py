@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from app.__main__ import run
-from app.eventlog import reader
-from app.eventlog.diagnoses.diagnose import diagnose
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.model.host_load import HostLoad, LoadSample
-from app.mcp.library import Library
-from app.mcp.tools import Tools
-from app.observe import annotations
-from app.report.served.pages import Pages
-from app.report.served.runs import Runs
-from app.settings import load_settings
+from spark_app.__main__ import run
+from spark_app.eventlog import reader
+from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.model.host_load import HostLoad, LoadSample
+from spark_app.mcp.library import Library
+from spark_app.mcp.tools import Tools
+from spark_app.observe import annotations
+from spark_app.report.served.pages import Pages
+from spark_app.report.served.runs import Runs
+from spark_app.settings import load_settings
 from tests.eventlogs import record_planted, walking
 from tests.receivers import dead_port
 from tests.unit.eventlog import log
@@ -191,7 +191,7 @@ def shown_by_browser(home: Path, log: Path) -> str:
 
 def opening(home: Path, log: Path, *, browser: str) -> subprocess.CompletedProcess[str]:
     """A report that is opened in a browser; webbrowser reads the variable once for each process."""
-    started = [sys.executable, "-m", "app", "report", str(log), "--open"]
+    started = [sys.executable, "-m", "spark_app", "report", str(log), "--open"]
     return subprocess.run(
         started, env=os.environ | {"BROWSER": browser}, cwd=ROOT, capture_output=True, text=True, check=False
     )

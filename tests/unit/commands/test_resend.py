@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.__main__ import run
+from spark_app.__main__ import run
 from tests.receivers import dead_port, receiver
 from tests.unit.telemetry.memory import leave_metrics
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from app.__main__ import run
+from spark_app.__main__ import run
 
 
 def test_the_list_is_served_until_ctrl_c(tmp_path: Path) -> None:
     """The first line has the address; the exit code of the end is 0."""
     variables = {"SPARK_APP_HOME": str(tmp_path), "PATH": ""}
-    command = [sys.executable, "-u", "-m", "app", "serve", "--port", "0"]
+    command = [sys.executable, "-u", "-m", "spark_app", "serve", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables) as process:
         assert process.stdout is not None
         url = next(word for word in process.stdout.readline().split() if word.startswith("http"))

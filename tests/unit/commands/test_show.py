@@ -11,10 +11,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from app.commands import show
-from app.commands.show import Rows
-from app.errors import UsageError
-from tests.unit.commands.conftest import Printed
+from spark_app.commands import show
+from spark_app.commands.show import Rows
+from spark_app.errors import UsageError
+from tests.unit.conftest import Printed
 
 HOSTILE = "[red]\x1b[31mx\n"
 

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import pytest
 
-from app.commands.stream_terminal import StreamTerminal, line, live_table, summary
-from app.runs.run_record import RunRecord
-from app.runs.stream_status import StreamStatus
-from tests.unit.commands.conftest import Screen
+from spark_app.commands.stream_terminal import StreamTerminal, line, live_table, summary
+from spark_app.runs.run_record import RunRecord
+from spark_app.runs.stream_status import StreamStatus
+from tests.unit.conftest import Screen
 
 RUNNING: Final = StreamStatus(
     "streaming.events",

@@ -1,9 +1,9 @@
 import datetime
 from dataclasses import dataclass, field
 
-from app.commands import tables
-from app.warehouse.tables import HistoryEntry, TableFacts
-from tests.unit.commands.conftest import Printed
+from spark_app.commands import tables
+from spark_app.warehouse.tables import HistoryEntry, TableFacts
+from tests.unit.conftest import Printed
 
 NOON = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
 HISTORY = [

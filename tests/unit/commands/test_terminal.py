@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.terminal import Terminal
-from tests.unit.commands.conftest import Printed, Screen
+from spark_app.commands.terminal import Terminal
+from tests.unit.conftest import Printed, Screen
 
 DAY = "2024-01-01"
 STYLE = re.compile(r"\x1b\[[\d;]*m")

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from app.doctor import backends
-from app.doctor.backends import Elasticsearch, Jaeger, Prometheus, Target
-from app.errors import MachineError
+from spark_app.doctor import backends
+from spark_app.doctor.backends import Elasticsearch, Jaeger, Prometheus, Target
+from spark_app.errors import MachineError
 from tests.answering import Answering, Refusal, answering
 from tests.receivers import dead_port, silent_port
 
@@ -94,7 +94,7 @@ def test_proxies_are_not_used(program: Answering) -> None:
     program.answers["/-/ready"] = b"OK"
     proxy = f"http://127.0.0.1:{dead_port()}"
     environment = os.environ | {"http_proxy": proxy, "HTTP_PROXY": proxy, "no_proxy": "", "NO_PROXY": ""}
-    script = f"from app.doctor import backends; print(backends.ready_health({program.url!r}))"
+    script = f"from spark_app.doctor import backends; print(backends.ready_health({program.url!r}))"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )

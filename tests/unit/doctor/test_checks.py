@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import pytest
 
-from app.doctor import checks
-from app.doctor.checks import Check, run_checks
-from app.eventlog.bridge.self_metrics import BridgeStatus, SelfMetrics
-from app.settings import Settings, load_settings
-from app.telemetry import names
+from spark_app.doctor import checks
+from spark_app.doctor.checks import Check, run_checks
+from spark_app.eventlog.bridge.self_metrics import BridgeStatus, SelfMetrics
+from spark_app.settings import Settings, load_settings
+from spark_app.telemetry import names
 from tests.answering import Answering, Refusal, answering
 from tests.receivers import Receiver, attributes, dead_port, receiver, silent_port
 
@@ -105,7 +105,7 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     """A stack that is well."""
     for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_SDK_DISABLED"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("app.doctor.backends.TIMEOUT_SECONDS", 60.0)
+    monkeypatch.setattr("spark_app.doctor.backends.TIMEOUT_SECONDS", 60.0)
     with receiver() as collector, answering(SIGNS | knowing(collector)) as program, silent_port() as kafka:
         settings = load_settings()
         urls = {name: f"{program.url}/{name}" for name in type(settings.backends).model_fields}

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
 from app.etl.customers import changed_versions, customer_versions
-from app.warehouse.schemas import CUSTOMERS, RAW_CUSTOMERS
+from app.schemas import CUSTOMERS, RAW_CUSTOMERS
 
 
 def at(day: int, hour: int = 0) -> datetime.datetime:

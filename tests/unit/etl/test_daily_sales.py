@@ -16,9 +16,9 @@ from app.etl.daily_sales import (
     transactions,
     with_customers,
 )
-from app.pipeline import ingest
-from app.quality import expectations as expect
-from app.warehouse.schemas import BRONZE, DAILY_SALES, RAW_CUSTOMERS, RAW_TRANSACTIONS, TRANSACTIONS
+from app.schemas import BRONZE, DAILY_SALES, RAW_CUSTOMERS, RAW_TRANSACTIONS, TRANSACTIONS
+from spark_app.pipeline import ingest
+from spark_app.quality import expectations as expect
 
 DAY = datetime.date(2024, 1, 1)
 GOOD: dict[str, Any] = {

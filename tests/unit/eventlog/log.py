@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from app.eventlog.model.application import Application
-from app.eventlog.parse import events
-from app.eventlog.parse.events import Event
-from app.eventlog.spans import SparkSpan
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.parse import events
+from spark_app.eventlog.parse.events import Event
+from spark_app.eventlog.spans import SparkSpan
 from tests.eventlogs import walking
 
 SQL: Final = "org.apache.spark.sql.execution.ui.SparkListenerSQL"

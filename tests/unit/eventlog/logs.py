@@ -4,13 +4,13 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from app.eventlog.bridge.bridge import Bridge, Options
-from app.eventlog.bridge.checkpoint import CheckpointStore
-from app.eventlog.bridge.metrics import Aggregate
-from app.eventlog.bridge.self_metrics import BridgeStatus
-from app.eventlog.bridge.span_queue import OwnedSpan
-from app.eventlog.diagnoses.thresholds import load_thresholds
-from app.eventlog.parse.locations import LogPath
+from spark_app.eventlog.bridge.bridge import Bridge, Options
+from spark_app.eventlog.bridge.checkpoint import CheckpointStore
+from spark_app.eventlog.bridge.metrics import Aggregate
+from spark_app.eventlog.bridge.self_metrics import BridgeStatus
+from spark_app.eventlog.bridge.span_queue import OwnedSpan
+from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+from spark_app.eventlog.parse.locations import LogPath
 from tests.polling import poll_until
 from tests.unit.eventlog.log import Line, ended, job, job_ended, stage, started, task
 

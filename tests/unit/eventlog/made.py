@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.eventlog.comparison import profiling
-from app.eventlog.comparison.profile import RunProfile
-from app.eventlog.model.application import Application
-from app.eventlog.parse.log_tailer import ReadErrors
-from app.eventlog.reader import Reading
+from spark_app.eventlog.comparison import profiling
+from spark_app.eventlog.comparison.profile import RunProfile
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.parse.log_tailer import ReadErrors
+from spark_app.eventlog.reader import Reading
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import SQL, Line
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.batch_spans import MAX_LINKS
-from app.eventlog.spans import SparkSpan
+from spark_app.eventlog.batch_spans import MAX_LINKS
+from spark_app.eventlog.spans import SparkSpan
 from tests.unit.eventlog.log import Line, job, job_ended, read, started
 
 EVENT: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"

@@ -2,8 +2,8 @@ from decimal import Decimal
 
 import pytest
 
-from app.eventlog.cost import Spent, requested_memory, spent
-from app.settings import Prices
+from spark_app.eventlog.cost import Spent, requested_memory, spent
+from spark_app.settings import Prices
 from tests.unit.eventlog import log
 
 HOUR = 3_600_000

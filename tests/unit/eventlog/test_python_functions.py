@@ -5,12 +5,12 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.bridge.log_processor import LogProcessor
-from app.eventlog.model.failures import Failure
-from app.eventlog.parse.log_files import logs_in
-from app.eventlog.python_functions import FOLDER, MOST_BYTES, MOST_FUNCTIONS, MOST_LINES
-from app.eventlog.spans import SparkSpan
-from app.telemetry.spark_names import PYTHON_SPAN, TASK_SPAN
+from spark_app.eventlog.bridge.log_processor import LogProcessor
+from spark_app.eventlog.model.failures import Failure
+from spark_app.eventlog.parse.log_files import logs_in
+from spark_app.eventlog.python_functions import FOLDER, MOST_BYTES, MOST_FUNCTIONS, MOST_LINES
+from spark_app.eventlog.spans import SparkSpan
+from spark_app.telemetry.spark_names import PYTHON_SPAN, TASK_SPAN
 from tests.eventlogs import walking
 from tests.unit.eventlog.log import Line, job, job_ended, stage, started, task
 from tests.unit.eventlog.logs import OPTIONS, text

@@ -13,15 +13,15 @@ import msgspec
 import pytest
 import zstandard
 
-from app.errors import InputError
-from app.eventlog import reader
-from app.eventlog.comparison.wallclock import wall_clock
-from app.eventlog.model.application import Application
-from app.eventlog.model.operators import plan_of
-from app.eventlog.model.stream_samples import together
-from app.eventlog.parse import events
-from app.report.scope import scope
-from app.report.sections.headline import headline
+from spark_app.errors import InputError
+from spark_app.eventlog import reader
+from spark_app.eventlog.comparison.wallclock import wall_clock
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.operators import plan_of
+from spark_app.eventlog.model.stream_samples import together
+from spark_app.eventlog.parse import events
+from spark_app.report.scope import scope
+from spark_app.report.sections.headline import headline
 from tests.eventlogs import golden, record, walking
 from tests.eventlogs.record_streams import of_version
 from tests.unit.eventlog import log

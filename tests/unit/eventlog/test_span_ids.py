@@ -2,10 +2,10 @@
 
 from msgspec import Raw
 
-from app.eventlog import span_ids
-from app.eventlog.model.application import Application
-from app.eventlog.model.entities import Job, Query, StageAttempt
-from app.eventlog.parse.events import JobProperties, StageInfo
+from spark_app.eventlog import span_ids
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.entities import Job, Query, StageAttempt
+from spark_app.eventlog.parse.events import JobProperties, StageInfo
 
 STEP = f"00-{'a' * 32}-{'b' * 16}-01"
 

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.what_if import IDLE_MS, WhatIf, what_if
-from app.report.intervals import Interval, gaps, of_tasks
+from spark_app.eventlog import reader
+from spark_app.eventlog.what_if import IDLE_MS, WhatIf, what_if
+from spark_app.report.intervals import Interval, gaps, of_tasks
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.comparison import baselines
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.model.host_load import HostLoad, LoadSample
-from app.execution import analysis
-from app.runs import run_record
-from app.runs.run_record import RunRecord
-from app.settings import Settings, load_settings
-from app.telemetry.names import Outcome
+from spark_app.eventlog import reader
+from spark_app.eventlog.comparison import baselines
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.model.host_load import HostLoad, LoadSample
+from spark_app.execution import analysis
+from spark_app.runs import run_record
+from spark_app.runs.run_record import RunRecord
+from spark_app.settings import Settings, load_settings
+from spark_app.telemetry.names import Outcome
 from tests.eventlogs.record_planted import recorded as planted
 from tests.receivers import Receiver, dead_port, receiver
 from tests.unit.eventlog.made import Run

@@ -6,11 +6,11 @@ from typing import Literal
 
 import pytest
 
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.execution.application import conclude
-from app.settings import load_settings
-from app.telemetry.delivery import DELIVERY
-from app.telemetry.resend import resend_earlier
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.execution.application import conclude
+from spark_app.settings import load_settings
+from spark_app.telemetry.delivery import DELIVERY
+from spark_app.telemetry.resend import resend_earlier
 from tests.receivers import Receiver, dead_port, receiver
 from tests.unit.telemetry.memory import InMemory, leave_metrics
 from tests.unit.watching import Watching

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.model.application import Application
-from app.execution.driver_api import DriverApi
-from app.report.sections.now import RunningStage
+from spark_app.eventlog.model.application import Application
+from spark_app.execution.driver_api import DriverApi
+from spark_app.report.sections.now import RunningStage
 from tests.receivers import dead_port
 from tests.unit.eventlog import log
 

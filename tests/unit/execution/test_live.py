@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog.bridge import eviction
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.execution.live import LiveReport
-from app.settings import Settings, load_settings
+from spark_app.eventlog.bridge import eviction
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.execution.live import LiveReport
+from spark_app.settings import Settings, load_settings
 from tests.eventlogs.months import Roller, Stream
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line

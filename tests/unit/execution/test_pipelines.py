@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pyspark.sql.types import StructType
 
-from app.errors import UsageError
-from app.execution import pipelines
-from app.warehouse.tables import Table
+from spark_app.errors import UsageError
+from spark_app.execution import pipelines
+from spark_app.warehouse.tables import Table
 
 
 def pipeline(reads: Sequence[str], writes: Sequence[str]) -> Any:

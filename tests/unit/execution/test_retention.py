@@ -8,13 +8,13 @@ from pathlib import Path, PosixPath
 
 import pytest
 
-from app.execution import retention
-from app.execution.retention import DAY_SECONDS, Expired, Stored, Use, expired
-from app.local_files import exclusive_lock
-from app.report import index
-from app.runs import liveness, run_record
-from app.settings import Retention, Settings, load_settings
-from app.telemetry.delivery import DELIVERY
+from spark_app.execution import retention
+from spark_app.execution.retention import DAY_SECONDS, Expired, Stored, Use, expired
+from spark_app.local_files import exclusive_lock
+from spark_app.report import index
+from spark_app.runs import liveness, run_record
+from spark_app.settings import Retention, Settings, load_settings
+from spark_app.telemetry.delivery import DELIVERY
 from tests.polling import poll_until
 from tests.unit.eventlog.logs import program, text
 from tests.unit.run_records import example_record
@@ -168,7 +168,7 @@ def test_two_delete_at_once(settings: Settings, tmp_path: Path) -> None:
     """Each waits for the other, and finds what that one has left."""
     for number in range(30):
         event_log(settings, f"app-{number}"), run(settings, f"r-{number}"), report(settings, f"r-{number}")
-    code = "from app.commands.prune import prune; prune(json=True)"
+    code = "from spark_app.commands.prune import prune; prune(json=True)"
     said = tmp_path / "said"
     with said.open("wb") as err, ExitStack() as stack:
         lock = stack.enter_context(ExitStack())

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from app.errors import ConfigError, MachineError
-from app.execution import run
-from app.execution.application import Application
-from app.execution.run import Job, run_batch, workload
-from app.pipeline.slice import Day
-from app.runs import run_record
-from app.settings import config_folder, load_settings
-from app.telemetry.exceptions import MESSAGE_LENGTH
-from app.warehouse.tables import Warehouse
+from spark_app.errors import ConfigError, MachineError
+from spark_app.execution import run
+from spark_app.execution.application import Application
+from spark_app.execution.run import Job, run_batch, workload
+from spark_app.pipeline.slice import Day
+from spark_app.runs import run_record
+from spark_app.settings import config_folder, load_settings
+from spark_app.telemetry.exceptions import MESSAGE_LENGTH
+from spark_app.warehouse.tables import Warehouse
 from tests.polling import poll_until
 from tests.unit.telemetry.memory import InMemory, file_logs, file_spans
 from tests.unit.watching import Watching

@@ -4,12 +4,12 @@ from typing import Any, Final
 
 import pytest
 
-from app.errors import UsageError
-from app.execution import stream_reset
-from app.execution.run import locked
-from app.local_files import try_lock
-from app.pipeline.slice import Slice
-from app.warehouse.tables import Warehouse
+from spark_app.errors import UsageError
+from spark_app.execution import stream_reset
+from spark_app.execution.run import locked
+from spark_app.local_files import try_lock
+from spark_app.pipeline.slice import Slice
+from spark_app.warehouse.tables import Warehouse
 
 NAME: Final = "streaming.copy"
 CONTEXT: Final[Any] = SimpleNamespace(run=SimpleNamespace(identity=SimpleNamespace(pipeline=NAME)), slice=Slice())

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from app.errors import ConfigError, InputError, SparkAppError
-from app.execution import retention, streams
-from app.execution.run import Job
-from app.execution.streams import joined, session_properties
-from app.execution.supervisor import Supervisor, Until
-from app.runs.stream_status import StreamStatus
-from app.settings import load_settings
-from app.telemetry.names import StreamState
+from spark_app.errors import ConfigError, InputError, SparkAppError
+from spark_app.execution import retention, streams
+from spark_app.execution.run import Job
+from spark_app.execution.streams import joined, session_properties
+from spark_app.execution.supervisor import Supervisor, Until
+from spark_app.runs.stream_status import StreamStatus
+from spark_app.settings import load_settings
+from spark_app.telemetry.names import StreamState
 from tests.polling import poll_until
 from tests.unit.watching import Watching
 

@@ -1,7 +1,7 @@
 import pytest
 
-from app.errors import UsageError
-from app.execution import pipelines, training
+from spark_app.errors import UsageError
+from spark_app.execution import pipelines, training
 
 
 def test_a_model_is_found_by_its_module() -> None:

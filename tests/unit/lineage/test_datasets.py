@@ -1,8 +1,8 @@
 import pytest
 
-from app.eventlog.model.operators import Operator
-from app.eventlog.model.targets import Target
-from app.lineage.datasets import (
+from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.targets import Target
+from spark_app.lineage.datasets import (
     Column,
     Dataset,
     inputs,

@@ -1,5 +1,5 @@
-from app.lineage.openlineage import events
-from app.lineage.runs import JobRun, LineageRun
+from spark_app.lineage.openlineage import events
+from spark_app.lineage.runs import JobRun, LineageRun
 
 RUN = "11111111-2222-4333-8444-555555555555"
 

@@ -3,7 +3,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.lineage.runs import JobRun, LineageRun, lineage_runs
+from spark_app.lineage.runs import JobRun, LineageRun, lineage_runs
 from tests.unit.eventlog import log
 from tests.unit.report import made
 

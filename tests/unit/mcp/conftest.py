@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog.diagnoses.thresholds import load_thresholds
-from app.mcp.library import Library
-from app.mcp.tools import Tools
-from app.settings import Settings, load_settings
+from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+from spark_app.mcp.library import Library
+from spark_app.mcp.tools import Tools
+from spark_app.settings import Settings, load_settings
 from tests.unit.eventlog.log import Line
 from tests.unit.report import made
 

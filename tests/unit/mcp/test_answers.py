@@ -1,6 +1,6 @@
 import pytest
 
-from app.mcp.answers import LEFT_OUT, MOST_CHARACTERS, Page, Rows, answer, encoded
+from spark_app.mcp.answers import LEFT_OUT, MOST_CHARACTERS, Page, Rows, answer, encoded
 
 
 def test_a_list_that_fits_is_whole_and_nothing_is_left_out() -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import InputError
-from app.mcp.library import MOST_READ, Library
-from app.runs import run_record
-from app.settings import Settings
+from spark_app.errors import InputError
+from spark_app.mcp.library import MOST_READ, Library
+from spark_app.runs import run_record
+from spark_app.settings import Settings
 from tests.unit.eventlog import log
 from tests.unit.mcp.conftest import Write
 from tests.unit.run_records import example_record

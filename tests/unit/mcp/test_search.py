@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.mcp.search import Hit, Wanted, search
-from app.redaction import REDACTED
+from spark_app.mcp.search import Hit, Wanted, search
+from spark_app.redaction import REDACTED
 from tests.unit.eventlog import log
 from tests.unit.report import made
 

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 import pytest
 
-from app.errors import InputError
-from app.eventlog.diagnoses.thresholds import load_thresholds
-from app.mcp.answers import LEFT_OUT, MOST_CHARACTERS, encoded
-from app.mcp.library import Library
-from app.mcp.tools import WIDEST, Tools
-from app.settings import Settings
+from spark_app.errors import InputError
+from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+from spark_app.mcp.answers import LEFT_OUT, MOST_CHARACTERS, encoded
+from spark_app.mcp.library import Library
+from spark_app.mcp.tools import WIDEST, Tools
+from spark_app.settings import Settings
 from tests.unit.eventlog import log
 from tests.unit.mcp.conftest import Write
 from tests.unit.report import made

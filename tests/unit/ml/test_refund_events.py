@@ -3,7 +3,7 @@ import datetime
 from pyspark.sql import SparkSession
 
 from app.ml.refund_events import refund_events
-from app.warehouse.schemas import RAW_REFUNDS
+from app.schemas import RAW_REFUNDS
 
 DAY = datetime.date(2024, 1, 2)
 

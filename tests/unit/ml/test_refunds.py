@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from app.etl.daily_sales import STATUSES
 from app.ml.refunds import inputs, labels
-from app.warehouse.schemas import REFUND_EVENTS, TRANSACTIONS
+from app.schemas import REFUND_EVENTS, TRANSACTIONS
 
 DAY = datetime.timedelta(days=1)
 MINUTE = datetime.timedelta(minutes=1)

@@ -10,9 +10,9 @@ from pyspark.ml.linalg import Vectors
 from pyspark.sql import DataFrame, SparkSession
 from sklearn import metrics
 
-from app.models import estimators
-from app.models.estimators import FOLD, PROBABILITY, UnweightedProbability
-from app.runs.model_card import LABEL
+from spark_app.models import estimators
+from spark_app.models.estimators import FOLD, PROBABILITY, UnweightedProbability
+from spark_app.runs.model_card import LABEL
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
         for number in range(210)
     ]
     frame = spark.createDataFrame(values, "transaction_id string, channel string, amount double, label double")
-    ordered = estimators.in_order(frame, partitions=2).persist()
+    ordered = estimators.in_order(frame, "transaction_id", partitions=2).persist()
     yield ordered
     ordered.unpersist()
 
@@ -37,7 +37,7 @@ BOOSTED: Final[Candidates] = {"gradient_boosted_trees": {"maxIter": [2], "maxDep
 def fitted(rows: DataFrame, candidates: Candidates = FOREST, *, seed: int = 7) -> tuple[PipelineModel, DataFrame]:
     """A few trees, and the rows with their probabilities."""
     search = estimators.search(["channel"], ["amount"], candidates, positive_weight=6.0, seed=seed)
-    weighted = estimators.with_weight_and_fold(rows, positive_weight=6.0, folds=2, seed=7)
+    weighted = estimators.with_weight_and_fold(rows, "transaction_id", positive_weight=6.0, folds=2, seed=7)
     model: Any = search.pipeline.fit(weighted, search.choices[0].params)
     return model, model.transform(rows)
 
@@ -62,7 +62,7 @@ def test_the_same_seed_gives_the_same_model_and_a_saved_one_is_the_same(rows: Da
 def test_the_same_seed_gives_the_same_boosted_trees(rows: DataFrame) -> None:
     """Also of rows that come in another order and in other partitions; another seed draws other rows."""
     models: list[Any] = [
-        fitted(estimators.in_order(part, partitions=2), BOOSTED, seed=seed)[0].stages[-2]
+        fitted(estimators.in_order(part, "transaction_id", partitions=2), BOOSTED, seed=seed)[0].stages[-2]
         for part, seed in ((rows, 7), (rows.repartition(3, LABEL), 7), (rows, 8))
     ]
     trees = [model.toDebugString.partition("\n")[2] for model in models]
@@ -96,7 +96,9 @@ def test_a_fold_depends_on_the_key_and_the_seed_only(rows: DataFrame) -> None:
     first, other = (
         {
             row.transaction_id: row[FOLD]
-            for row in estimators.with_weight_and_fold(part, positive_weight=1, folds=3, seed=7).collect()
+            for row in estimators.with_weight_and_fold(
+                part, "transaction_id", positive_weight=1, folds=3, seed=7
+            ).collect()
         }
         for part in (rows, rows.repartition(3, LABEL))
     )

@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
-from app.models.gate import Gate, merit, refusals
-from app.runs.model_card import Comparison, Confusion, Estimate, Evaluation, SliceScore
+from spark_app.models.gate import Gate, merit, refusals
+from spark_app.runs.model_card import Comparison, Confusion, Estimate, Evaluation, SliceScore
 
 GATE = Gate(
     resamples=1_000, margin=0.02, max_age_days=28, lift=2, slice_loss=0.05, slice_positives=50, calibration=0.02,

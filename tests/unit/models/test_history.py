@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.models.history import reach
+from spark_app.models.history import reach
 
 DAY = datetime.timedelta(days=1)
 TODAY = datetime.date(2024, 1, 8)

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from app.models import estimators, judging
-from app.models.judging import SHUFFLES
+from spark_app.models import estimators, judging
+from spark_app.models.judging import SHUFFLES
 from tests.unit.models.test_estimators import Candidates
 
 DEEP: Candidates = {"random_forest": {"numTrees": [5], "maxDepth": [10]}}
@@ -19,7 +19,7 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
         for number in range(1_000)
     ]
     frame = spark.createDataFrame(values, "transaction_id string, shop string, amount double, label double")
-    ordered = estimators.in_order(frame, partitions=2).persist()
+    ordered = estimators.in_order(frame, "transaction_id", partitions=2).persist()
     yield ordered
     ordered.unpersist()
 
@@ -27,7 +27,7 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 def forest(rows: DataFrame) -> Any:
     """Trees so deep that they learn rows by heart."""
     search = estimators.search(["shop"], ["amount"], DEEP, positive_weight=1.0, seed=7)
-    weighted = estimators.with_weight_and_fold(rows, positive_weight=1.0, folds=2, seed=7)
+    weighted = estimators.with_weight_and_fold(rows, "transaction_id", positive_weight=1.0, folds=2, seed=7)
     return search.pipeline.fit(weighted, search.choices[0].params)
 
 
@@ -35,18 +35,18 @@ def test_a_category_of_many_values_is_not_important_for_having_them(rows: DataFr
     """Its columns are shuffled together, and on rows that the trees have not seen it tells nothing."""
     model = forest(rows.where("transaction_id < 't-0500'"))
     held_out = rows.where("transaction_id >= 't-0500'")
-    found = judging.importances(model, held_out, ["shop", "amount"], seed=7)
+    found = judging.importances(model, held_out, ["shop", "amount"], key="transaction_id", seed=7)
     assert list(found) == ["amount", "shop"]
     assert found["amount"] > 0.3
     assert abs(found["shop"]) < 0.05
-    assert found == judging.importances(model, held_out, ["shop", "amount"], seed=7)
+    assert found == judging.importances(model, held_out, ["shop", "amount"], key="transaction_id", seed=7)
 
 
 def test_importances_take_few_jobs_however_many_features_there_are(rows: DataFrame) -> None:
     """One reads some rows, one scores all shuffles of all features."""
     model, context = forest(rows), rows.sparkSession.sparkContext
     context.setLocalProperty("spark.jobGroup.id", "importances")
-    judging.importances(model, rows, ["shop", "amount"], seed=7)
+    judging.importances(model, rows, ["shop", "amount"], key="transaction_id", seed=7)
     context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
     jobs = context.statusTracker().getJobIdsForGroup("importances")
     assert 0 < len(jobs) < 2 * SHUFFLES

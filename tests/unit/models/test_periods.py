@@ -2,8 +2,8 @@ import datetime
 
 import pytest
 
-from app.errors import ConfigError
-from app.models.periods import Periods
+from spark_app.errors import ConfigError
+from spark_app.models.periods import Periods
 
 
 def day(number: int) -> datetime.date:

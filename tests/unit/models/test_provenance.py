@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.models import provenance
+from spark_app.models import provenance
 
 BASE = '''
 """What is known of a row."""

@@ -1,6 +1,7 @@
 import datetime
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -9,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from app import features
-from app.errors import FeatureLeakError, InputError
 from app.ml import refunds
-from app.models import reference
-from app.models.reference import Inputs, Reference
-from app.models.registry import Version
 from app.streaming import predictions
+from spark_app.errors import FeatureLeakError, InputError
+from spark_app.models import reference
+from spark_app.models.inputs import FeatureSource
+from spark_app.models.reference import Reference
+from spark_app.models.registry import Version
 from tests.integration.home import Home
 from tests.shop_rows import DAY, FIRST, refunded, sold
 from tests.unit.report import cards
@@ -22,6 +24,7 @@ from tests.unit.report import cards
 DAYS: Final = [FIRST + age * DAY for age in range(4)]
 JUDGED: Final = DAYS[2]
 READS: Final = refunds.READS
+SOURCE: Final = refunds.MODEL.source
 FEATURES: Final = {name: "meaning" for name in features.SCHEMA.names if name not in features.KEYS}
 
 
@@ -34,13 +37,13 @@ def home(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Home:
     return home
 
 
-def sampled(home: Home, inputs: Inputs = refunds.inputs) -> Reference:
+def sampled(home: Home, source: FeatureSource = SOURCE) -> Reference:
     """The reference rows of a model."""
     versions = dict.fromkeys(READS)
-    return reference.sample(home.warehouse, versions, inputs, date=JUDGED, window_days=features.WINDOW_DAYS)
+    return reference.sample(home.warehouse, versions, source, date=JUDGED, window_days=features.WINDOW_DAYS)
 
 
-def joined(name: str, found: Callable[[DataFrame, DataFrame], DataFrame], key: str) -> Inputs:
+def joined(name: str, found: Callable[[DataFrame, DataFrame], DataFrame], key: str) -> FeatureSource:
     """The features of `ml.refunds`, and one of a user's own, which a function computes from the tables."""
 
     def inputs(
@@ -50,7 +53,7 @@ def joined(name: str, found: Callable[[DataFrame, DataFrame], DataFrame], key: s
         values = found(transactions, refund_events)
         return known.join(values.select(key, F.col("value").alias(name)), key, "left")
 
-    return inputs
+    return replace(SOURCE, inputs=inputs)
 
 
 def refunds_ever(transactions: DataFrame, refund_events: DataFrame) -> DataFrame:
@@ -87,12 +90,12 @@ def test_a_feature_of_a_user_that_knows_the_future_is_refused(
     home: Home, name: str, found: Callable[[DataFrame, DataFrame], DataFrame], key: str
 ) -> None:
     """The message has the feature, the transaction, and the values with and without what comes later."""
-    inputs = joined(name, found, key)
-    known = sampled(home, inputs)
+    source = joined(name, found, key)
+    known = sampled(home, source)
     with pytest.raises(FeatureLeakError) as raised:
-        reference.require_no_leak(home.warehouse, inputs, known)
+        reference.require_no_leak(home.warehouse, source, known)
     match = re.search(
-        r"^(\w+) knows the future: for transaction (\S+) it is (\S+), but (\S+) from what", str(raised.value)
+        r"^(\w+) knows the future: for transaction_id (\S+) it is (\S+), but (\S+) from what", str(raised.value)
     )
     assert match is not None, str(raised.value)
     [row] = [row for row in known.features.rows if row.transaction_id == match[2]]
@@ -108,14 +111,14 @@ def test_features_of_what_serving_has_are_not_refused(home: Home) -> None:
         earlier = refund_events.where(F.col("refunded_at") < F.lit(JUDGED).cast("timestamp"))
         return earlier.groupBy("customer_id").agg(F.count("*").alias("value"))
 
-    for inputs in (refunds.inputs, joined("refunds_before_today", before, "customer_id")):
-        reference.require_no_leak(home.warehouse, inputs, sampled(home, inputs))
+    for source in (SOURCE, joined("refunds_before_today", before, "customer_id")):
+        reference.require_no_leak(home.warehouse, source, sampled(home, source))
 
 
 def test_the_reference_rows_of_the_same_tables_are_the_same(home: Home) -> None:
     """They are few, have a history, and come back from an artifact as they were written."""
     found = sampled(home)
-    assert found.values == sampled(home).values
+    assert found.values(SOURCE.examples) == sampled(home).values(SOURCE.examples)
     assert sum(len(table.rows) for table in found.tables.values()) <= reference.MOST_ROWS
     assert any(row.customer_purchases_log > 0 for row in found.features.rows)
     assert any(row.customer_refund_ratio > 0.05 for row in found.features.rows)
@@ -123,7 +126,8 @@ def test_the_reference_rows_of_the_same_tables_are_the_same(home: Home) -> None:
     reference.write(home.warehouse, found, artifact)
     stored = reference.read(home.warehouse, artifact)
     assert stored is not None
-    assert (stored.date, stored.values, stored.tables) == (found.date, found.values, found.tables)
+    assert stored.values(SOURCE.examples) == found.values(SOURCE.examples)
+    assert (stored.date, stored.tables) == (found.date, found.tables)
 
 
 @pytest.fixture(scope="module")
@@ -135,12 +139,12 @@ def version(home: Home) -> Version:
     return Version("ml.refunds", 3, "fingerprint", artifact, card)
 
 
-@pytest.mark.parametrize("inputs", [refunds.inputs, predictions.inputs])
+@pytest.mark.parametrize("source", [SOURCE, predictions.SOURCE])
 def test_batches_and_requests_compute_the_features_that_a_version_was_trained_on(
-    home: Home, version: Version, inputs: Inputs
+    home: Home, version: Version, source: FeatureSource
 ) -> None:
     """Both by code of their own, on the reference rows of the version."""
-    assert reference.difference(home.warehouse, version, inputs, READS) is None
+    assert reference.difference(home.warehouse, version, source) is None
 
 
 def test_code_that_computes_the_same_values_is_no_difference(home: Home, version: Version) -> None:
@@ -151,7 +155,7 @@ def test_code_that_computes_the_same_values_is_no_difference(home: Home, version
         ratio = 1 / (1 / F.col("customer_refund_ratio"))
         return known.withColumns({"customer_refund_ratio": ratio, "new": F.rand()})
 
-    assert reference.difference(home.warehouse, version, rewritten, READS) is None
+    assert reference.difference(home.warehouse, version, replace(SOURCE, inputs=rewritten)) is None
 
 
 def test_a_version_whose_features_are_computed_otherwise_is_refused(home: Home, version: Version) -> None:
@@ -162,10 +166,10 @@ def test_a_version_whose_features_are_computed_otherwise_is_refused(home: Home, 
         return known.withColumn("customer_refund_ratio", F.col("customer_refund_ratio") / 2)
 
     with pytest.raises(InputError) as raised:
-        reference.require_same(home.warehouse, version, changed, READS)
+        reference.require_same(home.warehouse, version, replace(SOURCE, inputs=changed))
     assert re.fullmatch(
         r"version 3 of ml\.refunds was trained on other features than this program computes: "
-        r"customer_refund_ratio of transaction t-20240103-\d+ was [\d.]+ and is [\d.]+ now: "
+        r"customer_refund_ratio of transaction_id t-20240103-\d+ was [\d.]+ and is [\d.]+ now: "
         r"train a new version with `spark-app ml`, or check out c0ffee, which trained it",
         str(raised.value),
     )
@@ -174,15 +178,18 @@ def test_a_version_whose_features_are_computed_otherwise_is_refused(home: Home, 
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        (lambda **given: refunds.inputs(**given).drop("is_abroad"), "is_abroad of transaction t-.* and is missing now"),
-        (lambda **given: refunds.inputs(**given).where("false"), "transaction t-.* had features and has none now"),
+        (
+            lambda **given: refunds.inputs(**given).drop("is_abroad"),
+            "is_abroad of transaction_id t-.* is missing now",
+        ),
+        (lambda **given: refunds.inputs(**given).where("false"), "transaction_id t-.* had features and has none now"),
     ],
 )
 def test_a_feature_or_a_row_that_is_gone_is_a_difference(
-    home: Home, version: Version, inputs: Inputs, message: str
+    home: Home, version: Version, inputs: Callable[..., DataFrame], message: str
 ) -> None:
     """A model cannot score without it."""
-    assert re.match(message, str(reference.difference(home.warehouse, version, inputs, READS)))
+    assert re.match(message, str(reference.difference(home.warehouse, version, replace(SOURCE, inputs=inputs))))
 
 
 def test_a_version_of_an_older_program_is_refused(home: Home, version: Version, tmp_path: Path) -> None:
@@ -191,4 +198,4 @@ def test_a_version_of_an_older_program_is_refused(home: Home, version: Version, 
     with pytest.raises(
         InputError, match="computes: it has no reference rows, which an older program did not keep: train"
     ):
-        reference.require_same(home.warehouse, old, refunds.inputs, READS)
+        reference.require_same(home.warehouse, old, SOURCE)

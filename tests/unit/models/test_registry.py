@@ -4,8 +4,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from app.models import registry
-from app.models.registry import Action, Promotion, previous, withdrawn
+from spark_app.models import registry
+from spark_app.models.registry import Action, Promotion, previous, withdrawn
 from tests import models
 from tests.integration.home import Home
 
@@ -46,4 +46,4 @@ def test_a_warehouse_that_moved_takes_its_models_along(tmp_path: Path, spark: Sp
     found = registry.production(Home(tmp_path / "moved", spark).warehouse, models.MODEL)
     assert found is not None
     rows = registry.load(found).transform(spark.range(1)).collect()
-    assert [row.refund_probability for row in rows] == [0.25]
+    assert [row.positive_probability for row in rows] == [0.25]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn import metrics
 
-from app.models import scores
+from spark_app.models import scores
 
 DRAWS = np.random.default_rng(5)
 PROBABILITY = DRAWS.beta(1, 15, 4_000)

@@ -1,9 +1,9 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from app.models.statistics import DECILES, statistics, with_prediction
-from app.runs import model_card
-from app.runs.model_card import Statistics
+from spark_app.models.statistics import DECILES, statistics, with_prediction
+from spark_app.runs import model_card
+from spark_app.runs.model_card import Statistics
 
 
 def test_statistics_find_what_is_worth_a_look(spark: SparkSession) -> None:

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.model.host_load import HostLoad, LoadSample
-from app.observe.annotations import annotate
+from spark_app.eventlog import reader
+from spark_app.eventlog.model.host_load import HostLoad, LoadSample
+from spark_app.observe.annotations import annotate
 from tests.unit.eventlog.logs import program, write
 
 LOAD = HostLoad(2, (LoadSample(1000, 3, {"cpu": 7}, 40), LoadSample(2000, 4, {}, 90)))

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import pytest
 
-from app.observe.child import CommandError, environment_of_user, run
+from spark_app.observe.child import CommandError, environment_of_user, run
 from tests.polling import poll_until
 
 TIMES: Final = 20
 """Two signals that come at once may be seen as one, but not each time."""
 RUN: Final = """
 import os, sys
-from app.observe.child import run
+from spark_app.observe.child import run
 sys.exit(run(sys.argv[1:], os.environ, look=lambda: None))
 """
 # Writes each signal that it receives, and exits with 7 on SIGTERM. It does not print, which a signal may interrupt.

@@ -4,8 +4,8 @@ from typing import Final
 
 import pytest
 
-from app.observe.event_log_injection import EventLogInjection, Launch
-from app.spark.java_runtime import spark_home
+from spark_app.observe.event_log_injection import EventLogInjection, Launch
+from spark_app.spark.java_runtime import spark_home
 
 SUBMIT: Final = "org.apache.spark.deploy.SparkSubmit"
 # As Spark's own `spark-class` does it, up to the JVM.

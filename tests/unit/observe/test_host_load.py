@@ -4,9 +4,9 @@ import sys
 import time
 from pathlib import Path
 
-from app.observe import host_load
-from app.observe.host_load import HostLoadSampler
-from app.observe.processes import busy_ns
+from spark_app.observe import host_load
+from spark_app.observe.host_load import HostLoadSampler
+from spark_app.observe.processes import busy_ns
 from tests.polling import poll_until
 
 SOME = "some avg10=1.00 avg60=0.50 avg300=0.10 total=4200\n"

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from app.observe.processes import busy_ns, has_context, launches_alive, python_workers
+from spark_app.observe.processes import busy_ns, has_context, launches_alive, python_workers
 from tests.polling import poll_until
 
 # Stands for a JVM: it has the option of one, and a thread of the name that a SparkContext's has.

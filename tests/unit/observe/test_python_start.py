@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from app.observe.python_start import with_hook
-from app.settings import PREFIX
+from spark_app.observe.python_start import with_hook
+from spark_app.settings import PREFIX
 
 GATEWAY: Final = """
 properties = {}
@@ -100,7 +100,7 @@ def test_an_action_of_a_strangers_program_has_its_line(path: Path) -> None:
 def test_the_hook_can_be_written_for_good(path: Path) -> None:
     """As the image of the stack has it, for programs that nobody observes."""
     hook, job = path.parent / "hook", path.parent / "job.py"
-    subprocess.run([sys.executable, "-m", "app.observe.python_start", str(hook)], check=True)
+    subprocess.run([sys.executable, "-m", "spark_app.observe.python_start", str(hook)], check=True)
     job.write_text(PROGRAM, encoding="utf-8")
     variables = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{hook}{os.pathsep}{path}"}
     command = [sys.executable, job.name]

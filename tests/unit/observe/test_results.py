@@ -9,11 +9,11 @@ from typing import Final
 
 import pytest
 
-from app.eventlog.bridge.one_shot import LogExport
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.observe.event_log_injection import LAUNCH, EventLogInjection, Launch
-from app.observe.results import LaunchWatcher, ObservedApplications
-from app.telemetry.errors import TelemetryErrors
+from spark_app.eventlog.bridge.one_shot import LogExport
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.observe.event_log_injection import LAUNCH, EventLogInjection, Launch
+from spark_app.observe.results import LaunchWatcher, ObservedApplications
+from spark_app.telemetry.errors import TelemetryErrors
 from tests.polling import poll_until
 from tests.receivers import receiver
 
@@ -99,8 +99,8 @@ def test_only_finished_applications_of_the_command_are_exported(
     launch = command.launch()
     command.log("another-1" if why == "of another command" else launch.id, name="local-1.inprogress")
     alive = {launch.id: [1]} if why == "still running" else {}
-    monkeypatch.setattr("app.observe.results.launches_alive", lambda _: alive)
-    monkeypatch.setattr("app.observe.results.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("spark_app.observe.results.launches_alive", lambda _: alive)
+    monkeypatch.setattr("spark_app.observe.results.SETTLE_SECONDS", 0.0)
     with receiver() as receiving:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiving.http_endpoint)
         export = LogExport(environment="test", thresholds=Thresholds(), patience=60.0, errors=TelemetryErrors())
@@ -145,8 +145,8 @@ def test_a_process_that_goes_on_has_no_exit_code(command: Command, monkeypatch: 
     """A program that the command left in the background."""
     launch = command.launch().id
     command.log(launch, name="local-1.inprogress")
-    monkeypatch.setattr("app.observe.results.launches_alive", lambda _: {launch: [1]})
-    monkeypatch.setattr("app.observe.results.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("spark_app.observe.results.launches_alive", lambda _: {launch: [1]})
+    monkeypatch.setattr("spark_app.observe.results.SETTLE_SECONDS", 0.0)
     (reading,) = command.seen(code=3).readings
     assert (reading.app.is_alive, reading.app.process_exit_code) == (True, None)
 
@@ -183,7 +183,7 @@ def test_unreadable_lines_are_counted(command: Command) -> None:
 
 def test_a_log_in_a_configured_local_folder_is_read(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the clock of its file system may be behind."""
-    monkeypatch.setattr("app.observe.results.TICK_SECONDS", 60.0)
+    monkeypatch.setattr("spark_app.observe.results.TICK_SECONDS", 60.0)
     command.watch, now = LaunchWatcher(command.switch), time.time()
     configured = command.folder / "configured"
     configured.mkdir()

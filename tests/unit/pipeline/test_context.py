@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from app.errors import ReconciliationError
-from app.pipeline.context import DailyContext
-from app.pipeline.slice import Day
+from spark_app.errors import ReconciliationError
+from spark_app.pipeline.context import DailyContext
+from spark_app.pipeline.slice import Day
 from tests.integration.home import DAY, Home
 from tests.unit.telemetry.memory import InMemory
 

@@ -2,7 +2,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from app.pipeline import ingest
+from spark_app.pipeline import ingest
 
 
 class Config(ingest.Config):

@@ -1,4 +1,4 @@
-from app.pipeline.judge import Judge
+from spark_app.pipeline.judge import Judge
 
 
 def test_each_batch_is_judged_and_all_are_summed() -> None:

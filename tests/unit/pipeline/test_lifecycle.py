@@ -10,19 +10,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from app import features
-from app.errors import InputError, PromotionError
-from app.execution import pipelines
 from app.ml import refunds
-from app.models import registry, scores
-from app.models.registry import Version
-from app.pipeline import lifecycle
-from app.pipeline.model import Data
-from app.pipeline.slice import Day
-from app.pipeline.training import TrainingContext
-from app.runs import model_card
-from app.runs.model_card import PREDICTION, ModelCard
-from app.settings import load_pipeline_config
-from app.warehouse.tables import Warehouse
+from spark_app.errors import InputError, PromotionError
+from spark_app.execution import pipelines
+from spark_app.models import registry, scores
+from spark_app.models.registry import Version
+from spark_app.pipeline import lifecycle
+from spark_app.pipeline.model import Data
+from spark_app.pipeline.slice import Day
+from spark_app.pipeline.training import TrainingContext
+from spark_app.runs import model_card
+from spark_app.runs.model_card import PREDICTION, ModelCard
+from spark_app.settings import load_pipeline_config
+from spark_app.warehouse.tables import Warehouse
 from tests import models
 from tests.integration.home import Home
 from tests.shop_rows import DAY, FIRST

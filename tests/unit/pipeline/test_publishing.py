@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from app.pipeline import publishing
+from spark_app.pipeline import publishing
 
 
 def test_an_outgoing_topic_of_the_demo_keeps_its_newest_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

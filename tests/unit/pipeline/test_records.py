@@ -5,11 +5,13 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import DataFrame, Observation, SparkSession
 
-from app.errors import ConfigError
-from app.pipeline.records import parsed, valid
-from app.pipeline.topics import PREDICTION_REQUESTS, USER_EVENTS, bounded
-from app.settings import Stream
-from app.warehouse.schemas import RECORD, USER_EVENT
+from app.schemas import USER_EVENT
+from app.topics import PREDICTION_REQUESTS, USER_EVENTS
+from spark_app.errors import ConfigError
+from spark_app.pipeline.records import parsed, valid
+from spark_app.pipeline.topics import bounded, require_known
+from spark_app.settings import Stream
+from spark_app.warehouse.schemas import RECORD
 
 NOON: Final = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
 EVENT: Final = {"event_id": "e-1", "user_id": "c-1", "event_type": "view", "timestamp": "2024-01-01T12:00:00.250Z"}
@@ -115,7 +117,7 @@ def test_an_event_may_be_as_much_later_than_its_record_as_its_topic_allows(spark
         assert valid(later, bounded(USER_EVENTS, stream)).count() == kept
     wrong = Stream(landing=None, event_time_after_max=None, event_time_after_max_of={"user_event": None})
     with pytest.raises(ConfigError, match=r"event_time_after_max_of: there is no topic user_event; allowed are user_"):
-        bounded(USER_EVENTS, wrong)
+        require_known(wrong, [USER_EVENTS])
 
 
 def test_fields_that_the_schema_does_not_know_are_kept_as_text(spark: SparkSession) -> None:

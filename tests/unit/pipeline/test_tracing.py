@@ -5,11 +5,11 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from app.eventlog import span_ids
-from app.eventlog.model.application import Application
-from app.eventlog.model.streams import BatchKey
-from app.pipeline import tracing
-from app.warehouse.schemas import RECORD
+from spark_app.eventlog import span_ids
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.streams import BatchKey
+from spark_app.pipeline import tracing
+from spark_app.warehouse.schemas import RECORD
 
 KEY: Final = BatchKey("0d4e", "77aa", 3)
 Headers = list[tuple[str, bytes]] | None

@@ -9,11 +9,11 @@ from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.tuning import CrossValidator
 from pyspark.sql import DataFrame, SparkSession
 
-from app.models.estimators import Choice
-from app.pipeline.slice import Day
-from app.pipeline.training import ADAPTIVE, TrainingContext
-from app.spark import job_properties
-from app.telemetry.names import TRACEPARENT
+from spark_app.models.estimators import Choice
+from spark_app.pipeline.slice import Day
+from spark_app.pipeline.training import ADAPTIVE, TrainingContext
+from spark_app.spark import job_properties
+from spark_app.telemetry.names import TRACEPARENT
 from tests.integration.home import DAY, Home
 from tests.unit.telemetry.memory import InMemory
 

@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
-from app.quality import expectations as expect
-from app.quality.expectations import Expectation
-from app.quality.results import FRESHNESS, ExpectationResult
+from spark_app.quality import expectations as expect
+from spark_app.quality.expectations import Expectation
+from spark_app.quality.results import FRESHNESS, ExpectationResult
 
 SCHEMA = StructType(
     [

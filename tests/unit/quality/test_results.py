@@ -1,4 +1,4 @@
-from app.quality.results import FRESHNESS, ExpectationResult
+from spark_app.quality.results import FRESHNESS, ExpectationResult
 
 
 def test_a_figure_is_shown_in_its_own_unit() -> None:

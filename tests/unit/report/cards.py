@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from app.runs.model_card import (
+from spark_app.runs.model_card import (
     Bin,
     Candidate,
     Confusion,

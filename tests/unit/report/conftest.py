@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.reader import Reading, read
-from app.runs import run_record
+from spark_app.eventlog.reader import Reading, read
+from spark_app.runs import run_record
 from tests.unit.eventlog.log import Line
 from tests.unit.report import made
 from tests.unit.run_records import example_record

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from app.eventlog.comparison.changes import Change
-from app.eventlog.comparison.compare import Cause, Comparison
+from spark_app.eventlog.comparison.changes import Change
+from spark_app.eventlog.comparison.compare import Cause, Comparison
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 

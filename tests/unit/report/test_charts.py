@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from app.report import charts
-from app.report.charts import Step, Values
-from app.report.formatting import count
-from app.report.intervals import Interval
+from spark_app.report import charts
+from spark_app.report.charts import Step, Values
+from spark_app.report.formatting import count
+from spark_app.report.intervals import Interval
 
 AXIS: Final = Interval(0, 100)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.report import curves
-from app.report.curves import Point
+from spark_app.report import curves
+from spark_app.report.curves import Point
 
 
 def test_a_curve_begins_at_the_lower_left() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from app.report import formatting
+from spark_app.report import formatting
 
 
 @pytest.mark.parametrize(

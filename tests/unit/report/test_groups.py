@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from app.report.groups import grouped
+from spark_app.report.groups import grouped
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 import os
 from pathlib import Path
 
-from app.report import index
-from app.report.page import Report
+from spark_app.report import index
+from spark_app.report.page import Report
 
 
 def report(folder: Path, name: str, title: str, outcome: str) -> None:

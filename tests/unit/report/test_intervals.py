@@ -1,5 +1,5 @@
-from app.report import intervals
-from app.report.intervals import Interval
+from spark_app.report import intervals
+from spark_app.report.intervals import Interval
 
 
 def test_gaps_are_what_no_interval_covers() -> None:

@@ -1,11 +1,11 @@
 from pathlib import Path
 from urllib.parse import quote
 
-from app.eventlog import span_ids
-from app.report import run_info
-from app.report.links import links
-from app.report.scope import scope
-from app.settings import Backends
+from spark_app.eventlog import span_ids
+from spark_app.report import run_info
+from spark_app.report.links import links
+from spark_app.report.scope import scope
+from spark_app.settings import Backends
 from tests.unit.eventlog import log
 from tests.unit.report.conftest import TRACE, Read, record_of
 

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog.findings import Place
-from app.eventlog.reader import read
-from app.report import page, run_info
-from app.report.limits import MAX_BYTES, Limits
-from app.report.scope import scope
-from app.report.sections.configuration import configuration
-from app.report.sections.headline import headline
-from app.report.sections.queries import queries
-from app.report.sections.run import logs
-from app.report.sections.stages import stages
-from app.report.sections.timeline import Bar, timeline
+from spark_app.eventlog.findings import Place
+from spark_app.eventlog.reader import read
+from spark_app.report import page, run_info
+from spark_app.report.limits import MAX_BYTES, Limits
+from spark_app.report.scope import scope
+from spark_app.report.sections.configuration import configuration
+from spark_app.report.sections.headline import headline
+from spark_app.report.sections.queries import queries
+from spark_app.report.sections.run import logs
+from spark_app.report.sections.stages import stages
+from spark_app.report.sections.timeline import Bar, timeline
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 from tests.unit.report import made

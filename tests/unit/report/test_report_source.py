@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import InputError
-from app.report import report_source
-from app.settings import Settings, load_settings
+from spark_app.errors import InputError
+from spark_app.report import report_source
+from spark_app.settings import Settings, load_settings
 from tests.unit.eventlog import log
 from tests.unit.report import made
 from tests.unit.report.conftest import TRACE, record_of

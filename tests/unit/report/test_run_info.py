@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import InputError
-from app.report import run_info
-from app.report.scope import scope
-from app.report.sections.headline import unread
-from app.runs.run_record import RECORD
-from app.telemetry.run_files import LOGS
+from spark_app.errors import InputError
+from spark_app.report import run_info
+from spark_app.report.scope import scope
+from spark_app.report.sections.headline import unread
+from spark_app.runs.run_record import RECORD
+from spark_app.telemetry.run_files import LOGS
 from tests.unit.eventlog import log
 from tests.unit.report.conftest import TRACE, Read, record_of
 

@@ -2,11 +2,11 @@
 
 import datetime
 
-from app.eventlog.diagnoses.diagnose import diagnose
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Place
-from app.report.run_info import RunInfo
-from app.report.scope import Scope, scope
+from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Place
+from spark_app.report.run_info import RunInfo
+from spark_app.report.scope import Scope, scope
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.plans import application, node, ran
 from tests.unit.eventlog.model.test_streams import DONE, progress

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from opentelemetry.trace import StatusCode
 
-from app.runs import liveness, run_record
-from app.runs.run_record import RunRecord
-from app.telemetry import crash_recovery as kills
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.otlp_client import otlp_client
+from spark_app.runs import liveness, run_record
+from spark_app.runs.run_record import RunRecord
+from spark_app.telemetry import crash_recovery as kills
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.otlp_client import otlp_client
 from tests.receivers import receiver
 from tests.unit.run_records import example_record
 from tests.unit.telemetry.memory import InMemory, file_spans, lines, process
@@ -30,7 +30,7 @@ def killed(runs: Path) -> Path:
     run_record.write(begun(folder), note=pytest.fail)
     died = process(
         """
-from app.runs import liveness
+from spark_app.runs import liveness
 with liveness.hold_liveness_lock(identity.folder, note=print), telemetry.run(identity) as run:
     with run.step("read", kind="read"):
         pass
@@ -57,7 +57,7 @@ def test_a_run_at_work_is_left_alone(tmp_path: Path) -> None:
     folder.mkdir()
     run_record.write(begun(folder), note=pytest.fail)
     with liveness.hold_liveness_lock(folder, note=pytest.fail):
-        script = "import sys; from pathlib import Path; from app.runs import liveness\n"
+        script = "import sys; from pathlib import Path; from spark_app.runs import liveness\n"
         script += "print(liveness.mark_killed_runs(Path(sys.argv[1]), lambda folder: 1 / 0, note=print))"
         asked = [sys.executable, "-c", script, str(tmp_path)]
         assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from app.runs import model_card
-from app.runs.model_card import ModelCard
+from spark_app.runs import model_card
+from spark_app.runs.model_card import ModelCard
 from tests.unit.report.cards import card, evaluation
 
 

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import InputError
-from app.quality.results import FRESHNESS, ExpectationResult
-from app.runs import run_record
-from app.runs.run_record import RECORD
+from spark_app.errors import InputError
+from spark_app.quality.results import FRESHNESS, ExpectationResult
+from spark_app.runs import run_record
+from spark_app.runs.run_record import RECORD
 from tests.unit.run_records import example_record
 
 

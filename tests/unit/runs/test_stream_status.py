@@ -4,10 +4,10 @@ from typing import Final
 
 import pytest
 
-from app.runs import stream_status
-from app.runs.liveness import LIVENESS_LOCK, hold_liveness_lock
-from app.runs.stream_status import StreamStatus, idle, progressed
-from app.telemetry.stream_lag import Lag
+from spark_app.runs import stream_status
+from spark_app.runs.liveness import LIVENESS_LOCK, hold_liveness_lock
+from spark_app.runs.stream_status import StreamStatus, idle, progressed
+from spark_app.telemetry.stream_lag import Lag
 from tests.unit.telemetry.stream_progresses import progress, source
 
 FILES: Final = source(None, {"logOffset": 1})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.spark.class_data_archive import (
+from spark_app.spark.class_data_archive import (
     LOCK,
     UNFINISHED,
     Rehearse,
@@ -12,7 +12,7 @@ from app.spark.class_data_archive import (
     build_in_background,
     class_data_archive,
 )
-from app.spark.java_runtime import require_java
+from spark_app.spark.java_runtime import require_java
 
 
 @pytest.fixture

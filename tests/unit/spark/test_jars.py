@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import MachineError
-from app.spark.jars import Note, ensure_jars
+from spark_app.errors import MachineError
+from spark_app.spark.jars import Note, ensure_jars
 
 
 class Repository:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import MachineError
-from app.spark.java_runtime import require_java, spark_home
+from spark_app.errors import MachineError
+from spark_app.spark.java_runtime import require_java, spark_home
 
 
 def java_home(folder: Path, *, release: str | None = None, says: str = "") -> Path:
@@ -82,7 +82,7 @@ def test_the_spark_of_another_environment_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "pyspark" / "__init__.py"
     other.parent.mkdir()
     other.touch()
-    start = [sys.executable, "-m", "app.spark.jars"]
+    start = [sys.executable, "-m", "spark_app.spark.jars"]
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{Path(__file__).resolve().parents[3]}"}
     done = subprocess.run(start, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
     assert done.returncode == 2

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from app.errors import ConfigError
-from app.spark.kafka import client_options, sink_options, source_options
+from spark_app.errors import ConfigError
+from spark_app.spark.kafka import client_options, sink_options, source_options
 from tests.kafka import PASSWORD, settings
 
 

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 
-from app.errors import ConfigError, InputError, MachineError, QualityGateError, SparkAppError
-from app.spark.known_errors import translate_errors
+from spark_app.errors import ConfigError, InputError, MachineError, QualityGateError, SparkAppError
+from spark_app.spark.known_errors import translate_errors
 
 READ = (
     "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///raw/my a.json.gz. SQLSTATE: KD001\n"

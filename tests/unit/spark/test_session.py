@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.errors import MachineError
-from app.settings import PROJECT, Settings, config_folder, load_settings
-from app.spark.session import start
+from spark_app.errors import MachineError
+from spark_app.settings import PROJECT, Settings, config_folder, load_settings
+from spark_app.spark.session import start
 from tests.polling import poll_until
 
 LOOK_AROUND = """
@@ -18,8 +18,8 @@ import json, sys
 from pathlib import Path
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
-from app.spark.session import start, stop
-from app.settings import load_settings
+from spark_app.spark.session import start, stop
+from spark_app.settings import load_settings
 
 home = Path(sys.argv[1])
 settings = load_settings().model_copy(update={"home": home})
@@ -60,8 +60,8 @@ WORK_FOREVER = """
 import sys
 from pathlib import Path
 from pyspark import SparkContext
-from app.spark.session import start, stop
-from app.settings import load_settings
+from spark_app.spark.session import start, stop
+from spark_app.settings import load_settings
 
 home = Path(sys.argv[1])
 settings = load_settings().model_copy(update={"home": home})
@@ -77,9 +77,9 @@ finally:
 FAIL_THRICE = """
 import sys
 from pathlib import Path
-from app.errors import MachineError
-from app.spark.session import start, stop
-from app.settings import load_settings
+from spark_app.errors import MachineError
+from spark_app.spark.session import start, stop
+from spark_app.settings import load_settings
 
 home = Path(sys.argv[1])
 settings = load_settings().model_copy(update={"home": home})

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from app.errors import ConfigError, InputError, MachineError, SparkAppError
-from app.spark.stream_errors import STREAM_FAULTS, Place, batch_failure, stream_failure
+from spark_app.errors import ConfigError, InputError, MachineError, SparkAppError
+from spark_app.spark.stream_errors import STREAM_FAULTS, Place, batch_failure, stream_failure
 
 PLACE = Place("streaming.events", "kafka:9092", ("user_events", "clicks"), "/checkpoints/streaming.events")
 

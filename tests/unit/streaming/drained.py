@@ -10,10 +10,10 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from app.pipeline.slice import Slice
-from app.pipeline.stream import StreamContext
-from app.settings import Kafka, load_pipeline_config
-from app.warehouse.schemas import USER_EVENT
+from app.schemas import USER_EVENT
+from spark_app.pipeline.slice import Slice
+from spark_app.pipeline.stream import StreamContext
+from spark_app.settings import Kafka, load_pipeline_config
 from tests.integration.home import Home
 from tests.unit.telemetry.memory import InMemory
 

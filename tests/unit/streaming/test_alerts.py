@@ -3,9 +3,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from app.settings import load_settings
 from app.streaming import alerts
-from app.warehouse.schemas import RECORD
+from spark_app.settings import load_settings
+from spark_app.warehouse.schemas import RECORD
 from tests.integration.home import Home
 from tests.unit.streaming.drained import NOON, Drained, config, event
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from app.schemas import CLICK, IMPRESSION
 from app.streaming import attribution
-from app.warehouse.schemas import CLICK, IMPRESSION
 from tests.integration.home import Home
 from tests.unit.streaming.drained import Drained, at, config
 

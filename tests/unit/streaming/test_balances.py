@@ -3,10 +3,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from app.pipeline.purchases import purchases
-from app.pipeline.stream import BatchContext
+from app.purchases import purchases
+from app.schemas import BALANCES
 from app.streaming import balances
-from app.warehouse.schemas import BALANCES
+from spark_app.pipeline.stream import BatchContext
 from tests.unit.streaming.drained import Drained, at, event, events, observed
 
 COLUMNS = ("user_id", "currency", "purchases", "spent", "minute(last_purchase_at)")

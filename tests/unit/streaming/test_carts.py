@@ -14,7 +14,7 @@ from tests.unit.streaming.drained import Drained, dropped, event
 AFTER: Final = 10
 UNPICKLED: Final = """
 import pickle, sys
-sys.modules["app"] = None
+sys.modules["app"] = sys.modules["spark_app"] = None
 print(type(pickle.loads(bytes.fromhex(sys.argv[1]))).__name__)
 """
 

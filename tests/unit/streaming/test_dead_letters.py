@@ -8,10 +8,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from app.pipeline import letters
-from app.pipeline.stream import BatchContext
 from app.streaming import dead_letters
-from app.warehouse.schemas import JUDGED_RECORD
+from spark_app.pipeline import letters
+from spark_app.pipeline.stream import BatchContext
+from spark_app.warehouse.schemas import JUDGED_RECORD
 from tests.unit.streaming.drained import NOON, Drained, event, observed
 
 BROKEN: Final = b'{"event_id": "caf\xe9"}'

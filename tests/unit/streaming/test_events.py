@@ -4,8 +4,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from app.schemas import CUSTOMERS, EVENTS
 from app.streaming import events as module
-from app.warehouse.schemas import CUSTOMERS, EVENTS
 from tests.unit.streaming.drained import NOON, Drained, dropped, event, events, observed
 
 

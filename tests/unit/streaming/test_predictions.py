@@ -8,14 +8,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from app import features
-from app.errors import InputError, NotReadyError
-from app.models import reference
-from app.models.history import History
-from app.models.serving import Serving
-from app.pipeline.stream import BatchContext
-from app.pipeline.topics import PREDICTION_REQUESTS
+from app.schemas import PREDICTION_REQUEST, REPLY
 from app.streaming import dead_letters, predictions
-from app.warehouse.schemas import PREDICTION_REQUEST, RECORD, REPLY
+from app.topics import PREDICTION_REQUESTS
+from spark_app.errors import InputError, NotReadyError
+from spark_app.models import reference
+from spark_app.models.history import History
+from spark_app.models.serving import Serving
+from spark_app.pipeline.stream import BatchContext
+from spark_app.warehouse.schemas import RECORD
 from tests import models, shop_rows
 from tests.polling import poll_until
 from tests.shop_rows import DAY, FIRST
@@ -108,7 +109,7 @@ def assert_is_measured(query: Drained) -> None:
 
 def test_a_promoted_version_answers_without_a_restart(query: Drained) -> None:
     """From the next micro-batch on. What is promoted while a batch is at work answers none of its requests."""
-    serving = Serving(predictions.MODEL, predictions.inputs, predictions.READS)
+    serving = Serving(predictions.MODEL, predictions.SOURCE)
     query.context.is_draining = False
     served = serving.served(query.context.warehouse)
     assert serving.served(query.context.warehouse).model is served.model, "loading takes seconds"

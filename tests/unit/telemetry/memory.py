@@ -16,20 +16,20 @@ from opentelemetry.sdk.metrics.export import Metric, MetricExporter, MetricExpor
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.export import Exporters
-from app.telemetry.resend import QUIET_SECONDS
-from app.telemetry.run_files import SEGMENT_BYTES
-from app.telemetry.run_identity import RunIdentity
-from app.telemetry.run_telemetry import RunTelemetry
-from app.telemetry.setup import Telemetry, resource
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.export import Exporters
+from spark_app.telemetry.resend import QUIET_SECONDS
+from spark_app.telemetry.run_files import SEGMENT_BYTES
+from spark_app.telemetry.run_identity import RunIdentity
+from spark_app.telemetry.run_telemetry import RunTelemetry
+from spark_app.telemetry.setup import Telemetry, resource
 
 PROGRAM: Final = """
 import os, resource, signal, sys
 from pathlib import Path
-from app.telemetry.run_files import SEGMENT_BYTES
-from app.telemetry.run_identity import RunIdentity
-from app.telemetry.setup import start
+from spark_app.telemetry.run_files import SEGMENT_BYTES
+from spark_app.telemetry.run_identity import RunIdentity
+from spark_app.telemetry.setup import start
 
 telemetry = start(service_version="1", environment="test", application="shop")
 identity = RunIdentity("run-1", "0a1b2c3d4e5f", "etl.daily_sales", "2024-01-01", Path(sys.argv[1]), "shop")

@@ -9,9 +9,9 @@ from opentelemetry.sdk.metrics.export import MetricsData
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext
 
-from app.telemetry.credentials import Credentials
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.otlp_client import otlp_client
+from spark_app.telemetry.credentials import Credentials
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.otlp_client import otlp_client
 from tests.receivers import Protocol, dead_port
 
 SPAN: Final = ReadableSpan("one", SpanContext(1, 1, is_remote=False), start_time=1, end_time=2)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from app.telemetry.environment_variables import drop_wrong
+from spark_app.telemetry.environment_variables import drop_wrong
 from tests.unit.telemetry.memory import file_spans, process
 
 

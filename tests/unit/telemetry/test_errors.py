@@ -1,6 +1,6 @@
 import logging
 
-from app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.errors import TelemetryErrors
 
 
 def test_an_error_is_kept_once() -> None:

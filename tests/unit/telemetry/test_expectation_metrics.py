@@ -2,8 +2,8 @@ from typing import Final
 
 import pytest
 
-from app.quality.results import FRESHNESS, ExpectationResult
-from app.telemetry import expectation_metrics
+from spark_app.quality.results import FRESHNESS, ExpectationResult
+from spark_app.telemetry import expectation_metrics
 from tests.unit.telemetry.memory import InMemory
 
 KEY: Final = ("amount_in_range", "etl.daily_sales", "bronze")

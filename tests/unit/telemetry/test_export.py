@@ -8,10 +8,10 @@ from typing import Any, Final
 from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData
 from opentelemetry.sdk.resources import Resource
 
-from app.telemetry import names
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.export import MetricSender, with_bases
-from app.telemetry.instruments import Measurements
+from spark_app.telemetry import names
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.export import MetricSender, with_bases
+from spark_app.telemetry.instruments import Measurements
 from tests.receivers import receiver
 from tests.unit.telemetry.memory import KeptMetrics
 
@@ -19,8 +19,8 @@ SEND_AND_START: Final = """
 import signal, subprocess, sys
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.export import network_exporters
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.export import network_exporters
 variables = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": sys.argv[1], "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc"}
 exporter = network_exporters(variables, errors=TelemetryErrors()).spans
 span = ReadableSpan("one", SpanContext(1, 1, is_remote=False), start_time=1, end_time=2)

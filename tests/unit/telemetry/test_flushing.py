@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from app.telemetry.flushing import FLUSH_SECONDS, metric_export_seconds
+from spark_app.telemetry.flushing import FLUSH_SECONDS, metric_export_seconds
 from tests.polling import poll_until
 from tests.unit.telemetry.memory import InMemory, file_logs, file_metrics, messages, total
 

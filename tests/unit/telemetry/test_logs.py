@@ -5,10 +5,10 @@ from typing import Final
 import pytest
 from opentelemetry._logs import SeverityNumber
 
-from app.telemetry.logs import severity
+from spark_app.telemetry.logs import severity
 from tests.unit.telemetry.memory import InMemory, file_logs, plain, process
 
-LOG: Final = logging.getLogger("app.execution.run")
+LOG: Final = logging.getLogger("spark_app.execution.run")
 
 
 def test_a_record_has_the_ids_of_its_span_and_the_attributes_of_its_run(telemetry: InMemory) -> None:
@@ -30,7 +30,7 @@ def test_a_record_has_the_ids_of_its_span_and_the_attributes_of_its_run(telemetr
     }
     (sent,) = telemetry.logs
     assert sent.instrumentation_scope is not None
-    assert (sent.log_record.body, sent.instrumentation_scope.name) == ("5 rows", "app.execution.run")
+    assert (sent.log_record.body, sent.instrumentation_scope.name) == ("5 rows", "spark_app.execution.run")
     assert f"{sent.log_record.span_id:016x}" == step.span_id
 
 
@@ -99,13 +99,13 @@ def test_nothing_reaches_the_terminal(tmp_path: Path) -> None:
         """
 import logging
 with telemetry.run(identity):
-    logging.getLogger("app.execution.run").error("hello")
-    logging.getLogger("app.execution.run").error("%d rows", "five")
+    logging.getLogger("spark_app.execution.run").error("hello")
+    logging.getLogger("spark_app.execution.run").error("%d rows", "five")
     logging.getLogger("opentelemetry.sdk").error("a complaint")
 telemetry.close()
 logging.getLogger("opentelemetry.sdk").error("a complaint of a thread left behind")
 lost, complaint = telemetry.errors
-assert lost.startswith("a log record of app.execution.run line "), lost
+assert lost.startswith("a log record of spark_app.execution.run line "), lost
 assert complaint == "opentelemetry.sdk: a complaint", complaint
 """,
         tmp_path,
@@ -116,14 +116,14 @@ assert complaint == "opentelemetry.sdk: a complaint", complaint
 def test_close_restores_the_logger(telemetry: InMemory) -> None:
     """`close` restores handlers, propagation and level."""
     telemetry.telemetry.close()
-    logger = logging.getLogger("app")
+    logger = logging.getLogger("spark_app")
     assert (logger.handlers, logger.propagate, logger.level) == ([], True, logging.NOTSET)
 
 
 @pytest.mark.parametrize("first_closed", [0, 1])
 def test_the_logger_is_restored_whichever_telemetry_is_closed_first(tmp_path: Path, first_closed: int) -> None:
     """One that is still open gets the records; when both are closed, the logger is as it was."""
-    logger = logging.getLogger("app")
+    logger = logging.getLogger("spark_app")
     both = [InMemory(tmp_path), InMemory(tmp_path)]
     still_open = both[1 - first_closed]
     both[first_closed].telemetry.close()

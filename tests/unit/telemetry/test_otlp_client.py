@@ -5,8 +5,8 @@ from opentelemetry.sdk.metrics.export import MetricsData
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext
 
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.otlp_client import otlp_client
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.otlp_client import otlp_client
 from tests.receivers import PROTOCOLS, Mode, Protocol, dead_port, receiver
 
 SPAN = ReadableSpan("one", SpanContext(1, 1, is_remote=False), start_time=1, end_time=2)

@@ -1,8 +1,8 @@
 import pytest
 
-from app.telemetry import names
-from app.telemetry.names import Attribute, Metric
-from app.telemetry.prometheus_names import label, series
+from spark_app.telemetry import names
+from spark_app.telemetry.names import Attribute, Metric
+from spark_app.telemetry.prometheus_names import label, series
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 
-from app.observe import annotations
-from app.observe.python_start import with_hook
-from app.telemetry import python_logs
+from spark_app.observe import annotations
+from spark_app.observe.python_start import with_hook
+from spark_app.telemetry import python_logs
 
 PROGRAMS: Final = {
     "last resort": """

@@ -10,15 +10,15 @@ from typing import Final
 
 import pytest
 
-from app.telemetry import crash_recovery, names
-from app.telemetry.delivery import DELIVERY
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.run_files import SEGMENTS, SegmentedFile, StartedFile, segments
-from app.telemetry.run_files_reader import RunFilesReader
+from spark_app.telemetry import crash_recovery, names
+from spark_app.telemetry.delivery import DELIVERY
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.run_files import SEGMENTS, SegmentedFile, StartedFile, segments
+from spark_app.telemetry.run_files_reader import RunFilesReader
 from tests.unit.telemetry.memory import InMemory, file_logs, file_metrics, file_spans, lines, plain, process
 
 FILES: Final = ("logs.jsonl", "metrics.jsonl", "started.jsonl", "traces.jsonl")
-LOG: Final = logging.getLogger("app.execution.run")
+LOG: Final = logging.getLogger("spark_app.execution.run")
 SMALL: Final = 20_000
 
 

@@ -7,11 +7,11 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext
 
-from app.telemetry import crash_recovery
-from app.telemetry.crash_recovery import killed_run
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.run_files import LOGS, STARTED, TRACES, RunFiles
-from app.telemetry.run_files_reader import RunFilesReader
+from spark_app.telemetry import crash_recovery
+from spark_app.telemetry.crash_recovery import killed_run
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.run_files import LOGS, STARTED, TRACES, RunFiles
+from spark_app.telemetry.run_files_reader import RunFilesReader
 from tests.unit.telemetry.memory import InMemory
 
 TAILS: Final = {
@@ -35,7 +35,7 @@ def damaged(request: pytest.FixtureRequest, telemetry: InMemory, tmp_path: Path)
         with run.step("read", kind="read"):
             pass
         with run.step("publish", kind="publish"):
-            logging.getLogger("app.execution.run").warning("on its way")
+            logging.getLogger("spark_app.execution.run").warning("on its way")
             shutil.copytree(telemetry.folder / "run-1", folder)
     for name in (STARTED, TRACES, LOGS):
         with (folder / name).open("ab") as file:
@@ -53,7 +53,7 @@ def test_an_unreadable_line_is_skipped_and_counted(damaged: Path) -> None:
     ]
     assert lines.skipped == 2
     assert [(line.message, line.logger, line.level) for line in lines.logs()] == [
-        ("on its way", "app.execution.run", 13)
+        ("on its way", "spark_app.execution.run", 13)
     ]
     assert lines.skipped == 3
 

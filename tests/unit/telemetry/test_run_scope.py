@@ -9,7 +9,7 @@ from typing import Final
 
 from tests.unit.telemetry.memory import InMemory, file_spans, messages, total
 
-LOG: Final = logging.getLogger("app.execution.run")
+LOG: Final = logging.getLogger("spark_app.execution.run")
 RUNS: Final = 6
 ROUNDS: Final = 20
 

@@ -9,11 +9,11 @@ from typing import Final
 import pytest
 from opentelemetry.trace import StatusCode
 
-from app.errors import ConfigError, InputError, QualityGateError
-from app.settings import Schedule
-from app.telemetry import names
-from app.telemetry.names import OUTCOMES, Outcome
-from app.telemetry.run_identity import outcome_of
+from spark_app.errors import ConfigError, InputError, QualityGateError
+from spark_app.settings import Schedule
+from spark_app.telemetry import names
+from spark_app.telemetry.names import OUTCOMES, Outcome
+from spark_app.telemetry.run_identity import outcome_of
 from tests.unit.telemetry.memory import InMemory, file_metrics, file_spans, plain
 
 IDENTITY: Final = {
@@ -291,7 +291,7 @@ def test_an_exception_is_raised_unchanged_and_is_on_both_spans(telemetry: InMemo
         assert "test_an_exception_is_raised" in str(attributes.pop("exception.stacktrace"))
         assert (event.name, attributes) == (
             "exception",
-            {"exception.type": "app.errors.QualityGateError", "exception.message": str(error)},
+            {"exception.type": "spark_app.errors.QualityGateError", "exception.message": str(error)},
         )
     assert telemetry.values("pipeline.runs")["etl.daily_sales", "rejected"] == 1
     assert telemetry.values("pipeline.run.last_success.timestamp") == {}

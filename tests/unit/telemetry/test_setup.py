@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.metrics.export import MetricsData
 
-from app.telemetry import setup
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.export import network_exporters
+from spark_app.telemetry import setup
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.export import network_exporters
 from tests.answering import answering
 from tests.receivers import receiver
 from tests.unit.telemetry.memory import process

@@ -1,6 +1,6 @@
 import json
 
-from app.telemetry.stream_lag import BrokerOffsets, gaps, processed_offsets, unread
+from spark_app.telemetry.stream_lag import BrokerOffsets, gaps, processed_offsets, unread
 from tests.unit.telemetry.stream_progresses import INPUT, TOPIC, progress, source
 
 FIRST, SECOND = (TOPIC, 0), (TOPIC, 1)

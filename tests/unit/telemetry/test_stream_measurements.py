@@ -2,9 +2,9 @@ from typing import Any, Final
 
 import pytest
 
-from app.telemetry import names
-from app.telemetry.names import Metric
-from app.telemetry.stream_measurements import measurements
+from spark_app.telemetry import names
+from spark_app.telemetry.names import Metric
+from spark_app.telemetry.stream_measurements import measurements
 from tests.unit.telemetry.stream_progresses import TOPIC, progress, source
 
 MIDNIGHT: Final = 1767225600.0

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 import pytest
 
-from app.telemetry import names
-from app.telemetry.names import Metric
-from app.telemetry.run_telemetry import RunTelemetry
-from app.telemetry.stream_lag import Lag
-from app.telemetry.stream_telemetry import MAX_TOPICS, StreamTelemetry
+from spark_app.telemetry import names
+from spark_app.telemetry.names import Metric
+from spark_app.telemetry.run_telemetry import RunTelemetry
+from spark_app.telemetry.stream_lag import Lag
+from spark_app.telemetry.stream_telemetry import MAX_TOPICS, StreamTelemetry
 from tests.polling import poll_until
 from tests.unit.telemetry.memory import InMemory
 from tests.unit.telemetry.stream_progresses import INPUT, TOPIC, progress, source

@@ -1,8 +1,8 @@
 import datetime
 from typing import Any, Final
 
-from app.telemetry.stream_progress import Progress
-from app.telemetry.stream_watermark import WatermarkWatch
+from spark_app.telemetry.stream_progress import Progress
+from spark_app.telemetry.stream_watermark import WatermarkWatch
 from tests.unit.telemetry.stream_progresses import progress
 
 START: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)

@@ -6,8 +6,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from app.spark.job_properties import setting
-from app.warehouse.delta_log import Commit, commit_with_retry, history
+from spark_app.spark.job_properties import setting
+from spark_app.warehouse.delta_log import Commit, commit_with_retry, history
 
 
 def test_writers_of_the_same_rows_at_once_all_end_well(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType, StringType, StructField, StructType
 
-from app.errors import InputError
-from app.settings import RawFormat
-from app.warehouse import raw_files
+from spark_app.errors import InputError
+from spark_app.settings import RawFormat
+from spark_app.warehouse import raw_files
 
 SCHEMA = StructType([StructField("key", StringType()), StructField("amount", DecimalType(12, 2))])
 

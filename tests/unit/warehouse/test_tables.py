@@ -12,12 +12,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from app.errors import UsageError
-from app.execution.pipelines import declared_tables
-from app.warehouse import delta_log, hadoop_files
-from app.warehouse.delta_log import Commit
-from app.warehouse.schemas import BRONZE_CUSTOMERS, DAILY_SALES, REFUND_SCORES
-from app.warehouse.tables import Table, Warehouse
+from app.schemas import BRONZE_CUSTOMERS, DAILY_SALES, REFUND_SCORES
+from spark_app.errors import UsageError
+from spark_app.execution.pipelines import declared_tables
+from spark_app.warehouse import delta_log, hadoop_files
+from spark_app.warehouse.delta_log import Commit
+from spark_app.warehouse.tables import Table, Warehouse
 from tests.polling import poll_until
 
 DAY = datetime.date(2024, 1, 1)

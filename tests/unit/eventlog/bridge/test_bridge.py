@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from app.eventlog.bridge.bridge import Options
-from app.eventlog.bridge.log_processor import LogProcessor
-from app.eventlog.parse.log_files import EventLog
+from spark_app.eventlog.bridge.bridge import Options
+from spark_app.eventlog.bridge.log_processor import LogProcessor
+from spark_app.eventlog.parse.log_files import EventLog
 from tests.unit.eventlog.log import Line, job, stage, started, task
 from tests.unit.eventlog.logs import OPTIONS, Bridged, Collector, program, tasks_of, text, write
 
@@ -75,10 +75,10 @@ def test_a_finished_application_stops_being_sent(start: Start, folder: Path, mon
     bridged = start()
     bridged.until_done()
     assert bridged.collector.tasks == 3
-    monkeypatch.setattr("app.eventlog.bridge.bridge.SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr("spark_app.eventlog.bridge.bridge.SETTLED_SECONDS", 0.0)
     bridged.until(lambda: not bridged.collector.aggregates[-1].applications)
     before = len(bridged.collector.aggregates)
-    monkeypatch.setattr("app.eventlog.bridge.bridge.SETTLED_SECONDS", 300.0)
+    monkeypatch.setattr("spark_app.eventlog.bridge.bridge.SETTLED_SECONDS", 300.0)
     write(folder / "app-2", program(2, app_id="app-2"))
     bridged.until_done(2)
     counts = [tasks_of(each) for each in bridged.collector.aggregates[before:] if each.applications]
@@ -90,7 +90,7 @@ def test_an_application_is_sent_until_its_last_totals_are_accepted(
     start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long the collector is away."""
-    monkeypatch.setattr("app.eventlog.bridge.bridge.SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr("spark_app.eventlog.bridge.bridge.SETTLED_SECONDS", 0.0)
     bridged = start()
     bridged.collector.is_willing = False
     write(folder / "app-1", program(3))
@@ -104,8 +104,8 @@ def test_a_log_that_grows_after_its_application_was_not_sent_counts_once(
     start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is read again from its start; what it counted before is sent first, as the base of what is new."""
-    monkeypatch.setattr("app.eventlog.bridge.log_directory.LOOK_AGAIN_SECONDS", 0.0)
-    monkeypatch.setattr("app.eventlog.bridge.bridge.SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr("spark_app.eventlog.bridge.log_directory.LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("spark_app.eventlog.bridge.bridge.SETTLED_SECONDS", 0.0)
     lines = program(4)
     log = write(folder / "app-1.inprogress", lines[:5])
     bridged = start(SOON)
@@ -145,7 +145,7 @@ def test_a_log_in_work_is_read_again_by_the_next_bridge(
     first.kill()
     log.write_text(text(*lines))
     log.rename(folder / "app-1")
-    monkeypatch.setattr("app.eventlog.bridge.bridge.SLICE_SECONDS", -1.0)
+    monkeypatch.setattr("spark_app.eventlog.bridge.bridge.SLICE_SECONDS", -1.0)
     again = start(collector=first.collector)
     again.until_done()
     counted = [count for numbers in first.collector.aggregates if (count := tasks_of(numbers))]
@@ -170,7 +170,7 @@ def test_a_silent_log_is_given_up_and_taken_up_again_when_it_grows(
     start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its open spans are exported as incomplete; read again, it counts what it counts, not twice."""
-    monkeypatch.setattr("app.eventlog.bridge.log_directory.LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("spark_app.eventlog.bridge.log_directory.LOOK_AGAIN_SECONDS", 0.0)
     lines = program(2)
     log = write(folder / "app-1.inprogress", lines[:4])
     bridged = start(SOON)
@@ -207,7 +207,7 @@ def test_a_collector_that_is_away_is_waited_for_and_reading_goes_on(start: Start
 
 def test_a_folder_that_is_not_there_is_waited_for(start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said once."""
-    monkeypatch.setattr("app.eventlog.bridge.bridge.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("spark_app.eventlog.bridge.bridge.POLL_SECONDS", 0.0)
     folder.rmdir()
     bridged, looks = start(), itertools.count()
     bridged.until(lambda: next(looks) > 5)
@@ -237,7 +237,7 @@ def test_a_bug_is_said_with_its_place(start: Start, folder: Path, monkeypatch: p
     def stumble(*_: object) -> None:
         raise TypeError("no order")
 
-    monkeypatch.setattr("app.eventlog.bridge.event_processor._suppressed", stumble)
+    monkeypatch.setattr("spark_app.eventlog.bridge.event_processor._suppressed", stumble)
     write(folder / "app-1", program())
     bridged = start()
     bridged.until_done()
@@ -320,7 +320,7 @@ def test_the_state_that_cannot_be_written_is_no_reason_to_stop(start: Start, fol
 
 def test_what_waits_is_sent_at_the_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spans of what has ended, and the totals; what is open is for the next bridge."""
-    monkeypatch.setattr("app.eventlog.bridge.bridge.CLOSE_SECONDS", 300.0)
+    monkeypatch.setattr("spark_app.eventlog.bridge.bridge.CLOSE_SECONDS", 300.0)
     write(folder / "app-1.inprogress", [started(), job(0, [0]), stage(0), task(0, 0), stage(0, end=2900)])
     bridged = Bridged(folder, options=dataclasses.replace(OPTIONS, metrics_every=3600))
     bridged.until(lambda: bridged.bridge.status.read.events == 5)

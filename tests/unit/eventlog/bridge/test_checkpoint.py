@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import MachineError
-from app.eventlog.bridge.checkpoint import MAX_APART, NAME, Checkpoint, CheckpointStore
-from app.eventlog.parse.log_files import EventLog
+from spark_app.errors import MachineError
+from spark_app.eventlog.bridge.checkpoint import MAX_APART, NAME, Checkpoint, CheckpointStore
+from spark_app.eventlog.parse.log_files import EventLog
 from tests.unit.eventlog.bridge.test_metrics import meter
 from tests.unit.eventlog.logs import program, tasks_of
 

@@ -5,14 +5,14 @@ from typing import Final
 
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.bridge import compaction
-from app.eventlog.bridge.compaction import compact
-from app.eventlog.bridge.event_processor import EventProcessor
-from app.eventlog.bridge.metrics import Aggregate
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.model.application import Application
-from app.eventlog.parse.locations import LogPath
+from spark_app.eventlog import reader
+from spark_app.eventlog.bridge import compaction
+from spark_app.eventlog.bridge.compaction import compact
+from spark_app.eventlog.bridge.event_processor import EventProcessor
+from spark_app.eventlog.bridge.metrics import Aggregate
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.parse.locations import LogPath
 from tests.eventlogs.months import Roller, Stream
 
 FILE_BYTES: Final = 400_000

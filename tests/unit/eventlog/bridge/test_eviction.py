@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from app.eventlog import span_ids, spans
-from app.eventlog.bridge.eviction import KEPT, KEPT_BARE, Eviction
-from app.eventlog.model.application import Application
-from app.eventlog.spans import SparkSpan
+from spark_app.eventlog import span_ids, spans
+from spark_app.eventlog.bridge.eviction import KEPT, KEPT_BARE, Eviction
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.spans import SparkSpan
 from tests.unit.eventlog.log import (
     Line,
     events_of,

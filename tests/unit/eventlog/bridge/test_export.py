@@ -13,14 +13,14 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from app.eventlog.bridge.export import POINTS, Window, metrics_data, resource_of, sdk_spans
-from app.eventlog.bridge.metrics import Aggregate, merged
-from app.eventlog.findings import Finding
-from app.eventlog.span_ids import SpanContext
-from app.telemetry import spark_names
-from app.telemetry.errors import TelemetryErrors
-from app.telemetry.export import Exporters
-from app.telemetry.otlp_client import OtlpClient, otlp_client
+from spark_app.eventlog.bridge.export import POINTS, Window, metrics_data, resource_of, sdk_spans
+from spark_app.eventlog.bridge.metrics import Aggregate, merged
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.span_ids import SpanContext
+from spark_app.telemetry import spark_names
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.export import Exporters
+from spark_app.telemetry.otlp_client import OtlpClient, otlp_client
 from tests.receivers import PROTOCOLS, Protocol, Receiver, attributes, receiver
 from tests.unit.eventlog.bridge.test_metrics import GROUP, meter, metered, program
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, read, stage, started, task
@@ -83,7 +83,7 @@ def test_ids_and_times_are_those_of_the_log() -> None:
         )
         assert (span.name, span.resource.attributes) == (spans[name].name, {"a": "b"})
         assert span.instrumentation_scope is not None
-        assert span.instrumentation_scope.name == "app"
+        assert span.instrumentation_scope.name == "spark_app"
 
 
 def test_a_failure_is_a_status_and_an_event_at_the_end() -> None:

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any, Final
 
-from app.eventlog.bridge.log_processor import LogProcessor
-from app.eventlog.diagnoses.thresholds import load_thresholds
-from app.eventlog.parse.log_files import EventLog
-from app.eventlog.spans import SparkSpan
+from spark_app.eventlog.bridge.log_processor import LogProcessor
+from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+from spark_app.eventlog.parse.log_files import EventLog
+from spark_app.eventlog.spans import SparkSpan
 from tests.eventlogs import walking
 from tests.unit.eventlog.log import (
     SQL,

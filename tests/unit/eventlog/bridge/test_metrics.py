@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog import span_ids
-from app.eventlog.bridge.histograms import MEASURES, Histogram
-from app.eventlog.bridge.metrics import (
+from spark_app.eventlog import span_ids
+from spark_app.eventlog.bridge.histograms import MEASURES, Histogram
+from spark_app.eventlog.bridge.metrics import (
     MAX_GROUPS,
     OTHER,
     Aggregate,
@@ -18,13 +18,13 @@ from app.eventlog.bridge.metrics import (
     decoded,
     merged,
 )
-from app.eventlog.bridge.metrics_aggregator import LATE, WAITING, MetricsAggregator
-from app.eventlog.diagnoses.executors import lost_executors
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
-from app.eventlog.model.application import Application
-from app.eventlog.model.entities import scheduler_delay_ms
-from app.eventlog.parse.events import TaskEnd, TaskInfo, TaskMetrics
+from spark_app.eventlog.bridge.metrics_aggregator import LATE, WAITING, MetricsAggregator
+from spark_app.eventlog.diagnoses.executors import lost_executors
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.entities import scheduler_delay_ms
+from spark_app.eventlog.parse.events import TaskEnd, TaskInfo, TaskMetrics
 from tests.unit.eventlog import log, logs
 from tests.unit.eventlog.log import Line, ended, events_of, job, job_ended, read, stage, started, task
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog.bridge.metrics import Aggregate
-from app.eventlog.bridge.metrics_aggregator import PYTHON_WORKERS, MetricsAggregator
-from app.eventlog.model.application import Application
-from app.eventlog.model.stage_groups import group_of
-from app.eventlog.parse import events
-from app.eventlog.parse.events import Event, StageCompleted, TaskEnd
-from app.eventlog.parse.log_tailer import LogTailer
+from spark_app.eventlog.bridge.metrics import Aggregate
+from spark_app.eventlog.bridge.metrics_aggregator import PYTHON_WORKERS, MetricsAggregator
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.stage_groups import group_of
+from spark_app.eventlog.parse import events
+from spark_app.eventlog.parse.events import Event, StageCompleted, TaskEnd
+from spark_app.eventlog.parse.log_tailer import LogTailer
 from tests.eventlogs.golden import LOGS, log
 from tests.eventlogs.record import VERSIONS
 

@@ -8,13 +8,13 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.bridge import one_shot
-from app.eventlog.bridge.one_shot import LogExport
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.parse import events
-from app.eventlog.parse.locations import LogPath
-from app.telemetry.errors import TelemetryErrors
+from spark_app.eventlog import reader
+from spark_app.eventlog.bridge import one_shot
+from spark_app.eventlog.bridge.one_shot import LogExport
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.parse import events
+from spark_app.eventlog.parse.locations import LogPath
+from spark_app.telemetry.errors import TelemetryErrors
 from tests.polling import poll_until
 from tests.receivers import PROTOCOLS, Protocol, Receiver, dead_port, receiver
 from tests.unit.eventlog.made import Run, Stage, Task

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.errors import MachineError
-from app.eventlog.bridge.log_processor import ReadCounts
-from app.eventlog.bridge.self_metrics import ALIVE_SECONDS, BridgeStatus, SelfMetrics
-from app.telemetry.prometheus_names import series
-from app.telemetry.spark_names import BRIDGE_METRICS
+from spark_app.errors import MachineError
+from spark_app.eventlog.bridge.log_processor import ReadCounts
+from spark_app.eventlog.bridge.self_metrics import ALIVE_SECONDS, BridgeStatus, SelfMetrics
+from spark_app.telemetry.prometheus_names import series
+from spark_app.telemetry.spark_names import BRIDGE_METRICS
 
 
 @pytest.fixture

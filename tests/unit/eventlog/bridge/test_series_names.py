@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from app.eventlog.bridge.export import Window, metrics_data
-from app.eventlog.bridge.histograms import DURATION, OF_APPLICATIONS, OF_GROUPS
-from app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers
-from app.eventlog.bridge.series_names import DAY_SECONDS, MAX_ALL_GROUPS, MAX_APPLICATIONS, SeriesNames
-from app.telemetry import spark_names as names
+from spark_app.eventlog.bridge.export import Window, metrics_data
+from spark_app.eventlog.bridge.histograms import DURATION, OF_APPLICATIONS, OF_GROUPS
+from spark_app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers
+from spark_app.eventlog.bridge.series_names import DAY_SECONDS, MAX_ALL_GROUPS, MAX_APPLICATIONS, SeriesNames
+from spark_app.telemetry import spark_names as names
 
 RULES: Final = [f"rule {number}" for number in range(5)]
 BUDGET: Final = 100_000

@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
-from app.eventlog.bridge import span_queue
-from app.eventlog.bridge.span_queue import MAX_BATCH, LatestSender, OwnedSpan, SpanQueue, SumSender
-from app.eventlog.spans import SparkSpan
+from spark_app.eventlog.bridge import span_queue
+from spark_app.eventlog.bridge.span_queue import MAX_BATCH, LatestSender, OwnedSpan, SpanQueue, SumSender
+from spark_app.eventlog.spans import SparkSpan
 from tests.polling import poll_until
 from tests.unit.eventlog.log import read
 from tests.unit.eventlog.logs import program

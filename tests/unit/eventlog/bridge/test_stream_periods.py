@@ -1,11 +1,11 @@
 """A query that runs for months is judged every quarter of an hour, by the batches since the last time."""
 
-from app.eventlog.bridge.stream_periods import PERIOD_MS, StreamPeriods
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
-from app.eventlog.model.application import Application
-from app.eventlog.model.stream_queries import StreamQuery
-from app.eventlog.model.streams import Batch, BatchKey
+from spark_app.eventlog.bridge.stream_periods import PERIOD_MS, StreamPeriods
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.stream_queries import StreamQuery
+from spark_app.eventlog.model.streams import Batch, BatchKey
 from tests.unit.eventlog.diagnoses.stream_cases import batch
 
 BATCHES = PERIOD_MS // 1000

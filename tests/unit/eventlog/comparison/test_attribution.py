@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 import zstandard
 
-from app.eventlog.comparison.compare import compare
+from spark_app.eventlog.comparison.compare import compare
 from tests.compare.cases import (
     EQUAL,
     OTHER_JOIN,

@@ -4,12 +4,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.errors import InputError
-from app.eventlog.comparison import baselines, profiling
-from app.eventlog.comparison.profile import RunProfile
-from app.eventlog.model.application import NAME
-from app.eventlog.reader import read
-from app.telemetry.spark_names import WORKLOAD
+from spark_app.errors import InputError
+from spark_app.eventlog.comparison import baselines, profiling
+from spark_app.eventlog.comparison.profile import RunProfile
+from spark_app.eventlog.model.application import NAME
+from spark_app.eventlog.reader import read
+from spark_app.telemetry.spark_names import WORKLOAD
 from tests.unit.eventlog import log
 from tests.unit.eventlog.made import Run, Stage, Task
 

@@ -6,10 +6,10 @@ from typing import Final, get_args
 import pytest
 from msgspec import structs
 
-from app.eventlog.comparison.attribution import SPILLED, Kind, contributions
-from app.eventlog.comparison.causes import WORDING
-from app.eventlog.comparison.changes import LISTED
-from app.eventlog.comparison.compare import Comparison, compare, noise_ms
+from spark_app.eventlog.comparison.attribution import SPILLED, Kind, contributions
+from spark_app.eventlog.comparison.causes import WORDING
+from spark_app.eventlog.comparison.changes import LISTED
+from spark_app.eventlog.comparison.compare import Comparison, compare, noise_ms
 from tests.unit.eventlog.made import Operator, Run, Stage, Task
 
 USUAL: Final = [Task(0, 5000, cpu=4000, rows=100), Task(0, 5000, cpu=4000, rows=100)]

@@ -4,13 +4,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.eventlog.comparison import profiling
-from app.eventlog.comparison.attribution import contributions
-from app.eventlog.comparison.profile import OperatorSum, RunProfile, Spent
-from app.eventlog.model.host_load import HostLoad, LoadSample
-from app.eventlog.model.outcome import ending_of
-from app.eventlog.parse.log_tailer import ReadErrors
-from app.eventlog.reader import Reading, read
+from spark_app.eventlog.comparison import profiling
+from spark_app.eventlog.comparison.attribution import contributions
+from spark_app.eventlog.comparison.profile import OperatorSum, RunProfile, Spent
+from spark_app.eventlog.model.host_load import HostLoad, LoadSample
+from spark_app.eventlog.model.outcome import ending_of
+from spark_app.eventlog.parse.log_tailer import ReadErrors
+from spark_app.eventlog.reader import Reading, read
 from tests.eventlogs import golden
 from tests.eventlogs.record import VERSIONS
 from tests.unit.eventlog.made import Operator, Run, Stage, Task

@@ -1,6 +1,6 @@
 """How long Spark worked for each step, by the marks on its jobs and queries."""
 
-from app.eventlog.comparison.steps import steps
+from spark_app.eventlog.comparison.steps import steps
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, read, started
 
 

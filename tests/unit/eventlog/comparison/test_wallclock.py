@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog import cost
-from app.eventlog.comparison.wallclock import TimeShare, WallClock, wall_clock
-from app.eventlog.reader import read
-from app.report.intervals import Interval, gaps, of_tasks
+from spark_app.eventlog import cost
+from spark_app.eventlog.comparison.wallclock import TimeShare, WallClock, wall_clock
+from spark_app.eventlog.reader import read
+from spark_app.report.intervals import Interval, gaps, of_tasks
 from tests.unit.eventlog.made import Run, Stage, Task
 
 RECORDED = Path(__file__).parents[3] / "eventlogs" / "diagnoses"

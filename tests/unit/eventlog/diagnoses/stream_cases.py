@@ -4,13 +4,13 @@ import datetime
 from collections.abc import Iterable
 from typing import Any, Final
 
-from app.eventlog.diagnoses import diagnose
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
-from app.eventlog.model.application import Application
-from app.eventlog.model.stream_queries import StreamQuery
-from app.eventlog.model.stream_samples import StateSkew
-from app.telemetry.stream_progress import Progress, Source, StateOperator
+from spark_app.eventlog.diagnoses import diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.stream_queries import StreamQuery
+from spark_app.eventlog.model.stream_samples import StateSkew
+from spark_app.telemetry.stream_progress import Progress, Source, StateOperator
 from tests.unit.eventlog import log
 
 SHIPPED: Final = Thresholds()

@@ -1,5 +1,5 @@
-from app.eventlog.diagnoses import diagnose
-from app.settings import PROJECT
+from spark_app.eventlog.diagnoses import diagnose
+from spark_app.settings import PROJECT
 
 
 def test_every_rule_has_a_heading_and_every_heading_a_rule() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from app.eventlog.diagnoses import excerpts
+from spark_app.eventlog.diagnoses import excerpts
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-from app.eventlog.diagnoses.exclusions import excluded_executors
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding
+from spark_app.eventlog.diagnoses.exclusions import excluded_executors
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 

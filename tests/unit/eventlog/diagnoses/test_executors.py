@@ -1,6 +1,6 @@
 import pytest
 
-from app.eventlog.diagnoses.executors import executor_memory
+from spark_app.eventlog.diagnoses.executors import executor_memory
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import BEGAN, found, peaks, settings, stage, task
 

@@ -2,9 +2,9 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.diagnoses.diagnose import diagnose
-from app.eventlog.findings import Finding
-from app.eventlog.model.host_load import HostLoad, LoadSample
+from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.host_load import HostLoad, LoadSample
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import BEGAN, DEFAULTS, settings, stage, task
 

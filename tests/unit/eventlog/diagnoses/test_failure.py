@@ -1,6 +1,6 @@
-from app.eventlog.diagnoses import diagnose
-from app.eventlog.diagnoses.failure import failed_application
-from app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.diagnoses import diagnose
+from spark_app.eventlog.diagnoses.failure import failed_application
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import BEGAN, DEFAULTS, stage, task
 

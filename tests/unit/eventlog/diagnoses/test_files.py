@@ -1,6 +1,6 @@
 import pytest
 
-from app.eventlog.diagnoses.diagnose import MOST
+from spark_app.eventlog.diagnoses.diagnose import MOST
 from tests.unit.eventlog.diagnoses.plans import GIB, MIB, MINUTE, Node, application, found, node, ran, scan
 
 

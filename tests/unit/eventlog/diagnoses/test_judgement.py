@@ -3,13 +3,13 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog import reader
-from app.eventlog.diagnoses import diagnose
-from app.eventlog.diagnoses.judgement import ADDED, MOST_CAUSES, MOST_PLACES, Causes, duration_of, least_cost
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.findings import Finding, Place
-from app.eventlog.model.application import Application
-from app.eventlog.parse.events import QueryProgress
+from spark_app.eventlog import reader
+from spark_app.eventlog.diagnoses import diagnose
+from spark_app.eventlog.diagnoses.judgement import ADDED, MOST_CAUSES, MOST_PLACES, Causes, duration_of, least_cost
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding, Place
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.parse.events import QueryProgress
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import DEFAULTS, EVERY_COST
 from tests.unit.eventlog.diagnoses.stream_cases import batch

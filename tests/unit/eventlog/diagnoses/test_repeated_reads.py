@@ -1,7 +1,7 @@
 import pytest
 
-from app.eventlog.model import repeated_reads
-from app.eventlog.model.repeated_reads import MOST
+from spark_app.eventlog.model import repeated_reads
+from spark_app.eventlog.model.repeated_reads import MOST
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.plans import GIB, MINUTE, application, cached, found, node, ran, scan
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding
 from tests.unit.eventlog.diagnoses.plans import GIB, MIB, Node, application, found, node, ran
 from tests.unit.eventlog.log import Line
 

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.diagnoses import diagnose
-from app.eventlog.findings import Severity
+from spark_app.eventlog.diagnoses import diagnose
+from spark_app.eventlog.findings import Severity
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, settings, stage, task
 

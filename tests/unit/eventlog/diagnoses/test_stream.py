@@ -1,6 +1,6 @@
 """A view of a query has the figures of its batches; most rules need some of them."""
 
-from app.eventlog.diagnoses.stream import rising, view
+from spark_app.eventlog.diagnoses.stream import rising, view
 from tests.unit.eventlog.diagnoses.stream_cases import SHIPPED, application, batch, found
 
 

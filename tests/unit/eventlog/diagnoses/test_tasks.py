@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses import switches
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import DEFAULTS, EVERY_COST, found, settings, shuffle, stage, task
 from tests.unit.eventlog.log import Line

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.errors import ConfigError
-from app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
-from app.settings import config_folder
+from spark_app.errors import ConfigError
+from spark_app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
+from spark_app.settings import config_folder
 
 
 def test_the_shipped_file_has_every_threshold_with_its_default() -> None:

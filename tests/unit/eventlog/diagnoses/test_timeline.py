@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.diagnoses.diagnose import diagnose
-from app.eventlog.findings import Finding, Severity
-from app.eventlog.model.utilization import Utilization
+from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.findings import Finding, Severity
+from spark_app.eventlog.model.utilization import Utilization
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, settings
 from tests.unit.eventlog.log import Line

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from app.eventlog.comparison.wallclock import wall_clock
-from app.eventlog.model.clock import SLACK_MS, Clock
+from spark_app.eventlog.comparison.wallclock import wall_clock
+from spark_app.eventlog.model.clock import SLACK_MS, Clock
 from tests.eventlogs import walking
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses import cases

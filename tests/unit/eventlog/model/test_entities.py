@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Final
 
-from app.eventlog.comparison import profiling
-from app.eventlog.diagnoses.thresholds import Thresholds
-from app.eventlog.model.entities import KEPT_FAILURES
-from app.eventlog.parse.log_tailer import ReadErrors
-from app.eventlog.reader import Reading
+from spark_app.eventlog.comparison import profiling
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.model.entities import KEPT_FAILURES
+from spark_app.eventlog.parse.log_tailer import ReadErrors
+from spark_app.eventlog.reader import Reading
 from tests.eventlogs import walking
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses import cases

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.eventlog.model.exclusions import MOST, Exclusion
+from spark_app.eventlog.model.exclusions import MOST, Exclusion
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 

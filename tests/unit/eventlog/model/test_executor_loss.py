@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.eventlog.model.executor_loss import KINDS, OTHER, kind_of
+from spark_app.eventlog.model.executor_loss import KINDS, OTHER, kind_of
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.eventlog.model.failures import OUTPUT_LOST, failure_of, failure_of_task
-from app.eventlog.parse.events import TaskEndReason
+from spark_app.eventlog.model.failures import OUTPUT_LOST, failure_of, failure_of_task
+from spark_app.eventlog.parse.events import TaskEndReason
 
 PYTHON = (
     "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):\n"

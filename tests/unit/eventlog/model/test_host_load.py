@@ -1,6 +1,6 @@
 import pytest
 
-from app.eventlog.model.host_load import HostLoad, LoadSample
+from spark_app.eventlog.model.host_load import HostLoad, LoadSample
 
 LOAD = HostLoad(
     2, [LoadSample(1000, 2, {"cpu": 500_000}), LoadSample(2000, 4, {"cpu": 1_000_000}), LoadSample(3000, 9, {})]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.model.application import Application
+from spark_app.eventlog.model.application import Application
 from tests.eventlogs import golden, walking
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.model.memory import KEPT, MemoryHistory, MemorySample
-from app.eventlog.parse.events import Peaks
+from spark_app.eventlog.model.memory import KEPT, MemoryHistory, MemorySample
+from spark_app.eventlog.parse.events import Peaks
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 

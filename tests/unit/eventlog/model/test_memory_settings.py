@@ -9,10 +9,10 @@ from zipfile import ZipFile
 import pyspark
 import pytest
 
-from app.eventlog import comparison, diagnoses
-from app.eventlog.model import memory_settings
-from app.settings import PROJECT
-from app.telemetry.spark_names import STREAM_TRIGGER, is_local
+from spark_app.eventlog import comparison, diagnoses
+from spark_app.eventlog.model import memory_settings
+from spark_app.settings import PROJECT
+from spark_app.telemetry.spark_names import STREAM_TRIGGER, is_local
 
 JARS: Final = Path(pyspark.__file__).parent / "jars"
 CONFIG: Final = "org/apache/spark/internal/config"

@@ -5,9 +5,9 @@ from typing import Any, Final
 import pytest
 from msgspec import Raw
 
-from app.eventlog.model.entities import Query
-from app.eventlog.model.operators import MAX_OPERATORS, Operator, own_plan_of, python_functions
-from app.eventlog.spans import MAX_PLAN
+from spark_app.eventlog.model.entities import Query
+from spark_app.eventlog.model.operators import MAX_OPERATORS, Operator, own_plan_of, python_functions
+from spark_app.eventlog.spans import MAX_PLAN
 from tests.unit.eventlog.log import SQL, Line, ended, job, job_ended, query, query_ended, read, stage, started
 
 Node = dict[str, Any]

@@ -2,9 +2,17 @@
 
 import pytest
 
-from app.eventlog.model.application import Application
-from app.eventlog.model.outcome import ending_of
-from app.eventlog.parse.events import ApplicationEnd, Event, JobEnd, JobException, JobProperties, JobResult, JobStart
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.outcome import ending_of
+from spark_app.eventlog.parse.events import (
+    ApplicationEnd,
+    Event,
+    JobEnd,
+    JobException,
+    JobProperties,
+    JobResult,
+    JobStart,
+)
 from tests.unit.eventlog import log
 
 END = ApplicationEnd(9000)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.model.stage_groups import MAX_LENGTH, group_of
+from spark_app.eventlog.model.stage_groups import MAX_LENGTH, group_of
 from tests.unit.eventlog.log import Line, job, query, read, stage, started
 
 JVM_CALL: Final = "save at NativeMethodAccessorImpl.java:0"

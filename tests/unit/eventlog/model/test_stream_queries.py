@@ -4,9 +4,9 @@ import datetime
 from itertools import pairwise
 from typing import Any, Final
 
-from app.eventlog.model.stream_queries import MOST_STOPS, StreamQuery
-from app.eventlog.model.stream_samples import KEPT, together
-from app.eventlog.parse.events import QueryStarted, QueryTerminated
+from spark_app.eventlog.model.stream_queries import MOST_STOPS, StreamQuery
+from spark_app.eventlog.model.stream_samples import KEPT, together
+from spark_app.eventlog.parse.events import QueryStarted, QueryTerminated
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 from tests.unit.eventlog.model.test_stream_samples import progress

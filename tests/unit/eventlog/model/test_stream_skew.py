@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.eventlog.model.stream_skew import has_state, skew_of
+from spark_app.eventlog.model.stream_skew import has_state, skew_of
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import stage, task
 

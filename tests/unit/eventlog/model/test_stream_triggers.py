@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from app.eventlog.model.stream_triggers import Trigger, interval_ms
+from spark_app.eventlog.model.stream_triggers import Trigger, interval_ms
 
 
 def ran(trigger: Trigger, starts: list[int], *, lasting: int = 300) -> None:

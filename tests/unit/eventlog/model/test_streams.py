@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.model.outcome import ending_of
+from spark_app.eventlog.model.outcome import ending_of
 from tests.eventlogs import walking
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line, ended, job, job_ended, packed, query, query_ended, stage, started, task

@@ -3,7 +3,7 @@ import json
 import pytest
 from msgspec import Raw
 
-from app.eventlog.model.targets import Target, target_of
+from spark_app.eventlog.model.targets import Target, target_of
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.model.application import Application
-from app.eventlog.model.work_names import call_site, is_nowhere, of_query, of_stage
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.work_names import call_site, is_nowhere, of_query, of_stage
 from tests.unit.eventlog.log import Line, application, job, query, stage, started
 
 JVM: Final = "parquet at NativeMethodAccessorImpl.java:0"

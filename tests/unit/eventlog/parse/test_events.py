@@ -3,9 +3,9 @@
 import pytest
 from msgspec import Raw
 
-from app.eventlog.parse import events
-from app.eventlog.parse.events import Accumulable, DriverNumbers, JobStart, TaskEnd, counted
-from app.telemetry.stream_progress import Progress
+from spark_app.eventlog.parse import events
+from spark_app.eventlog.parse.events import Accumulable, DriverNumbers, JobStart, TaskEnd, counted
+from spark_app.telemetry.stream_progress import Progress
 
 TASK_END = (
     b'{"Event":"SparkListenerTaskEnd","Stage ID":3,"Stage Attempt ID":1,"Task Type":"ResultTask",'

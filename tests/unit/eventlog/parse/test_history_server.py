@@ -1,6 +1,6 @@
 import pytest
 
-from app.eventlog.parse.history_server import Application, application
+from spark_app.eventlog.parse.history_server import Application, application
 
 SERVER = "http://history:18080"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog.parse.log_files import logs_in
+from spark_app.eventlog.parse.log_files import logs_in
 
 
 def test_logs_are_files_and_folders_of_rolled_files(tmp_path: Path) -> None:

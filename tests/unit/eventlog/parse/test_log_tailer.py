@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from app.errors import InputError
-from app.eventlog.parse.log_tailer import FOREIGN_BYTES, LogTailer, parts
+from spark_app.errors import InputError
+from spark_app.eventlog.parse.log_tailer import FOREIGN_BYTES, LogTailer, parts
 
 LINES = [b'{"Event":"%d"}' % number for number in range(5)]
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.parse import storage
-from app.eventlog.parse.remote import RemoteBytes, RemotePath
+from spark_app.eventlog.parse import storage
+from spark_app.eventlog.parse.remote import RemoteBytes, RemotePath
 
 DATA = bytes(range(256)) * 4096
 

@@ -2,8 +2,8 @@ import threading
 
 import pytest
 
-from app.errors import InputError
-from app.eventlog.parse import storage
+from spark_app.errors import InputError
+from spark_app.eventlog.parse import storage
 
 SHOWN = "s3://logs/app-1"
 

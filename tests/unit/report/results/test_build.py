@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.eventlog.comparison.compare import Cause, Comparison
-from app.eventlog.findings import Finding
-from app.report import run_info
-from app.report.results import build
-from app.report.results.schema import Application
+from spark_app.eventlog.comparison.compare import Cause, Comparison
+from spark_app.eventlog.findings import Finding
+from spark_app.report import run_info
+from spark_app.report.results import build
+from spark_app.report.results.schema import Application
 from tests.unit.eventlog import log
 from tests.unit.report import made
 from tests.unit.report.conftest import Read, record_of

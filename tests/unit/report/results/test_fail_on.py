@@ -4,10 +4,10 @@ import pytest
 from msgspec import convert
 from msgspec.structs import replace
 
-from app.eventlog.findings import SUBJECTS as SUBJECTS_OF_RULES
-from app.report.results.fail_on import FIGURES as FIGURES_THAT_LIMIT
-from app.report.results.fail_on import RULES, judged, parse, sentence, without_baseline
-from app.report.results.schema import Application, Comparison, Error, Figures, Finding, Results
+from spark_app.eventlog.findings import SUBJECTS as SUBJECTS_OF_RULES
+from spark_app.report.results.fail_on import FIGURES as FIGURES_THAT_LIMIT
+from spark_app.report.results.fail_on import RULES, judged, parse, sentence, without_baseline
+from spark_app.report.results.schema import Application, Comparison, Error, Figures, Finding, Results
 
 FIGURES = convert(dict.fromkeys(Figures.__struct_fields__, 0) | {"price": None, "currency": None}, Figures)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from app.report.results import markdown
-from app.report.results.schema import Error, Failed, Results
+from spark_app.report.results import markdown
+from spark_app.report.results.schema import Error, Failed, Results
 from tests.unit.report.results.test_fail_on import application, comparison, finding, observed
 
 TAGS = {"h3", "p", "strong", "code", "table", "thead", "tbody", "tr", "th", "td"}

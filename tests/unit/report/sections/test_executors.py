@@ -1,8 +1,8 @@
 import pytest
 
-from app.report.limits import Limits
-from app.report.scope import scope
-from app.report.sections.executors import executors
+from spark_app.report.limits import Limits
+from spark_app.report.scope import scope
+from spark_app.report.sections.executors import executors
 from tests.unit.eventlog import log
 from tests.unit.report import made
 from tests.unit.report.conftest import Read

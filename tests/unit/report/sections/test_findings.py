@@ -1,7 +1,7 @@
 """Findings as Markdown, which people paste into tickets."""
 
-from app.eventlog.findings import Finding
-from app.report.sections.findings import Findings
+from spark_app.eventlog.findings import Finding
+from spark_app.report.sections.findings import Findings
 
 
 def markdown(finding: Finding) -> str:

@@ -1,9 +1,9 @@
 from pathlib import Path
 from typing import Any
 
-from app.eventlog.reader import read
-from app.report.scope import scope
-from app.report.sections.memory import Memory, memory
+from spark_app.eventlog.reader import read
+from spark_app.report.scope import scope
+from spark_app.report.sections.memory import Memory, memory
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 from tests.unit.report.conftest import Read

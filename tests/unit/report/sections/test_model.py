@@ -13,15 +13,15 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from app.models import judging
-from app.models.periods import Periods
-from app.report import curves, page, run_info
-from app.report.curves import Point
-from app.report.limits import MAX_BYTES, Limits
-from app.report.scope import scope
-from app.report.sections.model import Drift, Model, Rates, model
-from app.runs import model_card
-from app.runs.model_card import Candidate, Confusion, Estimate, ModelCard, Verdict
+from spark_app.models import judging
+from spark_app.models.periods import Periods
+from spark_app.report import curves, page, run_info
+from spark_app.report.curves import Point
+from spark_app.report.limits import MAX_BYTES, Limits
+from spark_app.report.scope import scope
+from spark_app.report.sections.model import Drift, Model, Rates, model
+from spark_app.runs import model_card
+from spark_app.runs.model_card import Candidate, Confusion, Estimate, ModelCard, Verdict
 from tests.unit.eventlog import log
 from tests.unit.report import cards, made
 from tests.unit.report.conftest import Read, record_of

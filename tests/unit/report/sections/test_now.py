@@ -5,9 +5,9 @@ from typing import Final
 
 import pytest
 
-from app.eventlog.model.application import Application
-from app.report.scope import scope
-from app.report.sections.now import MOST, Now, RunningStage, now
+from spark_app.eventlog.model.application import Application
+from spark_app.report.scope import scope
+from spark_app.report.sections.now import MOST, Now, RunningStage, now
 from tests.eventlogs import walking
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line

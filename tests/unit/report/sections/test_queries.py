@@ -1,8 +1,8 @@
 """SQL executions of a report and their plans."""
 
-from app.report.limits import Limits
-from app.report.scope import scope
-from app.report.sections.queries import queries
+from spark_app.report.limits import Limits
+from spark_app.report.scope import scope
+from spark_app.report.sections.queries import queries
 from tests.unit.eventlog import log
 from tests.unit.eventlog.model.test_operators import PLANS, run
 from tests.unit.report.conftest import Read

@@ -1,9 +1,9 @@
 from pathlib import Path
 
-from app.quality.results import FRESHNESS, ExpectationResult
-from app.report import page, run_info
-from app.report.scope import scope
-from app.report.sections.run import quality
+from spark_app.quality.results import FRESHNESS, ExpectationResult
+from spark_app.report import page, run_info
+from spark_app.report.scope import scope
+from spark_app.report.sections.run import quality
 from tests.unit.eventlog import log
 from tests.unit.report.conftest import Read, record_of
 

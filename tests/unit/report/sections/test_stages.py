@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.report import page
-from app.report.limits import Limits
-from app.report.scope import scope
-from app.report.sections.stages import Stage, stages
+from spark_app.report import page
+from spark_app.report.limits import Limits
+from spark_app.report.scope import scope
+from spark_app.report.sections.stages import Stage, stages
 from tests.unit.eventlog import log
 from tests.unit.eventlog.test_python_functions import LINE, PROGRAM, left
 from tests.unit.report import made

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import pytest
 
-from app.eventlog.reader import Reading, read
-from app.report import page, run_info
-from app.report.charts import Chart
-from app.report.limits import Limits
-from app.report.scope import scope
-from app.report.sections.streams import Stream, Streams, streams
+from spark_app.eventlog.reader import Reading, read
+from spark_app.report import page, run_info
+from spark_app.report.charts import Chart
+from spark_app.report.limits import Limits
+from spark_app.report.scope import scope
+from spark_app.report.sections.streams import Stream, Streams, streams
 from tests.eventlogs.record import VERSIONS
 from tests.eventlogs.record_streams import of_version
 from tests.unit.eventlog import log

@@ -9,8 +9,8 @@ from http import HTTPStatus
 
 import pytest
 
-from app.report.served import live
-from app.report.served.live import LivePage, Update
+from spark_app.report.served import live
+from spark_app.report.served.live import LivePage, Update
 from tests.polling import poll_until
 
 

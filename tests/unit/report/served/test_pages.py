@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from app.eventlog.comparison import baselines, profiling
-from app.eventlog.cost import HOUR_MS
-from app.eventlog.reader import read
-from app.report.served.pages import MOST, Pages, key_of
-from app.report.served.runs import Runs
-from app.report.served.server import Answer
-from app.settings import Prices
+from spark_app.eventlog.comparison import baselines, profiling
+from spark_app.eventlog.cost import HOUR_MS
+from spark_app.eventlog.reader import read
+from spark_app.report.served.pages import MOST, Pages, key_of
+from spark_app.report.served.runs import Runs
+from spark_app.report.served.server import Answer
+from spark_app.settings import Prices
 from tests.unit.eventlog import log
 from tests.unit.report import made
 

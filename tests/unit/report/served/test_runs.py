@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.eventlog.comparison.profile import VERSION
-from app.report.served.runs import Runs
-from app.runs import liveness
+from spark_app.eventlog.comparison.profile import VERSION
+from spark_app.report.served.runs import Runs
+from spark_app.runs import liveness
 
 
 def profile(home: Path, number: int, **more: Any) -> Path:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from app.errors import MachineError
-from app.report.served.server import Answer, PageServer
+from spark_app.errors import MachineError
+from spark_app.report.served.server import Answer, PageServer
 
 
 def respond(path: str, query: Mapping[str, str]) -> Answer:

@@ -1,0 +1,151 @@
+"""`spark-app report RUN_OR_EVENT_LOG`: one HTML file about a spark-app run or any Spark application."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from spark_app.commands import cells, live, options, results
+from spark_app.errors import MachineError
+
+if TYPE_CHECKING:
+    from spark_app.commands.terminal import Terminal
+    from spark_app.eventlog.diagnoses.thresholds import Thresholds
+    from spark_app.eventlog.reader import Reading
+    from spark_app.execution.analysis import Analysis
+    from spark_app.report.report_source import ReportSource
+    from spark_app.report.run_info import RunInfo
+    from spark_app.report.served.live import LivePage
+    from spark_app.settings import Settings
+
+SOURCE: Final = (
+    "A spark-app run (id or folder), an event log, or a folder of event logs (its newest one). "
+    "By default the newest one in spark-events/."
+)
+
+Follow = Annotated[
+    bool,
+    typer.Option("--follow", metavar="", help="Serve the report as a live page until the application ends, or Ctrl-C."),
+]
+
+
+def report(  # noqa: PLR0913 - an argument for each option
+    *,
+    source: Annotated[str | None, typer.Argument(metavar="RUN_OR_EVENT_LOG", help=SOURCE)] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="HTML file to write, instead of one in reports/.")
+    ] = None,
+    json: options.Json = False,
+    fail_on: options.FailOn = None,
+    summary_md: options.SummaryMd = None,
+    follow: Follow = False,
+    port: options.Port = 0,
+    open_: options.Open = False,
+    config: options.Config = None,
+) -> None:
+    """Write a report about a spark-app run or any Spark application: one HTML file that needs no network."""
+    from spark_app.commands.terminal import Terminal
+    from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+    from spark_app.report import report_source
+    from spark_app.report.results import build
+    from spark_app.report.results.fail_on import judged
+    from spark_app.report.results.schema import Results
+    from spark_app.settings import load_settings
+
+    conditions, settings, thresholds = options.conditions(fail_on), load_settings(config), load_thresholds(config)
+    terminal, name = Terminal(), source or str(settings.events_path)
+    live.require_follow(name, is_given=follow, port=port)
+    selected = report_source.source(name, settings)
+    with _followed(terminal, selected, settings, thresholds, port, open_) if follow else nullcontext() as page:
+        selected = _as_of_now(selected) if follow else selected
+        analysis = _analysis(terminal, selected, settings, thresholds)
+        location = _write(analysis, selected.run, output)
+        live.end(page, [location])
+    for remark in analysis.reading.remarks:
+        terminal.note(remark)
+    findings, compared, prices = analysis.findings_of(selected.run), analysis.comparison, settings.prices
+    about = build.application(analysis.reading, selected.run, findings, compared, report=location, prices=prices)
+    found = judged(Results(command="report", applications=[about]), conditions)
+    if open_ and page is None:  # else the live page was opened, and shows the report by now
+        results.open_report(terminal, location)
+    show = partial(terminal.line, cells.place(location), link=cells.uri(location))
+    results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
+
+
+def _analysis(
+    terminal: "Terminal", selected: "ReportSource", settings: "Settings", thresholds: "Thresholds"
+) -> "Analysis":
+    from spark_app.eventlog.reader import read
+    from spark_app.execution.analysis import analyze
+
+    terminal.wait("reading the event log")
+    with terminal:
+        return analyze(read(selected.log), settings, thresholds)
+
+
+@contextmanager
+def _followed(
+    terminal: "Terminal",
+    selected: "ReportSource",
+    settings: "Settings",
+    thresholds: "Thresholds",
+    port: int,
+    open_: bool,  # noqa: FBT001 - as the command got it
+) -> Iterator["LivePage | None"]:
+    """Serves the live page of an application until its log has its end, or Ctrl-C; None if it has ended before.
+
+    Raises:
+        UsageError: The log is on another storage.
+        MachineError: The port is taken.
+    """
+    from spark_app.eventlog.parse.log_tailer import LogTailer
+    from spark_app.execution.live import LiveReport
+
+    log, run = live.local(selected.log), selected.run
+    if LogTailer(log).is_finished:
+        terminal.note("the log is finished: there is nothing to follow")
+        yield None
+        return
+    page = LiveReport(lambda: log, settings, thresholds, run=run.folder if run else None)
+    sentence = "The event log is being read; this page shows more as soon as it has the start of an application."
+    with live.served(terminal, page, port=port, title=log.name, sentence=sentence, open_=open_) as served:
+        live.wait_for_end(log)
+        served.stop()
+        yield served
+
+
+def _as_of_now(selected: "ReportSource") -> "ReportSource":
+    """The log under the name that it has after its end, and what the run has recorded by then."""
+    from spark_app.report import run_info
+    from spark_app.report.report_source import ReportSource
+
+    run = run_info.of(selected.run.folder) if selected.run else None
+    return ReportSource(live.finished(live.local(selected.log)), run)
+
+
+def _write(analysis: "Analysis", run: "RunInfo | None", output: Path | None) -> str:
+    """Writes the report, and the list of reports if it is one of them; returns its path or URL.
+
+    Raises:
+        MachineError: It cannot be written.
+    """
+    from spark_app.report import index
+
+    reports = analysis.settings.reports_path
+    file = output or reports / f"{_name(analysis.reading, run)}.html"
+    try:
+        location = analysis.report(file, run)
+        if output is None:
+            index.write(reports)
+    except OSError as error:
+        raise MachineError(f"cannot write report {file}: {error.strerror}") from error
+    return location
+
+
+def _name(reading: "Reading", run: "RunInfo | None") -> str:
+    """A file name that is the same for the same source, and cannot name another folder."""
+    name = run.folder.name if run else reading.app.id or reading.log.name
+    return "".join(part if part.isalnum() or part in "-_." else "_" for part in name)[:200].lstrip(".") or "report"

@@ -1,0 +1,191 @@
+"""The metrics of event logs: bounded, mergeable, and without ids of applications, stages or tasks.
+
+Series go by the name of the application and what a stage does (`groups`), so that every run of a program adds to the
+same series.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from spark_app.eventlog.bridge.histograms import MEASURES, Histogram, Measure
+from spark_app.eventlog.findings import Finding
+from spark_app.telemetry import spark_names as names
+from spark_app.telemetry.names import Metric
+
+MAX_GROUPS: Final = 100
+"""Stage groups of one application that have series of their own; the rest is `other`."""
+OTHER: Final = "other"
+Series = tuple[str, ...]
+
+
+class Group(msgspec.Struct):
+    """What the stages of one group did; by the name of the metric."""
+
+    histograms: dict[str, Histogram] = {}
+    counts: dict[str, int] = {}
+
+    def histogram(self, measure: Measure) -> Histogram:
+        """The histogram of a measure, made when it is first asked for."""
+        return self.histograms.setdefault(measure.metric.name, measure.empty())
+
+    def count(self, metric: Metric, more: int) -> None:
+        """Adds to a counter; 0 says that the counter is there."""
+        self.counts[metric.name] = self.counts.get(metric.name, 0) + more
+
+    def merge(self, other: "Group") -> None:
+        """Adds the numbers of another."""
+        for name, histogram in other.histograms.items():
+            self.histograms.setdefault(name, MEASURES[name].empty()).merge(histogram)
+        for name, count in other.counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+
+
+class Numbers(msgspec.Struct):
+    """What all applications of one name did.
+
+    Attributes:
+        groups: By the name of the group.
+        counts: By the name of the metric and the values of its labels.
+        levels: The current values of gauges, by the name of the metric.
+    """
+
+    groups: dict[str, Group] = {}
+    counts: dict[tuple[str, ...], int] = {}
+    levels: dict[str, int] = {}
+
+    def group(self, name: str) -> Group:
+        """The group of a name, or `other` when there are too many groups."""
+        return self.groups.setdefault(_named(name, self.groups, MAX_GROUPS), Group())
+
+    def count(self, metric: Metric, *labels: str, more: int = 1) -> None:
+        """Adds to a counter; 0 says that the counter is there."""
+        key = (metric.name, *labels)
+        self.counts[key] = self.counts.get(key, 0) + more
+
+    def found(self, findings: Iterable[Finding]) -> None:
+        """Counts findings."""
+        for finding in findings:
+            self.count(names.FINDINGS, finding.rule, finding.severity)
+
+    def merge(self, other: "Numbers") -> None:
+        """Adds the numbers of another."""
+        for name, group in other.groups.items():
+            self.group(name).merge(group)
+        for key, count in other.counts.items():
+            self.counts[key] = self.counts.get(key, 0) + count
+        for metric, level in other.levels.items():
+            self.levels[metric] = self.levels.get(metric, 0) + level
+
+
+class Aggregate(msgspec.Struct):
+    """What the applications of one or many logs did, by their names; `merged` and `encoded` are for a journal."""
+
+    applications: dict[str, Numbers] = {}
+
+    def application(self, name: str) -> Numbers:
+        """The numbers of an application's name, made when they are first asked for."""
+        return self.applications.setdefault(name, Numbers())
+
+    def merge(self, other: "Aggregate") -> None:
+        """Adds the numbers of another, which is not changed."""
+        for name, numbers in other.applications.items():
+            self.application(name).merge(numbers)
+
+    def encoded(self) -> bytes:
+        """Bytes for `decoded`."""
+        return msgspec.msgpack.encode(self)
+
+
+def merged(aggregates: Iterable[Aggregate]) -> Aggregate:
+    """The sum of several, as a new one; their order decides only which groups are `other`."""
+    total = Aggregate()
+    for aggregate in aggregates:
+        total.merge(aggregate)
+    return total
+
+
+def decoded(content: bytes) -> Aggregate:
+    """Decodes the bytes of `encoded`.
+
+    Raises:
+        ValueError: Another version of the bridge wrote them.
+    """
+    aggregate = msgspec.msgpack.decode(content, type=Aggregate)
+    for numbers in aggregate.applications.values():
+        for group in numbers.groups.values():
+            for name, histogram in group.histograms.items():
+                if name not in MEASURES or len(histogram.counts) != len(MEASURES[name].empty().counts):
+                    raise ValueError(f"the histogram {name} has other bucket bounds")
+    return aggregate
+
+
+def _named(name: str, known: Mapping[str, object], most: int) -> str:
+    return name if name in known or len(known.keys() - {OTHER}) < most else OTHER
+
+
+class BasePoints:
+    """What each series is at before it grows, for a point that is dated just before the growth.
+
+    Prometheus computes an increase from two values within a range. A series that is new begins with 0; one of an
+    application that was not sent for a while is sent once more as it was. Without these points the first growth, or the
+    growth since the pause, would be the increase of no range.
+    """
+
+    def __init__(self, known: Aggregate) -> None:
+        """Begins with the totals at which the last bridge ended; this one has sent nothing."""
+        self._known = dict(known.applications)
+        self._sent = set[str]()
+
+    def sent(self, numbers: Aggregate, *, kept: Collection[str] = ()) -> None:
+        """The series of these totals, and no other, were sent.
+
+        Args:
+            numbers: The totals.
+            kept: Further applications whose totals go on where they are; the series of all others begin with 0 again.
+        """
+        self._known = {name: each for name, each in self._known.items() if name in kept} | numbers.applications
+        self._sent = set(numbers.applications)
+
+    def of(self, numbers: Aggregate) -> Aggregate:
+        """The series that need a base, with their bases."""
+        bases = Aggregate()
+        for application, each in numbers.applications.items():
+            known = self._known.get(application, Numbers())
+            base = Numbers() if application in self._sent else _without_levels(known)
+            sent = set(_series(known))
+            for key in _series(each):
+                if key not in sent:
+                    _begin(base, *key)
+            if base != Numbers():
+                bases.applications[application] = base
+        return bases
+
+
+def _without_levels(numbers: Numbers) -> Numbers:
+    """A copy of the counts, which may grow on its own."""
+    copy = Numbers()
+    copy.merge(numbers)
+    copy.levels.clear()
+    return copy
+
+
+def _series(numbers: Numbers) -> Iterator[Series]:
+    """Each series as the kind of metric, and the names that tell it from others of its kind."""
+    for name, group in numbers.groups.items():
+        yield from (("histogram", name, metric) for metric in group.histograms)
+        yield from (("count", name, metric) for metric in group.counts)
+    yield from (("of all", *key) for key in numbers.counts)
+
+
+def _begin(numbers: Numbers, kind: str, *rest: str) -> None:
+    if kind == "of all":
+        numbers.counts[rest] = 0
+        return
+    name, metric = rest
+    group = numbers.groups.setdefault(name, Group())
+    if kind == "histogram":
+        group.histograms[metric] = MEASURES[metric].empty()
+    else:
+        group.counts[metric] = 0

@@ -1,0 +1,46 @@
+"""Judges a streaming query while it runs, period by period: it may run for months, and has to be well now."""
+
+from typing import Final
+
+from spark_app.eventlog.diagnoses import diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.stream_samples import Samples
+from spark_app.eventlog.model.streams import MOST_QUERIES, Batch
+
+PERIOD_MS: Final = 900_000
+"""How much time of a query is judged at once: a quarter of the hour that alerts look back."""
+
+
+class StreamPeriods:
+    """The batches of each streaming query of an application that no rule has judged yet."""
+
+    def __init__(self, app: Application, thresholds: Thresholds) -> None:
+        """Starts without batches."""
+        self._app, self._thresholds = app, thresholds
+        self._unjudged: dict[str, Samples] = {}
+
+    def ended(self, batch: Batch) -> list[Finding]:
+        """Takes the batch that has just ended; returns the findings about a period that ends with it."""
+        query = self._app.streams.queries.get(batch.key.query)
+        if query is None or query.last is None or batch.progress is None:
+            return []
+        period = self._unjudged.setdefault(query.id, Samples())
+        period.add(query.last)
+        if len(self._unjudged) > MOST_QUERIES:
+            self._unjudged.pop(next(iter(self._unjudged)))
+        if period.all[-1].ended - period.all[0].started < PERIOD_MS:
+            return []
+        del self._unjudged[query.id]
+        return diagnose.of_stream(self._app, query, period.all, self._thresholds)
+
+    def rest(self) -> list[Finding]:
+        """The findings about the periods that the end of the log cuts off."""
+        known = self._app.streams.queries
+        periods = ((known[number], period) for number, period in self._unjudged.items() if number in known)
+        return [
+            finding
+            for query, period in periods
+            for finding in diagnose.of_stream(self._app, query, period.all, self._thresholds)
+        ]

@@ -1,0 +1,70 @@
+"""What the executors of an application took from a cluster: core-hours and GiB-hours, and their price."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from spark_app.eventlog.model import memory_settings
+from spark_app.eventlog.model.application import Application
+from spark_app.settings import Prices
+from spark_app.telemetry.spark_names import is_local
+
+HOUR_MS: Final = 3_600_000
+GIB: Final = 1 << 30
+LEAST_OVERHEAD: Final = 384 << 20
+OVERHEAD_FACTOR: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What executors took while they were registered, or would take; the driver of a cluster is not among them.
+
+    Attributes:
+        core_hours: Cores, multiplied by hours.
+        gib_hours: Memory that was requested for them in GiB, multiplied by hours; None where a setting is no size.
+    """
+
+    core_hours: float
+    gib_hours: float | None
+
+    def price(self, prices: Prices) -> Decimal | None:
+        """What it costs; None where a price is not configured, or the memory that has one is not known."""
+        if prices.core_hour is None and prices.gib_hour is None:
+            return None
+        if prices.gib_hour and self.gib_hours is None:
+            return None
+        cores = Decimal(self.core_hours) * (prices.core_hour or 0)
+        return cores + Decimal(self.gib_hours or 0) * (prices.gib_hour or 0)
+
+    def on(self, cores: int, milliseconds: float) -> "Spent":
+        """What so many cores, with as much memory each, take in so long."""
+        hours = cores * milliseconds / HOUR_MS
+        ratio = self.gib_hours / self.core_hours if self.gib_hours is not None and self.core_hours else None
+        return Spent(hours, None if ratio is None else hours * ratio)
+
+
+def spent(app: Application, start: float, end: float) -> Spent | None:
+    """What executors took between two instants, in milliseconds since the epoch; None without any."""
+    hours = [
+        (each.cores, max(0.0, min(end, each.removed or end) - max(start, each.added)) / HOUR_MS)
+        for each in app.executors.values()
+    ]
+    memory = requested_memory(app.properties)
+    core_hours = sum(cores * lasted for cores, lasted in hours)
+    gib_hours = None if memory is None else sum(lasted for _, lasted in hours) * memory / GIB
+    return Spent(core_hours, gib_hours) if core_hours else None
+
+
+def requested_memory(properties: Mapping[str, str]) -> int | None:
+    """The memory that is requested for an executor, in bytes; None where a setting is no size.
+
+    The heap, and on YARN and Kubernetes what Spark requests beside it: `spark.executor.memoryOverhead`, or else a tenth
+    of the heap and at least 384 MiB, as `ResourceProfile.calculateOverHeadMemory` has it.
+    """
+    heap = memory_settings.heap(properties)
+    if heap is None or is_local(properties) or not properties.get("spark.master", "").startswith(("yarn", "k8s")):
+        return heap
+    given = properties.get("spark.executor.memoryOverhead")
+    overhead = max(LEAST_OVERHEAD, round(heap * OVERHEAD_FACTOR)) if given is None else memory_settings.size_of(given)
+    return None if overhead is None else heap + overhead

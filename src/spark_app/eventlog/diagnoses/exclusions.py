@@ -1,0 +1,38 @@
+"""The rule about executors and hosts that Spark excluded."""
+
+from spark_app.eventlog.diagnoses.excerpts import excerpt
+from spark_app.eventlog.diagnoses.stage import MAX_PLACE
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
+from spark_app.formatting import quantity
+
+
+def excluded_executors(app: Application, _: Thresholds) -> list[Finding]:
+    """Finds executors and hosts that got no more tasks of a stage, or of the application, because tasks failed there.
+
+    No cost in time: `failed_tasks` and `too_few_tasks` report it.
+    """
+    executors = {each.executor for each in app.exclusions if each.executor is not None}
+    hosts = {each.host for each in app.exclusions if each.host is not None}
+    if not executors and not hosts:
+        return []
+    stages = {each.stage for each in app.exclusions if each.stage is not None}
+    what = [quantity(len(executors), "executor")] if executors else []
+    what += [quantity(len(hosts), "host")] if hosts else []
+    is_of_all = any(each.stage is None for each in app.exclusions)
+    where = [f"from {quantity(len(stages), 'stage attempt')}"] if stages else []
+    where += ["from the whole application"] if is_of_all else []
+    names = sorted({*(f"executor {executor}" for executor in executors), *(f"host {host}" for host in hosts)})
+    return [
+        Finding(
+            "excluded_executors",
+            "warning" if is_of_all else "info",
+            f"Spark excluded {' and '.join(what)} {' and '.join(where)}, because tasks failed there: "
+            f"{excerpt(', '.join(names), MAX_PLACE)}.",
+            "Read the failures of the tasks there. If only these hosts fail, look for a full disk, a broken network or "
+            "missing files on them; if all do, the cause is the program. spark.excludeOnFailure.timeout is how "
+            "long an exclusion from all stages lasts.",
+            {"excluded_executors": len(executors), "excluded_hosts": len(hosts), "stages": len(stages)},
+        )
+    ]

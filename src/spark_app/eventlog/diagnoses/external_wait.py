@@ -1,0 +1,72 @@
+"""The rule about tasks that wait for something outside Spark: a service, a sleep, a lock, slow storage."""
+
+from typing import Final
+
+from spark_app.eventlog.diagnoses import processors
+from spark_app.eventlog.diagnoses.stage import StageView
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.entities import unmeasured_wait_ms
+from spark_app.eventlog.model.operators import PYTHON
+from spark_app.formatting import duration
+
+_FEWER_CALLS: Final = (
+    "Look for calls of services, sleeps, locks and slow storage in the functions of the stage: ask for many rows at "
+    "once, keep connections, ask at the same time (threads, asyncio), or run more tasks at once, since a task that "
+    "waits needs no processor."
+)
+MARGIN: Final = 4.0
+"""How many times its slowdown a host may delay tasks where it is starved or was not measured: the scheduler favours
+what computes for a short time, as deserialising does, and a program of another priority has another share."""
+_MEASURE: Final = (
+    "Observe the program in local mode (spark-app observe), which measures Python workers, or measure in the functions "
+    "how long calls of services take."
+)
+
+
+def external_wait(view: StageView) -> Finding | None:
+    """Finds stages whose tasks waited most of their run time for something that Spark does not measure.
+
+    What remains of the run time without the time on a processor, garbage collection and waits for a shuffle is the
+    wait. It is reduced by what else may explain it: the wait for a processor, bytes that were read, written and spilled
+    at the throughput of a disk, and the time of Python workers. `spark-app observe` measures these in local mode;
+    elsewhere nothing tells whether a Python function computes or waits, and the finding says so. Threads that a task
+    starts itself, as native libraries do, count as a wait. An info: many jobs have to ask a service.
+
+    Cost: the wait, divided by the mean number of running tasks.
+    """
+    totals, python_ms = view.stage.totals, _python_ms(view)
+    worked, slowdown = (totals.cpu_ns or 0) / 1e6, processors.largest_slowdown(view)
+    if totals.cpu_ns is None or slowdown is None:
+        return None
+    is_calm = processors.is_measured(view) and slowdown < 1 / view.limits.cpu_ratio
+    starved = worked * (slowdown * (1 if is_calm else MARGIN) - 1)
+    waited = unmeasured_wait_ms(totals) - starved - _transfer_ms(view) - (python_ms or 0)
+    if waited <= 0 or waited < view.limits.external_wait_ratio * totals.run_ms:
+        return None
+    ran = f"{duration(waited)} of {duration(totals.run_ms)} of run time"
+    is_known = python_ms is not None
+    return view.finding(
+        "external_wait",
+        f"its tasks waited about {ran} for something outside Spark"
+        if is_known
+        else f"its tasks spent about {ran} in Python functions; the log does not tell whether these computed or waited",
+        advice=_FEWER_CALLS if is_known else _MEASURE,
+        numbers={"waited_task_ms": waited, "run_task_ms": totals.run_ms, "cpu_task_ms": worked + (python_ms or 0)},
+        cost_ms=view.wall_of(waited),
+        severity="info",
+        cause="" if is_known else "python",
+    )
+
+
+def _python_ms(view: StageView) -> float | None:
+    """How long Python workers of the stage were on a processor or waited for one; 0 without any, None if unknown."""
+    if not any(PYTHON.search(f"{rdd.name} {rdd.scope}") for rdd in view.stage.info.rdds):
+        return 0.0
+    return processors.python_ms(view)
+
+
+def _transfer_ms(view: StageView) -> float:
+    """How long a disk may take for what the tasks read, wrote and spilled, in milliseconds."""
+    totals = view.stage.totals
+    moved = totals.input_bytes + totals.output_bytes + totals.shuffle_read_bytes + totals.shuffle_write_bytes
+    return (moved + 2 * totals.disk_spilled) * 1000 / view.limits.disk_bytes_per_second

@@ -1,0 +1,46 @@
+"""The rule about an application that failed."""
+
+from typing import Final
+
+from spark_app.eventlog.diagnoses.excerpts import error
+from spark_app.eventlog.diagnoses.query import query_name
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.outcome import BAD, ending_of
+
+_READ_ERROR: Final = "Read the error below the title of the report: of a Python function it ends with the failing line."
+_READ_OUTPUT: Final = "The log has no error of Spark's: read the last lines of what the program printed."
+_WHO_KILLED: Final = (
+    "Find what ended it: a time limit of its scheduler, the cluster manager, a person, or the kernel for lack of "
+    "memory (SIGKILL; see the log of the host, and lower spark.driver.memory or give the host more)."
+)
+
+
+def failed_application(app: Application, _: Thresholds) -> list[Finding]:
+    """Finds applications that failed or were killed. It is always the first finding.
+
+    No cost in time: all other findings are about work whose result nobody got.
+    """
+    ending = ending_of(app)
+    if ending.outcome not in BAD:
+        return []
+    where = "" if ending.query is None else f"; {query_name(app, ending.query)}"
+    why = f"{where or '; its last job'}: {error(ending.error)}" if ending.error else ""
+    advice = _WHO_KILLED if ending.outcome == "killed" else _READ_ERROR if ending.error else _READ_OUTPUT
+    code = app.exit_code if app.process_exit_code is None else app.process_exit_code
+    return [
+        Finding(
+            "failed_application",
+            "warning",
+            f"The application {_verb(ending.text)}{why}",
+            advice,
+            {"exit_code": code} if code else {},
+            query=ending.query,
+        )
+    ]
+
+
+def _verb(text: str) -> str:
+    """`killed by SIGTERM` as a part of a sentence."""
+    return f"was {text}" if text.startswith("killed") else text

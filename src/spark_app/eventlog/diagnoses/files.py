@@ -1,0 +1,105 @@
+"""Rules about files that queries read and write."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from spark_app.eventlog.diagnoses.excerpts import excerpt
+from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.repeated_reads import FILE_BYTES, FILES, file_scans, place
+from spark_app.formatting import count, size
+
+OPEN_COST_BYTES: Final = 4 * 1024**2
+"""Opening a file takes as long as reading this many bytes: the default of `spark.sql.files.openCostInBytes`."""
+WRITTEN_FILES: Final = "number of written files"
+WRITTEN_BYTES: Final = ("written output", "bytes of written output")
+PARTITIONS: Final = "number of partitions read"
+_TARGET: Final = re.compile(r"InsertIntoHadoopFsRelationCommand ([^\s,]+),")
+
+
+def small_files_read(view: QueryView) -> Iterator[Finding]:
+    """Finds scans of many small files.
+
+    Cost: the share of the scan time that Spark estimates for opening files (`spark.sql.files.openCostInBytes`, 4 MiB
+    each), divided by the mean number of running tasks. Formats without a scan time (text, CSV, JSON) have at most the
+    run time of the tasks that scan.
+    """
+    for scan in file_scans(view.operators):
+        files, total = scan.numbers[FILES].value, scan.numbers[FILE_BYTES].value
+        if files <= view.limits.small_files or total >= files * view.limits.small_file_bytes:
+            continue
+        opening = files * OPEN_COST_BYTES
+        measured = value(scan, "scan time")
+        time = view.run_ms(scan) if measured is None else measured
+        yield view.finding(
+            "small_files_read",
+            f"reads {count(files)} files of {size(total / files)} on average from {place(scan)}",
+            advice="Write files of 128 MiB and more: OPTIMIZE for a Delta table, "
+            "repartition(n) or coalesce(n) before the write for others. Until then a larger "
+            "spark.sql.files.maxPartitionBytes puts more of them into a task.",
+            operator=scan,
+            numbers={"files": files, "read_bytes": total, "mean_file_bytes": total / files},
+            cost_ms=view.wall_of(None if time is None else time * opening / (opening + total), scan),
+            cause=place(scan),
+        )
+
+
+def small_files_written(view: QueryView) -> Iterator[Finding]:
+    """Finds queries that write small files, which are many over all queries. No cost: the queries that read them pay.
+
+    Delta does not count its files in the plan; there each task with output wrote at least one.
+    """
+    counted = [operator for operator in view.operators if WRITTEN_FILES in operator.numbers]
+    if counted:
+        files, total = value(counted[0], WRITTEN_FILES) or 0, value(counted[0], *WRITTEN_BYTES)
+    else:
+        totals = [stage.totals for stage in view.app.stages_of(view.query)]
+        files, total = sum(each.output_tasks for each in totals), sum(each.output_bytes for each in totals)
+    if total is None or files < 2 or total >= files * view.limits.small_file_bytes:
+        return
+    target = _target(counted[0] if counted else None)
+    least, most = ("", "") if counted else ("at least ", "at most ")
+    yield view.finding(
+        "small_files_written",
+        f"writes {least}{count(files)} files of {most}{size(total / files)} on average{_to(target)}",
+        advice="Write fewer, larger files: coalesce(n) or repartition(n) before the write, and for a partitioned table "
+        "repartition by its partition columns. For a Delta table: OPTIMIZE, or the table property "
+        "delta.autoOptimize.optimizeWrite = true.",
+        operator=counted[0] if counted else None,
+        numbers={"files": files, "written_bytes": total, "mean_file_bytes": total / files},
+        cause=target,
+    )
+
+
+def _target(command: Operator | None) -> str:
+    """The folder that a command writes; empty if its text does not contain it."""
+    written = None if command is None else _TARGET.search(command.text)
+    return written[1] if written else ""
+
+
+def _to(target: str) -> str:
+    return f" to {excerpt(target)}" if target else ""
+
+
+def partition_filter_missing(view: QueryView) -> Iterator[Finding]:
+    """Finds filtered scans of partitioned tables that read all partitions.
+
+    No cost: the log does not say how few partitions the query needs.
+    """
+    for scan in file_scans(view.operators):
+        partitions, total = value(scan, PARTITIONS) or 0, scan.numbers[FILE_BYTES].value
+        has_filter = scan.metadata.get("DataFilters", "[]") != "[]"
+        is_whole = scan.metadata.get("PartitionFilters") == "[]" and has_filter
+        if is_whole and partitions >= view.limits.unfiltered_partitions and total >= view.limits.unfiltered_bytes:
+            yield view.finding(
+                "partition_filter_missing",
+                f"filters {place(scan)}, but reads all {count(partitions)} partitions, {size(total)}",
+                advice="Add a condition on the partition column itself (where(F.col('date') == ...)), as a literal and "
+                "not within a function; or partition the table by the filtered column.",
+                operator=scan,
+                numbers={"partitions": partitions, "read_bytes": total},
+                severity="info",
+                cause=place(scan),
+            )

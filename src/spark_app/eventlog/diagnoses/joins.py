@@ -1,0 +1,141 @@
+"""Rules about joins."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.diagnoses.shuffle_cost import DATA_SIZE, ROWS, rows_of, shuffle_ms
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.operators import Operator
+from spark_app.formatting import count, duration, size
+
+SHUFFLED_JOINS: Final = ("SortMergeJoin", "ShuffledHashJoin")
+_KEEPS_SIZE: Final = ("Sort", "AQEShuffleRead", "Filter", "ReusedExchange")
+_SIDES: Final = {
+    "Inner": (0, 1),
+    "Cross": (0, 1),
+    "LeftOuter": (1,),
+    "LeftSemi": (1,),
+    "LeftAnti": (1,),
+    "RightOuter": (0,),
+}
+"""Which sides of a join of a type Spark may broadcast: left is 0, right is 1. Source: Spark's `JoinSelectionHelper`."""
+_NAMES: Final = ("left", "right")
+_TYPE: Final = re.compile(rf"\b({'|'.join(_SIDES)})\b")
+
+
+def large_broadcast(view: QueryView) -> Iterator[Finding]:
+    """Finds broadcasts of large tables.
+
+    Cost: the time in which the driver built and sent the table. A shuffle would cost as much as collecting it.
+    """
+    for exchange in view.operators:
+        sent = value(exchange, DATA_SIZE)
+        if exchange.name != "BroadcastExchange" or sent is None or sent <= view.limits.broadcast_bytes:
+            continue
+        parts = [part for name in ("time to build", "time to broadcast") if (part := value(exchange, name)) is not None]
+        cost = sum(parts) if parts else None
+        rows = value(exchange, ROWS)
+        size_in_rows = "" if rows is None else f" ({count(rows)} rows)"
+        took = "" if cost is None else f"; building and sending it took {duration(cost)}"
+        yield view.finding(
+            "large_broadcast",
+            f"broadcasts {size(sent)}{size_in_rows} to each executor{took}",
+            advice=f"Remove the F.broadcast hint, or lower {switches.now(view.settings, switches.BROADCAST)} and "
+            "spark.sql.adaptive.autoBroadcastJoinThreshold; or broadcast only the rows and columns needed.",
+            operator=exchange,
+            numbers={"broadcast_bytes": sent} | ({} if rows is None else {"broadcast_rows": rows}),
+            cost_ms=cost,
+        )
+
+
+def sort_merge_join_could_broadcast(view: QueryView) -> Iterator[Finding]:
+    """Finds joins that shuffle both sides although one is small enough for a broadcast.
+
+    Cost: the time that tasks spent on writing, reading and sorting both sides, by the estimate of
+    `shuffle_cost.shuffle_ms`, divided by the mean number of running tasks. A shuffle that other operators read, too, is
+    not counted where it is reused. The broadcast of so small a side costs next to nothing.
+    """
+    for join in view.operators:
+        if not join.name.startswith(SHUFFLED_JOINS) or len(join.children) != 2:
+            continue
+        sides = [_shuffled(child) for child in join.children]
+        sizes = [None if not side else value(side[-1], DATA_SIZE) for side in sides]
+        small = _small_side(join, sizes, view.limits.broadcast_tiers)
+        steps = [step for side in sides for step in _moves(side)]
+        if small is not None:
+            few, many = sizes[small] or 0, sizes[1 - small] or 0
+            yield view.finding(
+                "sort_merge_join_could_broadcast",
+                f"{join.name} shuffles {size(few)} of its {_NAMES[small]} side and {size(many)} of the other",
+                advice=f"{switches.allow_broadcast(view.settings)}Broadcast the small side: "
+                "large.join(F.broadcast(small), ...), or raise spark.sql.autoBroadcastJoinThreshold above its size "
+                "(and remove a merge or shuffle_hash hint).",
+                operator=join,
+                numbers={"small_side_bytes": few, "large_side_bytes": many},
+                cost_ms=view.wall_of(shuffle_ms(view, steps), join, *steps),
+            )
+
+
+def _small_side(join: Operator, sizes: list[float | None], tiers: tuple[tuple[int, int], ...]) -> int | None:
+    """The side that Spark could broadcast; None if it can broadcast neither, or if the plan lacks a size."""
+    join_type = _TYPE.search(join.text)
+    left, right = sizes
+    if left is None or right is None or join_type is None:
+        return None
+    small = 0 if left < right else 1
+    few, many = min(left, right), max(left, right)
+    fits = any(few < at_most and many > at_least for at_most, at_least in tiers)
+    return small if fits and small in _SIDES[join_type[1]] else None
+
+
+def _shuffled(operator: Operator) -> list[Operator]:
+    """The operators from a side of a join down to its shuffle; empty if another operator may change the data size."""
+    steps = [operator]
+    while steps[-1].name != "Exchange":
+        last = steps[-1]
+        if len(last.children) != 1 or not (last.is_wrapper or last.name.startswith(_KEEPS_SIZE)):
+            return []
+        steps.append(last.children[0])
+    return steps
+
+
+def _moves(side: list[Operator]) -> list[Operator]:
+    """The shuffle and the sorts of a side of a join; without a shuffle that is reused, which is needed anyway."""
+    is_reused = any(step.name == "ReusedExchange" for step in side)
+    return [step for step in side if step.name == "Sort" or (step.name == "Exchange" and not is_reused)]
+
+
+def cross_join(view: QueryView) -> Iterator[Finding]:
+    """Finds joins that compare each row of one side with each row of the other.
+
+    Cost: the run time of the tasks of the join, divided by the mean number of running tasks: the most that the join can
+    have taken, because the same tasks also run the operators before and after it.
+    """
+    for join in view.operators:
+        is_nested = join.name.startswith(("CartesianProduct", "BroadcastNestedLoopJoin"))
+        pairs = _pairs(join) if is_nested else None
+        if pairs is not None and pairs >= view.limits.cross_join_pairs:
+            yield view.finding(
+                "cross_join",
+                f"{join.name} produces at least {count(pairs)} pairs of rows",
+                advice="Join on equal columns (join(other, 'key')), even if they only narrow the candidates (a day, a "
+                "bucket of a range), and add the other conditions; F.broadcast does not reduce the pairs.",
+                operator=join,
+                numbers={"pairs": pairs},
+                cost_ms=view.wall_of(view.run_ms(join), join),
+            )
+
+
+def _pairs(join: Operator) -> float | None:
+    """The least number of pairs that a join compared: the product of both sides, or else its output rows.
+
+    A cartesian product reads its sides many times, so their row counts are useless.
+    """
+    output = value(join, ROWS)
+    sides = [rows_of(child) for child in join.children]
+    if join.name.startswith("CartesianProduct") or len(sides) != 2 or None in sides:
+        return output
+    return max(output or 0, (sides[0] or 0) * (sides[1] or 0)) if min(side or 0 for side in sides) > 1 else None

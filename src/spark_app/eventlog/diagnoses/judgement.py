@@ -1,0 +1,161 @@
+"""Judges what rules find by its cost as a share of the application: one finding for all places of a cause."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding, Place
+from spark_app.eventlog.model.application import Application
+from spark_app.formatting import quantity
+
+MOST_CAUSES: Final = 200
+"""How many causes of an application are tracked: texts of errors and paths have many values."""
+MOST_PLACES: Final = 5
+"""How many places of a cause are named: those with the highest costs."""
+FIRST: Final = "failed_application"
+"""The rule whose finding comes before all others."""
+ALWAYS: Final = frozenset({"failed_tasks", "retried_stage", "lost_executors"})
+"""Rules that report at any cost: as an info, and from the least cost on as a warning."""
+SUMMED: Final = {"small_files_written": ("files", "small_files")}
+"""Rules without a cost: the number whose sum over the places must exceed a threshold, and the threshold."""
+ADDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "tiny_tasks": ("tasks", "overhead_task_ms"),
+    "spill": ("disk_spilled_bytes", "memory_spilled_bytes", "spilling_tasks", "tasks"),
+    "retried_stage": ("tasks", "stage_ms"),
+    "small_files_read": ("read_bytes",),
+    "small_files_written": ("files", "written_bytes"),
+    "partition_filter_missing": ("read_bytes",),
+    "cross_join": ("pairs",),
+    "row_python_udf": ("rows", "python_task_ms"),
+    "batch_longer_than_trigger": ("batches", "late_batches"),
+    "falling_behind": ("batches", "lag_growth_records"),
+    "stalled_watermark": ("batches",),
+    "tiny_batches": ("batches", "overhead_ms"),
+    "batch_overhead": ("batches", "work_ms", "overhead_ms"),
+    "growing_state": ("batches", "state_growth_rows"),
+    "skewed_state": ("batches", "state_stages"),
+    "many_state_partitions": ("batches", "commit_task_ms"),
+}
+"""The numbers of a rule that are added over the places of a cause: amounts of work, each done at one place only.
+
+All others are those of the worst place, as in its text. The files and the partitions of a table are the same in each
+query that reads it, the sides of joins are compared with thresholds one by one, and parts of a share go with it.
+"""
+
+
+def duration_of(app: Application) -> int:
+    """The duration that costs are a share of, in milliseconds; without the time in which a stream waits for data."""
+    usage = app.usage
+    waited = max(0, usage.outside_ms - app.streams.overhead_ms) if app.streams.queries or app.batches else 0
+    return usage.wall_ms - waited
+
+
+def least_cost(app: Application, limits: Thresholds) -> float:
+    """The cost from which on a cause is reported, in milliseconds: a share of the application, within bounds."""
+    return max(limits.cost_ms, min(limits.cost_ratio * duration_of(app), limits.cost_most_ms))
+
+
+@dataclass(slots=True)
+class _Cause:
+    """The places of a cause so far; `worst` is the finding of that with the highest cost."""
+
+    worst: Finding
+    places: list[Place] = field(default_factory=list)
+    count: int = 0
+    cost_ms: float | None = None
+    sums: dict[str, float] = field(default_factory=dict)
+    is_warning: bool = False
+
+    def add(self, finding: Finding) -> None:
+        """Adds a place."""
+        self.count += 1
+        self.is_warning |= finding.severity == "warning"
+        if finding.cost_ms is not None:
+            self.cost_ms = (self.cost_ms or 0.0) + finding.cost_ms
+        for name in ADDED.get(finding.rule, ()):
+            if name in finding.numbers:
+                self.sums[name] = self.sums.get(name, 0) + finding.numbers[name]
+        if (finding.cost_ms or 0) > (self.worst.cost_ms or 0):
+            self.worst = finding
+        self.places = sorted([*self.places, finding.place], key=lambda place: -(place.cost_ms or 0))[:MOST_PLACES]
+
+
+class Causes:
+    """What rules have found in an application, by cause, in bounded memory."""
+
+    def __init__(self, findings: Iterable[Finding] = ()) -> None:
+        """Starts with some findings, each of one place and not judged yet."""
+        self._causes: dict[tuple[str, str], _Cause] = {}
+        for finding in findings:
+            self.add(finding)
+
+    def add(self, finding: Finding) -> None:
+        """Adds a finding of one place; causes beyond `MOST_CAUSES` are left out."""
+        key = finding.rule, finding.cause
+        if key not in self._causes:
+            if len(self._causes) >= MOST_CAUSES:
+                return
+            self._causes[key] = _Cause(finding)
+        self._causes[key].add(finding)
+
+    def judged_cause(self, finding: Finding, app: Application, limits: Thresholds) -> Finding | None:
+        """The cause of a finding with all its places so far; None if it costs too little."""
+        cause = self._causes.get((finding.rule, finding.cause))
+        return None if cause is None else _judged(cause, app, limits)
+
+    def judged(self, app: Application, limits: Thresholds) -> list[Finding]:
+        """One finding for each cause that costs enough, in the order in which they are shown."""
+        found = (_judged(cause, app, limits) for cause in self._causes.values())
+        return ranked(finding for finding in found if finding is not None)
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings in the order in which they are shown: a failure of the application, then warnings, then by cost."""
+    return sorted(findings, key=_rank)
+
+
+def _rank(finding: Finding) -> tuple[bool, bool, float]:
+    return finding.rule != FIRST, finding.severity != "warning", -(finding.cost_ms or 0)
+
+
+def _judged(cause: _Cause, app: Application, limits: Thresholds) -> Finding | None:
+    worst, length = cause.worst, duration_of(app)
+    cost = cause.cost_ms if cause.cost_ms is None or not length else min(cause.cost_ms, float(length))
+    is_costly = cost is not None and cost >= least_cost(app, limits)
+    severity = worst.severity
+    if worst.rule in ALWAYS:
+        severity = "warning" if is_costly or cause.is_warning else "info"
+    elif cost is None and worst.rule in SUMMED:
+        name, threshold = SUMMED[worst.rule]
+        if cause.sums[name] <= getattr(limits, threshold):
+            return None
+    elif cost is not None and not is_costly:
+        return None
+    return replace(
+        worst,
+        severity=severity,
+        text=_text(cause),
+        numbers=_numbers(cause),
+        cost_ms=cost,
+        cost_ratio=None if cost is None or not length else cost / length,
+        places=tuple(cause.places),
+    )
+
+
+def _text(cause: _Cause) -> str:
+    """The text of the worst place, with the number and the names of the others."""
+    if cause.count == 1:
+        return cause.worst.text
+    if cause.worst.stream is not None:  # its places are periods of one query
+        return f"{cause.worst.text}; the same in {quantity(cause.count - 1, 'other period')}"
+    names = dict.fromkeys(str(place) for place in cause.places if place != cause.worst.place)
+    others = quantity(cause.count - 1, "more place")
+    return f"{cause.worst.text}; with {others} ({', '.join(names)}{', …' if cause.count > MOST_PLACES else ''})"
+
+
+def _numbers(cause: _Cause) -> dict[str, float]:
+    """The numbers of the worst place, with the sums over all places of those that are `ADDED`."""
+    if cause.count == 1:
+        return dict(cause.worst.numbers)
+    return {**cause.worst.numbers, **cause.sums, "places": cause.count}

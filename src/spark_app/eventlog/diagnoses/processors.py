@@ -1,0 +1,116 @@
+"""Rules about processors that tasks had to wait for."""
+
+from typing import Final
+
+from spark_app.eventlog.diagnoses.excerpts import excerpt
+from spark_app.eventlog.diagnoses.stage import StageView
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.entities import unmeasured_wait_ms
+from spark_app.eventlog.model.host_load import HostLoad, Resource
+from spark_app.formatting import count, duration, quantity, share
+from spark_app.telemetry.spark_names import is_local
+
+_RESOURCES: Final[dict[Resource, str]] = {"cpu": "a processor", "io": "a disk", "memory": "memory"}
+LEAST_DESERIALIZE_MS: Final = 100
+"""Time of deserialising tasks that says something about the processors of their hosts."""
+
+
+def cpu_starvation(view: StageView) -> Finding | None:
+    """Finds stages whose tasks worked for a small part of the time in which they worked or waited for a processor.
+
+    The log has the time on a processor, but not what tasks waited for. The rule takes it from the slowdown of pure
+    computation: the runnable threads per processor, where `spark-app observe` has measured their host; else how much
+    longer it took to deserialise the tasks than they had a processor meanwhile. Tasks that waited for a service or a
+    disk have little time on a processor to slow down. Python workers have processors that the log does not know.
+
+    Cost: the time that tasks waited for a processor, divided by the mean number of running tasks.
+    """
+    worked, slowdown = (view.stage.totals.cpu_ns or 0) / 1e6, _slowdown(view)
+    if not worked or slowdown is None:
+        return None
+    waited = min(unmeasured_wait_ms(view.stage.totals), worked * (slowdown - 1))
+    if waited <= 0 or worked >= view.limits.cpu_ratio * (worked + waited):
+        return None
+    return view.finding(
+        "cpu_starvation",
+        f"its tasks worked for {duration(worked)} and waited about {duration(waited)} for a processor{_evidence(view)}",
+        advice=_advice(view),
+        numbers={"cpu_task_ms": worked, "waited_task_ms": waited, "cpu_ratio": worked / (worked + waited)},
+        cost_ms=view.wall_of(waited),
+    )
+
+
+def _slowdown(view: StageView) -> float | None:
+    """How much longer computation took than it would have on a processor of its own; None if nothing tells."""
+    if _host(view) is not None:
+        return _load(view)
+    return _of_deserializing(view) if view.stage.totals.deserialize_ms >= LEAST_DESERIALIZE_MS else None
+
+
+def _of_deserializing(view: StageView) -> float | None:
+    """How much longer it took to deserialise the tasks than they had a processor meanwhile."""
+    totals = view.stage.totals
+    return totals.deserialize_ms / (totals.deserialize_cpu_ns / 1e6) if totals.deserialize_cpu_ns else None
+
+
+def largest_slowdown(view: StageView) -> float | None:
+    """How much longer computation may have taken than on a processor of its own, at most; None if nothing tells."""
+    known = [slowdown for slowdown in (_load(view), _of_deserializing(view)) if slowdown is not None]
+    return max(1.0, *known) if known else None
+
+
+def is_measured(view: StageView) -> bool:
+    """Whether the load of the host of all executors was measured during the stage."""
+    return _load(view) is not None
+
+
+def python_ms(view: StageView) -> int | None:
+    """How long Python workers were on a processor or waited for one during the stage; None where nothing measured it.
+
+    `observe` measures those below the driver, which are those of its tasks in local mode.
+    """
+    host, info = _host(view), view.stage.info
+    if host is None or not is_local(view.app.properties) or info.submitted is None or info.completed is None:
+        return None
+    return host.python_ms(info.submitted, info.completed)
+
+
+def _host(view: StageView) -> HostLoad | None:
+    """The load of the host of all executors; None where it was not measured: `observe` measures the driver's host."""
+    if is_local(view.app.properties):
+        return view.app.host_load
+    hosts = {executor.host for executor in view.app.executors.values()}
+    return view.app.host_load if hosts == {view.app.properties.get("spark.driver.host")} else None
+
+
+def _load(view: StageView) -> float | None:
+    """The runnable threads per processor of the host during the stage; None without a sample."""
+    host, info = _host(view), view.stage.info
+    if host is None or info.submitted is None or info.completed is None:
+        return None
+    runnable = host.runnable(info.submitted, info.completed)
+    return None if runnable is None else runnable / host.processors
+
+
+def _evidence(view: StageView) -> str:
+    """What was measured of the host: the load, and for how much of the time some thread waited, by resource."""
+    host, info, load, waits = _host(view), view.stage.info, _load(view), []
+    if host is None or load is None:
+        return ""
+    for resource, name in _RESOURCES.items():
+        ratio = host.pressure(resource, info.submitted or 0, info.completed or 0)
+        if ratio is not None:
+            waits.append(f"for {name} {share(ratio)}")
+    stalled = f", and some thread waited {', '.join(waits)} of the time" if waits else ""
+    return f"; the host had {count(load)} runnable threads for each processor{stalled}"
+
+
+def _advice(view: StageView) -> str:
+    host, master = _host(view), view.app.properties.get("spark.master", "")
+    if host is not None and is_local(view.app.properties) and (view.slots or 0) > host.processors:
+        processors = quantity(host.processors, "processor")
+        return f"spark.master is {excerpt(master)} on a host with {processors}: run fewer threads."
+    return (
+        "Look for other programs on the hosts of the executors (load, /proc/pressure, limits of containers), or run "
+        "fewer tasks at once there (fewer executors per host, spark.executor.cores, spark.task.cpus)."
+    )

@@ -1,0 +1,59 @@
+"""Rules about Python functions in queries."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from spark_app.eventlog.diagnoses.excerpts import excerpt
+from spark_app.eventlog.diagnoses.query import QueryView, value
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.entities import unmeasured_wait_ms
+from spark_app.eventlog.model.operators import Operator, python_functions
+from spark_app.formatting import count, duration
+
+TIMES: Final = ("time to execute Python code", "time to run Python workers")
+"""The metrics of task time in Python workers; Spark 3.5 has none."""
+ARROW_BATCHED: Final = "101"
+"""PySpark's `SQL_ARROW_BATCHED_UDF`: a plain udf that gets its rows in Arrow batches, the default from 4.2 on."""
+MAX_NAME: Final = 60
+_EVAL_TYPE: Final = re.compile(r", (\d+)$")
+
+
+def row_python_udf(view: QueryView) -> Iterator[Finding]:
+    """Finds Python functions that Spark calls once for each row.
+
+    Cost: the time of tasks in Python, divided by the mean number of running tasks: the most that vectorised code can
+    save. Where Spark does not measure it, the run time in which the tasks had no processor and waited neither for a
+    shuffle nor for garbage collection.
+    """
+    for operator in view.operators:
+        rows = value(operator, "number of output rows")
+        if not _is_row_at_a_time(operator) or rows is None or rows < view.limits.python_udf_rows:
+            continue
+        names = [excerpt(name, MAX_NAME) for name in python_functions(operator)]
+        measured = value(operator, *TIMES)
+        time = _waited_ms(view, operator) if measured is None else measured
+        took = "" if time is None else f"; tasks spent {'' if measured else 'at most '}{duration(time)} in Python"
+        yield view.finding(
+            "row_python_udf",
+            f"calls {' and '.join(names) or 'Python functions'} for each of {count(rows)} rows{took}",
+            advice=f"Replace {', '.join(names) or 'it'} by pyspark.sql.functions, which run in the JVM; or by "
+            "F.pandas_udf, which is called once for thousands of rows.",
+            operator=operator,
+            numbers={"rows": rows} | ({} if time is None else {"python_task_ms": time}),
+            cost_ms=view.wall_of(time, operator),
+            cause=", ".join(names),
+        )
+
+
+def _waited_ms(view: QueryView, operator: Operator) -> float | None:
+    """The run time in which the tasks of an operator waited for something that Spark does not measure."""
+    stages = view.stages_of(operator)
+    return float(sum(unmeasured_wait_ms(stage.totals) for stage in stages)) if stages else None
+
+
+def _is_row_at_a_time(operator: Operator) -> bool:
+    if operator.name != "ArrowEvalPython":
+        return operator.name == "BatchEvalPython"
+    eval_type = _EVAL_TYPE.search(operator.text)
+    return eval_type is not None and eval_type[1] == ARROW_BATCHED

@@ -1,0 +1,84 @@
+"""Rules about repeated reads and about caches."""
+
+from typing import Final
+
+from spark_app.eventlog.diagnoses.excerpts import excerpt
+from spark_app.eventlog.diagnoses.judgement import least_cost
+from spark_app.eventlog.diagnoses.query import query_name, sentence
+from spark_app.eventlog.diagnoses.stage import stage_name
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.repeated_reads import Cache, Reads
+from spark_app.formatting import count, duration, quantity, size
+
+MOST: Final = 5
+"""How many findings of one rule an application has at most: the worst ones."""
+
+
+def repeated_scan(app: Application, limits: Thresholds) -> list[Finding]:
+    """Finds files that several scans read from storage.
+
+    Cost: the time that tasks spent on all scans but one, divided by the mean number of running tasks. For formats
+    without a scan time (text, CSV, JSON) it is at most the time of the tasks of the shortest scan, for each but one.
+    """
+    repeated = [reads for reads in app.reuse.reads if reads.times >= limits.repeated_scans]
+    most = sorted(repeated, key=lambda reads: reads.repeated_ms or 0, reverse=True)[:MOST]
+    return [_repeated(app, reads, _wall_of(app, reads.repeated_ms)) for reads in most if reads.repeated_ms is not None]
+
+
+def _repeated_bytes(reads: Reads) -> int:
+    return (reads.times - 1) * reads.bytes
+
+
+def _wall_of(app: Application, task_ms: float | None) -> float | None:
+    """Task time as wall-clock time, divided by the mean number of running tasks, or by the slots."""
+    wall = None if task_ms is None else app.usage.wall_of(task_ms)
+    return task_ms / app.slots if wall is None and task_ms is not None and app.slots else wall
+
+
+def _repeated(app: Application, reads: Reads, cost: float | None) -> Finding:
+    queries = ", ".join(query_name(app, query) for query in reads.queries)
+    return Finding(
+        "repeated_scan",
+        "warning",
+        f"{excerpt(reads.place)} is read {count(reads.times)} times, each time {size(reads.bytes)} in "
+        f"{quantity(reads.files, 'file')}, first by {queries}",
+        "Cache what they share: cache() or persist() the DataFrame before the first of them and unpersist() it "
+        "after the last, or write it once as a smaller table.",
+        {"times": reads.times, "files": reads.files, "read_again_bytes": _repeated_bytes(reads)},
+        cost_ms=cost,
+        query=reads.queries[0] if reads.queries else None,
+        cause=reads.place,
+    )
+
+
+def unused_cache(app: Application, limits: Thresholds) -> list[Finding]:
+    """Finds caches that only the query or job that filled them used.
+
+    No cost: the tasks that stored the data also computed it. The time of these tasks is judged as a cost would be.
+    """
+    least = least_cost(app, limits)
+    unused = [cache for cache in app.reuse.caches if cache.uses == 1 and (_wall_of(app, cache.fill_ms) or 0) >= least]
+    return [_unused(app, cache) for cache in sorted(unused, key=lambda cache: cache.fill_ms, reverse=True)[:MOST]]
+
+
+def _unused(app: Application, cache: Cache) -> Finding:
+    where = query_name(app, cache.query) if cache.query is not None else _stage_name(app, cache.filled_in)
+    return Finding(
+        "unused_cache",
+        "info",
+        f"{sentence(where)} fills a cache that nothing else reads; its tasks took {duration(cache.fill_ms)}",
+        "Remove cache() or persist(): it takes time and memory, and only helps from the second read on. A later "
+        "action uses the cache only if it starts from the same DataFrame, before unpersist().",
+        {"fill_task_ms": cache.fill_ms},
+        stage=cache.filled_in,
+        query=cache.query,
+        operator=excerpt(cache.name),
+        cause=str(cache.id),
+    )
+
+
+def _stage_name(app: Application, key: tuple[int, int]) -> str:
+    stage = app.stages.get(key)
+    return f"stage {key[0]}" if stage is None else stage_name(app, stage.info, stage.properties)

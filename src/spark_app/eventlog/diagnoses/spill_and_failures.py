@@ -1,0 +1,138 @@
+"""Rules about spill, garbage collection, failed tasks and repeated stages."""
+
+from collections import Counter
+
+from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses.excerpts import PYTHON, error, excerpt
+from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model import memory_settings
+from spark_app.eventlog.model.shares import gc_share
+from spark_app.eventlog.parse.events import NOT_THE_TASK, TaskEnd
+from spark_app.formatting import count, duration, quantity, share, size
+
+
+def spill(view: StageView) -> Finding | None:
+    """Finds stages whose tasks spilled data to disk.
+
+    Cost: one write and one read of these bytes at `disk_bytes_per_second` on each host with an executor; at most the
+    duration of the stage.
+    """
+    spilled = view.stage.totals.disk_spilled
+    if not spilled:
+        return None
+    cost = min(view.wall_ms, 2000 * spilled / view.limits.disk_bytes_per_second / _hosts(view))
+    tasks = sum(1 for each in view.stage.spilled_bytes if each)
+    return view.finding(
+        "spill",
+        f"{count(tasks)} of {count(len(view.stage.spilled_bytes))} tasks spilled {size(spilled)} to disk "
+        f"({size(view.stage.totals.memory_spilled)} in memory)",
+        advice=f"{switches.enough_memory(view.settings)}Make smaller partitions "
+        f"({view.more_partitions}; repartition), give each task more memory "
+        f"({_more_memory(view)}), or keep fewer columns and rows before the shuffle.",
+        numbers={"disk_spilled_bytes": spilled, "memory_spilled_bytes": view.stage.totals.memory_spilled}
+        | {"spilling_tasks": tasks, "tasks": len(view.stage.spilled_bytes)},
+        cost_ms=cost,
+    )
+
+
+def _more_memory(view: StageView) -> str:
+    settings = view.app.properties
+    memory = switches.now(settings, memory_settings.memory(settings))
+    return f"a higher {memory}, or fewer {memory_settings.cores(settings)}"
+
+
+def _hosts(view: StageView) -> int:
+    ended = view.stage.info.completed or 0
+    executors = view.app.executors.values()
+    alive = {executor.host for executor in executors if executor.removed is None or executor.removed >= ended}
+    return max(1, len(alive))
+
+
+def gc_pressure(view: StageView) -> Finding | None:
+    """Finds stages whose tasks spent much of their time in garbage collection.
+
+    Cost: that share of the duration of the stage, because a collection pauses all tasks of an executor.
+    """
+    totals = view.stage.totals
+    ratio = gc_share([totals], view.app.task_cpus) or 0.0
+    cost = ratio * view.wall_ms
+    if ratio < view.limits.gc_ratio:
+        return None
+    return view.finding(
+        "gc_pressure",
+        f"{share(ratio)} of task time was garbage collection ({duration(cost)} of {duration(view.wall_ms)})",
+        advice=f"Give each task more heap ({_more_memory(view)}), make smaller "
+        "partitions, cache less or serialised, and create fewer objects (columns instead of UDFs and RDDs).",
+        numbers={"gc_task_ms": totals.gc_ms, "run_task_ms": totals.run_ms, "gc_ratio": ratio},
+        cost_ms=cost,
+    )
+
+
+def failed_tasks(view: StageView) -> Finding | None:
+    """Finds task attempts that failed because of their own code or data.
+
+    Cost: the time of the failed attempts that the model keeps, divided by the mean number of running tasks. A warning
+    if the stage failed, or at a cost. Tasks that were lost with an executor, or missed a shuffle block, do not count:
+    `lost_executors` and `retried_stage` report them.
+    """
+    kept = [task for task in view.stage.kept if task.info.has_failed]
+    failed = [task for task in kept if task.reason.reason not in NOT_THE_TASK]
+    if not failed:
+        return None
+    attempts, failures = len(view.stage.durations_ms), view.stage.failed_itself
+    cost = view.wall_of(sum(map(duration_ms, failed)))
+    reason, _ = Counter(map(_reason, failed)).most_common(1)[0]
+    hosts = {excerpt(task.info.host, MAX_PLACE) for task in failed}
+    where = f", all on {hosts.pop()}" if len(hosts) == 1 and len(failed) > 1 and _hosts(view) > 1 else ""
+    outcome = "and the stage failed" if view.stage.info.failure is not None else "and Spark retried them"
+    return view.finding(
+        "failed_tasks",
+        f"{count(failures)} of {count(attempts)} task attempts failed{where}, {outcome}; most frequent error: {reason}",
+        advice="Read the first failure in the log of its executor: a row that the code cannot handle, or a failing "
+        "service or host. spark.task.maxFailures is how often a task may fail before its job fails.",
+        numbers={"failed_tasks": failures, "tasks": attempts, "failed_ratio": failures / attempts},
+        cost_ms=cost,
+        severity="info" if view.stage.info.failure is None else "warning",
+        cause=reason,
+    )
+
+
+def _reason(task: TaskEnd) -> str:
+    kind, text = task.reason.error_type or task.reason.reason, task.reason.description
+    return kind if not text else error(text) if PYTHON in text else excerpt(f"{kind}: {text}")
+
+
+def retried_stage(view: StageView) -> Finding | None:
+    """Finds later attempts of a stage, which Spark starts when shuffle output is lost.
+
+    Cost: the duration of the attempt.
+    """
+    info = view.stage.info
+    if not info.attempt:
+        return None
+    before = view.app.stages.get((info.id, info.attempt - 1))
+    failure = before.info.failure if before is not None else None
+    why = error(failure) if failure else "its shuffle output was lost"
+    if before is None and not view.app.is_whole:  # in a whole log it was skipped until then
+        why = "the log does not say why"
+    return view.finding(
+        "retried_stage",
+        f"it ran {quantity(info.tasks, 'task')} again for {duration(view.wall_ms)}: {why}",
+        advice=f"Find out why executors were lost (memory, disk, preemption). {_keep_output(view)}",
+        numbers={"attempt": info.attempt, "tasks": info.tasks, "stage_ms": view.wall_ms},
+        cost_ms=view.wall_ms,
+        severity="info",
+    )
+
+
+def _keep_output(view: StageView) -> str:
+    if not switches.is_off(view.settings, switches.SHUFFLE_SERVICE):
+        return ""
+    service, decommission = (
+        switches.now(view.settings, name) for name in (switches.SHUFFLE_SERVICE, switches.DECOMMISSION)
+    )
+    return (
+        f"An external shuffle service keeps their output: {service}; so does decommissioning: {decommission} "
+        "with spark.storage.decommission.enabled."
+    )

@@ -1,0 +1,121 @@
+"""Rules about idle time of the whole application."""
+
+from typing import Final
+
+from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses.query import query_name
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.entities import Query
+from spark_app.eventlog.model.task_free import Kind, Stretch
+from spark_app.formatting import duration, share
+from spark_app.telemetry.spark_names import is_local
+
+_STARTING: Final = (
+    "Spark and the program started. Look for downloads (spark.jars.packages), slow imports, and files that the driver "
+    "reads or lists before the first action; short programs gain from sharing one application."
+)
+_PLANNING: Final = (
+    "List and commit fewer files, broadcast and collect less, and shorten plans that a loop of withColumn or union "
+    "makes long."
+)
+_BETWEEN: Final = (
+    "Avoid toPandas and loops over rows in the driver, and run small jobs concurrently, in threads. In a notebook, it "
+    "may be the time of its user."
+)
+_ENDING: Final = "Stop the session after the last action, so that what the program does afterwards holds no executors."
+_GAPS: Final[dict[Kind, tuple[str, str]]] = {
+    "startup": ("before the first query or job", _STARTING),
+    "planning": ("within queries and jobs", _PLANNING),
+    "between": ("between queries and jobs", _BETWEEN),
+    "ending": ("after the last query or job", _ENDING),
+}
+"""The kinds of time without a task that the driver is the cause of: where it was, and what to change."""
+
+
+def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
+    """Finds time in which no task ran or waited for an executor: the driver planned, listed, committed or ran Python.
+
+    Each kind of it has a finding of its own: before the first query or job, within them, between them, and after the
+    last one. Analysis before a query starts is not within it, because the log has the start after it.
+
+    Cost: that time. A warning if it was within jobs and queries; else an info, because the user of a notebook may have
+    been thinking. The rule ignores streaming applications, which wait by design.
+    """
+    if not app.is_whole or app.batches:
+        return []
+    least = limits.driver_gap_ratio * app.usage.wall_ms
+    gaps = ((kind, ms) for kind, ms in app.task_free.sums.items() if kind in _GAPS and ms >= least)
+    return [_gap(app, kind, ms) for kind, ms in gaps if ms >= _least_of(kind, limits)]
+
+
+def _least_of(kind: Kind, limits: Thresholds) -> float:
+    return limits.driver_edge_ms if kind in ("startup", "ending") else limits.driver_gap_ms
+
+
+def _gap(app: Application, kind: Kind, ms: int) -> Finding:
+    where, advice = _GAPS[kind]
+    longest, total = app.task_free.longest[kind], app.usage.wall_ms
+    numbers: dict[str, float] = {f"{kind}_ms": ms, "longest_gap_ms": longest.length_ms, "wall_ms": total}
+    part = f"{duration(ms)} of {duration(total)} ({share(ms / total)})"
+    return Finding(
+        "driver_gap",
+        "warning" if kind == "planning" else "info",
+        f"No task ran for {part}, {where}{_place(app, longest, ms)}.",
+        advice,
+        numbers,
+        cost_ms=ms,
+        cause=kind,
+    )
+
+
+def _place(app: Application, longest: Stretch, ms: int) -> str:
+    """What the longest stretch was before or in, where it is a part of several."""
+    if longest.kind in ("startup", "ending"):
+        return ""
+    queries = app.queries.values()
+    if longest.kind == "between":
+        follows = min((query for query in queries if query.started >= longest.ended), key=_started, default=None)
+        where = "" if follows is None else f" before {query_name(app, follows.id)}"
+    else:
+        inside = [query for query in queries if query.started <= longest.started <= (query.ended or app.last)]
+        where = f" in {query_name(app, inside[-1].id)}" if inside else ""
+    is_part = where and longest.length_ms < ms
+    return f"; the longest time, {duration(longest.length_ms)}, was{where}" if is_part else where
+
+
+def _started(query: Query) -> int:
+    return query.started
+
+
+def idle_cores(app: Application, limits: Thresholds) -> list[Finding]:
+    """Finds applications with many idle cores.
+
+    No cost in time: idle cores cost money. The rule ignores local mode (`local`, `local[...]`).
+    """
+    usage = app.usage
+    busy = usage.task_ms * app.task_cpus
+    idle = usage.core_ms - busy
+    if (
+        is_local(app.properties)
+        or not app.is_whole
+        or idle <= max(limits.idle_core_ms, limits.idle_ratio * usage.core_ms)
+    ):
+        return []
+    return [
+        Finding(
+            "idle_cores",
+            "warning",
+            f"Of {duration(usage.core_ms)} of core time, {duration(idle)} were idle ({share(idle / usage.core_ms)}).",
+            f"Use fewer executors (spark.executor.instances; spark.cores.max on standalone), or {_scaling(app)}.",
+            {"idle_core_ms": idle, "core_ms": usage.core_ms, "idle_ratio": idle / usage.core_ms},
+        )
+    ]
+
+
+def _scaling(app: Application) -> str:
+    timeout = switches.now(app.properties, "spark.dynamicAllocation.executorIdleTimeout")
+    if switches.is_off(app.properties, switches.DYNAMIC):
+        return f"let Spark scale them: {switches.now(app.properties, switches.DYNAMIC)}"
+    return f"release them sooner: a shorter {timeout}"

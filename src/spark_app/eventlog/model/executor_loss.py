@@ -1,0 +1,36 @@
+"""Classifies the reasons of executor losses: the texts of cluster managers have many values."""
+
+import re
+from typing import Final
+
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.executors import Executor
+
+KINDS: Final = (
+    ("released", r"killed by driver|no longer needed|idle|application (finished|ended|removed)|exited normally"),
+    ("released", r"explicit termination request|exited? (with )?(exit )?code 0\b"),
+    ("decommissioned", r"decommission"),
+    ("out_of_memory", r"OOM|out ?of ?memory|exceeding (physical |virtual )?memory|memory limit|code 137|code 52\b"),
+    ("preempted", r"preempt|spot|evict"),
+    ("heartbeat_lost", r"heartbeat"),
+    ("worker_lost", r"worker (is )?(lost|shut)|node (is )?lost|host|node"),
+    ("disconnected", r"disassociated|disconnected|connection|RPC"),
+    ("exited", r"exit|process lost|code \d+"),
+)
+"""Kinds and their patterns; the first match counts."""
+MEANT: Final = frozenset({"released", "decommissioned"})
+"""Kinds that are no loss: the executor was released, exited normally, or was decommissioned."""
+OTHER: Final = "other"
+_MARKS: Final = tuple((kind, re.compile(mark, re.IGNORECASE)) for kind, mark in KINDS)
+
+
+def kind_of(reason: str) -> str:
+    """The kind of a reason as Spark logs it; every kind that is not `MEANT` is a loss."""
+    return next((kind for kind, mark in _MARKS if mark.search(reason)), OTHER)
+
+
+def is_lost(app: Application, executor: Executor) -> bool:
+    """Whether an executor disappeared before the end of its application, without being released or decommissioned."""
+    if executor.removed is None or kind_of(executor.reason or "") in MEANT:
+        return False
+    return app.ended is None or executor.removed < app.ended

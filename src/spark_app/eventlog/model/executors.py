@@ -1,0 +1,81 @@
+"""What an event log says about executors, as data."""
+
+from dataclasses import dataclass, field
+
+from spark_app.eventlog.model.memory import MemoryHistory, MemorySample
+from spark_app.eventlog.parse.events import EXECUTOR_LOST, ExecutorAdded, ExecutorRemoved, TaskEnd
+
+
+@dataclass(slots=True)
+class Executor:
+    """An executor, or the driver where it runs tasks; sizes in bytes, None where they were not reported.
+
+    Attributes:
+        lost_tasks, lost_task_ms: Tasks that were lost with it: they ran there, or had left their output there.
+        peak_heap: The most of `heap_samples` reports.
+        stored: What cached blocks took of its memory by its last report.
+        memory: The most that it used over time.
+    """
+
+    id: str
+    host: str
+    cores: int
+    added: int
+    removed: int | None = None
+    reason: str | None = None
+    lost_tasks: int = 0
+    lost_task_ms: int = 0
+    peak_heap: int | None = None
+    heap_samples: int = 0
+    stored: int | None = None
+    memory: MemoryHistory = field(default_factory=MemoryHistory)
+
+    def took(self, task: TaskEnd) -> None:
+        """Takes the end of a task that it ran."""
+        if task.peaks is not None and task.peaks.heap > 0:
+            stage = (task.stage, task.stage_attempt)
+            self.used(MemorySample(task.info.launched, task.info.finished, stage, task.peaks))
+        if task.reason.reason == EXECUTOR_LOST:
+            self.lost_tasks += 1
+            self.lost_task_ms += task.info.duration_ms
+
+    def lose_output(self, task: TaskEnd) -> None:
+        """Takes the loss of the output of a task that it ran."""
+        self.lost_tasks += 1
+        self.lost_task_ms += task.info.duration_ms
+
+    def used(self, sample: MemorySample) -> None:
+        """Keeps the most that it was seen to use, and what caches took last."""
+        peaks = sample.peaks
+        self.peak_heap = max(self.peak_heap or 0, peaks.heap)
+        self.heap_samples += 1
+        self.stored = max(0, peaks.storage) + max(0, peaks.off_heap_storage)
+        self.memory.add(sample)
+
+
+class Executors:
+    """The executors so far.
+
+    Attributes:
+        known: By their ids.
+        cores: Of the executors that are there now.
+    """
+
+    def __init__(self) -> None:
+        """No executor has come."""
+        self.known: dict[str, Executor] = {}
+        self.cores = 0
+
+    def added(self, event: ExecutorAdded) -> None:
+        """An executor is there from now on."""
+        before = self.known.get(event.id)
+        self.cores += event.info.cores - (before.cores if before is not None and before.removed is None else 0)
+        self.known[event.id] = Executor(event.id, event.info.host, event.info.cores, event.time)
+
+    def removed(self, event: ExecutorRemoved) -> Executor | None:
+        """An executor is gone; None if the log does not say that it came."""
+        executor = self.known.get(event.id)
+        if executor is not None:
+            self.cores -= executor.cores if executor.removed is None else 0
+            executor.removed, executor.reason = max(executor.added, event.time), event.reason
+        return executor

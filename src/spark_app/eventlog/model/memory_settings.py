@@ -1,0 +1,32 @@
+"""The settings for the memory and the cores of tasks: those of executors, or of the driver in local mode."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from spark_app.telemetry.spark_names import is_local
+
+DEFAULT: Final = "1g"
+UNITS: Final = {"": 1 << 20, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+"""Bytes of the units of Spark's memory settings; without a unit they are MiB."""
+
+
+def memory(settings: Mapping[str, str]) -> str:
+    """The setting for the heap that tasks share."""
+    return "spark.driver.memory" if is_local(settings) else "spark.executor.memory"
+
+
+def cores(settings: Mapping[str, str]) -> str:
+    """The setting for the number of tasks that share a heap."""
+    return "threads in spark.master" if is_local(settings) else "spark.executor.cores"
+
+
+def heap(settings: Mapping[str, str]) -> int | None:
+    """The heap that tasks share, in bytes; None where the setting is no size."""
+    return size_of(settings.get(memory(settings), DEFAULT))
+
+
+def size_of(text: str) -> int | None:
+    """The bytes of a memory setting, such as `512m` or `2GB`; None where it is no size."""
+    found = re.fullmatch(r"\s*(\d+)\s*([bkmgtp]?)b?\s*", text.lower())
+    return int(found[1]) * UNITS[found[2]] if found else None

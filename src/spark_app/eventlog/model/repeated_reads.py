@@ -1,0 +1,215 @@
+"""Tracks repeated reads and caches of an application, in bounded memory."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from spark_app.eventlog.model.entities import Job, Query, StageAttempt
+from spark_app.eventlog.model.operators import CACHE_SCANS, Operator, Plan, plan_of
+from spark_app.eventlog.parse.events import RddInfo
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+MOST: Final = 1000
+"""How many sets of files, and how many caches, are remembered; those read longest ago are forgotten."""
+MOST_NUMBERS: Final = 20_000
+"""How many numbers of operators that fill caches are remembered."""
+MOST_QUERIES: Final = 5
+"""How many of the queries that have read the same files are named."""
+FILES: Final = "number of files read"
+FILE_BYTES: Final = "size of files read"
+DRIVER_COUNTS: Final = ("BroadcastExchange", "Execute ")
+"""Operators whose numbers come from the driver, and from no stage."""
+_CACHE_SCAN: Final = re.compile(rb'"nodeName":\s*"(?:InMemoryTableScan|Scan In-memory table)')
+_INTERNAL: Final = ("Delta Table State", "mergeMaterializedSource")
+_PATHS: Final = re.compile(r"\[(.*)", re.DOTALL)
+_EXPRESSION_ID: Final = re.compile(r"#\d+L?")
+
+
+@dataclass(slots=True)
+class Reads:
+    """How often the same files were read without a cache.
+
+    Attributes:
+        place: Their paths.
+        files, bytes: Of each scan.
+        times: The number of scans.
+        scan_ms: The task time of all scans; None where the format of a scan has none.
+        most_ms: The least run time of the tasks that ran a scan: the most task time that one scan takes; None if no
+            stage is known.
+        queries: The first queries that read them.
+    """
+
+    place: str
+    files: int
+    bytes: int
+    times: int = 0
+    scan_ms: float | None = 0.0
+    most_ms: float | None = None
+    queries: list[int] = field(default_factory=list)
+
+    @property
+    def repeated_ms(self) -> float | None:
+        """The task time of all scans but one; where no scan has a time, the most that they can have taken."""
+        if self.scan_ms is not None:
+            return self.scan_ms * (self.times - 1) / self.times
+        return None if self.most_ms is None else self.most_ms * (self.times - 1)
+
+
+@dataclass(slots=True)
+class Cache:
+    """A cached RDD or DataFrame: the stage that filled it, the task time of that stage, and its uses.
+
+    `uses` counts the scans in the plan of each query that ended, or the jobs of an RDD; the filling is one of them.
+    """
+
+    id: int
+    name: str
+    filled_in: tuple[int, int]
+    fill_ms: int
+    query: int | None
+    uses: int = 0
+
+
+class RepeatedReads:
+    """What was read so far; see `Reads` and `Cache`."""
+
+    def __init__(self) -> None:
+        """Nothing was read yet."""
+        self._reads: dict[tuple[str, str, int, int], Reads] = {}
+        self._caches: dict[int, Cache] = {}
+        self._filled: dict[int, int] = {}
+
+    @property
+    def reads(self) -> list[Reads]:
+        """The sets of files that were read."""
+        return list(self._reads.values())
+
+    @property
+    def caches(self) -> list[Cache]:
+        """The caches that were filled, without those that Delta keeps for itself."""
+        return [cache for cache in self._caches.values() if not cache.name.startswith(_INTERNAL)]
+
+    def stage_ended(self, stage: StageAttempt, job: Job | None) -> None:
+        """Takes note of what the stage has filled, or read, for the job that it ran for."""
+        for rdd in _cached(stage):
+            cache = self._caches.pop(rdd.id, None)
+            if cache is None:
+                key = (stage.info.id, stage.info.attempt)
+                cache = Cache(rdd.id, rdd.name, key, stage.totals.run_ms, job.query if job else None)
+            cache.name = rdd.name  # Delta names its caches when they are filled
+            if job is None or job.query is None:
+                cache.uses += max(1, stage.info.tasks // max(1, rdd.partitions))
+            _keep(self._caches, rdd.id, cache)
+
+    def query_ended(self, query: Query, stages: Sequence[StageAttempt], numbers: Mapping[int, int]) -> None:
+        """Takes note of the files and the caches that the query has read."""
+        plan = bytes(query.plan)
+        touched = {rdd.id for stage in stages for rdd in _cached(stage)} & self._caches.keys()
+        for cache in touched:
+            self._caches[cache].uses += max(1, len(_CACHE_SCAN.findall(plan)))
+        query.reads_cache = any(self._caches[cache].query != query.id for cache in touched)
+        with suppress(ValueError):
+            self._drop_numbers_of_others(query)
+        if b'"Location"' not in plan:
+            return
+        with suppress(ValueError):  # a plan that cannot be parsed has no known scans
+            scans = list(file_scans(ran(plan_of(query, numbers), stages)))
+            for scan in scans:
+                self._scanned(query, scan, _most_ms(scan, scans, stages))
+
+    def _drop_numbers_of_others(self, query: Query) -> None:
+        """Accumulators below a cache keep counting across queries: only the query that filled it may report them."""
+        if not _CACHE_SCAN.search(query.plan):
+            return
+        for number in _below_caches(plan_of(query, query.numbers).root) & query.numbers.keys():
+            first = self._filled.get(number, query.id)
+            _keep(self._filled, number, first, most=MOST_NUMBERS)
+            if first != query.id:
+                del query.numbers[number]
+
+    def _scanned(self, query: Query, scan: Operator, most_ms: float | None) -> None:
+        files, size = (int(scan.numbers[name].value) for name in (FILES, FILE_BYTES))
+        filters = _EXPRESSION_ID.sub("", scan.metadata.get("PartitionFilters", ""))
+        key = (place(scan), filters, files, size)
+        reads = self._reads.pop(key, None) or Reads(place(scan), files, size)
+        reads.times += 1
+        time = scan.numbers.get("scan time")
+        reads.scan_ms = None if time is None or reads.scan_ms is None else reads.scan_ms + time.value
+        known = [ms for ms in (reads.most_ms, most_ms) if ms is not None]
+        reads.most_ms = min(known) if known else None
+        if query.id not in reads.queries[-MOST_QUERIES:]:
+            reads.queries = [*reads.queries, query.id][:MOST_QUERIES]
+        _keep(self._reads, key, reads)
+
+
+def ran(plan: Plan, stages: Sequence[StageAttempt]) -> Iterator[Operator]:
+    """The operators that ran in these stages, each once.
+
+    A plan also has operators that ran earlier to fill a cache or to write a reused shuffle. These stages did not update
+    their accumulators. Operators that only the driver counts are included, unless they are below an earlier cache.
+    """
+    counted = {accumulable.id for stage in stages for accumulable in stage.info.accumulables}
+    seen: set[tuple[int, ...]] = set()
+    for operator in _ran(plan.root, counted):
+        has_run = operator.name.startswith(DRIVER_COUNTS) or not counted.isdisjoint(operator.accumulables)
+        if has_run and operator.accumulables not in seen:
+            seen.add(operator.accumulables)
+            yield operator
+
+
+def _ran(operator: Operator, counted: set[int]) -> Iterator[Operator]:
+    yield operator
+    if operator.name.startswith(CACHE_SCANS) and not _has_run(operator, counted):
+        return
+    for child in operator.children:
+        yield from _ran(child, counted)
+
+
+def ran_in(operator: Operator, stage: StageAttempt) -> bool:
+    """Whether tasks of a stage have counted something for an operator."""
+    return any(accumulable.id in operator.accumulables for accumulable in stage.info.accumulables)
+
+
+def _most_ms(scan: Operator, scans: Sequence[Operator], stages: Sequence[StageAttempt]) -> float | None:
+    """The most task time that a scan can have taken: the run time of its stages, shared with their other scans."""
+    own = [stage for stage in stages if ran_in(scan, stage)]
+    shares = [stage.totals.run_ms / sum(ran_in(other, stage) for other in scans) for stage in own]
+    return sum(shares) if shares else None
+
+
+def _below_caches(root: Operator) -> set[int]:
+    """The accumulators of all operators that fill a cache."""
+    scans = [operator for _, operator in root.walk() if operator.name.startswith(CACHE_SCANS)]
+    return {number for scan in scans for operator in scan.below() for number in operator.accumulables}
+
+
+def _has_run(cache_scan: Operator, counted: set[int]) -> bool:
+    return any(not counted.isdisjoint(operator.accumulables) for operator in cache_scan.below())
+
+
+def file_scans(operators: Iterable[Operator]) -> Iterator[Operator]:
+    """The scans that count their files and bytes, without those of the transaction logs of Delta tables."""
+    for operator in operators:
+        has_files = FILES in operator.numbers and FILE_BYTES in operator.numbers and "Location" in operator.metadata
+        if has_files and "_delta_log" not in operator.metadata["Location"]:
+            yield operator
+
+
+def place(scan: Operator) -> str:
+    """The paths that a scan reads, as Spark names them: `file:/data/sales`; cut by Spark where they are many."""
+    paths = _PATHS.search(scan.metadata.get("Location", ""))
+    return paths[1].removesuffix("]") if paths else scan.metadata.get("Location", "")
+
+
+def _cached(stage: StageAttempt) -> list[RddInfo]:
+    return [rdd for rdd in stage.info.rdds if rdd.level.use_memory or rdd.level.use_disk]
+
+
+def _keep(known: dict[Key, Value], key: Key, value: Value, *, most: int = MOST) -> None:
+    """Adds a value at the end; removes the oldest value if there are too many."""
+    known[key] = value
+    if len(known) > most:
+        del known[next(iter(known))]

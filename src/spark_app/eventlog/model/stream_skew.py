@@ -1,0 +1,27 @@
+"""How evenly the tasks of a stage with streaming state are loaded: each reads and writes one partition of the state."""
+
+from statistics import median
+from typing import Final
+
+from spark_app.eventlog.model.entities import StageAttempt
+from spark_app.eventlog.model.stream_samples import StateSkew
+
+_STATE: Final = "StateStore"
+"""How the names of RDDs begin that write state: `StateStoreRDD`, `StateStoreAwareZipPartitionsRDD` of joins."""
+
+
+def has_state(stage: StageAttempt) -> bool:
+    """Whether the stage reads and writes the state of a streaming query."""
+    return any(rdd.name.startswith(_STATE) for rdd in stage.info.rdds)
+
+
+def skew_of(stage: StageAttempt, task_cpus: int) -> StateSkew | None:
+    """The skew of a stage that has ended; None without state, or where its tasks cannot be compared."""
+    if not has_state(stage) or not stage.slowest or len(stage.durations_ms) < 2:
+        return None
+    longest, middle, usage = stage.slowest[0].info, median(stage.durations_ms), stage.usage
+    excess = max(0.0, longest.duration_ms - middle)
+    slots = usage.slots(task_cpus) if usage is not None else None
+    if usage is not None and slots:
+        excess = min(excess, max(0.0, usage.wall_ms - usage.task_ms / slots))
+    return StateSkew(1, longest.duration_ms, middle, excess, {longest.index: 1})

@@ -1,0 +1,169 @@
+"""Names queries and stages for a person: what the program calls them, the line of the program, and what they write.
+
+Spark describes a query from Python by its call site, `parquet at NativeMethodAccessorImpl.java:0`, and a stage that
+adaptive execution runs by `$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768`. `stage_groups` names the
+same work for metrics and comparisons, without what varies between runs.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Raw
+
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.entities import Job, Query
+from spark_app.eventlog.parse.events import JobProperties, StageInfo
+
+CALL: Final = re.compile(r"(?P<call>\S+) at (?P<file>.+):(?P<line>\d+)")
+"""A call site, as Spark writes it (`CallSite.shortForm`)."""
+MAX_READ: Final = 1000
+"""Characters of a description that the pattern of a batch searches; its cost grows with the square of their number."""
+SOURCES: Final = 3
+"""How many sources of a query are named."""
+_NOWHERE: Final = ("NativeMethodAccessorImpl.java", "DirectMethodHandleAccessor.java", "<unknown>")
+"""Where a call from Python seems to come from: Java's reflection, up to Java 17 and from Java 18 on (JEP 416)."""
+_CALLBACK: Final = re.compile(r"/py4j/|/python3[.]\d+t?/threading[.]py(?=:|$)")
+_BATCH: Final = re.compile(r"(?P<name>.*?)(?:\n|^)id = (?P<id>\S+?)\n.*batch = (?P<batch>\w+)", re.DOTALL)
+"""What Spark calls the work of a batch (`StreamExecution.getBatchDescriptionString`)."""
+_CELL: Final = re.compile(r".*ipykernel_\d+/.*")
+_ANONYMOUS: Final = re.compile(r"\$anonfun\$|\$\d+")
+_LOCATION: Final = re.compile(rb'"Location":"(?!DeltaLog)\w+\(\d+ paths?\)\[([^\],"]+)')
+_TABLE: Final = re.compile(rb'"nodeName":"(?:Batch)?Scan \w+ (?:spark_catalog\.)?([\w.]+)"')
+_METHODS: Final = {
+    "showString": "show",
+    "htmlString": "show",
+    "getRowsToPython": "show",
+    "collectToPython": "collect",
+    "collectAsArrowToPython": "toPandas",
+    "toPythonIterator": "toLocalIterator",
+    "tailToPython": "tail",
+}
+"""Methods of the JVM behind the actions of PySpark that have another name."""
+
+
+def of_query(app: Application, query: Query) -> str:
+    """The name of a query: `clean orders, parquet at jobs/flights.py:24, writes out/orders`.
+
+    A query within another query that has no name of its own has the name of that one.
+    """
+    return _joined(*_parts(app, query)) or "query"
+
+
+def of_stage(app: Application, info: StageInfo, properties: JobProperties | None) -> str:
+    """The name of the work of a stage: the description of its job and the line of the program, or that of its query."""
+    own = [properties] if properties else []
+    words, call = _description(properties.description) if properties else "", _call([info.name, *_sites(own)])
+    if " at " in call:
+        return _joined(words, call)
+    execution = properties.execution if properties else None
+    query = app.queries.get(int(execution)) if execution and execution.isdecimal() else None
+    if query is not None:
+        words, call, rows = _parts(app, query)
+        return (_joined(words, call) if words or " at " in call else _joined(call, rows)) or "query"
+    return _joined(words, call) or _ANONYMOUS.sub("", info.name.partition(" at ")[0])
+
+
+def of_job(job: Job) -> str:
+    """What the program calls a job, and its line of the program; empty where the log has neither."""
+    return _joined(_description(job.properties.description), _call(_sites([job.properties])))
+
+
+def _parts(app: Application, query: Query) -> tuple[str, str, str]:
+    """What the program calls a query, its call site or action, and what it writes, or reads if no more is known."""
+    words, call = _description(query.description), _call(_texts(app, query))
+    root = None if query.root is None else app.queries.get(query.root)
+    if root is not None and not (words or call):
+        query, words, call = root, _description(root.description), _call(_texts(app, root))
+    if query.target:
+        return words, call, f"writes {shortened_path(query.target.name)}"
+    if words or " at " in call:
+        return words, call, ""
+    if query.sources is None:
+        query.sources = _reads(query.plan)
+    return words, call, query.sources
+
+
+def _texts(app: Application, query: Query) -> list[str | None]:
+    properties = [app.jobs[number].properties for number in query.jobs if number in app.jobs]
+    return [query.details.partition("\n")[0], query.description, *_sites(properties)]
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
+
+
+def call_site(app: Application, query: Query) -> str | None:
+    """The call and the line of the program that ran a query; None where the log does not have it."""
+    call = _call(_texts(app, query))
+    return call if " at " in call else None
+
+
+def placed(text: str) -> str:
+    """A call site with the end of its path; empty if it leads to no line of the program."""
+    call = _call([text])
+    return call if " at " in call else ""
+
+
+def is_nowhere(text: str) -> bool:
+    """Whether a call site leads to no line of the program: the call came from Python, or from inside Spark."""
+    call, _, place = text.rpartition(" at ")
+    return place.startswith(_NOWHERE) or is_callback(place) or ("$" in call and " " not in call)
+
+
+def is_callback(file: str) -> bool:
+    """Whether a call site is in Py4J or in Python's threads.
+
+    It is PySpark's for actions of a Python callback, such as that of `foreachBatch`, and of an `InheritableThread`.
+    """
+    return _CALLBACK.search(file) is not None
+
+
+def action(call: str) -> str:
+    """The action of PySpark that calls a method of the JVM."""
+    return _METHODS.get(call, call)
+
+
+def _sites(properties: Iterable[JobProperties]) -> Iterator[str | None]:
+    for each in properties:
+        yield each.call_site
+        yield each.stream_call_site
+
+
+def _description(text: str | None) -> str:
+    """What the program calls its work, or the batch of a streaming query; empty for a call site."""
+    batch = _BATCH.match((text or "")[:MAX_READ])
+    if batch:
+        name = batch["name"].strip() or f"stream {batch['id'][:8]}"
+        return f"{name}: batch {batch['batch']}"
+    return "" if CALL.fullmatch(text or "") else " ".join((text or "").split())
+
+
+def _call(texts: Iterable[str | None]) -> str:
+    """The first call site with a line of the program; else the first action that was called; else empty."""
+    matches = (CALL.fullmatch(text or "") for text in texts)
+    calls = [call for call in matches if call and "$" not in call["call"] and not is_callback(call["file"])]
+    line = next((call for call in calls if not is_nowhere(call[0])), None)
+    if line is not None:
+        return f"{line['call']} at {_file(line['file'])}:{line['line']}"
+    return action(calls[0]["call"]) if calls else ""
+
+
+def _file(file: str) -> str:
+    """The end of the path of a program: `jobs/flights.py`."""
+    return "notebook cell" if _CELL.fullmatch(file) else shortened_path(file)
+
+
+def shortened_path(path: str) -> str:
+    """The last two parts of a path."""
+    return "/".join([part for part in path.split("/") if part][-2:]) or path
+
+
+def _reads(plan: Raw) -> str:
+    """What a query reads, by its plan."""
+    text = bytes(plan)
+    tables = (match[1].decode(errors="replace") for match in _TABLE.finditer(text))
+    paths = (shortened_path(match[1].decode(errors="replace")) for match in _LOCATION.finditer(text))
+    sources = list(dict.fromkeys([*tables, *paths]))
+    more = f" and {len(sources) - SOURCES} more" if len(sources) > SOURCES else ""
+    return f"reads {', '.join(sources[:SOURCES])}{more}" if sources else ""

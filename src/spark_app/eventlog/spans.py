@@ -1,0 +1,288 @@
+"""Spans of what has ended in an application: with the times of its events, derived ids, and nothing that is unknown."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from spark_app.eventlog import batch_spans, span_ids
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model import work_names
+from spark_app.eventlog.model.application import Application, Ended
+from spark_app.eventlog.model.entities import Job, LateTask, Query, StageAttempt, Totals, task_totals
+from spark_app.eventlog.model.failures import Failure, failure_of, failure_of_task, shortened
+from spark_app.eventlog.model.operators import NO_PLAN, own_plan_of
+from spark_app.eventlog.model.outcome import BAD, ending_of
+from spark_app.eventlog.model.stage_groups import group_of, work_of
+from spark_app.eventlog.model.streams import Batch
+from spark_app.eventlog.parse.events import TaskEnd
+from spark_app.eventlog.span_ids import SpanContext, SpanIds
+from spark_app.telemetry import spark_names as names
+from spark_app.telemetry.names import APPLICATION, Attribute, SpanName
+
+Value = str | int | bool
+MAX_PLAN: Final = 8000
+"""Characters of a plan with its numbers that a span carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSpan:
+    """A span from an event log; times in milliseconds since the epoch; findings become its events.
+
+    Links lead to spans of other traces; `links_left_out` counts those that it could have had and has not.
+    """
+
+    kind: SpanName
+    name: str
+    place: SpanIds
+    started: int
+    ended: int
+    attributes: Mapping[str, Value]
+    failure: Failure | None = None
+    findings: tuple[Finding, ...] = ()
+    links: tuple[SpanContext, ...] = ()
+    links_left_out: int = 0
+
+
+def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:
+    """The spans of something that has ended; an executor has none."""
+    match ended:
+        case Query():
+            yield from _with_held(app, ended, has_span=not ended.is_held)
+        case Job():
+            yield of_job(app, ended)
+        case Batch():
+            yield of_batch(app, ended)
+        case StageAttempt():
+            yield of_stage(app, ended)
+    for stage, task in spanned_tasks(ended):
+        yield of_task(app, stage, task)
+
+
+def spanned_tasks(ended: Ended) -> Iterator[tuple[StageAttempt, TaskEnd]]:
+    """The task attempts of a stage that get a span when the stage, or a late task, has ended."""
+    match ended:
+        case StageAttempt():
+            for task in {task.info.id: task for task in (*ended.kept, *ended.slowest)}.values():
+                yield ended, task
+        case LateTask() if ended.stage.kept and ended.stage.kept[-1] is ended.task:
+            yield ended.stage, ended.task
+
+
+def _with_held(app: Application, query: Query, *, has_span: bool = True) -> Iterator[SparkSpan]:
+    """The span of a query, unless it is held back, and the spans of sub-queries that were held until it ended."""
+    if has_span:
+        yield of_query(app, query)
+    for number in query.held:
+        yield of_query(app, app.queries[number])
+
+
+def of_the_end(app: Application) -> Iterator[SparkSpan]:
+    """The spans of what is still open when the log ends, marked incomplete, and the span of the application."""
+    for stage in app.stages.values():
+        if stage.info.completed is None:
+            yield from of_ended(app, stage)
+    for job in app.jobs.values():
+        if job.completed is None:
+            yield of_job(app, job)
+    for query in app.queries.values():
+        if query.ended is None:
+            yield from _with_held(app, query)
+    for batch in app.batches.values():
+        if batch.ended is None:
+            yield of_batch(app, batch)
+    if app.began is not None:
+        yield of_application(app)
+
+
+def of_application(app: Application) -> SparkSpan:
+    """The span of the application: the parent of whatever no step asked for."""
+    known: dict[Attribute, Value | None] = {
+        APPLICATION: app.name,
+        names.APPLICATION_ID: app.id,
+        names.APPLICATION_ATTEMPT: app.attempt,
+        names.SPARK_VERSION: app.spark_version,
+        names.EXIT_CODE: app.exit_code if app.process_exit_code is None else app.process_exit_code,
+        names.IS_INCOMPLETE: app.started is None or None,
+    }
+    ending = ending_of(app)
+    failure = (failure_of(ending.error) or Failure(None, ending.text)) if ending.outcome in BAD else None
+    subject = app.name or "unknown"
+    return _span(
+        app, names.APPLICATION_SPAN, subject, span_ids.of_application(app), app.began, app.ended, known, failure
+    )
+
+
+def of_query(app: Application, query: Query) -> SparkSpan:
+    """The span of a query, named by the operator at its root: names must be few, and descriptions may be many."""
+    try:
+        plan = own_plan_of(query)
+    except ValueError:  # what is no plan is no reason to tell nothing of the query
+        plan = NO_PLAN
+    text = plan.text
+    known: dict[Attribute, Value | None] = {
+        names.QUERY_ID: query.id,
+        names.DESCRIPTION: work_names.of_query(app, query),
+        names.CALL_SITE: work_names.call_site(app, query),
+        names.DETAILS: query.details,
+        names.PLANS: query.plans,
+        names.PLAN_IS_CUT: (plan.is_cut or len(text) > MAX_PLAN) or None,
+    }
+    subject, place = plan.first.name or "unknown", span_ids.of_query(app, query)
+    span = _span(app, names.QUERY_SPAN, subject, place, query.started, query.ended, known, failure_of(query.error))
+    plan_told = {names.PLAN.name: shortened(text, MAX_PLAN)} if text else {}
+    return _within(dataclasses.replace(span, attributes={**span.attributes, **plan_told}), _end_of(app, query))
+
+
+def of_batch(app: Application, batch: Batch) -> SparkSpan:
+    """The span of a batch of a streaming query that has run jobs: the root of a trace.
+
+    It links to the batch before it, to the step that has started its query, and to the spans that sent its records.
+    """
+    progress, links = batch.progress, batch_spans.links(batch.progress)
+    known: dict[Attribute, Value | None] = {
+        names.STREAM_ID: batch.key.query,
+        names.STREAM_RUN_ID: batch.key.run,
+        names.BATCH_ID: batch.key.number,
+        names.STREAM: batch.name or (progress.name if progress else None),
+        **batch_spans.attributes(progress, links),
+    }
+    subject, failure = str(known[names.STREAM] or "unnamed"), failure_of(batch.error)
+    place = span_ids.of_batch(app, batch.key)
+    started = max(batch.started, app.started or 0)  # the clock may have been set back
+    span = _span(app, names.BATCH_SPAN, subject, place, started, batch.ended, known, failure)
+    own = span_ids.links_of_batch(app, batch)
+    return dataclasses.replace(span, links=(*own, *links.contexts), links_left_out=links.left_out)
+
+
+def of_job(app: Application, job: Job) -> SparkSpan:
+    """The span of a job, named by the work of its last stage."""
+    ran = [app.stages[key] for key in job.ran if key in app.stages]
+    known = {
+        names.JOB_ID: job.id,
+        names.DESCRIPTION: job.properties.description,
+        names.GROUP: job.properties.group,
+        names.POOL: job.properties.pool,
+        names.JOB_STAGES: len(job.stages),
+        names.JOB_SKIPPED: len(set(job.stages) - {stage for stage, _ in job.ran})
+        if job.completed is not None
+        else None,
+    }
+    subject = work_of(app, max(ran, key=lambda stage: stage.info.id)) if ran else "without stages"
+    failure = (failure_of(job.failure) or Failure(None, "")) if job.has_failed else None
+    place = span_ids.of_job(app, job)
+    span = _span(app, names.JOB_SPAN, subject, place, job.submitted, job.completed, known, failure)
+    return _within(span, _end_of(app, job))
+
+
+def of_stage(app: Application, stage: StageAttempt) -> SparkSpan:
+    """The span of a stage attempt, named by its work, with the sums over its tasks."""
+    info = stage.info
+    known: dict[Attribute, Value | None] = {
+        names.STAGE_ID: info.id,
+        names.STAGE_ATTEMPT: info.attempt,
+        names.STAGE_GROUP: group_of(app, stage),
+        names.CALL_SITE: work_names.placed(info.name) or None,
+        names.TASKS: info.tasks,
+        names.TASKS_ENDED: len(stage.durations_ms),
+        names.TASKS_FAILED: stage.failed,
+        names.TASKS_KILLED: stage.killed,
+        names.TASKS_SPECULATIVE: stage.speculative,
+        **(_numbers(stage.totals, stage) if stage.spilled_bytes else {}),  # one value for each task with metrics
+    }
+    place, failure = span_ids.of_stage(app, stage), failure_of(info.failure)
+    first_launch = min(stage.launched, default=None) if stage.first_launch is None else stage.first_launch
+    submitted = first_launch if info.submitted is None else info.submitted
+    span = _span(app, names.STAGE_SPAN, work_of(app, stage), place, submitted, info.completed, known, failure)
+    return _within(span, _end_of(app, stage))
+
+
+def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
+    """The span of a task attempt."""
+    info, reason = task.info, task.reason
+    known: dict[Attribute, Value | None] = {
+        names.TASK_ID: info.id,
+        names.TASK_INDEX: info.index,
+        names.TASK_ATTEMPT: info.attempt,
+        names.TASK_SPECULATIVE: info.is_speculative or None,
+        names.EXECUTOR_ID: info.executor,
+        names.HOST: info.host,
+        **(_numbers(task_totals(task), stage) if task.metrics else {}),
+    }
+    failure = failure_of_task(reason) if info.has_failed or info.was_killed else None
+    place = span_ids.of_task(app, stage, info)
+    return _span(app, names.TASK_SPAN, work_of(app, stage), place, info.launched, info.finished, known, failure)
+
+
+def _span(
+    app: Application,
+    kind: SpanName,
+    subject: str,
+    place: SpanIds,
+    started: int | None,
+    ended: int | None,
+    known: Mapping[Attribute, Value | None],
+    failure: Failure | None,
+) -> SparkSpan:
+    attributes = {
+        name.name: shortened(value) if isinstance(value, str) else value
+        for name, value in known.items()
+        if value not in (None, "")
+    }
+    if ended is None:
+        attributes[names.IS_INCOMPLETE.name] = True
+        ended = app.last if app.ended is None else app.ended  # a log may go on after the end of the application
+    began = started or app.last
+    return SparkSpan(
+        kind,
+        kind.of(shortened(subject)),
+        place,
+        began,
+        max(began, ended),
+        attributes,
+        failure,
+    )
+
+
+def _end_of(app: Application, part: StageAttempt | Job | Query | Batch | None) -> int | None:
+    """When something ended; where the log lacks its end, when the whole ended that it is a part of."""
+    match part:
+        case StageAttempt():
+            return _end_of(app, app.job_of(part)) if part.info.completed is None else part.info.completed
+        case Job():
+            return _end_of(app, app.query_of(part) or _batch(app, part)) if part.completed is None else part.completed
+        case Query():
+            root = None if part.root is None else app.queries.get(part.root)
+            return _end_of(app, root or _batch(app, part)) if part.ended is None else part.ended
+        case Batch():
+            return part.ended
+    return None
+
+
+def _batch(app: Application, part: Job | Query) -> Batch | None:
+    return None if part.batch is None else app.batches.get(part.batch)
+
+
+def _within(span: SparkSpan, ended: int | None) -> SparkSpan:
+    """A span that ends at a time, if it is known."""
+    return span if ended is None else dataclasses.replace(span, ended=max(span.started, ended))
+
+
+def _numbers(totals: Totals, stage: StageAttempt) -> dict[Attribute, Value | None]:
+    return {
+        names.RUN_TIME: totals.run_ms,
+        names.CPU_TIME: None if totals.cpu_ns is None else totals.cpu_ns // 1_000_000,
+        names.GC_TIME: totals.gc_ms,
+        names.SCHEDULER_DELAY: totals.scheduler_delay_ms,
+        names.INPUT_BYTES: None if stage.is_input_missed else totals.input_bytes,
+        names.INPUT_RECORDS: totals.input_records,
+        names.OUTPUT_BYTES: totals.output_bytes,
+        names.OUTPUT_RECORDS: totals.output_records,
+        names.SHUFFLE_READ_BYTES: totals.shuffle_read_bytes,
+        names.SHUFFLE_READ_RECORDS: totals.shuffle_read_records,
+        names.SHUFFLE_WAIT: totals.shuffle_wait_ms,
+        names.SHUFFLE_WRITE_BYTES: totals.shuffle_write_bytes,
+        names.SHUFFLE_WRITE_RECORDS: totals.shuffle_write_records,
+        names.MEMORY_SPILLED: totals.memory_spilled,
+        names.DISK_SPILLED: totals.disk_spilled,
+    }

@@ -1,0 +1,154 @@
+"""The pipelines of a package, found by looking into it: one module is one pipeline."""
+
+import pkgutil
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Final, Protocol
+
+from pydantic import BaseModel
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from spark_app import project
+from spark_app.errors import UsageError
+from spark_app.models import registry
+from spark_app.pipeline.topics import Topic
+from spark_app.warehouse.tables import QUARANTINE, Table
+
+PACKAGES: Final = ("etl", "streaming", "ml")
+
+
+class BatchPipeline(Protocol):
+    """A module of `app/etl/` or `app/ml/`.
+
+    Attributes:
+        Config: What an operator tunes, read from `config/<package>/<module>.yml`.
+        SOURCES: The sources whose raw rows it reads; a pipeline that reads none need not say so.
+        READS: Names of the tables that it reads and another pipeline writes.
+        WRITES: The tables that it writes.
+    """
+
+    Config: type[BaseModel]
+    READS: Sequence[str]
+    WRITES: Sequence[Table]
+
+    def run(self, context: Any, config: Any) -> None:
+        """Writes the tables for the slice of the context."""
+
+
+class StreamPipeline(Protocol):
+    """A module of `app/streaming/`.
+
+    Attributes:
+        Config: What an operator tunes, read from `config/streaming/<module>.yml`.
+        TOPICS: The topics that it reads.
+        STARTS_FIRST: Whether it starts before the others, each of which would delay its first rows by about ten
+            seconds; a query that need not does not say so.
+        READS: Names of the tables that it reads and another pipeline writes.
+        WRITES: The tables that it writes.
+    """
+
+    Config: type[BaseModel]
+    TOPICS: Sequence[str]
+    READS: Sequence[str]
+    WRITES: Sequence[Table]
+
+    def query(self, context: Any, config: Any) -> DataStreamWriter:
+        """The query, built and not started."""
+
+
+Pipeline = BatchPipeline | StreamPipeline
+
+
+def names(package: str) -> list[str]:
+    """The names of the pipelines of a package, `etl.customers`; no pipeline is imported."""
+    modules = pkgutil.iter_modules([str(project.current().folder_of(package))])
+    return sorted(f"{package}.{module.name}" for module in modules if not module.name.startswith("_"))
+
+
+def qualified(package: str, chosen: Sequence[str]) -> list[str]:
+    """The full names of the chosen pipelines of a package, given as `daily_sales` or `etl.daily_sales`.
+
+    Raises:
+        UsageError: There is no such pipeline.
+    """
+    known = names(package)
+    full = [name if name.startswith(f"{package}.") else f"{package}.{name}" for name in chosen]
+    for name, given in zip(full, chosen, strict=True):
+        if name not in known:
+            folder = f"{project.current().package}/{package}"
+            raise UsageError(f"no pipeline {given!r} in {folder}; the pipelines are {', '.join(known)}")
+    return full
+
+
+def load(package: str) -> dict[str, Any]:
+    """The pipelines of a package by name, each after those that write what it reads.
+
+    Raises:
+        UsageError: Pipelines read from each other in a circle, or two write the same table.
+    """
+    found = project.current()
+    modules: dict[str, Any] = {name: found.load(name) for name in names(package)}
+    return {name: modules[name] for name in in_order(modules)}
+
+
+def in_order(pipelines: Mapping[str, Pipeline]) -> list[str]:
+    """The names of pipelines, each after those that write what it reads; else in the order of their names.
+
+    Raises:
+        UsageError: Pipelines read from each other in a circle, or two write the same table.
+    """
+    writers: dict[str, str] = {}
+    for name, pipeline in pipelines.items():
+        for table in pipeline.WRITES:
+            if table.name in writers:
+                raise UsageError(f"{writers[table.name]} and {name} both write the table {table.name}")
+            writers[table.name] = name
+    before = {
+        name: [writers[table] for table in pipeline.READS if table in writers] for name, pipeline in pipelines.items()
+    }
+    try:
+        return list(TopologicalSorter(before).static_order())
+    except CycleError as error:
+        raise UsageError(f"pipelines read from each other in a circle: {' -> '.join(error.args[1])}") from error
+
+
+def needed(pipelines: Mapping[str, Pipeline], table: str) -> list[str]:
+    """The names of the pipelines that a table needs: its writer, after those that write what it reads, and so on."""
+    writers = {written.name: name for name, pipeline in pipelines.items() for written in pipeline.WRITES}
+    tables, found = [table], set[str]()
+    while tables:
+        name = writers.get(tables.pop())
+        if name is not None and name not in found:
+            found.add(name)
+            tables += pipelines[name].READS
+    return [name for name in in_order(pipelines) if name in found]
+
+
+def sources(pipelines: Iterable[Any]) -> list[str]:
+    """The sources whose raw rows pipelines read."""
+    return [source for pipeline in pipelines for source in getattr(pipeline, "SOURCES", ())]
+
+
+def topics() -> list[Topic]:
+    """The topics that the module `topics` of the project declares; none if it has no such module."""
+    found = project.current()
+    if not found.folder_of("topics").with_suffix(".py").is_file():
+        return []
+    return [value for value in vars(found.load("topics")).values() if isinstance(value, Topic)]
+
+
+def declared_tables() -> list[Table]:
+    """The tables that all pipelines write, and those of the model registry."""
+    written = [table for package in PACKAGES for pipeline in load(package).values() for table in pipeline.WRITES]
+    return [*written, *registry.TABLES]
+
+
+def require_table(name: str) -> None:
+    """Checks the name of a table before Spark starts.
+
+    Raises:
+        UsageError: No pipeline writes a table of this name.
+    """
+    known = [*(table.name for table in declared_tables()), QUARANTINE]
+    if name not in known:
+        raise UsageError(f"no table {name!r}; the tables are {', '.join(known)}")

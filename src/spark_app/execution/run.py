@@ -1,0 +1,233 @@
+"""Runs batch pipelines in an application, one after another, and records each run."""
+
+import datetime
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, Literal, TypeVar
+
+from spark_app import project
+from spark_app.execution import pipelines
+from spark_app.execution.application import Application, start_application
+from spark_app.formatting import quantity
+from spark_app.local_files import ensure_dir
+from spark_app.pipeline.context import Context, DailyContext
+from spark_app.pipeline.progress import ProgressListener
+from spark_app.pipeline.slice import Day, Slice
+from spark_app.runs import liveness, run_record
+from spark_app.runs.run_record import RunRecord
+from spark_app.settings import Settings, load_pipeline_config
+from spark_app.spark.known_errors import translate_errors
+from spark_app.telemetry.exceptions import summary_of
+from spark_app.telemetry.names import Outcome
+from spark_app.telemetry.run_identity import RunIdentity, outcome_of
+from spark_app.telemetry.spark_names import WORKLOAD
+
+LOG: Final = logging.getLogger(__name__)
+ETL: Final = "spark-app etl"
+ContextType = TypeVar("ContextType", bound=Context)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A pipeline with its configuration, to be run for any slice.
+
+    Attributes:
+        name: `etl.daily_sales`.
+        pipeline: Its module, a `BatchPipeline` or a `StreamPipeline`.
+        config: Its `Config`, as configured.
+    """
+
+    name: str
+    pipeline: Any
+    config: Any
+
+
+def run_etl(
+    settings: Settings,
+    dates: Sequence[datetime.date],
+    *,
+    listener: ProgressListener,
+    chosen: Sequence[str] = (),
+    replay: bool = False,
+) -> list[RunRecord]:
+    """Runs the pipelines of `app/etl/` for every date, in order, and stops at the first that fails.
+
+    Args:
+        settings: The configuration.
+        dates: The days.
+        listener: Hears how the runs get on.
+        chosen: Names of pipelines; empty for all.
+        replay: Whether rows come from bronze instead of the raw files.
+
+    Raises:
+        SparkAppError: A run failed; the attribute `results` (of any exception that leaves a run) has all runs so far.
+    """
+    jobs = load_jobs(settings, "etl", chosen)
+    extra = {WORKLOAD: workload(jobs, days=len(dates), is_replay=replay)}
+    with start_application(settings, ETL, listener=listener, extra=extra) as application:
+        run_days(application, jobs, dates, is_replay=replay)
+    return application.results
+
+
+def load_jobs(settings: Settings, package: str, chosen: Sequence[str] = ()) -> list[Job]:
+    """The chosen pipelines of a package, or all, in the order of what they read and write.
+
+    Raises:
+        ConfigError: A key of a configuration is missing, unknown or wrong, or a file cannot be read.
+        UsageError: There is no such pipeline.
+    """
+    wanted = pipelines.qualified(package, chosen) or pipelines.names(package)
+    loaded = pipelines.load(package)
+    return [
+        Job(name, pipeline, load_pipeline_config(name, pipeline.Config, settings.config))
+        for name, pipeline in loaded.items()
+        if name in wanted
+    ]
+
+
+def workload(jobs: Sequence[Job], *, days: int, is_replay: bool) -> str:
+    """What a command was asked to do, apart from which days: only runs of the same workload are compared."""
+    return f"{' + '.join(job.name for job in jobs)}, {quantity(days, 'day')}{', replay' if is_replay else ''}"
+
+
+def run_days(
+    application: Application, jobs: Sequence[Job], dates: Sequence[datetime.date], *, is_replay: bool = False
+) -> list[RunRecord]:
+    """Runs daily pipelines in an application that stays open afterwards."""
+    application.results.clear()
+    for date in dates:
+        if not is_replay:
+            make_if_missing(application, jobs, date, note=application.listener.note)
+        for job in jobs:
+            run_batch(application, job, Day.of(date), context_type=partial(DailyContext, is_replay=is_replay))
+    return application.results
+
+
+def make_if_missing(
+    application: Application, jobs: Sequence[Job], date: datetime.date, *, note: Callable[[str], None]
+) -> None:
+    """Lets the project generate what pipelines read of a day, where no raw folder is configured."""
+    demo = project.current().demo if application.settings.is_demo else None
+    if demo is not None:
+        sources = pipelines.sources(job.pipeline for job in jobs)
+        with translate_errors(application.log_file):
+            demo.make_if_missing(application.spark, application.settings, sources, date, note=note)
+
+
+def run_batch(
+    application: Application, job: Job, part: Slice, *, context_type: Callable[..., Context] = Context
+) -> None:
+    """Runs a pipeline for a slice and appends its record to the results, also if it fails."""
+    with recorded_run(application, job.name, part, context_type) as context, locked(application, context):
+        job.pipeline.run(context, job.config)
+        context.run.record_schedule(getattr(job.config, "schedule", None))
+
+
+@contextmanager
+def recorded_run(
+    application: Application, name: str, part: Slice, context_type: Callable[..., ContextType]
+) -> Iterator[ContextType]:
+    """A run of a pipeline: its telemetry, its record while it lasts, and at its end the record among the results.
+
+    What leaves the with-statement decides the outcome, and is raised in the words of `translate_errors`.
+    """
+    started_at, began = datetime.datetime.now(datetime.UTC), time.monotonic()
+    context, note = _context(application, name, part, context_type, started_at), application.listener.note
+
+    def record(outcome: Outcome | Literal["running"], error: BaseException | None = None) -> RunRecord:
+        result = _record(application, context, started_at, time.monotonic() - began, outcome)
+        result = replace(result, error=summary_of(error) if error else None)
+        run_record.write(result, note=note)
+        return result
+
+    failure: BaseException | None = None
+    try:
+        with liveness.hold_liveness_lock(context.run.identity.folder, note=note), context.run, _logged():
+            record("running")
+            with translate_errors(application.log_file):
+                yield context
+    except BaseException as error:
+        failure = error
+        raise
+    finally:
+        application.results.append(record(outcome_of(failure), failure))
+        if failure is not None:
+            failure.results = application.results  # type: ignore[attr-defined]
+
+
+@contextmanager
+def locked(application: Application, context: Context) -> Iterator[None]:
+    """Keeps other processes from running the same pipeline for the same slice; waits for one that does."""
+    key = "-".join(word for word in (context.run.identity.pipeline, context.slice.key) if word)
+
+    def on_wait() -> None:
+        context.note(f"another process runs {context.title}: waiting for it to end")
+
+    with application.warehouse.lock(key, on_wait=on_wait):
+        yield
+
+
+def _context(
+    application: Application,
+    name: str,
+    part: Slice,
+    context_type: Callable[..., ContextType],
+    started_at: datetime.datetime,
+) -> ContextType:
+    """The context of a new run, whose folder is created; the run id begins with the start of the run."""
+    words = [f"{started_at:%Y%m%dT%H%M%SZ}", name, part.key, secrets.token_hex(3)]
+    folder = ensure_dir(application.settings.runs_path / "-".join(word for word in words if word))
+    identity = RunIdentity(folder.name, application.id, name, part.key, folder, application.name)
+    return context_type(
+        application.spark,
+        application.warehouse,
+        application.settings,
+        part,
+        application.telemetry.run(identity),
+        application.listener,
+    )
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    """Logs how a run ended, in the log of the run."""
+    try:
+        yield
+    except BaseException as error:
+        LOG.exception("run ended by %s", summary_of(error))
+        raise
+    LOG.info("run succeeded")
+
+
+def _record(
+    application: Application,
+    context: Context,
+    started_at: datetime.datetime,
+    seconds: float,
+    outcome: Outcome | Literal["running"],
+) -> RunRecord:
+    identity = context.run.identity
+    return RunRecord(
+        run_id=identity.run_id,
+        invocation_id=identity.invocation_id,
+        pipeline=identity.pipeline,
+        slice=identity.slice,
+        outcome=outcome,
+        started_at=started_at,
+        seconds=seconds,
+        counts=dict(context.counts),
+        tables=context.written,
+        folder=identity.folder,
+        trace_id=context.run.trace_id,
+        application_id=application.spark_id,
+        event_log=application.event_log,
+        spark_log=str(application.log_file),
+        expectations=context.results,
+        nulls=context.nulls,
+        facts=context.facts,
+    )

@@ -1,0 +1,162 @@
+"""The documents of the answers: what the report shows of a run, in the keys of its JSON, for an assistant."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.entities import Query, StageAttempt
+from spark_app.eventlog.model.stream_samples import StreamSample
+from spark_app.mcp.answers import Document, Rows
+from spark_app.redaction import setting
+from spark_app.report.formatting import line, text
+from spark_app.report.limits import Limits
+from spark_app.report.results import build, schema
+from spark_app.report.scope import Scope
+from spark_app.report.sections import queries, stages
+from spark_app.report.sections.queries import Node
+from spark_app.report.sections.streams import Stream
+
+EVERYTHING: Final = Limits(findings=1_000_000, tasks=50, operators_of_one=500)
+NO_LISTS: Final = Limits(findings=0, stages=0, queries=0, operators=0)
+WORST: Final = 5
+MOST_IDS: Final = 50
+"""Stages of a query, or that a stage reads from, that are named."""
+MOST_ARGUMENTS: Final = 400
+"""Characters of the arguments of an operator."""
+
+
+def document(struct: Any) -> Document:
+    """A struct as JSON has it."""
+    shown: Document = msgspec.to_builtins(struct)
+    return shown
+
+
+def brief(compared: schema.Comparison | None) -> Document | None:
+    """The durations and the largest causes; `compare` has the rest."""
+    if compared is None:
+        return None
+    names = ("before", "runs", "now_ms", "before_ms", "difference_ratio", "is_significant")
+    return {name: getattr(compared, name) for name in names} | {
+        "causes": [each.text for each in compared.causes[:WORST]]
+    }
+
+
+def cause_row(cause: schema.Cause) -> Document:
+    """A cause of a difference, with the names of a few of its settings."""
+    return document(cause) | {"settings": [each.name for each in cause.settings[:WORST]] or None}
+
+
+def stage_row(about: Scope, stage: StageAttempt) -> Document:
+    """A stage attempt among others."""
+    return document(build.of_stage(stages.of_attempt(about, stage, EVERYTHING))) | {"started": None}
+
+
+def query_row(about: Scope, query: Query) -> Document:
+    """A query among others."""
+    return document(build.of_query(queries.of_query(about, query, NO_LISTS))) | {"started": None}
+
+
+def stream_row(stream: Stream) -> Document:
+    """A streaming query over all its batches; the state and the lag are those after the last one."""
+    query, total = stream.query, stream.total
+    return {
+        "name": line(stream.name),
+        "status": stream.status,
+        "error": text(query.error) if query.error else None,
+        "starts": query.runs,
+        "trigger_interval_ms": query.trigger.interval_ms,
+        "busy_ratio": build.ratio(stream.work_share),
+    } | (_batches(total) if total else {})
+
+
+def _batches(total: StreamSample) -> Document:
+    states = [state.rows for state in total.state.values() if state.rows is not None]
+    return {
+        "batches": total.batches,
+        "batches_without_rows": total.empty,
+        "rows_read": total.rows,
+        "rows_written": total.rows_out,
+        "mean_batch_ms": round(total.duration_ms / total.batches),
+        "longest_batch_ms": total.longest_ms,
+        "phases_ms": total.phases_ms,
+        "watermark": build.instant(total.watermark),
+        "lag_records": sum(total.lag.values()) if total.lag is not None else None,
+        "state_rows": sum(states) if states else None,
+    }
+
+
+def stage_document(about: Scope, attempt: StageAttempt, found: list[Finding]) -> Document:
+    """A stage attempt with its tasks, findings and query."""
+    shown = stages.of_attempt(about, attempt, EVERYTHING)
+    key = (attempt.info.id, attempt.info.attempt)
+    query = about.app.query_of(about.app.job_of(attempt))
+    return document(build.of_stage(shown)) | {
+        "attempts": [each.info.attempt for each in about.stages if each.info.id == attempt.info.id],
+        "call_site": line(shown.call_site) or None,
+        "reads_from_stages": attempt.info.parents[:MOST_IDS],
+        "number_of_stages_read_from": len(attempt.info.parents),
+        "job": attempt.job,
+        "query": query and {"id": query.id, "name": query_row(about, query)["name"]},
+        "task_times_ms": shown.spread and [round(each) for each in shown.spread.times],
+        "task_seconds": _seconds(attempt),
+        "findings": [
+            {"rule": each.rule, "text": text(each.text), "advice": text(each.advice)}
+            for each in found
+            if key in [place.stage for place in each.places or (each.place,)]
+        ][:WORST],
+        "slowest_tasks": Rows(shown.slowest, _task),
+        "failed_killed_or_repeated_tasks": Rows(shown.troubled, _task),
+    }
+
+
+def _seconds(attempt: StageAttempt) -> Document | None:
+    totals = attempt.totals
+    if not attempt.shuffle_read_bytes:  # no task has reported metrics
+        return None
+    milliseconds = {
+        "run": totals.run_ms,
+        "cpu": None if totals.cpu_ns is None else totals.cpu_ns / 1e6,
+        "garbage_collection": totals.gc_ms,
+        "waiting_for_shuffle": totals.shuffle_wait_ms,
+        "scheduler_delay": totals.scheduler_delay_ms,
+        "deserializing": totals.deserialize_ms,
+    }
+    return {name: None if value is None else round(value / 1000, 3) for name, value in milliseconds.items()}
+
+
+def _task(task: stages.Task) -> Document:
+    return {
+        "index": task.index,
+        "attempt": task.attempt,
+        "executor": line(task.executor),
+        "duration_ms": round(task.duration),
+        "how": task.how,
+        "why": text(task.why) or None,
+    }
+
+
+def query_document(about: Scope, query: Query) -> Document:
+    """A query with its plan."""
+    shown = queries.of_query(about, query, EVERYTHING)
+    ran = list(dict.fromkeys(each.info.id for each in about.app.stages_of(query)))
+    return document(build.of_query(shown)) | {
+        "writes_to": query.target and line(query.target.name),
+        "stages": ran[:MOST_IDS],
+        "number_of_stages": len(ran),
+        "remark": shown.note and line(shown.note),
+        "settings": Rows([*query.settings.items()], lambda item: f"{line(item[0])}={line(setting(*item))}"),
+        "operators": Rows([*_operators(shown.nodes or [])]),
+    }
+
+
+def _operators(nodes: list[Node]) -> Iterator[Mapping[str, Any]]:
+    for node in nodes:
+        arguments = node.text.removeprefix(node.name).strip()
+        yield {
+            "depth": node.depth,
+            "name": line(node.name),
+            "arguments": text(arguments, MOST_ARGUMENTS) or None,
+            "numbers": {line(name): number for name, number in node.metrics} or None,
+        }

@@ -1,0 +1,142 @@
+"""The runs and event logs that the tools may read: those of two folders, by their names, and nothing else."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from spark_app.errors import InputError
+from spark_app.eventlog.comparison import baselines
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.parse.locations import LogPath, state
+from spark_app.eventlog.parse.log_files import EventLog, logs_in
+from spark_app.eventlog.parse.log_tailer import application_of, parts
+from spark_app.eventlog.reader import head, read
+from spark_app.execution.analysis import Analysis, analyze
+from spark_app.mcp.answers import Document
+from spark_app.report import report_source
+from spark_app.report.formatting import line
+from spark_app.report.report_source import ReportSource
+from spark_app.report.results import build
+from spark_app.runs import run_record
+from spark_app.runs.run_record import RECORD
+from spark_app.settings import Settings
+from spark_app.telemetry.run_files import STARTED
+
+MOST_READ: Final = 3
+"""Logs that are kept in memory after they were read: a run, one to compare it with, and one more."""
+State = tuple[tuple[LogPath, int, float], ...]
+"""The files of a log with their sizes and times; a growing log is read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run or an event log: when it was last written, and what is known of it without reading all of it."""
+
+    name: str
+    changed: float
+    describe: Callable[[], Document]
+
+
+class Library:
+    """The runs of a configuration, and the event logs of a folder."""
+
+    def __init__(self, settings: Settings, events: LogPath, thresholds: Thresholds) -> None:
+        """Reads nothing yet."""
+        self.settings, self.events, self.thresholds = settings, events, thresholds
+        self._read: OrderedDict[LogPath, tuple[State, Analysis]] = OrderedDict()
+
+    def entries(self) -> list[Entry]:
+        """All runs and event logs, the newest first."""
+        runs = ((folder, _changed(folder)) for folder in _runs(self.settings.runs_path))
+        logs = ((log, log.modified()) for log in self._logs())
+        entries = [
+            *(Entry(folder.name, time, partial(_of_run, folder, time)) for folder, time in runs),
+            *(Entry(log.key, time, partial(self._of_log, log, time)) for log, time in logs),
+        ]
+        return sorted(entries, key=lambda entry: entry.changed, reverse=True)
+
+    def source(self, name: str) -> ReportSource:
+        """The event log of a name that `entries` has, or of an application id, and the run in it that is meant.
+
+        Raises:
+            InputError: There is none.
+        """
+        for folder in _runs(self.settings.runs_path):
+            if folder.name == name:
+                return report_source.source(str(folder), self.settings)
+        logs = self._logs()
+        named = [log for log in logs if log.key == name] or [log for log in logs if application_of(log.key) == name]
+        if not named:
+            where = f"{self.events} and {self.settings.runs_path}"
+            raise InputError(f"no run or event log {line(name)!r} in {where}: list_runs lists them")
+        return ReportSource(max(named, key=EventLog.modified).path, None)
+
+    def analysis(self, log: LogPath) -> Analysis:
+        """The analysis of a log; it is kept until the log has grown.
+
+        Raises:
+            InputError: The log cannot be read, or is none.
+        """
+        state = _state(log)
+        known = self._read.pop(log, None)
+        if known is None or known[0] != state:
+            known = state, analyze(read(log), self.settings, self.thresholds)
+        self._read[log] = known
+        if len(self._read) > MOST_READ:
+            self._read.popitem(last=False)
+        return known[1]
+
+    def _logs(self) -> list[EventLog]:
+        try:
+            return list(logs_in(self.events).values())
+        except FileNotFoundError:  # no application has run yet
+            return []
+
+    def _of_log(self, log: EventLog, changed: float) -> Document:
+        app = head(log.path)
+        if app is None or app.began is None:
+            return {"run": log.key, "kind": "event log", "remark": "its beginning is no Spark event log"}
+        profile = baselines.stored(self.settings.records_path, app, log.path)
+        return {
+            "run": log.key,
+            "kind": "event log",
+            "application": line(app.name or app.id),
+            "application_id": line(app.id),
+            "started": build.instant(app.began),
+            "changed": build.instant(changed * 1000),
+            "outcome": profile and profile.outcome,
+            "duration_ms": profile and profile.duration_ms,
+        }
+
+
+def _runs(folder: Path) -> Iterator[Path]:
+    """The folders of the runs."""
+    return (path for path in (folder.iterdir() if folder.is_dir() else ()) if _changed(path))
+
+
+def _changed(run: Path) -> float:
+    """When the record of a run was last written, or the first of its spans; 0 for another folder."""
+    return next((file.stat().st_mtime for file in (run / RECORD, run / STARTED) if file.is_file()), 0.0)
+
+
+def _of_run(folder: Path, changed: float) -> Document:
+    shown: Document = {"run": folder.name, "kind": "spark-app run"}
+    try:
+        record = run_record.read(folder)
+    except InputError as error:
+        return shown | {"remark": line(error)}
+    return shown | {
+        "application": line(f"{record.pipeline} {record.slice}".rstrip()),
+        "application_id": record.application_id,
+        "started": record.started_at,
+        "changed": build.instant(changed * 1000),
+        "outcome": record.outcome,
+        "duration_ms": None if record.outcome == "running" else build.whole(record.seconds * 1000),
+    }
+
+
+def _state(log: LogPath) -> State:
+    return tuple((part.path, *state(part.path)) for part in parts(log))

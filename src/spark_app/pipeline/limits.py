@@ -1,0 +1,36 @@
+"""Limits of expectations, as an operator configures them."""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from spark_app.quality.results import FRESHNESS
+from spark_app.settings import Share
+
+
+class LimitedConfig(BaseModel):
+    """A configuration with limits; `expectation_names` are the allowed keys of `limits`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    expectation_names: ClassVar[Sequence[str]] = ()
+
+    default_limit: Share
+    limits: dict[str, Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]]
+
+    @field_validator("limits")
+    @classmethod
+    def _are_limits_of_expectations(cls, limits: dict[str, float]) -> dict[str, float]:
+        for expectation, limit in limits.items():
+            if expectation not in cls.expectation_names:
+                raise ValueError(
+                    f"unknown expectation {expectation!r}; allowed are {', '.join(sorted(cls.expectation_names))}"
+                )
+            if expectation != FRESHNESS and limit > 1:
+                raise ValueError(f"{expectation} is limited by a share from 0 to 1, not by {limit}")
+        return limits
+
+    @property
+    def all_limits(self) -> dict[str, float]:
+        """The limit of each expectation."""
+        return {name: self.limits.get(name, self.default_limit) for name in self.expectation_names}

@@ -1,0 +1,138 @@
+"""The project whose pipelines run: the nearest folder upwards whose `pyproject.toml` has `[tool.spark-app]`.
+
+`package` names its Python package (`app` if it does not say), whose folders `etl`, `streaming` and `ml` hold the
+pipelines. `demo` names a module with generated data for where no source is configured: see `Demo`.
+"""
+
+import datetime
+import importlib
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from spark_app.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_app.settings import Settings
+
+MARK: Final = "pyproject.toml"
+TABLE: Final = "spark-app"
+PACKAGE: Final = "app"
+HERE: Final = Path(__file__).resolve().parent
+
+
+class Demo(Protocol):
+    """What a project may have to be tried without a source: a module with these functions.
+
+    Attributes:
+        COMMANDS: Further commands of `spark-app` by name, each with the extra that it needs.
+    """
+
+    COMMANDS: Mapping[str, tuple[Callable[..., None], str]]
+
+    def make_if_missing(
+        self,
+        spark: "SparkSession",
+        settings: "Settings",
+        sources: Sequence[str],
+        date: datetime.date,
+        *,
+        note: Callable[[str], None],
+    ) -> None:
+        """Generates the raw files of a day of sources that have none, and notes it; replaces no file."""
+
+    def feed(self, settings: "Settings", *, note: Callable[[str], None]) -> AbstractContextManager[object]:
+        """Generates records of topics, in the landing folder, from entering to leaving the with-statement."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project.
+
+    Attributes:
+        folder: What holds its package, and `config/`.
+        package: The name of its package.
+        demo_module: The name of the module that generates data; None if it has none.
+    """
+
+    folder: Path
+    package: str = PACKAGE
+    demo_module: str | None = None
+
+    def folder_of(self, package: str) -> Path:
+        """The folder with the pipelines of a package, such as `etl`."""
+        return self.folder.joinpath(*self.package.split("."), package)
+
+    def load(self, name: str) -> ModuleType:
+        """A module of its package, by the name below it: `etl.daily_sales`.
+
+        Raises:
+            ConfigError: Another package of the same name comes first on Python's path.
+        """
+        return self._imported(f"{self.package}.{name}")
+
+    @property
+    def demo(self) -> Demo | None:
+        """Its generated data; None if it has none."""
+        return cast("Demo", self._imported(self.demo_module)) if self.demo_module else None
+
+    def _imported(self, name: str) -> ModuleType:
+        if str(self.folder) not in sys.path:
+            sys.path.insert(0, str(self.folder))
+        root = importlib.import_module(name.partition(".")[0])
+        places = [Path(place).resolve() for place in root.__path__]
+        if self.folder / root.__name__ not in places:
+            raise ConfigError(
+                f"Python imports {root.__name__} from {', '.join(map(str, places))}, not from the project "
+                f"{self.folder}: remove that folder from PYTHONPATH, or give the package another name"
+            )
+        return importlib.import_module(name)
+
+
+def find(start: Path) -> Project | None:
+    """The project of a folder; None if it is in none.
+
+    Raises:
+        ConfigError: A `pyproject.toml` cannot be read, or has an unknown or a wrong key in the table.
+    """
+    for folder in (start, *start.parents):
+        table = _table(folder / MARK)
+        if table is not None:
+            return Project(folder, **_checked(table, folder / MARK))
+    return None
+
+
+def current() -> Project:
+    """The project of the current folder, or else that of the clone, or of the wheel, that runs."""
+    return find(Path.cwd().resolve()) or find(HERE) or Project(HERE.parent, demo_module=f"{PACKAGE}.demo.entry_points")
+
+
+def _table(file: Path) -> Mapping[str, Any] | None:
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):  # nothing says that it is one of ours
+        return None
+    except tomllib.TOMLDecodeError as error:
+        if f"tool.{TABLE}" in file.read_text(encoding="utf-8"):
+            raise ConfigError(f"{file} is not valid TOML: {error}") from error
+        return None
+    tools = content.get("tool")
+    found = tools.get(TABLE) if isinstance(tools, Mapping) else None
+    return found if isinstance(found, Mapping) else None
+
+
+def _checked(table: Mapping[str, Any], file: Path) -> dict[str, str]:
+    keys = {"package": "package", "demo": "demo_module"}
+    for key, value in table.items():
+        if key not in keys:
+            raise ConfigError(f"{file}: unknown key {key!r} in [tool.{TABLE}]; allowed are {', '.join(keys)}")
+        if not isinstance(value, str) or not all(part.isidentifier() for part in value.split(".")):
+            raise ConfigError(f"{file}: {key} in [tool.{TABLE}] must be the name of a Python module, not {value!r}")
+    return {keys[key]: value for key, value in table.items()}

@@ -1,0 +1,150 @@
+"""Expectations about rows and columns as data: their conditions, and results that are compared with limits."""
+
+import datetime
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DecimalType, StringType, StructType, TimestampType
+
+from spark_app.quality.results import ExpectationResult
+
+MALFORMED: Final = "malformed"
+DUPLICATES: Final = "duplicates"
+OUTLIERS: Final = "outliers"
+MISSING_COLUMNS: Final = "columns.missing"
+UNEXPECTED_COLUMNS: Final = "columns.unexpected"
+_DIGITS: Final = 38
+"""As many as a decimal of Spark can have: money is compared with 28 decimals before it is taken as one with 2."""
+_LONG_EXPONENT: Final = r"[eE][+-]?\S{4,}"
+"""An exponent of more than three digits."""
+_STARTS_WITH_DAY: Final = r"\A\s*\d{4}-\d{1,2}-\d{1,2}"
+"""Spark reads a time without a day as one of today, by the clock, and a year alone as its first day."""
+OTHER_COLUMN_NAMES: Final = 20
+"""How many names of unexpected columns are reported; a source with random keys must not fill the report."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What every row of a source must meet; its condition is true for a row that does not, null or false otherwise.
+
+    Attributes:
+        name: `<column>.<rule>`, the entry in `violations` and the key of its limit in configuration.
+        is_violated: Builds the condition over the typed columns, which needs a session; the name does not. The untyped
+            text of a column is `text.<column>`.
+    """
+
+    name: str
+    is_violated: Callable[[], Column]
+
+
+def not_null(column: str) -> Expectation:
+    """The column has a value, readable or not."""
+    return Expectation(f"{column}.not_null", lambda: text(column).isNull())
+
+
+def readable(column: str) -> Expectation:
+    """A value that is there can be read as the column's type (see `typed`)."""
+    return Expectation(f"{column}.type", lambda: text(column).isNotNull() & F.col(column).isNull())
+
+
+def allowed(column: str, values: Sequence[str]) -> Expectation:
+    """The value is one of a set."""
+    return Expectation(f"{column}.allowed", lambda: ~F.col(column).isin(*values))
+
+
+def at_least(column: str, low: float | str | datetime.date) -> Expectation:
+    """The value is not below a bound, which no cast rounds: digits in a text are an exact decimal."""
+    bound = Decimal(low) if isinstance(low, str) else low
+    return Expectation(f"{column}.range", lambda: F.col(column) < F.lit(bound))
+
+
+def matches(column: str, pattern: str) -> Expectation:
+    """The whole value matches a regular expression, also what follows a line end."""
+    return Expectation(f"{column}.pattern", lambda: ~F.col(column).rlike(rf"\A(?:{pattern})\z"))
+
+
+def on_date(column: str, day: datetime.date) -> Expectation:
+    """The instant lies on the day of the raw folder."""
+    return Expectation(f"{column}.day", lambda: F.to_date(column) != F.lit(day))
+
+
+def known(column: str, is_unknown: Callable[[], Column]) -> Expectation:
+    """The value refers to a row that exists in another table."""
+    return Expectation(f"{column}.known", is_unknown)
+
+
+def text(column: str) -> Column:
+    """A column as it was read, before it got its type."""
+    return F.col(f"text.{column}")
+
+
+def typed(schema: StructType) -> list[Column]:
+    """The columns of a schema, cast from their text; a value that cannot be read is null."""
+    return [_typed(text(field.name), field.dataType).alias(field.name) for field in schema.fields]
+
+
+def readable_columns(schema: StructType) -> list[Expectation]:
+    """One expectation for each column that is not text: its value can be read."""
+    return [readable(field.name) for field in schema.fields if not isinstance(field.dataType, StringType)]
+
+
+def _typed(value: Column, kind: DataType) -> Column:
+    """Text cast to a type if no digit is lost and none is invented; null otherwise."""
+    if isinstance(kind, StringType):
+        return value
+    if isinstance(kind, DecimalType):
+        return F.when(value.rlike(_plain(kind)), value.try_cast(kind)).otherwise(_exact(value, kind))
+    if isinstance(kind, TimestampType):
+        return F.when(value.rlike(_STARTS_WITH_DAY), value.try_cast(kind))
+    return value.try_cast(kind)
+
+
+def _plain(kind: DecimalType) -> str:
+    """The pattern of digits that all fit a decimal, so that one cast loses none: nearly every amount looks so."""
+    whole, fraction = kind.precision - kind.scale, rf"(?:\.\d{{1,{kind.scale}}})?" if kind.scale else ""
+    return rf"\A-?\d{{1,{whole}}}{fraction}\z"
+
+
+def _exact(value: Column, kind: DecimalType) -> Column:
+    """Text in any notation as a decimal, null if a digit were lost."""
+    # A task fails on a text such as 1e-999999999, `try_cast` or not: Spark computes the power of ten.
+    readable = F.when(~value.rlike(_LONG_EXPONENT), value)
+    exact = readable.try_cast(DecimalType(_DIGITS, _DIGITS - kind.precision + kind.scale))
+    return F.when(exact.try_cast(kind) == exact, exact.try_cast(kind))
+
+
+def violations(expectations: Sequence[Expectation]) -> Column:
+    """The names of all expectations that a row violates; a row that does not parse violates only `malformed`."""
+    none = F.array().cast("array<string>")
+    malformed = F.when(F.col("is_malformed"), F.array(F.lit(MALFORMED)))
+    if not expectations:
+        return malformed.otherwise(none)
+    names = [F.when(expectation.is_violated(), F.lit(expectation.name)) for expectation in expectations]
+    # Nearly every row violates nothing: only for the others is an array of names built and compacted.
+    is_any = reduce(operator.or_, [expectation.is_violated() for expectation in expectations])
+    return malformed.when(is_any, F.array_compact(F.array(*names))).otherwise(none)
+
+
+def result(
+    expectation: str, violations: int, total: int, limits: Mapping[str, float], *, where: str | None = None
+) -> ExpectationResult:
+    """The result of an expectation about rows or columns: the share of them that violates it."""
+    share = violations / total if total else 0.0
+    return ExpectationResult(expectation, share, limits[expectation], violations, total, where)
+
+
+def unexpected_columns() -> Column:
+    """An aggregate: names of columns that are not in the schema, each as often as there are rows with it."""
+    names = "substring(array_join(map_keys(extra), '\\n'), 1, 500)"
+    return F.expr(f"approx_top_k({names}, {OTHER_COLUMN_NAMES}, 1000)")
+
+
+def is_invalid() -> Column:
+    """Whether a row violates any expectation."""
+    return F.size("violations") > 0

@@ -1,0 +1,128 @@
+"""Numbers and text from logs as a report shows them: `spark_app.formatting`, but unknown values are `not known`."""
+
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Final
+
+from spark_app import formatting
+from spark_app.redaction import redacted
+
+UNKNOWN: Final = "not known"
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def _or_unknown(shown: Callable[[float], str]) -> Callable[[float | None], str]:
+    return lambda number: UNKNOWN if number is None else shown(number)
+
+
+count, size, duration, share = map(
+    _or_unknown, (formatting.count, formatting.size, formatting.duration, formatting.share)
+)
+
+
+def quantity(number: float | None, name: str) -> str:
+    """A count with its noun: `1 job`, `2 jobs`."""
+    return f"{UNKNOWN} {name}s" if number is None else formatting.quantity(number, name)
+
+
+def tick(milliseconds: float) -> str:
+    """A round time on an axis, in the largest unit without a fraction: `500 ms`, `5 s`, `1 min 30 s`."""
+    units = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+    most = next(((unit, name) for unit, name in units if milliseconds >= unit and not milliseconds % unit), (1, "ms"))
+    if milliseconds > 60_000 and most[0] == 1000:
+        return formatting.duration(milliseconds)
+    return "0" if not milliseconds else f"{milliseconds / most[0]:,.0f} {most[1]}"
+
+
+def times(factor: float | None) -> str:
+    """A factor: `3.2 x`."""
+    return UNKNOWN if factor is None or not math.isfinite(factor) else f"{factor:.{0 if factor >= 10 else 1}f} x"
+
+
+def score(value: float | None) -> str:
+    """A score between 0 and 1, or near: `0.412`; a small one that would round to 0 is shown as less: `< 0.001`."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
+
+
+def change(value: float | None) -> str:
+    """The difference of two scores, with its sign: `+0.012`."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:+.3f}"
+
+
+def hours(value: float | None) -> str:
+    """Core-hours or GiB-hours, with three digits: `1,234`, `12.3`, `0.0123`."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def money(value: Decimal) -> str:
+    """An amount of money: to the cent, or with two digits below it: `12.34`, `0.0012`."""
+    return f"{value:,.2f}" if value >= Decimal("0.1") or not value else f"{value:.2g}"
+
+
+def apart(share: float) -> str:
+    """How far an estimate is off: `3 % too short`, `exact to 1 %`."""
+    percent = round(abs(share) * 100)
+    return "exact to 1 %" if percent < 1 else f"{percent} % too {'long' if share > 0 else 'short'}"
+
+
+def change_of_time(share: float) -> str:
+    """A change of a duration in words: `12 % shorter`."""
+    percent = round(abs(share) * 100)
+    return f"{percent} % {'longer' if share > 0 else 'shorter'}" if percent else "the same"
+
+
+def number(value: float | None) -> str:
+    """A number of any size, with four digits: `3.142`, `1.2e+09`."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.4g}"
+
+
+def timestamp(milliseconds: float | None) -> str:
+    """Milliseconds since the epoch as an instant in UTC; unknown if no calendar has it."""
+    if milliseconds is None:
+        return UNKNOWN
+    try:
+        return formatting.timestamp(datetime.fromtimestamp(milliseconds / 1000, UTC))
+    except (OverflowError, ValueError, OSError):
+        return UNKNOWN
+
+
+def clock(milliseconds: float | None) -> str:
+    """The time of day of an instant in UTC: `08:15:30`."""
+    shown = timestamp(milliseconds)
+    return shown if shown == UNKNOWN else shown[11:19]
+
+
+def amount(name: str, value: float) -> str:
+    """A number of a finding in the unit that its name ends with: `longest_task_ms`, `spilled_bytes`, `gc_ratio`."""
+    units = {"ms": formatting.duration, "bytes": formatting.size, "ratio": formatting.share}
+    return units.get(name.rpartition("_")[2], formatting.count)(value)
+
+
+def words(name: str) -> str:
+    """A snake_case name in words, without its unit: `spilled_bytes` is `spilled`.
+
+    `longest_task_ms` is `longest task time`, to tell it from `longest_task_bytes`.
+    """
+    return re.sub(r"_(ms|bytes|ratio)$", "", re.sub(r"_task_ms$", "_task_time", name)).replace("_", " ")
+
+
+def text(content: object, most: int = 300) -> str:
+    """Text from a log: secrets masked, control characters replaced, and truncated with a note of its length."""
+    whole = str(content)
+    shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", redacted(whole[: most * 4]))
+    if len(shown) <= most and len(whole) <= most * 4:
+        return shown
+    return f"{shown[:most]}… (truncated, {len(whole):,} characters)"
+
+
+def line(content: object, most: int = 120) -> str:
+    """The same on one line, truncated with an ellipsis."""
+    joined = " ".join(text(content, most * 2).split())
+    return joined if len(joined) <= most else joined[: most - 1] + "…"

@@ -1,0 +1,190 @@
+"""One self-contained HTML file about a Spark application or a spark-app run."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+from markupsafe import Markup
+
+from spark_app.eventlog.comparison.compare import Comparison
+from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.reader import Reading
+from spark_app.local_files import write_atomic
+from spark_app.report import formatting
+from spark_app.report.limits import MAX_BYTES, Limits
+from spark_app.report.links import links
+from spark_app.report.run_info import RunInfo
+from spark_app.report.scope import Scope, scope
+from spark_app.report.sections.capacity import capacity
+from spark_app.report.sections.configuration import configuration
+from spark_app.report.sections.executors import executors
+from spark_app.report.sections.findings import findings as findings_of
+from spark_app.report.sections.headline import Mood, headline, unread
+from spark_app.report.sections.memory import memory
+from spark_app.report.sections.model import model
+from spark_app.report.sections.now import Now
+from spark_app.report.sections.queries import queries
+from spark_app.report.sections.run import logs, quality
+from spark_app.report.sections.stages import functions, stages
+from spark_app.report.sections.streams import streams
+from spark_app.report.sections.timeline import timeline
+from spark_app.settings import Backends, Prices
+
+FOLDER: Final = resources.files("spark_app.report")
+FILTERS: Final = (
+    "count",
+    "quantity",
+    "size",
+    "duration",
+    "tick",
+    "share",
+    "times",
+    "score",
+    "change",
+    "hours",
+    "money",
+    "apart",
+    "change_of_time",
+    "number",
+    "timestamp",
+    "clock",
+    "text",
+    "line",
+    "words",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report that was written: where it is, what it is about, and how that ended."""
+
+    path: Path
+    title: str
+    outcome: str
+    mood: Mood
+
+
+def write(
+    reading: Reading,
+    *,
+    output: Path,
+    run: RunInfo | None = None,
+    compared: Comparison | None = None,
+    findings: list[Finding] | None = None,
+    backends: Backends | None = None,
+    prices: Prices | None = None,
+) -> Report:
+    """Writes a report, whole or not at all.
+
+    Args:
+        reading: The event log.
+        output: The file; its folder is created if it is missing.
+        run: The spark-app run that the report is about; None for the whole application.
+        compared: How the application compares with earlier ones; None if there is none.
+        findings: Findings about it, worst first; None diagnoses with the default thresholds.
+        backends: Where traces and dashboards are, to link to them.
+        prices: What executors cost.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    about = scope(reading.app, run)
+    ranked = diagnose(reading.app, Thresholds(), about.covers()) if findings is None else findings
+    write_atomic(output, html(reading, about, ranked, compared=compared, backends=backends, prices=prices))
+    top = headline(about)
+    return Report(output, about.title, top.outcome, top.mood)
+
+
+def html(
+    reading: Reading,
+    about: Scope,
+    ranked: list[Finding],
+    *,
+    compared: Comparison | None,
+    backends: Backends | None,
+    prices: Prices | None,
+    now: Now | None = None,
+) -> bytes:
+    """The page, below 5 MB: as long as it is larger, half of everything is listed.
+
+    A page that is served and follows the application says what it does `now`; a report does not.
+    """
+    limits = Limits()
+    shared = {
+        "compared": compared,
+        "links": links(about, backends),
+        "capacity": capacity(about, prices),
+        "now": now,
+        "unread": unread(reading, about, is_live=now is not None),
+    }
+    while True:
+        content = _rendered({**_sections(reading, about, ranked, limits), **shared, "limits": limits})
+        if len(content) <= MAX_BYTES or limits == limits.halved():
+            return content
+        limits = limits.halved()
+
+
+def _sections(reading: Reading, about: Scope, ranked: list[Finding], limits: Limits) -> dict[str, Any]:
+    return {
+        "reading": reading,
+        "scope": about,
+        "app": reading.app,
+        "written": datetime.now(UTC).timestamp() * 1000,
+        "headline": headline(about),
+        "findings": findings_of(about, ranked, limits),
+        "model": model(about, limits),
+        "streams": streams(about, limits),
+        "timeline": timeline(about, limits),
+        "stages": stages(about, limits),
+        "functions": functions(about, limits, events=reading.log.parent),
+        "queries": queries(about, limits),
+        "executors": executors(about, limits),
+        "memory": memory(about),
+        "quality": quality(about),
+        "configuration": configuration(about, limits),
+        "logs": logs(about, limits),
+    }
+
+
+def _rendered(content: Mapping[str, Any]) -> bytes:
+    return environment().get_template("page.html.j2").render(content).encode("utf-8", "replace")
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Templates that escape everything but our own style and script; formats are filters."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("spark_app.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    names = ("script.js", "runs.js", "live.js")
+    script, runs_script, live_script = ((FOLDER / name).read_text(encoding="utf-8") for name in names)
+    environment.filters |= {name: getattr(formatting, name) for name in FILTERS}
+    environment.globals |= {
+        "style": Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
+        "script": Markup(script),
+        "script_source": _source(script),
+        "runs_script": Markup(runs_script),
+        "runs_script_source": _source(runs_script),
+        "live_script": Markup(live_script),
+        "live_script_source": _source(live_script),
+        "amount": formatting.amount,
+    }
+    return environment
+
+
+def _source(script: str) -> str:
+    """A script as a Content-Security-Policy allows it: by its hash."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

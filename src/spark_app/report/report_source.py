@@ -1,0 +1,68 @@
+"""The event log, and the spark-app run, that the argument of a command names."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from spark_app.errors import InputError
+from spark_app.eventlog.parse.locations import LogPath, is_remote, log_path
+from spark_app.eventlog.parse.log_files import newest_first
+from spark_app.eventlog.parse.log_tailer import FOLDER, parts
+from spark_app.eventlog.reader import find_log
+from spark_app.local_files import local_path
+from spark_app.report import run_info
+from spark_app.report.run_info import RunInfo
+from spark_app.runs.run_record import RECORD
+from spark_app.settings import Settings
+from spark_app.telemetry.run_files import STARTED
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSource:
+    """An event log, and the run in it that is meant; None for the whole application."""
+
+    log: LogPath
+    run: RunInfo | None
+
+
+def source(name: str, settings: Settings) -> ReportSource:
+    """Resolves the id or the folder of a run, an event log, a folder of event logs, or the id of an application.
+
+    An event log, a folder of them, or an application of a History Server may be named by a URL.
+
+    Raises:
+        InputError: Nothing has this name, or the event log of the run is missing; the message says where it was sought.
+        MachineError: The driver for a URL is not installed.
+    """
+    if "://" in name:
+        return ReportSource(find_log(log_path(name)), None)
+    path = Path(name)
+    for folder in (path, settings.runs_path / name):
+        if any((folder / file).is_file() for file in (RECORD, STARTED)):
+            run = run_info.of(folder.resolve())
+            return ReportSource(_log_of(run, settings), run)
+    for log in (path, settings.events_path / name, settings.events_path / f"{FOLDER}{name}"):
+        if log.exists():
+            return ReportSource(find_log(log), None)
+    raise InputError(f"no run {name!r} in {settings.runs_path}, and no event log at {path.absolute()}")
+
+
+def _log_of(run: RunInfo, settings: Settings) -> LogPath:
+    location = run.record.event_log if run.record else None
+    if location is None:
+        return _log_with(run, settings.events_path)
+    candidates: list[LogPath | None] = [local_path(location), settings.events_path / location.rpartition("/")[2]]
+    log = next((path for path in candidates if path is not None and parts(path)), None)
+    if log is None and is_remote(location):
+        log = find_log(log_path(location))
+    if log is None:
+        raise InputError(f"the event log of {run.folder.name} is not at {location}: it was deleted or moved")
+    return log
+
+
+def _log_with(run: RunInfo, events: Path) -> LogPath:
+    """The log that contains the trace id of a run that was killed before it recorded where its log is."""
+    trace = (run.trace_id or "").encode()
+    for log in newest_first(events) if events.is_dir() and trace else ():
+        if any(isinstance(part.path, Path) and trace in part.path.read_bytes() for part in parts(log.path)):
+            return log.path
+    raise InputError(f"{run.folder.name} was killed, and no event log in {events} has its trace")

@@ -1,0 +1,306 @@
+"""The JSON document of `observe`, `report` and `compare`: what it has, and its JSON Schema.
+
+All keys are always there; None is unknown, or not for this command. Names end with their unit: `_ms`, `_bytes`, and
+`_ratio` from 0 to 1, or above it for a difference. Texts have their secrets masked.
+
+`python -m spark_app.report.results.schema > docs/results.schema.json` writes the schema after a change. A new key keeps
+the version; a key that goes, or means something else, raises it.
+"""
+
+import sys
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from spark_app.eventlog.comparison.attribution import Kind
+from spark_app.eventlog.findings import Severity, Subject
+from spark_app.eventlog.model import outcome
+from spark_app.report.scope import Status
+from spark_app.telemetry import names
+
+NAME: Final = "spark-app.results"
+VERSION: Final = 1
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+Command = Literal["observe", "report", "compare"]
+Outcome = Literal[outcome.Outcome, names.Outcome]
+Count = Annotated[int, Meta(ge=0)]
+Known = Count | None
+
+
+class Error(Struct):
+    """Why the command failed, in one line; `type` is the name of the exception."""
+
+    type: str
+    message: str
+
+
+class Failed(Struct):
+    """A condition of `--fail-on` that holds, and why; `application` is an id, None where none was judged."""
+
+    condition: str
+    reason: str
+    application: str | None
+
+
+class Program(Struct):
+    """The observed command; `not_observed` has a line for each start of Spark without an event log."""
+
+    exit_code: int
+    seconds: float
+    not_observed: list[str]
+
+
+class Run(Struct):
+    """The spark-app run that a report is about; figures, stages, queries and findings are of this run only."""
+
+    run_id: str
+    pipeline: str
+    slice: str
+    trace_id: str | None
+
+
+class Figures(Struct):
+    """Sums over all tasks; None where Spark did not report them.
+
+    `core_hours` and `gib_hours` are those of executors while they were registered; `price` is theirs, in `currency`,
+    None where `prices` of the configuration has none.
+    """
+
+    duration_ms: Known
+    jobs: Count
+    stages: Count
+    queries: Count
+    tasks: Count
+    failed_tasks: Count
+    rows_read: Known
+    bytes_read: Known
+    rows_written: Known
+    bytes_written: Known
+    shuffled_bytes: Known
+    spilled_bytes: Known
+    gc_ratio: float | None
+    cpu_ratio: float | None
+    cores: Known
+    cores_busy_ratio: float | None
+    idle_ms: Known
+    idle_ratio: float | None
+    core_hours: float | None
+    gib_hours: float | None
+    price: Decimal | None
+    currency: str | None
+
+
+class StageKey(Struct):
+    """The id and the attempt of a stage."""
+
+    id: Count
+    attempt: Count
+
+
+class Place(Struct):
+    """Where a finding was made; all None is the application."""
+
+    stage: StageKey | None
+    query: int | None
+    stream: str | None
+    cost_ms: Known
+
+
+class Finding(Struct):
+    """A conclusion with its evidence, its cost in wall-clock time, and advice; docs/diagnoses.md explains each rule.
+
+    `subject` is what it is about: the job, the data that it reads, or the hosts that it runs on.
+    """
+
+    rule: str
+    severity: Severity
+    subject: Subject
+    text: str
+    advice: str
+    evidence: dict[str, int | float]
+    cost_ms: Known
+    cost_ratio: float | None
+    operator: str | None
+    places: list[Place]
+
+
+class TaskTimes(Struct):
+    """How long the tasks of a stage took."""
+
+    median_ms: Count
+    p95_ms: Count
+    longest_ms: Count
+
+
+class Data(Struct):
+    """What the tasks of a stage moved; None where a source counts no rows, or no bytes, as Spark for local Parquet."""
+
+    rows_read: Known
+    bytes_read: Known
+    rows_written: Known
+    bytes_written: Known
+    shuffle_read_bytes: Count
+    shuffle_written_bytes: Count
+    spilled_bytes: Count
+
+
+class Stage(Struct):
+    """An attempt of a stage; `data` and `gc_ratio` are None where no task reported them."""
+
+    id: Count
+    attempt: Count
+    name: str
+    status: Status
+    error: str | None
+    started: datetime | None
+    duration_ms: Known
+    tasks: Count
+    ended_tasks: Count
+    failed_tasks: Count
+    killed_tasks: Count
+    task_times: TaskTimes | None
+    data: Data | None
+    gc_ratio: float | None
+
+
+class Query(Struct):
+    """A SQL execution."""
+
+    id: Count
+    name: str
+    status: Status
+    error: str | None
+    started: datetime | None
+    duration_ms: Known
+    jobs: Count
+
+
+class Setting(Struct):
+    """A Spark property that changed; None where it is not set."""
+
+    name: str
+    now: str | None
+    before: str | None
+
+
+class LogRecord(Struct):
+    """What the Python program of the driver has logged, at a line of its code; `exception` is the stack trace."""
+
+    at: datetime | None
+    severity: str
+    logger: str
+    message: str
+    file: str
+    line: Count
+    exception: str | None
+
+
+class Cause(Struct):
+    """A cause of a part of the difference; negative where it made the run faster."""
+
+    kind: Kind
+    ms: int
+    text: str
+    advice: str | None
+    settings: list[Setting]
+
+
+class Change(Struct):
+    """What differs, whether or not it explains the time."""
+
+    what: str
+    text: str
+
+
+class Comparison(Struct):
+    """Why a run took longer or shorter than the median of `runs` earlier ones.
+
+    Below `noise_ms` a difference is not significant and has no causes.
+    """
+
+    application: str
+    now: str
+    before: str
+    runs: Count
+    now_ms: Count
+    before_ms: Count
+    difference_ms: int
+    difference_ratio: float | None
+    noise_ms: Count
+    is_significant: bool
+    causes: list[Cause]
+    unexplained_ms: int
+    settings: list[Setting]
+    changes: list[Change]
+    remarks: list[str]
+
+
+class Application(Struct):
+    """A Spark application, or the part of it that belongs to a spark-app run.
+
+    `stages` has the failed and the longest 500, `queries` 200, `findings` the worst 100. `comparison` is with the last
+    successful runs of the application. `remarks` say what the log lacks. `log_records` are the newest 300 of the
+    program, where it was observed; they, and its Spark jobs, belong to the trace `trace_id`.
+    """
+
+    id: str
+    name: str
+    log: str
+    report: str
+    run: Run | None
+    spark_version: str | None
+    started: datetime | None
+    ended: datetime | None
+    outcome: Outcome
+    summary: str
+    error: str | None
+    figures: Figures
+    findings: list[Finding]
+    stages: list[Stage]
+    queries: list[Query]
+    comparison: Comparison | None
+    remarks: list[str]
+    trace_id: str
+    log_records: list[LogRecord]
+
+
+class Results(Struct, kw_only=True):
+    """What a command found.
+
+    `exit_code` is that of the command; `error` says why it is not 0, also if a condition of `--fail-on` holds.
+    `program` is of `observe`; `comparison` is of `compare`, the others have one for each application.
+    """
+
+    schema: Literal["spark-app.results"] = NAME
+    version: Literal[1] = VERSION
+    command: Command
+    exit_code: Annotated[int, Meta(ge=0, le=255)] = 0
+    error: Error | None = None
+    failed_on: list[Failed] = []
+    program: Program | None = None
+    applications: list[Application] = []
+    comparison: Comparison | None = None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of the document; every key is required, and further keys are allowed."""
+    content = msgspec.json.schema(Results)
+    for struct in content["$defs"].values():
+        struct["description"] = " ".join(struct["description"].split())
+        struct["required"] = list(struct["properties"])
+        for key in struct["properties"].values():
+            key.pop("default", None)
+    return {"$schema": DIALECT} | content | {"title": f"{NAME}, version {VERSION}"}
+
+
+def main() -> None:
+    """Writes the schema to standard output."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(json_schema()), indent=2).decode() + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,490 @@
+"""Typed settings from configuration files and the environment; no other module reads these."""
+
+import os
+import re
+from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
+
+import yaml
+from dotenv import dotenv_values
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
+from yaml.constructor import ConstructorError
+
+from spark_app.errors import ConfigError
+from spark_app.local_files import STATE, project_folder
+from spark_app.redaction import is_secret, setting
+
+PACKAGE: Final = Path(__file__).resolve().parent
+PROJECT: Final = PACKAGE.parents[1]
+PACKAGED: Final = PACKAGE / "config"
+"""The copy of `config/` in an installed wheel (`setup.py`); a clone has none."""
+IS_INSTALLED: Final = PACKAGED.is_dir()
+"""Whether this program is an installed wheel and no clone: nothing is written below it."""
+DEFAULTS: Final = Path("spark", "spark-defaults.conf")
+STREAMING: Final = Path("spark", "streaming.conf")
+DEMO_RAW: Final = "data/raw"
+DEMO_STREAM: Final = "data/stream"
+PREFIX: Final = "SPARK_APP_"
+LEVELS: Final = "__"
+OF_COMPOSE: Final = frozenset({"SPARK_APP_IMAGE"})
+"""Variables with the prefix that are for Compose and not settings."""
+ENV_FILES: Final = (".env.local", ".env")
+"""What Compose reads beside the compose files, which are beside the configuration folder; the last file wins."""
+PORT: Final = re.compile(r"\$\{(\w+_PORT):-(\d+)\}")
+ELSEWHERE: Final = {"home": "set SPARK_APP_HOME", "config": "use the option --config"}
+"""Keys that cannot be set in the file, and how to set them."""
+
+RawFormat = Literal["json", "csv", "parquet"]
+Url = Annotated[str, Field(pattern=r"^https?://[^/]")] | None
+INTERVAL: Final = r"^[1-9]\d* (millisecond|second|minute|hour)s?$"
+Interval = Annotated[str, Field(pattern=INTERVAL)]
+"""A time as Spark writes it: `10 minutes`."""
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+ConfigModel = TypeVar("ConfigModel", bound=BaseModel)
+
+
+def _local(path: str) -> str:
+    if ":/" in path:
+        raise ValueError("must be a local folder, not a URI")
+    return path
+
+
+LocalFolder = Annotated[str, AfterValidator(_local)]
+
+
+class Raw(BaseModel):
+    """The folder of the raw files and the format of each source."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str | None
+    formats: dict[str, RawFormat]
+
+    def format_of(self, source: str) -> RawFormat:
+        """The file format of a source: JSON Lines unless configured otherwise."""
+        return self.formats.get(source, "json")
+
+
+class Stream(BaseModel):
+    """What streaming queries read.
+
+    Attributes:
+        landing: The folder of their files, if no Kafka is configured; None for the demo shop.
+        event_time_after_max: How much later than its record an event may say that it happened; None for any time.
+        event_time_after_max_of: The same of single topics.
+        maintain_tables: Whether tables are compacted and vacuumed while queries run that have time for it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    landing: str | None
+    event_time_after_max: Interval | None
+    event_time_after_max_of: dict[str, Interval | None]
+    maintain_tables: bool = True
+
+
+class Kafka(BaseModel):
+    """The brokers that streaming queries read and write; without servers they read and write files.
+
+    Passwords come from the environment only. Stores are PEM, PKCS12 or JKS files, at the same path on every machine
+    of a cluster.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    servers: Annotated[str, Field(pattern=r"^[^\s,]+:\d+(,[^\s,]+:\d+)*$")] | None
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"] | None
+    username: str | None
+    password: SecretStr | None
+    kerberos_service_name: str | None
+    kerberos_keytab: str | None
+    kerberos_principal: str | None
+    truststore: str | None
+    truststore_password: SecretStr | None
+    keystore: str | None
+    keystore_password: SecretStr | None
+    key_password: SecretStr | None
+    options: dict[str, SecretStr]
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        has_sasl = self.security_protocol.startswith("SASL_")
+        if has_sasl != (self.sasl_mechanism is not None):
+            protocol, mechanism = self.security_protocol, self.sasl_mechanism
+            raise ValueError(f"security_protocol {protocol} does not fit sasl_mechanism {mechanism}")
+        needs_user = self.sasl_mechanism in {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}
+        if needs_user and not (self.username and self.password):
+            raise ValueError(f"sasl_mechanism {self.sasl_mechanism} needs username and {PREFIX}KAFKA__PASSWORD")
+        if (self.kerberos_keytab is None) != (self.kerberos_principal is None):
+            raise ValueError("kerberos_keytab and kerberos_principal belong together")
+        return self
+
+
+class Schedule(BaseModel):
+    """When runs of a pipeline are expected, in seconds; alerts report overdue runs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    every: float = Field(gt=0)
+    grace: float = Field(ge=0)
+    max_age: float = Field(gt=0)
+
+
+class Retention(BaseModel):
+    """How long, and up to which total size, event logs, reports, runs and logs of Spark are kept; None is no limit.
+
+    Attributes:
+        days: Since the last write.
+        gigabytes: Of all together.
+        stream_megabytes: Of the event log of queries that run; at least three of its files of 10 MiB.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    days: Annotated[float, Field(gt=0)] | None
+    gigabytes: Annotated[float, Field(gt=0)] | None
+    stream_megabytes: Annotated[float, Field(ge=30)] | None = 256
+
+
+class Backends(BaseModel):
+    """Addresses of the components of the stack; None leaves a component out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    otlp: Url
+    collector: Url
+    jaeger: Url
+    prometheus: Url
+    alertmanager: Url
+    elasticsearch: Url
+    kibana: Url
+    grafana: Url
+    spark_master: Url
+    kafka: Annotated[str, Field(pattern=r"^[^/:]+:\d+$")] | None
+    reports: Url
+
+
+class Prices(BaseModel):
+    """What the time of a cluster costs; None where nobody said."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+    core_hour: Annotated[Decimal, Field(ge=0)] | None
+    gib_hour: Annotated[Decimal, Field(ge=0)] | None
+
+
+class Settings(BaseSettings):
+    """Everything of `config/app.yml`, each key overridable as `SPARK_APP_<KEY>`."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        env_prefix=PREFIX,
+        env_nested_delimiter=LEVELS,
+        env_ignore_empty=True,
+        env_parse_none_str="null",
+    )
+
+    home: Path
+    config: Path
+    environment: str
+    currency: str = Field(pattern=r"^[A-Z]{3}$")
+    warehouse: str
+    checkpoints: str
+    runs: LocalFolder
+    reports: LocalFolder
+    reports_url: Url
+    event_log_exporter: Literal["runner", "bridge"]
+    cluster: str | None
+    retention: Retention
+    raw: Raw
+    stream: Stream
+    kafka: Kafka
+    backends: Backends
+    prices: Prices
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment overrides the file; no other source is read."""
+        return env_settings, init_settings
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether missing days are generated, because no raw folder is configured."""
+        return self.raw.path is None
+
+    @property
+    def raw_path(self) -> str:
+        """The folder (a path or URI) of the raw files."""
+        return self.located(self.raw.path or DEMO_RAW)
+
+    @property
+    def warehouse_path(self) -> str:
+        """The folder (a path or URI) of the Delta tables."""
+        return self.located(self.warehouse)
+
+    @property
+    def checkpoints_path(self) -> str:
+        """The folder (a path or URI) with the checkpoint of each streaming query."""
+        return self.located(self.checkpoints)
+
+    @property
+    def is_stream_demo(self) -> bool:
+        """Whether the built-in generator feeds the streaming queries, because no source is configured."""
+        return self.stream.landing is None and self.kafka.servers is None
+
+    @property
+    def landing_path(self) -> str:
+        """The folder (a path or URI) with one folder of JSON Lines files per topic."""
+        return self.located(self.stream.landing or DEMO_STREAM)
+
+    @property
+    def runs_path(self) -> Path:
+        """The local folder with one folder per run."""
+        return self.home / self.runs
+
+    @property
+    def reports_path(self) -> Path:
+        """The local folder with one HTML file per run, and the run profiles."""
+        return self.home / self.reports
+
+    @property
+    def records_path(self) -> Path:
+        """The local folder of the run profiles, which comparisons use."""
+        return self.reports_path / "records"
+
+    @property
+    def spark_properties(self) -> dict[str, str]:
+        """The Spark properties of `spark-defaults.conf`, overridden by those of the configured cluster."""
+        properties = _first_properties(self.config / DEFAULTS, config_folder() / DEFAULTS)
+        if self.cluster:
+            properties |= _first_properties(self.config.parent / self.cluster, config_folder().parent / self.cluster)
+        return properties
+
+    @property
+    def stream_properties(self) -> dict[str, str]:
+        """The Spark properties of `streaming.conf`, which override all others in sessions of streaming queries."""
+        return _first_properties(self.config / STREAMING, config_folder() / STREAMING)
+
+    @property
+    def events_path(self) -> Path:
+        """The local folder of Spark event logs, unless Spark properties name another."""
+        return self.home / "spark-events"
+
+    @property
+    def logs_path(self) -> Path:
+        """The local folder of Spark's own logs, one file per application."""
+        return self.home / "logs"
+
+    def located(self, path: str) -> str:
+        """A path as absolute path, relative to the home folder; a URI unchanged."""
+        return path if ":/" in path else str(self.home / path)
+
+
+def config_folder() -> Path:
+    """The folder `config/` of the clone, or its copy in an installed wheel."""
+    return PACKAGED if IS_INSTALLED else PROJECT / "config"
+
+
+def load_settings(folder: Path | None = None) -> Settings:
+    """The settings of `app.yml` in a configuration folder, overridden by the environment.
+
+    Args:
+        folder: The configuration folder, and what contains it is the home folder; None takes those of the clone, or of
+            an installed wheel the built-in ones and `.spark-app/` of the current project.
+
+    Raises:
+        ConfigError: A key or variable is missing, unknown or invalid, or the file cannot be read.
+    """
+    config = folder or config_folder()
+    path = config / "app.yml"
+    content = read_yaml(path)
+    for key in ELSEWHERE.keys() & content:
+        raise ConfigError(f"{path}: {key!r} cannot be set here: {ELSEWHERE[key]}")
+    _refuse_secrets(content, path)
+    _refuse_unknown_variables()
+    content = _with_ports(content, config.resolve().parent)
+    return _validated(Settings, content | {"home": _home(config), "config": config}, where=path)
+
+
+def _with_ports(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The settings with `${JAEGER_PORT:-16686}` in an address of `backends` as Compose replaces it.
+
+    A value that is no port is not for Compose: Kubernetes sets `JAEGER_PORT=tcp://10.0.0.1:16686` for a service of that
+    name.
+    """
+    backends = content.get("backends")
+    if not isinstance(backends, Mapping):
+        return dict(content)
+    variables = _variables_of_compose(folder)
+
+    def port(match: re.Match[str]) -> str:
+        value = variables.get(match[1]) or ""
+        return value if value.isdigit() else match[2]
+
+    urls = {key: PORT.sub(port, url) if isinstance(url, str) else url for key, url in backends.items()}
+    return {**content, "backends": urls}
+
+
+def _variables_of_compose(folder: Path) -> dict[str, str | None]:
+    """What Compose sees: the variables of the shell, then of `.env`, then of `.env.local`."""
+    variables: dict[str, str | None] = {}
+    for name in ENV_FILES:
+        with suppress(OSError, UnicodeDecodeError):  # nobody but root may read one that was written by sudo
+            variables |= dotenv_values(folder / name, interpolate=False)
+    return variables | os.environ
+
+
+def _home(config: Path) -> Path:
+    """Where relative paths start: at the folder that contains the configuration, unless that is a wheel."""
+    folder = config.resolve()
+    return _state() if folder == PACKAGED else folder.parent
+
+
+def _state() -> Path:
+    """`.spark-app/` of the current project; where that cannot be written, the user's folder for state."""
+    project = project_folder(Path.cwd())
+    state = project / STATE
+    if os.access(state if state.exists() else project, os.W_OK):
+        return state
+    users = os.environ.get("XDG_STATE_HOME", "")
+    try:
+        return (Path(users) if users.startswith("/") else Path.home() / ".local" / "state") / "spark-app"
+    except RuntimeError as error:  # a user without a home
+        raise ConfigError(f"{project} cannot be written: change to another folder, or set {PREFIX}HOME") from error
+
+
+def load_pipeline_config(name: str, model: type[ConfigModel], folder: Path) -> ConfigModel:
+    """The configuration of one pipeline, or of `diagnoses`: `etl.daily_sales` is read from `etl/daily_sales.yml`.
+
+    Raises:
+        ConfigError: A key is missing, unknown or invalid, or the file cannot be read.
+    """
+    path = folder / (name.replace(".", "/") + ".yml")
+    return _validated(model, read_yaml(path), where=path)
+
+
+def _validated(model: type[ConfigModel], content: Mapping[str, Any], *, where: Path) -> ConfigModel:
+    try:
+        return model(**content)
+    except ValidationError as error:
+        raise ConfigError("; ".join(_explained(model, problem, where) for problem in error.errors())) from error
+    except SettingsError as error:  # it names only the key that holds others
+        key = re.sub(r'.*field "(\w+)".*', r"\1", str(error))
+        raise ConfigError(f"{PREFIX}{key.upper()} cannot be read: set {PREFIX}{key.upper()}{LEVELS}<KEY>") from error
+
+
+def _refuse_secrets(content: Mapping[str, Any], file: Path, *above: str) -> None:
+    for key, value in content.items():
+        levels = (*above, str(key))
+        if isinstance(value, Mapping):
+            _refuse_secrets(value, file, *levels)
+        elif value is not None and is_secret(str(key)):
+            variable = PREFIX + LEVELS.join(level.upper() for level in levels if "." not in level)
+            raise ConfigError(f"{file}: {'.'.join(levels)!r} is a secret and must not be in a file: set {variable}")
+
+
+def _refuse_unknown_variables() -> None:
+    allowed = {f"{PREFIX}{key}".upper() for key in Settings.model_fields if key != "config"}
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name.partition(LEVELS)[0] not in allowed | OF_COMPOSE:
+            raise ConfigError(f"unknown variable {name}; allowed are {', '.join(sorted(allowed))}")
+
+
+def _variable(location: tuple[Any, ...]) -> str | None:
+    """The variable that sets a key, or what holds it, if there is one."""
+    given = {name.upper() for name, value in os.environ.items() if value}
+    parts = [str(part).upper() for part in location]
+    names = [PREFIX + LEVELS.join(parts[:count]) for count in range(len(parts), 0, -1)]
+    return next((name for name in names if name in given), None)
+
+
+def _explained(model: type[BaseModel], problem: Any, file: Path) -> str:
+    key = ".".join(str(part) for part in problem["loc"])
+    where = (_variable(problem["loc"]) if issubclass(model, BaseSettings) else None) or file
+    if problem["type"] == "extra_forbidden":
+        allowed = ", ".join(sorted(_owner(model, problem["loc"]).model_fields))
+        return f"{where}: unknown key {key!r}; allowed are {allowed}"
+    if problem["type"] == "missing":
+        return f"{where}: key {key!r} is missing"
+    is_told = problem["type"] == "value_error" and isinstance(problem["input"], dict)  # which of its keys, by us
+    found = "" if is_told else f" (found {setting(key, repr(problem['input']))})"
+    return f"{where}: {key or 'content'}: {problem['msg'].removeprefix('Value error, ')}{found}"
+
+
+def _owner(model: type[BaseModel], location: tuple[Any, ...]) -> type[BaseModel]:
+    """The model that the last part of a location belongs to."""
+    for part in location[:-1]:
+        field = model.model_fields.get(str(part))
+        if field is not None and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            model = field.annotation
+    return model
+
+
+def process_environment() -> MutableMapping[str, str]:
+    """The variables of this process: where Java is, where caches go, and what a JVM started here inherits."""
+    return os.environ
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping that a YAML file holds.
+
+    Raises:
+        ConfigError: The file is missing, unreadable, not YAML or not a mapping of text, or has a key twice.
+    """
+    try:
+        content = _Loader(path.read_text(encoding="utf-8")).get_single_data()
+    except OSError as error:
+        raise ConfigError(f"cannot read configuration file {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} must hold keys and values, not {type(content).__name__}")
+    for key in content:
+        if not isinstance(key, str):
+            raise ConfigError(f"{path}: the key {key!r} is not a string; put it in quotes if it is meant as one")
+    return content
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses duplicate keys, of which YAML would silently use the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
+        keys = [key.value for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise ConstructorError(None, None, f"duplicate key {key!r}", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def read_spark_properties(path: Path) -> dict[str, str]:
+    """Spark properties of a file in the format of `spark-defaults.conf`: a key, white space or `=`, a value."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ConfigError(f"cannot read Spark properties {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"cannot read Spark properties {path}: it is not UTF-8") from error
+    return dict(_property(line) for line in lines if line.strip() and not line.lstrip().startswith("#"))
+
+
+def _first_properties(own: Path, default: Path) -> dict[str, str]:
+    return read_spark_properties(own if own.is_file() else default)
+
+
+def _property(line: str) -> tuple[str, str]:
+    key, _, value = re.sub(r"[\s=]+", " ", line.strip(), count=1).partition(" ")
+    return key, value.strip()

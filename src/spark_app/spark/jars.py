@@ -1,0 +1,204 @@
+"""Fetches the jars of Delta and Kafka once and installs them beside Spark's own: `python -m spark_app.spark.jars`.
+
+Everything that starts this PySpark then has them: `spark-submit`, notebooks, executors, the class-data archive.
+"""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from spark_app.errors import MachineError, SparkAppError
+from spark_app.local_files import exclusive_lock, write_atomic
+from spark_app.settings import config_folder, process_environment
+from spark_app.spark.java_runtime import require_java, spark_home
+
+Note = Callable[[str], None]
+Fetch = Callable[[Path, Note], None]
+
+MANIFEST: Final = ".spark-app-jars"
+LOCK: Final = ".spark-app-lock"
+UNFINISHED: Final = ".spark-app-unfinished-"
+FIRST: Final = "slf4j-api-*.jar"
+# Compiled lightly, Ivy takes half of the processor time.
+SHORT_LIVED: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+# A network that answers nothing ends in an error, too.
+PATIENCE: Final = ("-Dsun.net.client.defaultConnectTimeout=20000", "-Dsun.net.client.defaultReadTimeout=60000")
+FETCHED: Final = re.compile(r"\[SUCCESSFUL \] .*#(?P<name>[^;]+);(?P<version>[^!]+)!")
+NOT_FETCHED: Final = re.compile(r":: [^#\s]+#([^;]+);(\S+): not found|\[FAILED +\] .*#([^;]+);([^!]+)!")
+REASON: Final = re.compile(r"Server access error.*\((?:[a-z]+\.)*(.+)\)$")
+
+
+@dataclass(frozen=True)
+class JarList:
+    """The expected jars: the SHA-256 of each by its name, the file that Ivy fetches them by, and a digest of both."""
+
+    digest: str
+    jars: Mapping[str, str]
+    ivy: Path
+
+
+def ensure_jars(
+    *, note: Note, folder: Path | None = None, config: Path | None = None, fetch: Fetch | None = None
+) -> None:
+    """Installs the jars of `jars.ivy.xml` and `jars.sha256` beside Spark's own, and deletes those of an older list.
+
+    Once they are installed, it needs no network. Of two processes at the same time, the second waits for the first.
+
+    Args:
+        note: Is called with each line of progress.
+        folder: Spark's folder of jars; None takes that of the installed PySpark.
+        config: The folder of the two lists; None takes `config/spark`.
+        fetch: Fetches all jars into a folder; None takes PySpark's own Ivy.
+
+    Raises:
+        MachineError: A jar cannot be fetched or written, or has another SHA-256.
+    """
+    wanted = _read_list(config or config_folder() / "spark")
+    folder = folder or spark_home() / "jars"
+    if _is_installed(folder, wanted):
+        return
+    java = require_java()
+    try:
+        with exclusive_lock(folder / LOCK):
+            if not _is_installed(folder, wanted):
+                _install(folder, wanted, fetch or _ivy(java, wanted), note)
+    except OSError as error:
+        problem = f"{error.strerror} ({error.filename})" if error.filename else error.strerror
+        raise MachineError(f"cannot put the jars of Delta and Kafka into {folder}: {problem}") from error
+
+
+def main() -> int:
+    """Fetches the jars unless they are in place; the exit code."""
+    try:
+        ensure_jars(note=_print)
+    except SparkAppError as error:
+        _print(str(error))
+        return error.exit_code
+    return 0
+
+
+def _print(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+def _read_list(config: Path) -> JarList:
+    ivy, sums = config / "jars.ivy.xml", config / "jars.sha256"
+    lines = sums.read_text(encoding="utf-8").splitlines()
+    digest = hashlib.sha256(ivy.read_bytes() + sums.read_bytes()).hexdigest()
+    return JarList(digest, {name: digest for digest, name in map(str.split, lines)}, ivy)
+
+
+def _manifest(folder: Path) -> list[str]:
+    """The digest of the list that was installed here, and the names of its jars; empty if none was."""
+    file = folder / MANIFEST
+    return file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+
+
+def _is_installed(folder: Path, wanted: JarList) -> bool:
+    is_complete = all((folder / name).is_file() for name in wanted.jars)
+    return is_complete and _manifest(folder)[:1] == [wanted.digest] and not any(folder.glob(FIRST))
+
+
+def _name_once(folder: Path) -> None:
+    """Renames the jar that Spark puts on the class path before all jars, which include it a second time.
+
+    Java 21 refuses a class-data archive for a path with a jar twice. As a .zip it is there once, and still the first.
+    """
+    for jar in folder.glob(FIRST):
+        jar.replace(jar.with_suffix(".zip"))
+
+
+def _install(folder: Path, wanted: JarList, fetch: Fetch, note: Note) -> None:
+    for unfinished in folder.glob(UNFINISHED + "*"):
+        shutil.rmtree(unfinished)
+    _name_once(folder)
+    missing = {name: digest for name, digest in wanted.jars.items() if _sha256(folder / name) != digest}
+    with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder) as scratch:
+        if missing:
+            fetch(Path(scratch), note)
+            _move(missing, Path(scratch), folder)
+        for old in set(_manifest(folder)[1:]) - set(wanted.jars):
+            (folder / old).unlink(missing_ok=True)
+        write_atomic(folder / MANIFEST, ("\n".join([wanted.digest, *wanted.jars]) + "\n").encode())
+
+
+def _move(jars: Mapping[str, str], source: Path, folder: Path) -> None:
+    """Verifies all jars before it moves the first; each appears whole or not at all."""
+    for name, digest in jars.items():
+        _verify(source / name, digest)
+    for name in jars:
+        (source / name).replace(folder / name)
+
+
+def _verify(file: Path, wanted: str) -> None:
+    digest = _sha256(file)
+    if digest is None:
+        raise MachineError(f"{file.name} was not fetched: is it in config/spark/jars.ivy.xml, in this version?")
+    if digest != wanted:
+        raise MachineError(
+            f"{file.name} is not the file that was verified (its SHA-256 is {digest[:16]}..., not {wanted[:16]}...): "
+            "nothing was installed; find out what your network serves in its place, then run the command again"
+        )
+
+
+def _sha256(file: Path) -> str | None:
+    if not file.is_file():
+        return None
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _ivy(java: Path, wanted: JarList) -> Fetch:
+    """Fetches with the Ivy that PySpark contains."""
+
+    def fetch(target: Path, note: Note) -> None:
+        ivy = next((spark_home() / "jars").glob("ivy-*.jar"))
+        pattern = f"{target}/[artifact]-[revision].[ext]"
+        command = [java, *SHORT_LIVED, *PATIENCE, *_proxy(), "-jar", ivy, "-ivy", wanted.ivy, "-confs", "default"]
+        command += ["-cache", target / "cache", "-retrieve", pattern, "-types", "jar", "bundle"]
+        note(f"fetching {len(wanted.jars)} jars of Delta and Kafka, once")
+        _run_ivy([str(word) for word in command], note)
+
+    return fetch
+
+
+def _run_ivy(command: list[str], note: Note) -> None:
+    lines = []
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as ivy:
+        for line in ivy.stdout or ():
+            lines.append(line.strip())
+            if fetched := FETCHED.search(line):
+                note(f"fetched {fetched['name']} {fetched['version']}")
+    if ivy.returncode:
+        raise MachineError(_failure(lines))
+
+
+def _failure(lines: list[str]) -> str:
+    jars = [" ".join(filter(None, match.groups())) for line in lines if (match := NOT_FETCHED.search(line))]
+    reasons = [match[1] for line in lines if (match := REASON.search(line))]
+    reason = reasons[0] if reasons else (lines[-1] if lines and not jars else "not found in the Maven repository")
+    return (
+        f"cannot fetch {jars[0] if jars else 'the jars of Delta and Kafka'}: {reason}; "
+        "check the network (a proxy is taken from HTTPS_PROXY), then run the command again"
+    )
+
+
+def _proxy() -> list[str]:
+    """The proxy of HTTPS_PROXY as properties of Java, which does not read that variable."""
+    environment = process_environment()
+    proxy = urlsplit(environment.get("HTTPS_PROXY") or environment.get("https_proxy") or "")
+    return [f"-Dhttps.proxyHost={proxy.hostname}", f"-Dhttps.proxyPort={proxy.port or 80}"] if proxy.hostname else []
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""Asks brokers what they have, with the Java client and the settings of Spark's Kafka source."""
+
+import re
+import socket
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from py4j.java_gateway import JavaObject
+from pyspark.sql import SparkSession
+
+from spark_app.settings import Kafka
+from spark_app.spark.kafka import source_options
+from spark_app.telemetry.stream_lag import BrokerOffsets, Partition
+
+ASK_MS: Final = 3_000
+"""How long the brokers have for an answer."""
+POLL_MS: Final = 500
+DISCOVERY_SECONDS: Final = 30.0
+"""How often it is looked for new partitions of a topic."""
+CONNECT_SECONDS: Final = 5.0
+_BYTES: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+_OPTIONS: Final = MappingProxyType(
+    {
+        "key.deserializer": _BYTES,
+        "value.deserializer": _BYTES,
+        "allow.auto.create.topics": "false",
+        "enable.auto.commit": "false",
+        "auto.offset.reset": "earliest",
+        "default.api.timeout.ms": f"{ASK_MS}",
+        "request.timeout.ms": f"{ASK_MS}",
+        "reconnect.backoff.max.ms": "5000",
+        # Of a partition one record is wanted, to see its timestamp; a broker sends at least one batch of records.
+        "max.partition.fetch.bytes": "1",
+        "max.poll.records": "1",
+    }
+)
+_OFFSET: Final = re.compile(r"([\w.-]+)-(\d+)=(\d+)")
+"""A partition and its offset, as a map of Java writes them."""
+
+
+class KafkaOffsets:
+    """A consumer of no group; one thread may use it at a time."""
+
+    def __init__(self, spark: SparkSession, kafka: Kafka) -> None:
+        """Nothing is connected before the first question."""
+        context: Any = spark.sparkContext
+        self._jvm = context._jvm
+        prefix = "kafka."
+        given = {name: value for name, value in source_options(kafka).items() if name.startswith(prefix)}
+        options = self._jvm.java.util.HashMap()
+        for name, value in ({name.removeprefix(prefix): value for name, value in given.items()} | _OPTIONS).items():
+            options.put(name, value)
+        self._consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(options)
+        self._partitions: dict[str, tuple[float, Sequence[JavaObject]]] = {}
+
+    def ask(self, topics: Iterable[str]) -> BrokerOffsets:
+        """The first and end offsets of all partitions of topics; topics that do not exist have none.
+
+        Raises:
+            Py4JError: No broker answers, or the JVM has ended.
+        """
+        partitions = self._jvm.java.util.ArrayList()
+        for topic in topics:
+            for each in self._known_partitions(topic):
+                partitions.add(each)
+        first = _parsed(self._consumer.beginningOffsets(partitions))
+        return BrokerOffsets(first, _parsed(self._consumer.endOffsets(partitions)))
+
+    def timestamp(self, partition: Partition, offset: int) -> float | None:
+        """The timestamp of the first record at an offset or after it, in Unix time; None if none came in time.
+
+        Raises:
+            Py4JError: No broker answers, or the JVM has ended.
+        """
+        one = self._jvm.org.apache.kafka.common.TopicPartition(*partition)
+        self._consumer.assign(self._jvm.java.util.List.of(one))
+        self._consumer.seek(one, offset)
+        found = self._consumer.poll(self._jvm.java.time.Duration.ofMillis(POLL_MS)).records(one)
+        return None if found.isEmpty() else found.get(0).timestamp() / 1000
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._consumer.close(self._jvm.java.time.Duration.ofMillis(POLL_MS))
+
+    def _known_partitions(self, topic: str) -> Sequence[JavaObject]:
+        looked_at, known = self._partitions.get(topic, (0.0, ()))
+        if not known or time.monotonic() > looked_at + DISCOVERY_SECONDS:
+            new = self._jvm.org.apache.kafka.common.TopicPartition
+            known = [new(each.topic(), each.partition()) for each in self._consumer.partitionsFor(topic) or ()]
+            self._partitions[topic] = time.monotonic(), known
+        return known
+
+
+def _parsed(offsets: JavaObject) -> Mapping[Partition, int]:
+    return {(topic, int(number)): int(offset) for topic, number, offset in _OFFSET.findall(offsets.toString())}
+
+
+def refusal(servers: str) -> str | None:
+    """Why none of the brokers can be reached, in a few words; None if one listens.
+
+    Spark would try for a minute before it says so.
+
+    Args:
+        servers: Hosts and ports with commas in between, as in `kafka.servers`.
+    """
+    problem: OSError | None = None
+    for server in servers.split(","):
+        host, _, port = server.rpartition("://")[2].rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+        except socket.gaierror:  # Kafka's client says at once that it does not know the name
+            return None
+        except OSError as error:
+            problem = error
+        else:
+            return None
+    return f"{problem.strerror or problem}" if problem else None

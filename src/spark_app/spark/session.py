@@ -1,0 +1,149 @@
+"""The only place that builds a SparkSession, and the only one that ends it.
+
+Every word of Spark goes to one log file: log4j as JSON lines (`config/spark/log4j2.properties`), the rest as it comes.
+"""
+
+import logging
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from spark_app.errors import MachineError
+from spark_app.local_files import ensure_dir, local_path
+from spark_app.settings import Settings, config_folder, process_environment
+from spark_app.spark import call_sites
+from spark_app.spark.class_data_archive import NO_RELOCATION, class_data_archive
+from spark_app.spark.java_runtime import require_java
+from spark_app.spark.jvm import launch_jvm, stop_jvm
+from spark_app.telemetry.spark_names import is_local
+
+OPTIONS: Final = "spark.driver.extraJavaOptions"
+LATE_OPTIMIZING: Final = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
+"""Thresholds of Java's optimizing compiler (C2), ten times its defaults. Code that plans a query stays below
+them and keeps its processors; code that works on rows still passes them early. See `docs/decisions/0007`."""
+EVENTS: Final = "spark.eventLog.dir"
+STOP_SECONDS: Final = 10
+ROOMS: Final = ("execution", "pipeline", "quality", "spark", "warehouse")
+"""Rooms that call Spark for a pipeline: the call site of an action is the line of the pipeline."""
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def start(settings: Settings, *, name: str, log_file: Path, extra: Mapping[str, str] = NOTHING) -> SparkSession:
+    """A session that is ready to work; what the JVM says is in `log_file`, never on the terminal.
+
+    Args:
+        settings: Where things are.
+        name: The `spark.app.name`.
+        log_file: The file that Spark's own noise is added to.
+        extra: Spark properties that win over all others.
+
+    Raises:
+        MachineError: No Java, a folder that cannot be written, or a JVM that does not come up.
+    """
+    ensure_dir(log_file.parent)
+    call_sites.install(str(Path(__file__).parents[1] / room) for room in ROOMS)
+    _turn_python_logs_to(log_file)
+    properties = {"spark.master": "local[*]"} | settings.spark_properties
+    gateway = _joined(log_file) if _has_jvm() else None
+    if gateway is not None:
+        properties |= dict(SparkConf(_jvm=gateway.jvm).getAll())
+    properties |= {"spark.app.name": name} | dict(extra)
+    properties[EVENTS] = _event_folder(properties.get(EVENTS, str(settings.events_path)))
+    properties.setdefault("spark.sql.warehouse.dir", settings.warehouse_path)  # or else Spark makes one where we stand
+    if gateway is None:
+        properties = _embedded(properties, log_file)
+        gateway = launch_jvm(properties, log_file)
+    return _session(gateway, properties, log_file)
+
+
+def stop(spark: SparkSession, *, patience: float = STOP_SECONDS) -> None:
+    """Ends a session, and its JVM if this process started it.
+
+    Args:
+        spark: The session.
+        patience: Seconds after which a JVM that does not end is killed.
+    """
+    gateway: Any = SparkContext._gateway
+    with suppress(Py4JError, OSError):  # a JVM that has died needs no goodbye
+        spark.stop()
+    stop_jvm(gateway, patience=patience)
+
+
+def _has_jvm() -> bool:
+    """Whether spark-submit, or a notebook, has started a JVM already."""
+    return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in process_environment()
+
+
+def _joined(log_file: Path) -> JavaGateway:
+    """The JVM that is there already, with its log turned to our file."""
+    gateway = SparkContext._gateway or launch_gateway()
+    jvm: Any = gateway.jvm
+    jvm.java.lang.System.setProperty("app.log.file", str(log_file.absolute()))
+    jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure(jvm.java.net.URI(_log_config()))
+    return gateway
+
+
+def _turn_python_logs_to(log_file: Path) -> None:
+    """PySpark says on standard error, with all of Java's stack, what it then raises; so does Py4J, if it may."""
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(logging.NullHandler())  # or else Py4J would add one for standard error
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        logger = PySparkLogger.getLogger(name)
+        for handler in tuple(logger.handlers):
+            logger.removeHandler(handler)
+            handler.close()
+        logger.addHandler(logging.FileHandler(log_file, delay=True))
+
+
+def _embedded(properties: Mapping[str, str], log_file: Path) -> dict[str, str]:
+    """Properties of a JVM of our own: quiet, on the loopback if it is alone, with its classes ready."""
+    options = [
+        LATE_OPTIMIZING,
+        properties.get(OPTIONS, ""),
+        f'"-Dlog4j2.configurationFile={_log_config()}"',
+        f'"-Dapp.log.file={log_file.absolute()}"',
+        f'"-XX:ErrorFile={log_file.absolute().parent}/java-crash-%p.log"',
+    ]
+    archive = class_data_archive(require_java())
+    if archive is not None:
+        options.append(f'{NO_RELOCATION} "-XX:SharedArchiveFile={archive}"')
+    alone = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if is_local(properties) else {}
+    return alone | dict(properties) | {OPTIONS: " ".join(options).strip()}
+
+
+def _log_config() -> str:
+    return (config_folder() / "spark" / "log4j2.properties").as_uri()
+
+
+def _session(gateway: JavaGateway, properties: Mapping[str, str], log_file: Path) -> SparkSession:
+    conf = SparkConf(_jvm=gateway.jvm).setAll(list(properties.items()))
+    try:
+        context = SparkContext(conf=conf, gateway=gateway)
+        context.pythonExec = sys.executable
+        return SparkSession(context)
+    except BaseException as error:
+        cause = str(error.java_exception.toString()).splitlines()[0] if isinstance(error, Py4JJavaError) else None
+        stop_jvm(gateway, patience=STOP_SECONDS)
+        if cause is None:
+            raise
+        raise MachineError(f"Spark did not start: {cause}; see {log_file}") from error
+
+
+def _event_folder(folder: str) -> str:
+    """The folder of event logs as Spark wants it: there already, and absolute if it is on this machine."""
+    here = local_path(folder)
+    return folder if here is None else ensure_dir(here.absolute()).as_uri()

@@ -1,0 +1,115 @@
+"""Small files on any path that Spark can read, through Hadoop's own file systems; no Spark job."""
+
+from typing import Any, Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from spark_app.errors import InputError
+
+_HEADER_BYTES: Final = 64 * 1024
+
+
+def read_text(spark: SparkSession, path: str) -> str | None:
+    """The content of a small file on any path that Spark can read; None where there is none."""
+    file = jvm(spark).org.apache.hadoop.fs.Path(path)
+    system = file.getFileSystem(hadoop(spark))
+    if not system.exists(file):
+        return None
+    stream = system.open(file)
+    try:
+        return str(jvm(spark).org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+    finally:
+        stream.close()
+
+
+def write_once(spark: SparkSession, path: str, content: bytes) -> None:
+    """Writes a file that appears whole; does nothing if it exists. Its folder is created."""
+    file = jvm(spark).org.apache.hadoop.fs.Path(path)
+    system = file.getFileSystem(hadoop(spark))
+    if system.exists(file):
+        return
+    part = jvm(spark).org.apache.hadoop.fs.Path(file.getParent(), f".{file.getName()}")
+    stream = system.create(part, True)
+    try:
+        stream.write(content)
+    finally:
+        stream.close()
+    system.rename(part, file)
+
+
+def sizes(spark: SparkSession, folder: str) -> dict[str, int]:
+    """Files of a folder that are not hidden, with their sizes in bytes, in order of name."""
+    path = jvm(spark).org.apache.hadoop.fs.Path(folder)
+    system = path.getFileSystem(hadoop(spark))
+    if not system.exists(path):
+        return {}
+    files = {status.getPath().getName(): status for status in system.listStatus(path) if status.isFile()}
+    return {files[name].getPath().toString(): files[name].getLen() for name in sorted(files) if name[0] not in "._"}
+
+
+def names_in(spark: SparkSession, folder: str) -> list[str] | None:
+    """The names of the entries of a folder, in one request; None if the folder does not exist."""
+    path = jvm(spark).org.apache.hadoop.fs.Path(folder)
+    try:
+        return [status.getPath().getName() for status in path.getFileSystem(hadoop(spark)).listStatus(path)]
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getName() == "java.io.FileNotFoundException":
+            return None
+        raise
+
+
+def delete(spark: SparkSession, folder: str) -> None:
+    """Deletes a folder with all that is in it; does nothing if it does not exist."""
+    path = jvm(spark).org.apache.hadoop.fs.Path(folder)
+    path.getFileSystem(hadoop(spark)).delete(path, True)
+
+
+def first_line(spark: SparkSession, file: str) -> str:
+    """The first line of a text file, which may be compressed, that is not blank; empty if there is none.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    path = jvm(spark).org.apache.hadoop.fs.Path(file)
+    stream = path.getFileSystem(hadoop(spark)).open(path)
+    codec = jvm(spark).org.apache.hadoop.io.compress.CompressionCodecFactory(hadoop(spark)).getCodec(path)
+    reader = jvm(spark).java.io.InputStreamReader(codec.createInputStream(stream) if codec else stream, "UTF-8")
+    buffered = jvm(spark).java.io.BufferedReader(reader, _HEADER_BYTES)
+    try:
+        while (line := buffered.readLine()) is not None:
+            if line.strip():
+                return str(line)
+        return ""
+    except Py4JJavaError as error:
+        raise InputError(f"cannot read {file}: {error.java_exception.toString()}") from error
+    finally:
+        buffered.close()
+
+
+def parquet_schema(spark: SparkSession, file: str) -> str:
+    """The schema of a Parquet file, as its footer states it; no Spark job.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    parquet = jvm(spark).org.apache.parquet.hadoop
+    path = jvm(spark).org.apache.hadoop.fs.Path(file)
+    try:
+        reader = parquet.ParquetFileReader.open(parquet.util.HadoopInputFile.fromPath(path, hadoop(spark)))
+    except Py4JJavaError as error:
+        raise InputError(f"cannot read {file}: {error.java_exception.toString()}") from error
+    try:
+        return str(reader.getFileMetaData().getSchema().toString())
+    finally:
+        reader.close()
+
+
+def jvm(spark: SparkSession) -> Any:
+    """The classes of the driver's JVM."""
+    return spark.sparkContext._jvm
+
+
+def hadoop(spark: SparkSession) -> Any:
+    """The Hadoop configuration of the session."""
+    return spark.sparkContext._jsc.hadoopConfiguration()

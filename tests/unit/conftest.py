@@ -1,0 +1,62 @@
+import io
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from spark_app.commands.terminal import Terminal
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A terminal style on streams that are no terminal, and what was printed on them."""
+
+    terminal: Terminal
+    out: io.StringIO
+    err: io.StringIO
+
+
+class Screen:
+    """A real terminal of a given width; what a program writes on it can be read back."""
+
+    def __init__(self, columns: int) -> None:
+        import fcntl
+        import struct
+        import termios
+
+        self._master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self.stream = os.fdopen(slave, "w", encoding="utf-8")
+
+    def text(self) -> str:
+        """All that was written since the last look."""
+        self.stream.write("\0")
+        self.stream.flush()
+        content = b""
+        while not content.endswith(b"\0"):
+            content += os.read(self._master, 65536)
+        return content[:-1].decode("utf-8").replace("\r\n", "\n")
+
+    def close(self) -> None:
+        """Gives both ends back."""
+        self.stream.close()
+        os.close(self._master)
+
+
+@pytest.fixture
+def printed() -> Printed:
+    """A terminal style that writes where no terminal is."""
+    out, err = io.StringIO(), io.StringIO()
+    return Printed(Terminal(out=out, err=err), out, err)
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Screen]:
+    """A terminal of 80 columns, or of as many as the test asks for."""
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("COLUMNS", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    made = Screen(getattr(request, "param", 80))
+    yield made
+    made.close()

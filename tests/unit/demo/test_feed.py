@@ -1,0 +1,107 @@
+"""A stream is sent at its rate, and a demo's feed never disturbs those beside it."""
+
+import datetime
+import itertools
+import json
+import re
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from app.demo import feed, landing
+from app.demo.event_records import IMPRESSIONS, TOPICS, USER_EVENTS
+from app.demo.event_stream import Plan, records
+from app.demo.feed import Feed, paced
+from app.demo.landing import generated_files
+from app.demo.stream_ledger import LEDGERS, read_stream_ledger
+from tests.polling import poll_until
+
+PLAN: Final = Plan(start=datetime.datetime(2024, 1, 1, 8, tzinfo=datetime.UTC), rate=2_000)
+
+
+def drained(folder: Path) -> list[bytes]:
+    """All lines of all topics."""
+    files = [file for topic in TOPICS for file in generated_files(folder / topic)]
+    return [line for file in files for line in file.read_bytes().split(b"\n")[:-1]]
+
+
+def test_records_are_sent_at_the_rate() -> None:
+    """All of them, in order, and the last when it is due."""
+    began = time.monotonic()
+    groups = list(paced(records(PLAN), PLAN.rate, every=0.05, stop=threading.Event(), count=2_000))
+    seconds = time.monotonic() - began
+    assert [record for group in groups for record in group] == list(itertools.islice(records(PLAN), 2_000))
+    assert 0.99 < seconds < 3
+    assert len(groups) > 3
+
+
+def test_a_stop_ends_the_stream_at_once() -> None:
+    """Without waiting for the next group."""
+    stop = threading.Event()
+    stop.set()
+    began = time.monotonic()
+    assert list(paced(records(PLAN), 10, every=60, stop=stop)) == []
+    assert time.monotonic() - began < 10
+
+
+def test_a_feed_writes_at_once_what_is_past_and_goes_on(tmp_path: Path) -> None:
+    """Its history ends now; the ledger at its end counts all that is in the files, and gives it again."""
+    with Feed(tmp_path, rate=50, history=600, note=pytest.fail):
+        began = time.time()
+        poll_until(lambda: len(drained(tmp_path)) > 30_000, "records after those of the history", pause=0.05)
+    lines = drained(tmp_path)
+    [file] = (tmp_path / LEDGERS).iterdir()
+    ledger = read_stream_ledger(file)
+    assert ledger.records == len(lines)
+    again = itertools.islice(records(ledger.plan), ledger.records)
+    assert sorted(record.value for record in again) == sorted(lines)
+    newest = json.loads(generated_files(tmp_path / IMPRESSIONS)[-1].read_bytes().splitlines()[-1])["timestamp"]
+    assert abs(datetime.datetime.fromisoformat(newest).timestamp() - began) < 60
+
+
+def test_feeds_one_after_the_other_repeat_no_id(tmp_path: Path) -> None:
+    """As when a demo is started again in the same folder."""
+    for _ in range(2):
+        before = len(drained(tmp_path))
+        with Feed(tmp_path, rate=50, history=20, note=pytest.fail):
+            poll_until(lambda before=before: len(drained(tmp_path)) > before, "records")  # type: ignore[misc]
+    events = [line for file in generated_files(tmp_path / IMPRESSIONS) for line in file.read_bytes().splitlines()]
+    assert len(events) > 200
+    ledgers = [read_stream_ledger(file) for file in (tmp_path / LEDGERS).iterdir()]
+    assert len({ledger.name for ledger in ledgers}) == 2
+
+
+def test_refused_writes_are_noted_once(tmp_path: Path) -> None:
+    """However many are refused; the with-statement is not left by them."""
+    (tmp_path / "landing").touch()
+    notes: list[str] = []
+    with Feed(tmp_path / "landing", rate=100, note=notes.append):
+        assert len(notes) == 1
+    why = "the demo feed cannot write to .*/landing: (File exists|Not a directory); it tries again"
+    assert re.fullmatch(why, "\n".join(notes))
+
+
+def test_refused_records_are_written_when_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is missing, and none is there twice."""
+    monkeypatch.setattr(feed, "DROP_SECONDS", 0.05)
+    (tmp_path / "landing").touch()
+    notes: list[str] = []
+    with Feed(tmp_path / "landing", rate=100, history=10, note=notes.append):
+        (tmp_path / "landing").unlink()
+        poll_until(lambda: len(drained(tmp_path / "landing")) >= 1_000, "the records of the history")
+    [file] = (tmp_path / "landing" / LEDGERS).iterdir()
+    ledger = read_stream_ledger(file)
+    again = itertools.islice(records(ledger.plan), ledger.records)
+    assert sorted(record.value for record in again) == sorted(drained(tmp_path / "landing"))
+
+
+def test_a_file_of_a_feed_has_a_bounded_size(tmp_path: Path) -> None:
+    """However much is due at once, so that a query can take it in batches."""
+    with Feed(tmp_path, rate=100, history=300, note=pytest.fail):
+        poll_until(lambda: len(drained(tmp_path)) >= 30_000, "the history")
+    sizes = [len(file.read_bytes().splitlines()) for file in generated_files(tmp_path / USER_EVENTS)]
+    assert max(sizes) <= landing.MOST_RECORDS
+    assert len(sizes) >= 6

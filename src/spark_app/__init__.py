@@ -1,0 +1,28 @@
+"""Checked and traced Spark pipelines, and what any Spark application did: the public names.
+
+They are loaded on first use: to observe a program, no Spark is imported.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from spark_app.pipelines import daily as daily
+    from spark_app.pipelines.declaration import Source as Source
+    from spark_app.quality import expectations as expect
+
+__all__ = ["Source", "daily", "expect"]
+_NAMES: Final = {
+    "Source": ("spark_app.pipelines.declaration", "Source"),
+    "daily": ("spark_app.pipelines.daily", None),
+    "expect": ("spark_app.quality.expectations", None),
+}
+"""The module of each public name, and the name in it; None where the module itself is meant."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'spark_app' has no attribute {name!r}")
+    module, attribute = _NAMES[name]
+    found = import_module(module)
+    return found if attribute is None else getattr(found, attribute)

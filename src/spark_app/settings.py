@@ -370,11 +370,15 @@ def _state() -> Path:
 def load_pipeline_config(name: str, model: type[ConfigModel], folder: Path) -> ConfigModel:
     """The configuration of one pipeline, or of `diagnoses`: `etl.daily_sales` is read from `etl/daily_sales.yml`.
 
+    The file may be missing where every key has a default.
+
     Raises:
         ConfigError: A key is missing, unknown or invalid, or the file cannot be read.
     """
     path = folder / (name.replace(".", "/") + ".yml")
-    return _validated(model, read_yaml(path), where=path)
+    is_optional = not any(field.is_required() for field in model.model_fields.values())
+    content = {} if is_optional and not path.exists() else read_yaml(path)
+    return _validated(model, content, where=path)
 
 
 def _validated(model: type[ConfigModel], content: Mapping[str, Any], *, where: Path) -> ConfigModel:

@@ -3,6 +3,7 @@
 import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from types import ModuleType
 from typing import Any, Final, Protocol
 
 from pydantic import BaseModel
@@ -12,6 +13,8 @@ from spark_app import project
 from spark_app.errors import UsageError
 from spark_app.models import registry
 from spark_app.pipeline.topics import Topic
+from spark_app.pipelines.daily_pipeline import DailyPipeline
+from spark_app.pipelines.declaration import Declared
 from spark_app.warehouse.tables import QUARANTINE, Table
 
 PACKAGES: Final = ("etl", "streaming", "ml")
@@ -87,8 +90,15 @@ def load(package: str) -> dict[str, Any]:
         UsageError: Pipelines read from each other in a circle, or two write the same table.
     """
     found = project.current()
-    modules: dict[str, Any] = {name: found.load(name) for name in names(package)}
+    modules: dict[str, Any] = {name: _pipeline(name, found.load(name)) for name in names(package)}
     return {name: modules[name] for name in in_order(modules)}
+
+
+def _pipeline(name: str, module: ModuleType) -> Any:
+    """A module that is a pipeline, or the pipeline that its declarations make."""
+    declared = [value for value in vars(module).values() if isinstance(value, Declared)]
+    own = [each for each in declared if each.function.__module__ == module.__name__]
+    return DailyPipeline(name, own) if own else module
 
 
 def in_order(pipelines: Mapping[str, Pipeline]) -> list[str]:

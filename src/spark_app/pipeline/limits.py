@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from spark_app.quality.results import FRESHNESS
 from spark_app.settings import Share
 
+Limit = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+
 
 class LimitedConfig(BaseModel):
     """A configuration with limits; `expectation_names` are the allowed keys of `limits`."""
@@ -16,7 +18,7 @@ class LimitedConfig(BaseModel):
     expectation_names: ClassVar[Sequence[str]] = ()
 
     default_limit: Share
-    limits: dict[str, Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]]
+    limits: dict[str, Limit]
 
     @field_validator("limits")
     @classmethod

@@ -37,15 +37,22 @@ class Expectation:
         name: `<column>.<rule>`, the entry in `violations` and the key of its limit in configuration.
         is_violated: Builds the condition over the typed columns, which needs a session; the name does not. The untyped
             text of a column is `text.<column>`.
+        is_violated_in_table: The same over the columns of a table, which have no untyped text; None if it is the same.
     """
 
     name: str
     is_violated: Callable[[], Column]
+    is_violated_in_table: Callable[[], Column] | None = None
+
+    @property
+    def column(self) -> str:
+        """The column that it is about."""
+        return self.name.rpartition(".")[0]
 
 
 def not_null(column: str) -> Expectation:
     """The column has a value, readable or not."""
-    return Expectation(f"{column}.not_null", lambda: text(column).isNull())
+    return Expectation(f"{column}.not_null", lambda: text(column).isNull(), lambda: F.col(column).isNull())
 
 
 def readable(column: str) -> Expectation:
@@ -72,6 +79,11 @@ def matches(column: str, pattern: str) -> Expectation:
 def on_date(column: str, day: datetime.date) -> Expectation:
     """The instant lies on the day of the raw folder."""
     return Expectation(f"{column}.day", lambda: F.to_date(column) != F.lit(day))
+
+
+def of_day(column: str) -> Expectation:
+    """The instant lies on the day of the run, the column `date`."""
+    return Expectation(f"{column}.day", lambda: F.to_date(column) != F.col("date"))
 
 
 def known(column: str, is_unknown: Callable[[], Column]) -> Expectation:

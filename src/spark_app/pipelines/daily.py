@@ -1,0 +1,86 @@
+"""Tables of a day, declared as functions: `from spark_app import daily`.
+
+::
+
+    @daily.source(ORDERS, expect=[expect.not_null("order_id"), expect.at_least("amount", "0.01")])
+    def bronze_orders(rows: DataFrame) -> DataFrame: ...
+
+    @daily.table(schema="day date, country string, orders bigint", partition_by="day")
+    def daily_orders(bronze_orders: DataFrame) -> DataFrame: ...
+
+The function's name is the table's. A parameter is the name of a table that it reads: of one that is partitioned by a
+day it gets the rows of the day of the run, of another one all rows, of the table of a source the valid rows, one
+version of each key. What a module declares is one pipeline: it is written in the order of what reads what, each table
+in one commit, and none before the expectations of all rows that it was made of are met.
+"""
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql.types import DateType, StructType
+
+from spark_app.pipelines.declaration import Declared, Place, Source, Transform, nearest, parsed
+from spark_app.quality.expectations import Expectation
+
+Decorator = Callable[[Transform], Declared]
+
+
+def source(source: Source, *, adds: str = "", expect: Sequence[Expectation] = ()) -> Decorator:
+    """Declares the table of the raw rows of a source, valid or not, with the expectations that each violates.
+
+    The function gets the typed rows, and may join others.
+
+    Args:
+        source: The source.
+        adds: The columns that the function adds to those of the source, as Spark writes them.
+        expect: What every row must meet; the conditions may use further columns that the function returns.
+    """
+    place = Place.of_caller()
+    columns = [*source.schema.fields, *(parsed(adds, place).fields if adds else [])]
+
+    def declare(function: Transform) -> Declared:
+        return Declared(
+            function, StructType(columns), ("date",), tuple(expect), source, source.key[0], Place.of(function)
+        )
+
+    return declare
+
+
+def table(
+    *,
+    schema: str,
+    partition_by: str | Sequence[str],
+    expect: Sequence[Expectation] = (),
+    key: str | None = None,
+) -> Decorator:
+    """Declares a table of a day.
+
+    Args:
+        schema: The columns that the function returns, as Spark writes them.
+        partition_by: The column with the day, and further ones that the files are partitioned by.
+        expect: What every row that it returns must meet.
+        key: The column that identifies a row, where the table has a row for each of the source: then the rows of the
+            source, of the table, of the quarantine and the repetitions must add up.
+
+    Raises:
+        DeclarationError: The schema cannot be read, or does not have a column.
+    """
+    place = Place.of_caller()
+    columns = parsed(schema, place)
+    partitions = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+    for column in (*partitions, *([key] if key else [])):
+        if column not in columns.names:
+            raise place.error(f"the schema has no column {column}: {nearest(column, columns.names)}")
+    if columns[partitions[0]].dataType != DateType():
+        raise place.error(f"{partitions[0]} must be a date: a table of a day is partitioned by days first")
+
+    def declare(function: Transform) -> Declared:
+        of_function = Place.of(function)
+        for each in expect:
+            if each.column not in columns.names:
+                raise of_function.error(
+                    f"{function.__name__} expects something of {each.column}, which its schema does not have: "
+                    f"{nearest(each.column, columns.names)}"
+                )
+        return Declared(function, columns, partitions, tuple(expect), None, key, of_function)
+
+    return declare

@@ -1,0 +1,205 @@
+"""The pipeline that a module's declarations of daily tables make: order, commits, audit and reconciliation follow."""
+
+from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
+from typing import ClassVar, Final, NamedTuple
+
+from pydantic import BaseModel, Field, create_model
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_app.pipeline import ingest
+from spark_app.pipeline.context import DailyContext
+from spark_app.pipeline.ingest import Audit, IngestSpec
+from spark_app.pipeline.limits import Limit
+from spark_app.pipelines.declaration import Declared, Source
+from spark_app.quality import expectations as expect
+from spark_app.quality.results import ExpectationResult
+from spark_app.settings import Schedule, Share
+from spark_app.warehouse.delta_log import Commit
+from spark_app.warehouse.tables import Table
+
+LIMITS: Final[Mapping[str, float]] = {
+    expect.MISSING_COLUMNS: 0.0,
+    expect.UNEXPECTED_COLUMNS: 1.0,
+    expect.DUPLICATES: 0.05,
+}
+"""Limits other than `default_limit`, where the configuration says nothing."""
+
+
+class DailyConfig(ingest.Config):
+    """What an operator tunes of a declared pipeline, in `config/etl/`; a file need not be there."""
+
+    expectation_names: ClassVar[Sequence[str]] = ()
+
+    default_limit: Share = 0.01
+    limits: dict[str, Limit] = Field(default_factory=dict)
+    checks: bool = True
+    schedule: Schedule | None = None
+
+    @property
+    def all_limits(self) -> dict[str, float]:
+        """The limit of each expectation."""
+        return {name: self.limits.get(name, LIMITS.get(name, self.default_limit)) for name in self.expectation_names}
+
+
+class _Audited(NamedTuple):
+    """The table of a source, after its rows were judged."""
+
+    commit: Commit
+    audit: Audit
+    rows: DataFrame
+
+
+class DailyPipeline:
+    """A pipeline of a day.
+
+    Attributes:
+        name: `etl.daily_orders`.
+        SOURCES: The sources whose raw rows it reads.
+        READS: The tables that it reads and does not write.
+        WRITES: The tables that it writes.
+        Config: What an operator tunes.
+    """
+
+    def __init__(self, name: str, declared: Sequence[Declared]) -> None:
+        """The pipeline of a module.
+
+        Args:
+            name: Its name.
+            declared: What the module declares.
+
+        Raises:
+            DeclarationError: It declares two sources.
+        """
+        own = {each.name: each for each in declared}
+        before = {each.name: [read for read in each.reads if read in own] for each in declared}
+        self.name = name
+        self._declared = [own[each] for each in TopologicalSorter(before).static_order()]
+        sources = [each for each in self._declared if each.source]
+        if len(sources) > 1:
+            raise sources[1].place.error(f"{name} has a source already, {sources[0].name}: one module declares one")
+        self.SOURCES = tuple(each.source.name for each in sources if each.source)
+        self.READS = tuple(dict.fromkeys(read for each in declared for read in each.reads if read not in own))
+        self.WRITES: tuple[Table, ...] = tuple(each.table for each in self._declared)
+        self.Config: type[BaseModel] = create_model("Config", __base__=DailyConfig)
+        self.Config.expectation_names = _names(self._declared)  # type: ignore[attr-defined]
+
+    def run(self, context: DailyContext, config: DailyConfig) -> None:
+        """Writes the tables of the day, or raises and leaves what was published as it was."""
+        audited, commits = dict[str, _Audited](), dict[str, Commit]()
+        for declared in self._declared:
+            if declared.source:
+                audited[declared.name] = self._ingested(context, config, declared, declared.source)
+            else:
+                commits[declared.name] = self._written(context, config, declared, audited, commits)
+
+    def _ingested(self, context: DailyContext, config: DailyConfig, declared: Declared, source: Source) -> _Audited:
+        """Writes the table of the source, and judges its rows.
+
+        Raises:
+            QualityGateError: More rows violate an expectation than its limit allows.
+            ReconciliationError: The rows that were read do not add up.
+        """
+        spec = IngestSpec.declare(
+            context,
+            config,
+            source=source.name,
+            table=declared.name,
+            schema=source.schema,
+            key=source.key,
+            expectations=[*expect.readable_columns(source.schema), *declared.expectations],
+        )
+        commit = context.replace_partition(_bronze(context, spec, declared, source), spec.table)
+        with context.step(f"audit {spec.table}", kind="transform"):
+            audit = ingest.audit(context, spec, commit)
+        if spec.is_checked:
+            context.enforce(ingest.results(context, spec, audit), table=spec.table)
+        context.reconcile(
+            read=commit.rows, published=audit.latest, quarantined=audit.quarantined, duplicates=audit.duplicates
+        )
+        rows = ingest.latest(context, spec, audit).select(*declared.schema.names, "date")
+        return _Audited(commit, audit, rows)
+
+    def _written(
+        self,
+        context: DailyContext,
+        config: DailyConfig,
+        declared: Declared,
+        audited: Mapping[str, _Audited],
+        commits: Mapping[str, Commit],
+    ) -> Commit:
+        """Writes a table of the day, after its expectations were judged."""
+        rows = _returned(declared, [_rows(context, name, audited, commits) for name in declared.reads])
+        if declared.expectations and config.checks:
+            with context.step(f"check {declared.name}", kind="transform"):
+                results = _judged(rows, declared, config)
+            context.declare(declared.name, [result.expectation for result in results])
+            context.enforce(results, table=declared.name)
+        counted = [audited[name].audit.latest for name in declared.reads if name in audited and declared.key]
+        is_last = declared is self._declared[-1]
+        commit = context.replace_partition(
+            rows, declared.name, kind="publish" if is_last else "write", count=counted[0] if counted else None
+        )
+        if counted or (is_last and not audited):
+            context.report_rows(published=commit.rows)
+        return commit
+
+
+def _names(declared: Sequence[Declared]) -> list[str]:
+    names = list[str]()
+    for each in declared:
+        if each.source:
+            own = [*expect.readable_columns(each.source.schema), *each.expectations]
+            names += ingest.declared_expectations(own, expect.DUPLICATES)
+        else:
+            names += [expectation.name for expectation in each.expectations]
+    return list(dict.fromkeys(names))
+
+
+def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source: Source) -> DataFrame:
+    raw = context.read_raw(source.name, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty)
+    with context.step(f"transform {source.name}", kind="transform"):
+        typed = ingest.typed(raw, schema=source.schema).withColumn("date", F.lit(context.date))
+        rows = declared(typed, **{name: _rows(context, name, {}, {}) for name in declared.reads})
+        _require(declared, rows, [*ingest.PARSED, *declared.schema.names])
+        judged = ingest.with_violations(
+            rows, columns=declared.schema.names, expectations=spec.expectations, date=context.date
+        )
+        newest = [*(F.col(name).desc() for name in source.newest), F.xxhash64(*source.schema.names).desc()]
+        ranked = ingest.with_version_rank(judged, key=source.key, newest_first=newest)
+        return ranked.select(*declared.table.schema.names)
+
+
+def _rows(
+    context: DailyContext, name: str, audited: Mapping[str, _Audited], commits: Mapping[str, Commit]
+) -> DataFrame:
+    """The rows of a table that a function gets: those of this run, of the day, or all."""
+    if name in audited:
+        return audited[name].rows
+    version = commits[name].version if name in commits else None
+    is_of_days = context.warehouse.tables[name].day is not None
+    return context.partition(name, version=version) if is_of_days else context.table(name, version=version)
+
+
+def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:
+    rows: DataFrame = declared(*inputs)
+    _require(declared, rows, declared.schema.names)
+    return rows.select(*declared.schema.names)
+
+
+def _require(declared: Declared, rows: DataFrame, names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in rows.columns]
+    if missing:
+        raise declared.place.error(
+            f"{declared.name} returns no column {', '.join(missing)}, which its schema has; it returns "
+            f"{', '.join(rows.columns)}"
+        )
+
+
+def _judged(rows: DataFrame, declared: Declared, config: DailyConfig) -> list[ExpectationResult]:
+    conditions = {each.name: (each.is_violated_in_table or each.is_violated)() for each in declared.expectations}
+    counts = [F.count_if(condition).alias(name) for name, condition in conditions.items()]
+    found = rows.agg(F.count(F.lit(1)).alias("rows"), *counts).collect()[0]
+    limits = config.all_limits
+    return [expect.result(each.name, found[each.name], found["rows"], limits) for each in declared.expectations]

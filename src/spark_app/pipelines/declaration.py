@@ -1,0 +1,160 @@
+"""What a project declares: sources and the functions that make tables, each with where it stands in its file."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import update_wrapper
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from spark_app.errors import ConfigError
+from spark_app.pipelines import ddl
+from spark_app.quality.expectations import Expectation
+from spark_app.warehouse import schemas
+from spark_app.warehouse.tables import Table
+
+Transform = Callable[..., DataFrame]
+
+
+class DeclarationError(ConfigError):
+    """A declaration of a project is wrong: one line with file and line, what is wrong, and the nearest right name."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something is declared."""
+
+    file: str
+    line: int
+
+    @classmethod
+    def of_caller(cls, depth: int = 2) -> "Place":
+        """The line that called the function that asks."""
+        frame = inspect.stack(0)[depth]
+        return cls(frame.filename, frame.lineno)
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> "Place":
+        """The line of a function's name."""
+        code = function.__code__
+        lines, first = inspect.getsourcelines(function)
+        offset = next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
+        return cls(code.co_filename, first + offset)
+
+    def error(self, problem: str) -> DeclarationError:
+        """A mistake at this place."""
+        file = Path(self.file)
+        shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+        return DeclarationError(f"{shown}:{self.line}: {problem}")
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown name: the nearest known one, else all of them."""
+    near = get_close_matches(name, known, n=1)
+    return f"do you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
+
+
+def parsed(text: str, place: Place) -> StructType:
+    """A schema.
+
+    Raises:
+        DeclarationError: It cannot be read.
+    """
+    try:
+        return ddl.schema(text)
+    except ValueError as error:
+        raise place.error(f"schema: {error}") from error
+
+
+class Source:
+    """Raw rows of a day: files in `raw.path` below `<name>/date=YYYY-MM-DD/`.
+
+    Attributes:
+        name: The name of its folder.
+        schema: Its columns, as they are read.
+        key: The columns that identify a row; of its versions the newest valid one is published.
+        newest: The columns that order the versions of a row, the newest first; equal ones by their content.
+        may_be_empty: Whether a day without rows is no error.
+        place: Where it is declared.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        schema: str,
+        key: str | Sequence[str],
+        newest: str | Sequence[str],
+        may_be_empty: bool = False,
+    ) -> None:
+        """Declares a source.
+
+        Args:
+            name: The name of its folder.
+            schema: Its columns, as Spark writes them: `amount decimal(12, 2) COMMENT 'in EUR', ...`.
+            key: The column, or columns, that identify a row.
+            newest: The column, or columns, that order the versions of a row.
+            may_be_empty: Whether a day without rows is no error.
+
+        Raises:
+            DeclarationError: The schema cannot be read, or lacks a column.
+        """
+        self.name, self.place, self.may_be_empty = name, Place.of_caller(), may_be_empty
+        self.schema = parsed(schema, self.place)
+        self.key = [key] if isinstance(key, str) else list(key)
+        self.newest = [newest] if isinstance(newest, str) else list(newest)
+        for column in (*self.key, *self.newest):
+            if column not in self.schema.names:
+                raise self.place.error(f"source {name} has no column {column}: {nearest(column, self.schema.names)}")
+
+
+@dataclass(eq=False)
+class Declared:
+    """A function that makes a table of a day; it stays callable with DataFrames.
+
+    Attributes:
+        function: The function; its name is the table's, and its parameters are what it reads.
+        schema: The columns that it returns.
+        partition_by: The columns that the files are partitioned by; the first is the day.
+        expectations: What every row must meet.
+        source: The source whose rows are its first parameter; None for one that reads tables only.
+        key: The column that identifies a row of the table; None where nothing says so.
+        place: Where it is declared.
+    """
+
+    function: Transform
+    schema: StructType
+    partition_by: tuple[str, ...]
+    expectations: Sequence[Expectation]
+    source: Source | None
+    key: str | None
+    place: Place
+
+    def __post_init__(self) -> None:
+        update_wrapper(self, self.function)
+
+    def __call__(self, *arguments: Any, **named: Any) -> DataFrame:
+        """Calls the function."""
+        return self.function(*arguments, **named)
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self.function.__name__
+
+    @property
+    def reads(self) -> list[str]:
+        """The names of the tables that it reads."""
+        names = list(inspect.signature(self.function).parameters)
+        return names[1:] if self.source else names
+
+    @property
+    def table(self) -> Table:
+        """The table, as the warehouse knows it."""
+        if self.source is None:
+            return Table(self.name, self.schema, self.partition_by)
+        return Table(self.name, schemas.bronze(self.schema.fields), ("date",), source=self.source.name)

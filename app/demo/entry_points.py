@@ -1,4 +1,4 @@
-"""What `spark-app` uses of the demo shop: see `spark_app.project.Demo`."""
+"""What `spark-app` uses of the demo shop: see `spark_app.execution.demo`."""
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence

@@ -17,7 +17,6 @@ if not __package__:  # Started as a file: its folder must not lend its modules' 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from spark_app import project
 from spark_app.commands import errors, extras, options
 from spark_app.commands.bridge import bridge
 from spark_app.commands.compare import compare
@@ -35,6 +34,7 @@ from spark_app.commands.show import show
 from spark_app.commands.streaming import streaming
 from spark_app.commands.tables import tables
 from spark_app.errors import ConfigError, MachineError, UsageError
+from spark_app.execution import demo
 
 NAME: Final = "spark-app"
 MODES: Final = ("etl", "streaming", "ml")
@@ -163,14 +163,14 @@ def command_line(arguments: Sequence[str] = ()) -> Any:
 
 def _of_project() -> dict[str, Any]:
     """The commands of the current project by name."""
-    demo, added = project.current().demo, dict[str, Any]()
-    if demo is not None:
+    found, added = demo.current(), dict[str, Any]()
+    if found is not None:
         of_project = typer.Typer()
-        for name, (function, _) in demo.COMMANDS.items():
+        for name, (function, _) in found.COMMANDS.items():
             of_project.command(name, cls=Verb, rich_help_panel=OF_PROJECT)(function)
         group: Any = typer.main.get_group(of_project)
         added |= group.commands
-        for name, (_, extra) in demo.COMMANDS.items():
+        for name, (_, extra) in found.COMMANDS.items():
             added[name].extra = extra
     return added
 

@@ -1,55 +1,24 @@
 """The project whose pipelines run: the nearest folder upwards whose `pyproject.toml` has `[tool.spark-app]`.
 
 `package` names its Python package (`app` if it does not say), whose folders `etl`, `streaming` and `ml` hold the
-pipelines. `demo` names a module with generated data for where no source is configured: see `Demo`.
+pipelines. `demo` names a module with generated data for where no source is configured: see `spark_app.execution.demo`.
 """
 
-import datetime
 import importlib
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import Any, Final
 
 from spark_app.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from spark_app.settings import Settings
 
 MARK: Final = "pyproject.toml"
 TABLE: Final = "spark-app"
 PACKAGE: Final = "app"
 HERE: Final = Path(__file__).resolve().parent
-
-
-class Demo(Protocol):
-    """What a project may have to be tried without a source: a module with these functions.
-
-    Attributes:
-        COMMANDS: Further commands of `spark-app` by name, each with the extra that it needs.
-    """
-
-    COMMANDS: Mapping[str, tuple[Callable[..., None], str]]
-
-    def make_if_missing(
-        self,
-        spark: "SparkSession",
-        settings: "Settings",
-        sources: Sequence[str],
-        date: datetime.date,
-        *,
-        note: Callable[[str], None],
-    ) -> None:
-        """Generates the raw files of a day of sources that have none, and notes it; replaces no file."""
-
-    def feed(self, settings: "Settings", *, note: Callable[[str], None]) -> AbstractContextManager[object]:
-        """Generates records of topics, in the landing folder, from entering to leaving the with-statement."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +48,17 @@ class Project:
         return self._imported(f"{self.package}.{name}")
 
     @property
-    def demo(self) -> Demo | None:
-        """Its generated data; None if it has none."""
-        return cast("Demo", self._imported(self.demo_module)) if self.demo_module else None
+    def config(self) -> Path:
+        """The folder of its configuration, which need not exist."""
+        return self.folder / "config"
+
+    def load_demo(self) -> ModuleType | None:
+        """The module that generates data; None if it has none.
+
+        Raises:
+            ConfigError: Another package of the same name comes first on Python's path.
+        """
+        return self._imported(self.demo_module) if self.demo_module else None
 
     def _imported(self, name: str) -> ModuleType:
         if str(self.folder) not in sys.path:

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 from yaml.constructor import ConstructorError
 
+from spark_app import project
 from spark_app.errors import ConfigError
 from spark_app.local_files import STATE, project_folder
 from spark_app.redaction import is_secret, setting
@@ -35,6 +36,8 @@ OF_COMPOSE: Final = frozenset({"SPARK_APP_IMAGE"})
 ENV_FILES: Final = (".env.local", ".env")
 """What Compose reads beside the compose files, which are beside the configuration folder; the last file wins."""
 PORT: Final = re.compile(r"\$\{(\w+_PORT):-(\d+)\}")
+SECTIONS: Final = ("retention", "raw", "stream", "kafka", "backends", "prices")
+"""Keys of `app.yml` that hold keys."""
 ELSEWHERE: Final = {"home": "set SPARK_APP_HOME", "config": "use the option --config"}
 """Keys that cannot be set in the file, and how to set them."""
 
@@ -302,22 +305,38 @@ def config_folder() -> Path:
 def load_settings(folder: Path | None = None) -> Settings:
     """The settings of `app.yml` in a configuration folder, overridden by the environment.
 
+    A key that the file does not have has the value of the file that this program comes with.
+
     Args:
-        folder: The configuration folder, and what contains it is the home folder; None takes those of the clone, or of
-            an installed wheel the built-in ones and `.spark-app/` of the current project.
+        folder: The configuration folder, and what contains it is the home folder; None takes those of the current
+            project, or else those of the clone, or of an installed wheel the built-in ones and `.spark-app/` of the
+            folder's project.
 
     Raises:
-        ConfigError: A key or variable is missing, unknown or invalid, or the file cannot be read.
+        ConfigError: A key or variable is unknown or invalid, or the file cannot be read.
     """
-    config = folder or config_folder()
+    found = project.find(Path.cwd().resolve()) if folder is None else None
+    config = folder or (found.config if found and (found.config / "app.yml").exists() else config_folder())
     path = config / "app.yml"
     content = read_yaml(path)
     for key in ELSEWHERE.keys() & content:
         raise ConfigError(f"{path}: {key!r} cannot be set here: {ELSEWHERE[key]}")
     _refuse_secrets(content, path)
     _refuse_unknown_variables()
-    content = _with_ports(content, config.resolve().parent)
-    return _validated(Settings, content | {"home": _home(config), "config": config}, where=path)
+    content = _with_ports(_merged(read_yaml(config_folder() / "app.yml"), content), config.resolve().parent)
+    home = found.folder if found else _home(config)
+    return _validated(Settings, content | {"home": home, "config": config}, where=path)
+
+
+def _merged(shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a file over those that it does not have; names that a user chooses are not mixed."""
+    return {
+        **shipped,
+        **{
+            key: _merged(shipped[key], value) if key in SECTIONS and isinstance(value, Mapping) else value
+            for key, value in own.items()
+        },
+    }
 
 
 def _with_ports(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:

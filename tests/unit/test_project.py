@@ -68,7 +68,7 @@ def test_the_modules_of_a_project_are_loaded_from_its_folder(shop: Path) -> None
     assert found is not None
     assert found.folder_of("etl") == shop / "their_shop" / "etl"
     assert found.load("etl.sales").NAME == "sales"
-    assert found.demo is None
+    assert found.load_demo() is None
 
 
 def test_another_package_of_the_same_name_is_told(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

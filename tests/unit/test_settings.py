@@ -42,6 +42,24 @@ def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.
     assert not settings.is_demo
 
 
+def test_a_key_that_the_file_does_not_have_is_as_shipped(tmp_path: Path) -> None:
+    """So a project says only what it wants otherwise; names that a user chooses are not mixed with those shipped."""
+    folder = written(tmp_path / "config" / "app.yml", "currency: CHF\nraw: {formats: {orders: csv}}\n").parent
+    own, shipped = load_settings(folder), load_settings()
+    assert (own.currency, own.raw.formats) == ("CHF", {"orders": "csv"})
+    assert (own.raw.path, own.kafka, own.retention) == (shipped.raw.path, shipped.kafka, shipped.retention)
+
+
+def test_a_project_has_its_configuration_and_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From any folder below it; one without a file has what is shipped."""
+    written(tmp_path / "shop" / "pyproject.toml", "[tool.spark-app]\npackage = 'shop'\n")
+    (tmp_path / "shop" / "jobs").mkdir()
+    monkeypatch.chdir(tmp_path / "shop" / "jobs")
+    assert (load_settings().home, load_settings().config) == (tmp_path / "shop", config_folder())
+    written(tmp_path / "shop" / "config" / "app.yml", "currency: CHF\n")
+    assert (load_settings().home, load_settings().currency) == (tmp_path / "shop", "CHF")
+
+
 def test_null_in_the_environment_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the file can leave out, a variable can."""
     monkeypatch.setenv("SPARK_APP_BACKENDS__KIBANA", "null")
@@ -152,7 +170,6 @@ def test_a_uri_is_left_as_it_is() -> None:
     ("old", "new", "message"),
     [
         ("currency: EUR", "currency: euro", r"app\.yml: currency: .*found 'euro'"),
-        ("currency: EUR", "", r"app\.yml: key 'currency' is missing"),
         ("currency: EUR", "currency: EUR\ncolour: red", r"app\.yml: unknown key 'colour'; allowed are "),
         ("currency: EUR", "currency: [", r"app\.yml is not valid YAML: "),
         ("jaeger: http://", "jaeger: ", r"app\.yml: backends\.jaeger: .*found 'localhost:16686'"),

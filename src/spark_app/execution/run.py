@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
-from spark_app import project
-from spark_app.execution import pipelines
+from spark_app.execution import demo, pipelines
 from spark_app.execution.application import Application, start_application
 from spark_app.formatting import quantity
 from spark_app.local_files import ensure_dir
@@ -112,11 +111,11 @@ def make_if_missing(
     application: Application, jobs: Sequence[Job], date: datetime.date, *, note: Callable[[str], None]
 ) -> None:
     """Lets the project generate what pipelines read of a day, where no raw folder is configured."""
-    demo = project.current().demo if application.settings.is_demo else None
-    if demo is not None:
+    found = demo.current() if application.settings.is_demo else None
+    if found is not None:
         sources = pipelines.sources(job.pipeline for job in jobs)
         with translate_errors(application.log_file):
-            demo.make_if_missing(application.spark, application.settings, sources, date, note=note)
+            found.make_if_missing(application.spark, application.settings, sources, date, note=note)
 
 
 def run_batch(

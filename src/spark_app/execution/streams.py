@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import Any, Final, Protocol
 
-from spark_app import project
 from spark_app.errors import SparkAppError
-from spark_app.execution import pipelines, retention
+from spark_app.execution import demo, pipelines, retention
 from spark_app.execution.application import Application, start_application
 from spark_app.execution.lag_watch import LagWatch
 from spark_app.execution.maintenance import TableMaintenance
@@ -138,10 +137,8 @@ def pruned_daily(settings: Settings, listener: ProgressListener) -> Iterator[Non
 
 def _demo_feed(settings: Settings, until: Until, listener: StreamListener) -> AbstractContextManager[object]:
     """The generator of the project, where no source is configured and the queries wait for more."""
-    demo = project.current().demo
-    if demo is None or not settings.is_stream_demo or until.is_draining:
-        return nullcontext()
-    return demo.feed(settings, note=listener.note)
+    found = demo.current() if settings.is_stream_demo and not until.is_draining else None
+    return nullcontext() if found is None else found.feed(settings, note=listener.note)
 
 
 def run_queries(

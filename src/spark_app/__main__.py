@@ -22,6 +22,7 @@ from spark_app.commands.bridge import bridge
 from spark_app.commands.compare import compare
 from spark_app.commands.doctor import doctor
 from spark_app.commands.etl import etl
+from spark_app.commands.init import init
 from spark_app.commands.lineage import lineage
 from spark_app.commands.mcp import mcp
 from spark_app.commands.ml import ml
@@ -133,7 +134,7 @@ def root(
 
 
 VERBS: Final[Mapping[str, Sequence[Callable[..., None]]]] = {
-    "Pipelines and tables": (etl, streaming, ml, tables, show),
+    "Pipelines and tables": (init, etl, streaming, ml, tables, show),
     "Any Spark application": (observe, report, compare, serve, bridge, mcp, lineage, prune),
     "The stack": (resend, doctor),
 }

@@ -7,7 +7,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PIPELINE_PACKAGES: Final = ("etl", "streaming", "ml")
-MOST_MODULES_AT_THE_ROOT: Final = 7
+MOST_MODULES_AT_THE_ROOT: Final = 8
 LIBRARY: Final = ROOT / "src" / "spark_app"
 PROJECT: Final = ROOT / "app"
 CODE: Final = (LIBRARY, PROJECT)
@@ -82,7 +82,7 @@ def test_a_unit_test_mirrors_a_module() -> None:
 
 
 def test_the_root_of_the_program_holds_few_modules() -> None:
-    """A module belongs in a package: at most seven lie loose in `src/spark_app/`."""
+    """A module belongs in a package: at most eight lie loose in `src/spark_app/`."""
     loose = [path.name for path in sorted(LIBRARY.glob("*.py")) if path.name != "__init__.py"]
     assert "settings.py" in loose
     assert len(loose) <= MOST_MODULES_AT_THE_ROOT, loose

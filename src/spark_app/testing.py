@@ -1,0 +1,141 @@
+"""For the tests of a project: `pytest_plugins = ["spark_app.testing"]` in its `conftest.py`.
+
+::
+
+    def test_orders_are_summed(run_day: RunDay) -> None:
+        tables = run_day("daily_orders", orders=[{"order_id": "o-1", ...}])
+        assert [row.total for row in tables.rows("daily_orders")] == [Decimal("10.00")]
+"""
+
+import datetime
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from spark_app.execution import pipelines
+from spark_app.execution.application import Application, spark_identity
+from spark_app.execution.run import Job, load_jobs, run_days
+from spark_app.settings import Raw, Settings, load_settings
+from spark_app.spark import jars, session
+from spark_app.spark.java_runtime import require_java
+from spark_app.telemetry import setup
+from spark_app.warehouse.tables import Warehouse
+
+DAY: Final = datetime.date(2024, 1, 1)
+LIGHT: Final = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""A session for a handful of rows: small, and without code that is compiled for millions."""
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one local session of all tests."""
+    require_java()
+    jars.ensure_jars(note=print)
+    folder: Path = tmp_path_factory.mktemp("spark")
+    settings = load_settings().model_copy(update={"home": folder})
+    started = session.start(settings, name="tests", log_file=folder / "spark.jsonl", extra=LIGHT)
+    yield started
+    session.stop(started)
+
+
+class Tables:
+    """What a run has left."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        """The tables of a warehouse."""
+        self._warehouse = warehouse
+
+    def rows(self, name: str) -> list[Row]:
+        """The rows of a table, or of `quarantine`, in the order of their first columns."""
+        return sorted(self._warehouse.open(name).collect(), key=lambda row: [str(value) for value in row])
+
+
+@dataclass(frozen=True)
+class RunDay:
+    """Runs pipelines of the project on raw rows, in a folder that is deleted afterwards.
+
+    Attributes:
+        spark: The session.
+        settings: The settings of the project, with a home of their own.
+    """
+
+    spark: SparkSession
+    settings: Settings
+
+    def __call__(
+        self,
+        *names: str,
+        date: datetime.date = DAY,
+        limits: float | None = None,
+        **sources: Sequence[Mapping[str, Any]],
+    ) -> Tables:
+        """Runs pipelines for a day.
+
+        Args:
+            names: The pipelines, such as `daily_orders`; all if none is named.
+            date: The day.
+            limits: The share of rows that may violate an expectation, where a handful of rows has no other meaning.
+            sources: By source its raw rows.
+
+        Raises:
+            SparkAppError: A run failed, as `spark-app etl` would.
+        """
+        for source, rows in sources.items():
+            folder = Path(self.settings.raw_path, source, f"date={date}")
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "rows.json").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        jobs = [_lenient(job, limits) for job in load_jobs(self.settings, "etl", names)]
+        warehouse = Warehouse(self.spark, self.settings.warehouse_path, pipelines.declared_tables())
+        telemetry = setup.start(service_version="0", environment="test", application="tests")
+        log_file = self.settings.home / "spark.jsonl"
+        identity = secrets.token_hex(6), "tests", self.settings, self.spark, warehouse, telemetry, Silent(), log_file
+        try:
+            run_days(Application(*identity, *spark_identity(self.spark)), jobs, [date])
+        finally:
+            telemetry.close()
+        return Tables(warehouse)
+
+
+class Silent:
+    """Hears how runs get on, and says nothing."""
+
+    def note(self, text: str) -> None:
+        """Nobody reads it."""
+
+    def step_started(self, pipeline: str, slice_key: str, step: str) -> None:
+        """Nobody looks."""
+
+    def step_ended(self, pipeline: str, slice_key: str, step: str, seconds: float, rows: int | None) -> None:
+        """Nobody looks."""
+
+    def step_progress(self, pipeline: str, slice_key: str, step: str, text: str) -> None:
+        """Nobody looks."""
+
+
+@pytest.fixture
+def run_day(spark: SparkSession, tmp_path: Path) -> RunDay:
+    """Runs pipelines of the project on raw rows."""
+    update = {"home": tmp_path, "raw": Raw(path="raw", formats={})}
+    return RunDay(spark, load_settings().model_copy(update=update))
+
+
+def _lenient(job: Job, share: float | None) -> Job:
+    if share is None:
+        return job
+    limits = dict.fromkeys(job.config.expectation_names, share)
+    return Job(job.name, job.pipeline, job.config.model_copy(update={"default_limit": share, "limits": limits}))

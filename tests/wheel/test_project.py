@@ -1,0 +1,66 @@
+"""A project of one's own from the wheel: written, tested and run in an environment that has only the wheel."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.wheel.conftest import UV, ran
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel, what its extra brings, and pytest."""
+    folder = tmp_path_factory.mktemp("environment")
+    uncompressed = ("--config-settings-package", "pyspark:--build-option=--compression=stored")
+    ran([UV, "venv", "--python", sys.executable, folder / "venv"], folder).check_returncode()
+    python = folder / "venv" / "bin" / "python"
+    packages = (f"{wheel}[etl]", "pytest")
+    ran([UV, "pip", "install", "--python", python, *uncompressed, *packages], folder).check_returncode()
+    return python
+
+
+@pytest.fixture(scope="module")
+def shop(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project that `spark-app init` writes into an empty folder."""
+    folder = tmp_path_factory.mktemp("shop")
+    ran([python.with_name("spark-app"), "init", "shop"], folder).check_returncode()
+    return folder
+
+
+def test_the_test_of_a_written_project_passes(python: Path, shop: Path) -> None:
+    """Rows in, tables out."""
+    done = ran([python, "-m", "pytest", "--quiet"], shop)
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
+def test_a_written_project_runs(python: Path, shop: Path) -> None:
+    """Its day is published with a report, from a folder below it, too; nothing is written beside the project."""
+    command = python.with_name("spark-app")
+    done = ran([command, "etl", "--date", "2024-01-01", "--json"], shop / "tests")
+    assert done.returncode == 0, done.stderr
+    [run] = json.loads(done.stdout)["runs"]
+    assert (run["outcome"], run["counts"]["published"]) == ("succeeded", 200)
+    shown = ran([command, "show", "daily_orders", "--json"], shop)
+    assert {row["country"]: row["orders"] for row in json.loads(shown.stdout)["rows"]} == dict.fromkeys(
+        ("DE", "FR", "IT", "PL"), 50
+    )
+    assert len([*(shop / "reports").glob("*.html")]) == 2
+
+
+def test_a_mistake_is_one_line_with_its_place(python: Path, shop: Path) -> None:
+    """Before Spark starts, with the nearest right name."""
+    module = shop / "shop" / "etl" / "daily_orders.py"
+    text = module.read_text(encoding="utf-8")
+    module.write_text(text.replace('expect.at_least("orders", 1)', 'expect.at_least("order", 1)'), encoding="utf-8")
+    try:
+        done = ran([python.with_name("spark-app"), "etl", "--date", "2024-01-01"], shop)
+    finally:
+        module.write_text(text, encoding="utf-8")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: shop/etl/daily_orders.py:53: daily_orders expects something of order, which its schema does not have: "
+        "do you mean orders?\n"
+    )

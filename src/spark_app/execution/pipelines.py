@@ -10,11 +10,12 @@ from pydantic import BaseModel
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app import project
-from spark_app.errors import UsageError
+from spark_app.errors import SparkAppError, UsageError
 from spark_app.models import registry
 from spark_app.pipeline.topics import Topic
 from spark_app.pipelines.daily_pipeline import DailyPipeline
-from spark_app.pipelines.declaration import Declared
+from spark_app.pipelines.declaration import Declared, Place
+from spark_app.project import Project
 from spark_app.warehouse.tables import QUARANTINE, Table
 
 PACKAGES: Final = ("etl", "streaming", "ml")
@@ -87,11 +88,52 @@ def load(package: str) -> dict[str, Any]:
     """The pipelines of a package by name, each after those that write what it reads.
 
     Raises:
+        DeclarationError: A declaration is wrong, or reads a table that no pipeline writes.
         UsageError: Pipelines read from each other in a circle, or two write the same table.
     """
+    loaded = _loaded(package)
+    _require_known_reads(loaded)
+    return {name: loaded[name] for name in in_order(loaded)}
+
+
+def _loaded(package: str) -> dict[str, Any]:
+    """The pipelines of a package in the order of their names.
+
+    Raises:
+        DeclarationError: A module cannot be imported, or declares something that cannot be.
+    """
     found = project.current()
-    modules: dict[str, Any] = {name: _pipeline(name, found.load(name)) for name in names(package)}
-    return {name: modules[name] for name in in_order(modules)}
+    return {name: _pipeline(name, _imported(found, name)) for name in names(package)}
+
+
+def _imported(found: Project, name: str) -> ModuleType:
+    """A module of a project.
+
+    Raises:
+        DeclarationError: It says what Python cannot read, or imports or calls what is not there.
+    """
+    try:
+        return found.load(name)
+    except SparkAppError:
+        raise
+    except SyntaxError as error:
+        raise Place(error.filename or name, error.lineno or 1).error(f"Python cannot read this: {error.msg}") from error
+    except Exception as error:
+        raise Place.of_error(error, within=found.folder).error(f"{type(error).__name__}: {error}") from error
+
+
+def _require_known_reads(pipelines: Mapping[str, Any]) -> None:
+    """Checks the names of the tables that declared pipelines read.
+
+    Raises:
+        DeclarationError: No pipeline writes a table of this name.
+    """
+    declared = [pipeline for pipeline in pipelines.values() if isinstance(pipeline, DailyPipeline)]
+    if not declared:
+        return
+    written = [table.name for package in PACKAGES for each in _loaded(package).values() for table in each.WRITES]
+    for pipeline in declared:
+        pipeline.require_known(written)
 
 
 def _pipeline(name: str, module: ModuleType) -> Any:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql.types import DateType, StructType
 
-from spark_app.pipelines.declaration import Declared, Place, Source, Transform, nearest, parsed
+from spark_app.pipelines.declaration import Declared, Place, Source, Transform, declared, nearest, parsed
 from spark_app.quality.expectations import Expectation
 
 Decorator = Callable[[Transform], Declared]
@@ -38,9 +38,8 @@ def source(source: Source, *, adds: str = "", expect: Sequence[Expectation] = ()
     columns = [*source.schema.fields, *(parsed(adds, place).fields if adds else [])]
 
     def declare(function: Transform) -> Declared:
-        return Declared(
-            function, StructType(columns), ("date",), tuple(expect), source, source.key[0], Place.of(function)
-        )
+        schema = StructType(columns)
+        return declared(Declared(function, schema, ("date",), tuple(expect), source, source.key[0], Place.of(function)))
 
     return declare
 
@@ -74,13 +73,6 @@ def table(
         raise place.error(f"{partitions[0]} must be a date: a table of a day is partitioned by days first")
 
     def declare(function: Transform) -> Declared:
-        of_function = Place.of(function)
-        for each in expect:
-            if each.column not in columns.names:
-                raise of_function.error(
-                    f"{function.__name__} expects something of {each.column}, which its schema does not have: "
-                    f"{nearest(each.column, columns.names)}"
-                )
-        return Declared(function, columns, partitions, tuple(expect), None, key, of_function)
+        return declared(Declared(function, columns, partitions, tuple(expect), None, key, Place.of(function)))
 
     return declare

@@ -1,7 +1,7 @@
 """The pipeline that a module's declarations of daily tables make: order, commits, audit and reconciliation follow."""
 
 from collections.abc import Mapping, Sequence
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from typing import ClassVar, Final, NamedTuple
 
 from pydantic import BaseModel, Field, create_model
@@ -12,7 +12,7 @@ from spark_app.pipeline import ingest
 from spark_app.pipeline.context import DailyContext
 from spark_app.pipeline.ingest import Audit, IngestSpec
 from spark_app.pipeline.limits import Limit
-from spark_app.pipelines.declaration import Declared, Source
+from spark_app.pipelines.declaration import Declared, Source, nearest
 from spark_app.quality import expectations as expect
 from spark_app.quality.results import ExpectationResult
 from spark_app.settings import Schedule, Share
@@ -70,12 +70,16 @@ class DailyPipeline:
             declared: What the module declares.
 
         Raises:
-            DeclarationError: It declares two sources.
+            DeclarationError: It declares two sources, or tables that read each other in a circle.
         """
         own = {each.name: each for each in declared}
         before = {each.name: [read for read in each.reads if read in own] for each in declared}
         self.name = name
-        self._declared = [own[each] for each in TopologicalSorter(before).static_order()]
+        try:
+            self._declared = [own[each] for each in TopologicalSorter(before).static_order()]
+        except CycleError as error:
+            circle = error.args[1]
+            raise own[circle[0]].place.error(f"tables read each other in a circle: {' -> '.join(circle)}") from error
         sources = [each for each in self._declared if each.source]
         if len(sources) > 1:
             raise sources[1].place.error(f"{name} has a source already, {sources[0].name}: one module declares one")
@@ -84,6 +88,19 @@ class DailyPipeline:
         self.WRITES: tuple[Table, ...] = tuple(each.table for each in self._declared)
         self.Config: type[BaseModel] = create_model("Config", __base__=DailyConfig)
         self.Config.expectation_names = _names(self._declared)  # type: ignore[attr-defined]
+
+    def require_known(self, tables: Sequence[str]) -> None:
+        """Checks the names of the tables that its functions read.
+
+        Raises:
+            DeclarationError: There is no such table.
+        """
+        for declared in self._declared:
+            for name in declared.reads:
+                if name not in tables:
+                    raise declared.place.error(
+                        f"{declared.name} reads {name}, which no pipeline writes: {nearest(name, tables)}"
+                    )
 
     def run(self, context: DailyContext, config: DailyConfig) -> None:
         """Writes the tables of the day, or raises and leaves what was published as it was."""

@@ -1,6 +1,7 @@
 """What a project declares: sources and the functions that make tables, each with where it stands in its file."""
 
 import inspect
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -45,11 +46,18 @@ class Place:
         offset = next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
         return cls(code.co_filename, first + offset)
 
+    @classmethod
+    def of_error(cls, error: BaseException, *, within: Path) -> "Place":
+        """The last line of the files in a folder that an exception came through."""
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if Path(frame.filename).is_relative_to(within)]
+        return cls(own[-1].filename, own[-1].lineno or 1) if own else cls(str(within), 1)
+
     def error(self, problem: str) -> DeclarationError:
         """A mistake at this place."""
         file = Path(self.file)
         shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-        return DeclarationError(f"{shown}:{self.line}: {problem}")
+        return DeclarationError(f"{shown}:{self.line}: {' '.join(problem.split())}")
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
@@ -158,3 +166,34 @@ class Declared:
         if self.source is None:
             return Table(self.name, self.schema, self.partition_by)
         return Table(self.name, schemas.bronze(self.schema.fields), ("date",), source=self.source.name)
+
+
+def declared(new: Declared) -> Declared:
+    """A declaration whose names are checked.
+
+    Raises:
+        DeclarationError: Its function has no parameter that it needs, or one that is no table; it expects something of
+            a column that is not there; or its module has declared the table before.
+    """
+    parameters = inspect.signature(new.function).parameters.values()
+    several = [each for each in parameters if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    if several:
+        stars = "*" if several[0].kind is several[0].VAR_POSITIONAL else "**"
+        raise new.place.error(f"{new.name}: {stars}{several[0].name} is no table: name each table that it reads")
+    if not parameters:
+        needed = (
+            f"needs a first parameter, which gets the rows of the source {new.source.name}"
+            if new.source
+            else "reads nothing: name the tables that it reads as its parameters"
+        )
+        raise new.place.error(f"{new.name} {needed}")
+    for expectation in new.expectations:
+        if expectation.column not in new.schema.names:
+            raise new.place.error(
+                f"{new.name} expects something of {expectation.column}, which its schema does not have: "
+                f"{nearest(expectation.column, new.schema.names)}"
+            )
+    before = new.function.__globals__.get(new.name)
+    if isinstance(before, Declared):
+        raise new.place.error(f"the table {new.name} is declared twice, here and in line {before.place.line}")
+    return new

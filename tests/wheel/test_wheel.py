@@ -1,6 +1,7 @@
 """The wheel of `make wheel`, installed as a user does, beside programs with a Spark of their own: `make test-wheel`."""
 
 import os
+import re
 import sys
 import tarfile
 import zipfile
@@ -59,7 +60,7 @@ def committed() -> set[str]:
 
 def test_the_wheel_holds_the_program_and_the_configuration_that_it_reads(wheel: Path) -> None:
     """Each committed file of them."""
-    expected = {name.replace("config/", "spark_app/config/").removeprefix("src/") for name in committed()}
+    expected = {re.sub("^config/", "spark_app/config/", name).removeprefix("src/") for name in committed()}
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert packed == expected
 

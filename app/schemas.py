@@ -51,12 +51,14 @@ RAW_CUSTOMERS: Final = StructType(
     ]
 )
 
-_CUSTOMER_THEN: Final = [
-    column("customer_segment", StringType(), "segment of the customer at the instant of the transaction"),
-    column("customer_country", StringType(), "home country of the customer at the instant of the transaction"),
-]
+CUSTOMER_THEN: Final = StructType(
+    [
+        column("customer_segment", StringType(), "segment of the customer at the instant of the transaction"),
+        column("customer_country", StringType(), "home country of the customer at the instant of the transaction"),
+    ]
+)
 
-BRONZE: Final = bronze([*RAW_TRANSACTIONS.fields, *_CUSTOMER_THEN])
+BRONZE: Final = bronze([*RAW_TRANSACTIONS.fields, *CUSTOMER_THEN.fields])
 
 BRONZE_CUSTOMERS: Final = bronze(RAW_CUSTOMERS.fields)
 
@@ -72,7 +74,7 @@ CUSTOMERS: Final = StructType(
 TRANSACTIONS: Final = StructType(
     [
         *RAW_TRANSACTIONS.fields,
-        *_CUSTOMER_THEN,
+        *CUSTOMER_THEN.fields,
         column("amount_category", StringType(), "small < 100 <= medium < 1000 <= large"),
         column("processed_date", DateType(), "date of the run that published the row"),
     ]

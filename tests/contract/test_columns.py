@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from app import features, schemas
 from spark_app.execution.pipelines import declared_tables
+from spark_app.pipelines.declaration import Declared
 from spark_app.settings import config_folder, load_pipeline_config
 from spark_app.warehouse import schemas as of_library
 
@@ -30,7 +31,8 @@ def transforms() -> Iterator[Callable[..., DataFrame]]:
     """The public functions of the pipelines that make rows of rows."""
     for path in sorted(path for package in PACKAGES for path in (ROOT / "app" / package).glob("[!_]*.py")):
         module = importlib.import_module(f"app.{path.parent.name}.{path.stem}")
-        for name, function in vars(module).items():
+        for name, value in vars(module).items():
+            function = value.function if isinstance(value, Declared) else value
             is_own = inspect.isfunction(function) and function.__module__ == module.__name__
             if is_own and not name.startswith("_") and inspect.signature(function).return_annotation is DataFrame:
                 yield function

@@ -18,13 +18,12 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql.types import DateType, StructType
 
-from spark_app.pipelines.declaration import Declared, Place, Source, Transform, declared, nearest, parsed
-from spark_app.quality.expectations import Expectation
+from spark_app.pipelines.declaration import Declared, Place, Rules, Source, Transform, declared, nearest, parsed
 
 Decorator = Callable[[Transform], Declared]
 
 
-def source(source: Source, *, adds: str = "", expect: Sequence[Expectation] = ()) -> Decorator:
+def source(source: Source, *, adds: str | StructType = "", expect: Rules = ()) -> Decorator:
     """Declares the table of the raw rows of a source, valid or not, with the expectations that each violates.
 
     The function gets the typed rows, and may join others.
@@ -32,23 +31,24 @@ def source(source: Source, *, adds: str = "", expect: Sequence[Expectation] = ()
     Args:
         source: The source.
         adds: The columns that the function adds to those of the source, as Spark writes them.
-        expect: What every row must meet; the conditions may use further columns that the function returns.
+        expect: What every row must meet, and all rows together; or a function that makes it of the settings. The
+            conditions may use further columns that the function returns.
     """
     place = Place.of_caller()
     columns = [*source.schema.fields, *(parsed(adds, place).fields if adds else [])]
 
     def declare(function: Transform) -> Declared:
         schema = StructType(columns)
-        return declared(Declared(function, schema, ("date",), tuple(expect), source, source.key[0], Place.of(function)))
+        return declared(Declared(function, schema, ("date",), expect, source, source.key[0], Place.of(function)))
 
     return declare
 
 
 def table(
     *,
-    schema: str,
+    schema: str | StructType,
     partition_by: str | Sequence[str],
-    expect: Sequence[Expectation] = (),
+    expect: Rules = (),
     key: str | None = None,
 ) -> Decorator:
     """Declares a table of a day.
@@ -73,6 +73,6 @@ def table(
         raise place.error(f"{partitions[0]} must be a date: a table of a day is partitioned by days first")
 
     def declare(function: Transform) -> Declared:
-        return declared(Declared(function, columns, partitions, tuple(expect), None, key, Place.of(function)))
+        return declared(Declared(function, columns, partitions, expect, None, key, Place.of(function)))
 
     return declare

@@ -1,5 +1,6 @@
 """The pipeline that a module's declarations of daily tables make: order, commits, audit and reconciliation follow."""
 
+import datetime
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import ClassVar, Final, NamedTuple
@@ -14,7 +15,8 @@ from spark_app.pipeline.ingest import Audit, IngestSpec
 from spark_app.pipeline.limits import Limit
 from spark_app.pipelines.declaration import Declared, Source, nearest
 from spark_app.quality import expectations as expect
-from spark_app.quality.results import ExpectationResult
+from spark_app.quality.expectations import Expectation, Rule, Summary
+from spark_app.quality.results import DAY_SECONDS, FRESHNESS, ExpectationResult
 from spark_app.settings import Schedule, Share
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.tables import Table
@@ -118,6 +120,8 @@ class DailyPipeline:
             QualityGateError: More rows violate an expectation than its limit allows.
             ReconciliationError: The rows that were read do not add up.
         """
+        rules = declared.rules(context.settings)
+        summaries = [rule for rule in rules if not isinstance(rule, Expectation)]
         spec = IngestSpec.declare(
             context,
             config,
@@ -125,13 +129,16 @@ class DailyPipeline:
             table=declared.name,
             schema=source.schema,
             key=source.key,
-            expectations=[*expect.readable_columns(source.schema), *declared.expectations],
+            expectations=_of_rows(source, rules),
         )
         commit = context.replace_partition(_bronze(context, spec, declared, source), spec.table)
         with context.step(f"audit {spec.table}", kind="transform"):
-            audit = ingest.audit(context, spec, commit)
+            measures = [measure for summary in summaries for measure in summary.measures()]
+            audit = ingest.audit(context, spec, commit, measures=measures)
+            counted = _counted(ingest.latest(context, spec, audit), summaries, audit)
         if spec.is_checked:
-            context.enforce(ingest.results(context, spec, audit), table=spec.table)
+            results = [*ingest.results(context, spec, audit), *_summarized(context, summaries, audit, counted, spec)]
+            context.enforce(results, table=spec.table)
         context.reconcile(
             read=commit.rows, published=audit.latest, quarantined=audit.quarantined, duplicates=audit.duplicates
         )
@@ -148,9 +155,10 @@ class DailyPipeline:
     ) -> Commit:
         """Writes a table of the day, after its expectations were judged."""
         rows = _returned(declared, [_rows(context, name, audited, commits) for name in declared.reads])
-        if declared.expectations and config.checks:
+        rules = [rule for rule in declared.rules(context.settings) if isinstance(rule, Expectation)]
+        if rules and config.checks:
             with context.step(f"check {declared.name}", kind="transform"):
-                results = _judged(rows, declared, config)
+                results = _judged(rows, rules, config)
             context.declare(declared.name, [result.expectation for result in results])
             context.enforce(results, table=declared.name)
         counted = [audited[name].audit.latest for name in declared.reads if name in audited and declared.key]
@@ -166,12 +174,41 @@ class DailyPipeline:
 def _names(declared: Sequence[Declared]) -> list[str]:
     names = list[str]()
     for each in declared:
+        rules = each.rules()
+        further = [rule.name for rule in rules if not isinstance(rule, Expectation)]
         if each.source:
-            own = [*expect.readable_columns(each.source.schema), *each.expectations]
-            names += ingest.declared_expectations(own, expect.DUPLICATES)
+            names += ingest.declared_expectations(_of_rows(each.source, rules), expect.DUPLICATES, *further)
         else:
-            names += [expectation.name for expectation in each.expectations]
+            names += [rule.name for rule in rules]
     return list(dict.fromkeys(names))
+
+
+def _of_rows(source: Source, rules: Sequence[Rule]) -> list[Expectation]:
+    """The expectations about each row: those that are declared, and that its values can be read."""
+    own = [rule for rule in rules if isinstance(rule, Expectation)]
+    return [*own, *expect.readable_columns(source.schema)]
+
+
+def _counted(latest: DataFrame, summaries: Sequence[Summary], audit: Audit) -> Mapping[str, int]:
+    """By summary that is about rows, the rows to be published that violate it."""
+    conditions = {summary.name: summary.condition(audit.measures) for summary in summaries}
+    counts = [F.count_if(F.expr(text)).alias(name) for name, text in conditions.items() if text is not None]
+    return latest.agg(*counts).collect()[0].asDict() if counts else {}
+
+
+def _summarized(
+    context: DailyContext, summaries: Sequence[Summary], audit: Audit, counted: Mapping[str, int], spec: IngestSpec
+) -> list[ExpectationResult]:
+    """The results of the summaries, of which reports show the measures."""
+    found = list[ExpectationResult]()
+    for summary in summaries:
+        context.facts |= summary.facts(audit.measures)
+        violations = counted.get(summary.name, 0)
+        found.append(summary.result(audit.measures, violations, audit.latest, spec.limits, context.date))
+        if summary.name == FRESHNESS:
+            ends = datetime.datetime.combine(context.date, datetime.time(), datetime.UTC).timestamp() + DAY_SECONDS
+            context.run.record_freshness(spec.source, seconds=found[-1].value, as_of=ends)
+    return found
 
 
 def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source: Source) -> DataFrame:
@@ -183,8 +220,7 @@ def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source:
         judged = ingest.with_violations(
             rows, columns=declared.schema.names, expectations=spec.expectations, date=context.date
         )
-        newest = [*(F.col(name).desc() for name in source.newest), F.xxhash64(*source.schema.names).desc()]
-        ranked = ingest.with_version_rank(judged, key=source.key, newest_first=newest)
+        ranked = ingest.with_version_rank(judged, key=source.key, newest_first=source.order)
         return ranked.select(*declared.table.schema.names)
 
 
@@ -214,9 +250,9 @@ def _require(declared: Declared, rows: DataFrame, names: Sequence[str]) -> None:
         )
 
 
-def _judged(rows: DataFrame, declared: Declared, config: DailyConfig) -> list[ExpectationResult]:
-    conditions = {each.name: (each.is_violated_in_table or each.is_violated)() for each in declared.expectations}
+def _judged(rows: DataFrame, rules: Sequence[Expectation], config: DailyConfig) -> list[ExpectationResult]:
+    conditions = {each.name: (each.is_violated_in_table or each.is_violated)() for each in rules}
     counts = [F.count_if(condition).alias(name) for name, condition in conditions.items()]
     found = rows.agg(F.count(F.lit(1)).alias("rows"), *counts).collect()[0]
     limits = config.all_limits
-    return [expect.result(each.name, found[each.name], found["rows"], limits) for each in declared.expectations]
+    return [expect.result(each.name, found[each.name], found["rows"], limits) for each in rules]

@@ -9,16 +9,20 @@ from functools import update_wrapper
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_app.errors import ConfigError
 from spark_app.pipelines import ddl
-from spark_app.quality.expectations import Expectation
+from spark_app.quality.expectations import Rule
+from spark_app.settings import Settings, config_folder, load_settings
 from spark_app.warehouse import schemas
 from spark_app.warehouse.tables import Table
 
 Transform = Callable[..., DataFrame]
+Rules = Sequence[Rule] | Callable[[Settings], Sequence[Rule]]
+"""What rows must meet, or what makes that of the settings; the names are the same whatever these are."""
 
 
 class DeclarationError(ConfigError):
@@ -66,12 +70,14 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return f"do you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
 
 
-def parsed(text: str, place: Place) -> StructType:
-    """A schema.
+def parsed(text: str | StructType, place: Place) -> StructType:
+    """A schema, as Spark writes it or as Spark's type.
 
     Raises:
         DeclarationError: It cannot be read.
     """
+    if isinstance(text, StructType):
+        return text
     try:
         return ddl.schema(text)
     except ValueError as error:
@@ -94,7 +100,7 @@ class Source:
         self,
         name: str,
         *,
-        schema: str,
+        schema: str | StructType,
         key: str | Sequence[str],
         newest: str | Sequence[str],
         may_be_empty: bool = False,
@@ -119,6 +125,15 @@ class Source:
             if column not in self.schema.names:
                 raise self.place.error(f"source {name} has no column {column}: {nearest(column, self.schema.names)}")
 
+    @property
+    def order(self) -> list[Column]:
+        """The order of the versions of a row, of which the first is published.
+
+        Versions of the same instant are ordered by their content, so that the same rows give the same result in
+        whatever order they come.
+        """
+        return [*(F.col(name).desc() for name in self.newest), F.xxhash64(*self.schema.names).desc()]
+
 
 @dataclass(eq=False)
 class Declared:
@@ -137,7 +152,7 @@ class Declared:
     function: Transform
     schema: StructType
     partition_by: tuple[str, ...]
-    expectations: Sequence[Expectation]
+    expectations: Rules
     source: Source | None
     key: str | None
     place: Place
@@ -153,6 +168,12 @@ class Declared:
     def name(self) -> str:
         """The name of the table."""
         return self.function.__name__
+
+    def rules(self, settings: Settings | None = None) -> list[Rule]:
+        """What its rows must meet; without settings, by those that this program comes with."""
+        if callable(self.expectations):
+            return list(self.expectations(settings or load_settings(config_folder())))
+        return list(self.expectations)
 
     @property
     def reads(self) -> list[str]:
@@ -187,7 +208,7 @@ def declared(new: Declared) -> Declared:
             else "reads nothing: name the tables that it reads as its parameters"
         )
         raise new.place.error(f"{new.name} {needed}")
-    for expectation in new.expectations:
+    for expectation in new.rules():
         if expectation.column not in new.schema.names:
             raise new.place.error(
                 f"{new.name} expects something of {expectation.column}, which its schema does not have: "

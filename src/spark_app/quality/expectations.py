@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
-from typing import Final
+from typing import Any, Final, Protocol
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, StringType, StructType, TimestampType
 
-from spark_app.quality.results import ExpectationResult
+from spark_app.quality.results import DAY_SECONDS, FRESHNESS, ExpectationResult
 
 MALFORMED: Final = "malformed"
 DUPLICATES: Final = "duplicates"
@@ -76,19 +76,123 @@ def matches(column: str, pattern: str) -> Expectation:
     return Expectation(f"{column}.pattern", lambda: ~F.col(column).rlike(rf"\A(?:{pattern})\z"))
 
 
-def on_date(column: str, day: datetime.date) -> Expectation:
-    """The instant lies on the day of the raw folder."""
-    return Expectation(f"{column}.day", lambda: F.to_date(column) != F.lit(day))
-
-
 def of_day(column: str) -> Expectation:
-    """The instant lies on the day of the run, the column `date`."""
+    """The instant lies on the day of the raw folder, which is the column `date`."""
     return Expectation(f"{column}.day", lambda: F.to_date(column) != F.col("date"))
 
 
 def known(column: str, is_unknown: Callable[[], Column]) -> Expectation:
     """The value refers to a row that exists in another table."""
     return Expectation(f"{column}.known", is_unknown)
+
+
+class Summary(Protocol):
+    """What all valid rows of a day must meet together."""
+
+    @property
+    def name(self) -> str:
+        """The key of its limit in configuration."""
+
+    @property
+    def column(self) -> str:
+        """The column that it is about."""
+
+    def measures(self) -> list[Column]:
+        """Aggregates over the valid rows, each with a name of its own."""
+
+    def condition(self, measures: Mapping[str, Any]) -> str | None:
+        """From the measures, the SQL condition of the rows that violate it; None where it is not about rows."""
+
+    def facts(self, measures: Mapping[str, Any]) -> dict[str, float]:
+        """The measures that a report shows."""
+
+    def result(
+        self, measures: Mapping[str, Any], violations: int, total: int, limits: Mapping[str, float], day: datetime.date
+    ) -> ExpectationResult:
+        """How well it was kept, by so many of all rows that are published."""
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """How many rows are further than some standard deviations from the mean of all valid rows."""
+
+    column: str
+    sigmas: float
+
+    @property
+    def name(self) -> str:
+        """The key of its limit."""
+        return OUTLIERS
+
+    def measures(self) -> list[Column]:
+        """Mean and standard deviation."""
+        number = F.col(self.column).cast("double")
+        return [F.avg(number).alias("mean"), F.stddev_samp(number).alias("sigma")]
+
+    def facts(self, measures: Mapping[str, Any]) -> dict[str, float]:
+        """Mean and standard deviation, those that are known: one row has no deviation."""
+        return {name: measures[name] for name in ("mean", "sigma") if measures.get(name) is not None}
+
+    def condition(self, measures: Mapping[str, Any]) -> str:
+        """The rows beyond the bound."""
+        known = self.facts(measures)
+        bound = self.sigmas * known.get("sigma", 0.0)
+        return f"abs(double({self.column}) - {known.get('mean', 0.0)!r}D) > {bound!r}D"
+
+    def result(
+        self, measures: Mapping[str, Any], violations: int, total: int, limits: Mapping[str, float], day: datetime.date
+    ) -> ExpectationResult:
+        """The share of the published rows."""
+        where = f"{self.condition(measures)} and version_rank = 1"
+        return result(self.name, violations, total, limits, where=where)
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """Seconds from the newest valid row to the end of the day; the whole day if no row is valid."""
+
+    column: str
+
+    @property
+    def name(self) -> str:
+        """The key of its limit."""
+        return FRESHNESS
+
+    def measures(self) -> list[Column]:
+        """The newest instant, in seconds."""
+        return [F.max(self.column).cast("double").alias("newest")]
+
+    def facts(self, measures: Mapping[str, Any]) -> dict[str, float]:
+        """None: the result says it."""
+        return {}
+
+    def condition(self, measures: Mapping[str, Any]) -> None:
+        """It is about all rows."""
+
+    def result(
+        self, measures: Mapping[str, Any], violations: int, total: int, limits: Mapping[str, float], day: datetime.date
+    ) -> ExpectationResult:
+        """The age of the newest row."""
+        start = datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp()
+        newest, where = measures.get("newest"), "size(violations) > 0"
+        if newest is not None:
+            where = f"size(violations) = 0 and unix_micros({self.column}) = {round(newest * 1_000_000)}"
+        age = DAY_SECONDS - (0 if newest is None else newest - start)
+        return ExpectationResult(self.name, age, limits[self.name], where=where)
+
+
+Rule = Expectation | Summary
+"""What each row must meet, or all rows of a day together."""
+
+
+def outliers(column: str, *, sigmas: float) -> Outliers:
+    """Few values are further than so many standard deviations from the mean of the day."""
+    return Outliers(column, sigmas)
+
+
+def fresh(column: str) -> Freshness:
+    """The newest instant is not long before the end of the day."""
+    return Freshness(column)
 
 
 def text(column: str) -> Column:

@@ -7,18 +7,15 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 
+from app.etl import daily_sales as pipeline
 from app.etl.customers import customer_versions
-from app.etl.daily_sales import (
-    amount_category,
-    daily_sales,
-    expectations,
-    newest_first,
-    transactions,
-    with_customers,
-)
+from app.etl.daily_sales import amount_category, daily_sales, expectations, transactions
 from app.schemas import BRONZE, DAILY_SALES, RAW_CUSTOMERS, RAW_TRANSACTIONS, TRANSACTIONS
+from app.sources import TRANSACTIONS as TRANSACTIONS_SOURCE
 from spark_app.pipeline import ingest
 from spark_app.quality import expectations as expect
+from spark_app.quality.expectations import Expectation
+from spark_app.settings import load_settings
 
 DAY = datetime.date(2024, 1, 1)
 GOOD: dict[str, Any] = {
@@ -52,8 +49,12 @@ def reasons(
     read = spark.createDataFrame(
         [(values, malformed, found)], f"text {text}, is_malformed boolean, customer_found string"
     )
-    typed = read.select("text", "is_malformed", "customer_found", *expect.typed(RAW_TRANSACTIONS))
-    row = typed.select(expect.violations(expectations(DAY, currency="EUR")).alias("violations")).collect()[0]
+    typed = read.select(
+        "text", "is_malformed", "customer_found", F.lit(DAY).alias("date"), *expect.typed(RAW_TRANSACTIONS)
+    )
+    rules = [rule for rule in expectations(load_settings()) if isinstance(rule, Expectation)]
+    own = [*rules, *expect.readable_columns(RAW_TRANSACTIONS)]
+    row = typed.select(expect.violations(own).alias("violations")).collect()[0]
     return list(row.violations)
 
 
@@ -124,15 +125,15 @@ def test_the_customer_is_the_one_of_that_instant(spark: SparkSession) -> None:
     bought = spark.createDataFrame(
         [("c-0000001", at(11)), ("c-0000001", at(12)), (None, at(12))], "customer_id string, created_at timestamp"
     )
-    found = with_customers(bought, versions).select("created_at", "customer_segment", "customer_found")
+    found = pipeline.bronze(bought, versions).select("created_at", "customer_segment", "customer_found")
     expected = [(at(11), "consumer", "c-0000001"), (at(12), "vip", "c-0000001"), (at(12), None, None)]
     assertDataFrameEqual(found, spark.createDataFrame(expected, found.schema))
 
 
 def published_versions(rows: DataFrame) -> DataFrame:
     """The transactions that are published of some rows of bronze."""
-    ranked = ingest.with_version_rank(rows, key=["transaction_id"], newest_first=newest_first())
-    return transactions(ranked.where("version_rank = 1"), date=DAY)
+    ranked = ingest.with_version_rank(rows, key=["transaction_id"], newest_first=TRANSACTIONS_SOURCE.order)
+    return transactions(ranked.where("version_rank = 1"))
 
 
 def test_the_version_that_was_updated_last_is_published(spark: SparkSession) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any, Final
 
 import pyarrow.dataset
 import pytest
+
+from spark_app.eventlog import reader
 
 DAY: Final = "2024-05-01"
 SOURCES: Final = """
@@ -109,3 +112,15 @@ def test_a_day_is_audited_published_and_accounted_for(shop: Path) -> None:
     assert {name: run["counts"][name] for name in counts} == counts
     table = pyarrow.dataset.dataset(shop / "data" / "warehouse" / "daily_orders", exclude_invalid_files=True)
     assert table.to_table(columns=["country", "orders", "total"]).num_rows == 1
+
+
+def test_jobs_have_the_lines_of_the_functions_that_they_work_for(shop: Path) -> None:
+    """Not those of the library, or of the command line."""
+    (log,) = (shop / "spark-events").iterdir()
+    names = {stage.info.name for stage in reader.read(log).app.stages.values()}
+    lines = {match[1] for name in names if (match := re.search(r" at shop/etl/daily_orders\.py:(\d+)$", name))}
+    text = (shop / "shop" / "etl" / "daily_orders.py").read_text(encoding="utf-8").splitlines()
+    assert {text[int(line) - 1].partition("(")[0] for line in lines} == {
+        "def bronze_orders", "def orders", "def daily_orders",
+    }  # fmt: skip
+    assert not any("spark_app/" in name or "typer" in name for name in names), names

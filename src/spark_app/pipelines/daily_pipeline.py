@@ -18,6 +18,7 @@ from spark_app.quality import expectations as expect
 from spark_app.quality.expectations import Expectation, Rule, Summary
 from spark_app.quality.results import DAY_SECONDS, FRESHNESS, ExpectationResult
 from spark_app.settings import Schedule, Share
+from spark_app.spark import call_sites
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.tables import Table
 
@@ -108,10 +109,11 @@ class DailyPipeline:
         """Writes the tables of the day, or raises and leaves what was published as it was."""
         audited, commits = dict[str, _Audited](), dict[str, Commit]()
         for declared in self._declared:
-            if declared.source:
-                audited[declared.name] = self._ingested(context, config, declared, declared.source)
-            else:
-                commits[declared.name] = self._written(context, config, declared, audited, commits)
+            with call_sites.work_of(declared.name, declared.place.file, declared.place.line):
+                if declared.source:
+                    audited[declared.name] = self._ingested(context, config, declared, declared.source)
+                else:
+                    commits[declared.name] = self._written(context, config, declared, audited, commits)
 
     def _ingested(self, context: DailyContext, config: DailyConfig, declared: Declared, source: Source) -> _Audited:
         """Writes the table of the source, and judges its rows.

@@ -17,12 +17,13 @@ import functools
 import os
 import re
 import sys
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, suppress
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from types import FrameType
 
 SHORT: Final = "callSite.short"
@@ -73,6 +74,7 @@ MAX_FRAMES: Final = 5
 """Frames of the program in the long form."""
 GATEWAY: Final = "py4j.java_gateway"
 _skipped: list[str] = []
+_declared = threading.local()
 _is_library: dict[str, bool] = {}
 
 
@@ -89,6 +91,17 @@ def install(skip: Iterable[str] = ()) -> None:
             _patch(module)
         elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
             sys.meta_path.insert(0, _Finder())
+
+
+@contextmanager
+def work_of(function: str, file: str, line: int) -> Iterator[None]:
+    """Actions that libraries start for a function, which is not on the stack any more, have its line."""
+    before = getattr(_declared, "frame", None)
+    _declared.frame = (function, f"{_shown(file)}:{line}")
+    try:
+        yield
+    finally:
+        _declared.frame = before
 
 
 class _Finder:
@@ -225,6 +238,9 @@ def _properties(method: str, frame: FrameType | None) -> dict[str, str]:
         elif not frames and code.co_name not in WRAPPERS:
             function = code.co_name
         frame = frame.f_back
+    declared = getattr(_declared, "frame", None)
+    if declared is not None and not any(_file(place) == _file(declared[1]) for _, place in frames):
+        function, frames = method, [declared]
     if not frames:
         return {}
     short = f"{function} at {frames[0][1]}"
@@ -232,6 +248,10 @@ def _properties(method: str, frame: FrameType | None) -> dict[str, str]:
     if method in STREAM_ACTIONS:
         properties[STREAM] = short
     return properties
+
+
+def _file(place: str) -> str:
+    return place.rpartition(":")[0]
 
 
 def _belongs_to_library(file: str) -> bool:

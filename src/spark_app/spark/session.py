@@ -36,7 +36,7 @@ LATE_OPTIMIZING: Final = (
 them and keeps its processors; code that works on rows still passes them early. See `docs/decisions/0007`."""
 EVENTS: Final = "spark.eventLog.dir"
 STOP_SECONDS: Final = 10
-ROOMS: Final = ("execution", "pipeline", "quality", "spark", "warehouse")
+ROOMS: Final = ("execution", "pipeline", "pipelines", "quality", "spark", "warehouse")
 """Rooms that call Spark for a pipeline: the call site of an action is the line of the pipeline."""
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from opentelemetry.trace import get_current_span
 from pyspark.sql import SparkSession
 
 from spark_app.settings import load_settings
@@ -100,7 +101,12 @@ def settings_of(spark: SparkSession) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def no_open_telemetry() -> Iterator[None]:
-    """The telemetry that a test built is closed: what it redirects does not reach the tests after it."""
+    """The telemetry that a test built is closed: what it redirects does not reach the tests after it.
+
+    A test that leaves a span current fails itself: what starts a span next would be in its trace.
+    """
+    before = get_current_span()
     yield
     while InMemory.opened:
         InMemory.opened.pop().telemetry.close()
+    assert get_current_span() is before, "the test left a span current"

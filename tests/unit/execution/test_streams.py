@@ -71,7 +71,8 @@ def test_the_events_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(streams, "QueryListener", lambda _spark, _hear: BytesIO())
     monkeypatch.setattr(streams, "Supervisor", Begun)
-    jobs = [Job(f"streaming.{name}", None, None) for name in ("activity", "balances", "events", "sessions")]
+    pipelines = {"activity": None, "balances": None, "events": SimpleNamespace(STARTS_FIRST=True), "sessions": None}
+    jobs = [Job(f"streaming.{name}", pipeline, None) for name, pipeline in pipelines.items()]
     application: Any = SimpleNamespace(spark=None, settings=load_settings())
     assert streams.run_queries(application, jobs, Until(), Watching()) == []
     assert [name.removeprefix("streaming.") for name in started] == ["events", "activity", "balances", "sessions"]

@@ -1,5 +1,6 @@
 """What the endpoint has not accepted is sent later, once, with the same ids."""
 
+import contextvars
 import os
 import time
 from collections import Counter
@@ -17,6 +18,7 @@ from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import Exporters
 from spark_app.telemetry.otlp_client import OtlpClient
 from spark_app.telemetry.resend import QUIET_SECONDS, Resent, resend, undelivered
+from spark_app.telemetry.run_telemetry import RunTelemetry
 from tests.unit.telemetry.memory import InMemory, KeptMetrics, file_logs, file_metrics, file_spans
 
 
@@ -177,16 +179,20 @@ def test_what_a_run_of_months_notes_is_bounded(tmp_path: Path, monkeypatch: pyte
     assert 5 not in done["spans"]
 
 
-def test_the_end_of_a_killed_run_is_sent_once(tmp_path: Path) -> None:
-    """Whoever finds the run sends its end at once; what the run itself could not send follows."""
-    away = InMemory(tmp_path, metrics_kept=Refusing(), spans_kept=RefusingSpans())
-    run = away.run()
+def began(run: RunTelemetry) -> None:
+    """A run that has read rows, and is not over."""
     run.__enter__()
     with run.step("read", kind="read"):
         pass
     run.record(rows_read=10)
     run.export_metrics()
-    away.telemetry.close()  # the process ends here, and the run has not
+
+
+def test_the_end_of_a_killed_run_is_sent_once(tmp_path: Path) -> None:
+    """Whoever finds the run sends its end at once; what the run itself could not send follows."""
+    away = InMemory(tmp_path, metrics_kept=Refusing(), spans_kept=RefusingSpans())
+    contextvars.copy_context().run(began, away.run())  # whose span stays current: the run does not end
+    away.telemetry.close()  # the process ends here
     folder, later = tmp_path / "run-1", InMemory(tmp_path)
     assert crash_recovery.end(folder, client(later).send, errors=TelemetryErrors()) is not None
     assert resend(folder, client(later)).is_complete

@@ -22,6 +22,7 @@ from spark_app.commands.bridge import bridge
 from spark_app.commands.compare import compare
 from spark_app.commands.doctor import doctor
 from spark_app.commands.etl import etl
+from spark_app.commands.graph import graph
 from spark_app.commands.init import init
 from spark_app.commands.lineage import lineage
 from spark_app.commands.mcp import mcp
@@ -134,7 +135,7 @@ def root(
 
 
 VERBS: Final[Mapping[str, Sequence[Callable[..., None]]]] = {
-    "Pipelines and tables": (init, etl, streaming, ml, tables, show),
+    "Pipelines and tables": (init, etl, streaming, ml, graph, tables, show),
     "Any Spark application": (observe, report, compare, serve, bridge, mcp, lineage, prune),
     "The stack": (resend, doctor),
 }

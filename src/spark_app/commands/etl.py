@@ -30,7 +30,10 @@ STYLES: Final = {
 def etl(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Pipelines to run, such as daily_sales; all if none is named."),
+        typer.Argument(
+            metavar="NAME",
+            help="Pipelines to run, such as daily_sales; daily_sales+ with all that reads its tables; all by default.",
+        ),
     ] = None,
     *,
     date: options.Date = None,

@@ -15,6 +15,7 @@ MODULES: Final = {
 """The packages of each extra of pyproject.toml, by the names that Python imports."""
 EXTRAS: Final = {
     "etl": "etl",
+    "graph": "etl",
     "tables": "etl",
     "show": "etl",
     "streaming": "streaming",

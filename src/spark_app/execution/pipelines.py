@@ -72,16 +72,31 @@ def names(package: str) -> list[str]:
 def qualified(package: str, chosen: Sequence[str]) -> list[str]:
     """The full names of the chosen pipelines of a package, given as `daily_sales` or `etl.daily_sales`.
 
+    `daily_sales+` also chooses those that read what it writes, and so on.
+
     Raises:
         UsageError: There is no such pipeline.
     """
     known = names(package)
-    full = [name if name.startswith(f"{package}.") else f"{package}.{name}" for name in chosen]
-    for name, given in zip(full, chosen, strict=True):
+    full = list[str]()
+    for given in chosen:
+        short = given.removesuffix("+")
+        name = short if short.startswith(f"{package}.") else f"{package}.{short}"
         if name not in known:
             folder = f"{project.current().package}/{package}"
-            raise UsageError(f"no pipeline {given!r} in {folder}; the pipelines are {', '.join(known)}")
-    return full
+            raise UsageError(f"no pipeline {short!r} in {folder}; the pipelines are {', '.join(known)}")
+        full += downstream(load(package), name) if given.endswith("+") else [name]
+    return list(dict.fromkeys(full))
+
+
+def downstream(loaded: Mapping[str, Pipeline], name: str) -> list[str]:
+    """A pipeline and those that read what it writes, and so on; all are given after those whose tables they read."""
+    found, written = {name}, {table.name for table in loaded[name].WRITES}
+    for other, pipeline in loaded.items():
+        if not written.isdisjoint(pipeline.READS):
+            found.add(other)
+            written |= {table.name for table in pipeline.WRITES}
+    return [other for other in loaded if other in found]
 
 
 def load(package: str) -> dict[str, Any]:

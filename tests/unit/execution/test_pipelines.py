@@ -41,6 +41,19 @@ def test_pipelines_are_found_by_their_package_and_named_with_or_without_it() -> 
         pipelines.qualified("etl", ["sales"])
 
 
+def test_what_reads_the_tables_of_a_pipeline_is_chosen_with_a_plus() -> None:
+    """And what reads theirs, in their order."""
+    known = {
+        "etl.c": pipeline([], ["rows"]),
+        "etl.b": pipeline(["rows"], ["totals"]),
+        "etl.a": pipeline(["totals"], []),
+    }
+    assert pipelines.downstream(known, "etl.b") == ["etl.b", "etl.a"]
+    assert pipelines.downstream(known, "etl.c") == ["etl.c", "etl.b", "etl.a"]
+    assert pipelines.qualified("etl", ["customers+"]) == ["etl.customers", "etl.daily_sales"]
+    assert pipelines.qualified("etl", ["daily_sales+", "customers"]) == ["etl.daily_sales", "etl.customers"]
+
+
 def test_every_table_is_declared_once_by_the_pipeline_that_writes_it() -> None:
     """The warehouse, `show` and the quarantine know tables from there."""
     sources = {table.name: table.source for table in pipelines.declared_tables()}

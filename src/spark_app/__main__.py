@@ -11,7 +11,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
-if not __package__:  # Started as a file: its folder must not lend its modules' names to others, but hold `app`.
+if not __package__:  # Started as a file: its folder must not lend its modules' names to others, but hold `spark_app`.
     sys.path[:] = [str(Path(__file__).resolve().parent.parent), *sys.path[1:]]
 
 import typer

@@ -123,4 +123,5 @@ def test_jobs_have_the_lines_of_the_functions_that_they_work_for(shop: Path) -> 
     assert {text[int(line) - 1].partition("(")[0] for line in lines} == {
         "def bronze_orders", "def orders", "def daily_orders",
     }  # fmt: skip
+    assert {name.partition(" at ")[0] for name in names} <= {"collect", "save"}
     assert not any("spark_app/" in name or "typer" in name for name in names), names

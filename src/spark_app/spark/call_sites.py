@@ -227,7 +227,7 @@ def _context() -> Any:
 
 def _properties(method: str, frame: FrameType | None) -> dict[str, str]:
     """The call site of an action, short and long; empty without a frame of the program."""
-    function = method
+    function = called = method
     frames: list[tuple[str, str]] = []
     for _ in range(MAX_DEPTH):
         if frame is None or len(frames) == MAX_FRAMES:
@@ -237,10 +237,12 @@ def _properties(method: str, frame: FrameType | None) -> dict[str, str]:
             frames.append((code.co_name, f"{_shown(code.co_filename)}:{frame.f_lineno}"))
         elif not frames and code.co_name not in WRAPPERS:
             function = code.co_name
+            if not code.co_filename.startswith(tuple(_skipped)):
+                called = function
         frame = frame.f_back
     declared = getattr(_declared, "frame", None)
     if declared is not None and not any(_file(place) == _file(declared[1]) for _, place in frames):
-        function, frames = method, [declared]
+        function, frames = called, [declared]
     if not frames:
         return {}
     short = f"{function} at {frames[0][1]}"

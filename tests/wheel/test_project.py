@@ -61,6 +61,6 @@ def test_a_mistake_is_one_line_with_its_place(python: Path, shop: Path) -> None:
         module.write_text(text, encoding="utf-8")
     assert done.returncode == 2
     assert done.stderr == (
-        "error: shop/etl/daily_orders.py:53: daily_orders expects something of order, which its schema does not have: "
+        "error: shop/etl/daily_orders.py:44: daily_orders expects something of order, which its schema does not have: "
         "do you mean orders?\n"
     )

@@ -63,7 +63,7 @@ def copy_tree(folder: Path) -> Path:
 
 def run(tree: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A Python command in the copy."""
-    environment = os.environ | {"SPARK_APP_HOME": str(home), "PYTHONPATH": str(tree)}
+    environment = os.environ | {"SPARK_APP_HOME": str(home), "PYTHONPATH": f"{tree}{os.pathsep}{tree / 'src'}"}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, check=False
     )

@@ -20,7 +20,8 @@ from spark_app import __main__ as program
 def etl() -> None:
     print("at work", flush=True)
     threading.Event().wait()
-program.program.registered_commands[0].callback = etl
+(command,) = (each for each in program.program.registered_commands if each.callback is program.etl)
+command.callback = etl
 sys.argv = ["spark-app", "etl"]
 program.main()
 """
@@ -162,7 +163,7 @@ def test_words_that_are_no_options_of_ours_ask_for_nothing(
     assert (out, err.count("\n")) == ("", 1)
 
 
-@pytest.mark.parametrize("verb", sorted(program.command_line().commands))
+@pytest.mark.parametrize("verb", sorted({*program.command_line().commands} - {"init"}))  # which reads no configuration
 def test_every_command_shows_a_traceback_if_asked(
     verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

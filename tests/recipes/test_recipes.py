@@ -61,9 +61,14 @@ def copy_tree(folder: Path) -> Path:
     return folder
 
 
+def of_tree(tree: Path) -> dict[str, str]:
+    """The variable with which Python imports library and project of a copy, and not those of this clone."""
+    return {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'src'}"}
+
+
 def run(tree: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A Python command in the copy."""
-    environment = os.environ | {"SPARK_APP_HOME": str(home), "PYTHONPATH": f"{tree}{os.pathsep}{tree / 'src'}"}
+    environment = os.environ | of_tree(tree) | {"SPARK_APP_HOME": str(home)}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, check=False
     )
@@ -167,7 +172,8 @@ def apply(heading: str, tree: Path, *, without: str = "") -> None:
 
 def is_accepted(tree: Path, test: str) -> bool:
     """Whether a contract test passes in a copy."""
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", test], cwd=tree, capture_output=True, check=False)
+    command = [sys.executable, "-m", "pytest", "-q", test]
+    done = subprocess.run(command, cwd=tree, env=os.environ | of_tree(tree), capture_output=True, check=False)
     assert done.returncode in (0, 1), done.stdout.decode()
     return done.returncode == 0
 

@@ -203,6 +203,8 @@ class Bridge:
         for followed in self._shelf.followed.values():
             if followed.may_be_counted:
                 self._journal.keep(followed.log, self._bounded(followed))
+        for ending in self._ending:  # a bridge that is killed before their spans are accepted has sent their totals
+            self._journal.keep(ending.log, ending.numbers)
         total = self._active_total()
         self._save()
         self._numbers.put((total, frozenset(self._journal.active), time.time_ns()))

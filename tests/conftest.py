@@ -8,6 +8,7 @@ import pytest
 from opentelemetry.trace import get_current_span
 from pyspark.sql import SparkSession
 
+from spark_app import testing
 from spark_app.settings import load_settings
 from spark_app.spark import session
 from tests.unit.telemetry.memory import InMemory
@@ -46,20 +47,9 @@ def light_java() -> Iterator[None]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one local session of all tests in this process: small, without an event log, otherwise as in a run."""
     folder: Path = tmp_path_factory.mktemp("spark")
-    small = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.eventLog.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.driver.memory": "1g",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
-    }
+    own = {"spark.driver.memory": "1g", "spark.sql.warehouse.dir": str(folder / "spark-warehouse")}
     settings = load_settings().model_copy(update={"home": folder})
-    started = session.start(settings, name="tests", log_file=folder / "spark.jsonl", extra=small)
+    started = session.start(settings, name="tests", log_file=folder / "spark.jsonl", extra=testing.LIGHT | own)
     yield started
     session.stop(started)
 

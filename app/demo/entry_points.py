@@ -31,7 +31,9 @@ def make_if_missing(
     *,
     note: Callable[[str], None],
 ) -> None:
-    """Generates a day if one of the sources has no files, and notes it; existing files are never replaced.
+    """Generates a day if a part of it has no files, and notes it; existing files are never replaced.
+
+    Its refunds, which depend on the sales of days before, are generated for who reads them.
 
     Raises:
         InputError: A source has no files, and the folder of the day holds files that must not be replaced; or nobody
@@ -41,8 +43,7 @@ def make_if_missing(
     from spark_app.warehouse import raw_files
 
     def is_missing(source: str) -> bool:
-        folder = raw_files.day_folder(settings.raw_path, source, date)
-        return source in sources and not raw_files.has_files(spark, folder)
+        return not raw_files.has_files(spark, raw_files.day_folder(settings.raw_path, source, date))
 
     missing = [source for source in shop.SOURCES if is_missing(source)]
     if missing:
@@ -51,7 +52,7 @@ def make_if_missing(
             f"no raw data for {date}: generated {DEMO_ROWS:,} demo transactions in {settings.raw_path} "
             "(set raw.path in config/app.yml to read your own data)"
         )
-    if is_missing(refunds.SOURCE):
+    if refunds.SOURCE in sources and is_missing(refunds.SOURCE):
         _make_refunds(settings, date)
 
 

@@ -53,21 +53,20 @@ def nodes(runs: Path) -> list[Node]:
 def mermaid(found: Sequence[Node]) -> str:
     """The pipelines as a flow chart of Mermaid, which GitHub and many editors draw."""
     lines = ["flowchart LR"]
-    things = sorted({thing for node in found for thing in _things(node)})
+    things = sorted({thing for node in found for thing in (*_inputs(node), *_outputs(node))})
     lines += [f"    {_id(kind, name)}{SHAPES[kind][0]}{name}{SHAPES[kind][1]}" for name, kind in things]
     for node in found:
         own = _id("pipeline", node.pipeline)
         lines.append(f"    {own}[{node.pipeline}]")
-        inputs = [*_named("source", node.sources), *_named("topic", node.topics), *_named("table", node.reads)]
-        lines += [f"    {_id(kind, name)} --> {own}" for kind, name in inputs]
-        lines += [f"    {own} --> {_id('table', name)}" for name in node.writes]
+        lines += [f"    {_id(kind, name)} --> {own}" for name, kind in _inputs(node)]
+        lines += [f"    {own} --> {_id(kind, name)}" for name, kind in _outputs(node)]
     return "\n".join(lines) + "\n"
 
 
 def _node(name: str, pipeline: Any, last: RunRecord | None) -> Node:
     return Node(
         name,
-        list(getattr(pipeline, "SOURCES", ())),
+        pipelines.sources([pipeline]),
         list(getattr(pipeline, "TOPICS", ())),
         list(pipeline.READS),
         [table.name for table in pipeline.WRITES],
@@ -90,14 +89,14 @@ def _newest(runs: Path) -> dict[str, RunRecord]:
     return found
 
 
-def _things(node: Node) -> Iterator[tuple[str, Kind]]:
+def _inputs(node: Node) -> Iterator[tuple[str, Kind]]:
     yield from ((name, "source") for name in node.sources)
     yield from ((name, "topic") for name in node.topics)
-    yield from ((name, "table") for name in (*node.reads, *node.writes))
+    yield from ((name, "table") for name in node.reads)
 
 
-def _named(kind: Kind, names: Sequence[str]) -> list[tuple[Kind, str]]:
-    return [(kind, name) for name in names]
+def _outputs(node: Node) -> Iterator[tuple[str, Kind]]:
+    yield from ((name, "table") for name in node.writes)
 
 
 def _id(kind: str, name: str) -> str:

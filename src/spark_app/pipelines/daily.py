@@ -39,7 +39,7 @@ def source(source: Source, *, adds: str | StructType = "", expect: Rules = ()) -
 
     def declare(function: Transform) -> Declared:
         schema = StructType(columns)
-        return declared(Declared(function, schema, ("date",), expect, source, source.key[0], Place.of(function)))
+        return declared(Declared(function, schema, ("date",), expect, source, None, Place.of(function)))
 
     return declare
 

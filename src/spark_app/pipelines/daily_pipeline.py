@@ -49,7 +49,6 @@ class DailyConfig(ingest.Config):
 class _Audited(NamedTuple):
     """The table of a source, after its rows were judged."""
 
-    commit: Commit
     audit: Audit
     rows: DataFrame
 
@@ -145,7 +144,7 @@ class DailyPipeline:
             read=commit.rows, published=audit.latest, quarantined=audit.quarantined, duplicates=audit.duplicates
         )
         rows = ingest.latest(context, spec, audit).select(*declared.schema.names, "date")
-        return _Audited(commit, audit, rows)
+        return _Audited(audit, rows)
 
     def _written(
         self,
@@ -159,9 +158,9 @@ class DailyPipeline:
         rows = _returned(declared, [_rows(context, name, audited, commits) for name in declared.reads])
         rules = [rule for rule in declared.rules(context.settings) if isinstance(rule, Expectation)]
         if rules and config.checks:
+            context.declare(declared.name, [rule.name for rule in rules])
             with context.step(f"check {declared.name}", kind="transform"):
                 results = _judged(rows, rules, config)
-            context.declare(declared.name, [result.expectation for result in results])
             context.enforce(results, table=declared.name)
         counted = [audited[name].audit.latest for name in declared.reads if name in audited and declared.key]
         is_last = declared is self._declared[-1]

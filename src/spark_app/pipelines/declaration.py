@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,12 @@ class Place:
         file = Path(self.file)
         shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
         return DeclarationError(f"{shown}:{self.line}: {' '.join(problem.split())}")
+
+
+@cache
+def _shipped() -> Settings:
+    """The settings that this program comes with, for names that are the same whatever the settings are."""
+    return load_settings(config_folder())
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
@@ -172,7 +178,7 @@ class Declared:
     def rules(self, settings: Settings | None = None) -> list[Rule]:
         """What its rows must meet; without settings, by those that this program comes with."""
         if callable(self.expectations):
-            return list(self.expectations(settings or load_settings(config_folder())))
+            return list(self.expectations(settings or _shipped()))
         return list(self.expectations)
 
     @property

@@ -170,7 +170,9 @@ class Bridge:
         self._say(f"{followed.title} {how}: {followed.summary}")
         for remark in followed.remarks:
             self._say(f"{followed.title}: {remark}")
-        self._ending.append(_Ending(log, self._bounded(followed), self._spans.mark(), size, is_closed))
+        numbers = self._bounded(followed)
+        self._journal.keep(log, numbers)  # they may be sent by a bridge that is killed before the spans are accepted
+        self._ending.append(_Ending(log, numbers, self._spans.mark(), size, is_closed))
         self._shelf.ending.add(log.key)
         self._leave(followed)
 
@@ -203,8 +205,6 @@ class Bridge:
         for followed in self._shelf.followed.values():
             if followed.may_be_counted:
                 self._journal.keep(followed.log, self._bounded(followed))
-        for ending in self._ending:  # a bridge that is killed before their spans are accepted has sent their totals
-            self._journal.keep(ending.log, ending.numbers)
         total = self._active_total()
         self._save()
         self._numbers.put((total, frozenset(self._journal.active), time.time_ns()))

@@ -12,9 +12,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from spark_app import project
 from spark_app.errors import SparkAppError, UsageError
 from spark_app.models import registry
+from spark_app.pipeline.place import Place
 from spark_app.pipeline.topics import Topic
 from spark_app.pipelines.daily_pipeline import DailyPipeline
-from spark_app.pipelines.declaration import Declared, Place
+from spark_app.pipelines.declaration import Declared
 from spark_app.project import Project
 from spark_app.warehouse.tables import QUARANTINE, Table
 

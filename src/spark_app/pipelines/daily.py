@@ -18,7 +18,8 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql.types import DateType, StructType
 
-from spark_app.pipelines.declaration import Declared, Place, Rules, Source, Transform, declared, nearest, parsed
+from spark_app.pipeline.place import Place, nearest, parsed
+from spark_app.pipelines.declaration import Declared, Rules, Source, Transform, declared
 
 Decorator = Callable[[Transform], Declared]
 

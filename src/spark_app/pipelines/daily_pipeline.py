@@ -13,7 +13,8 @@ from spark_app.pipeline import ingest
 from spark_app.pipeline.context import DailyContext
 from spark_app.pipeline.ingest import Audit, IngestSpec
 from spark_app.pipeline.limits import Limit
-from spark_app.pipelines.declaration import Declared, Source, nearest
+from spark_app.pipeline.place import nearest
+from spark_app.pipelines.declaration import Declared, Source
 from spark_app.quality import expectations as expect
 from spark_app.quality.expectations import Expectation, Rule, Summary
 from spark_app.quality.results import DAY_SECONDS, FRESHNESS, ExpectationResult

@@ -1,20 +1,16 @@
 """What a project declares: sources and the functions that make tables, each with where it stands in its file."""
 
 import inspect
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache, update_wrapper
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from spark_app.errors import ConfigError
-from spark_app.pipelines import ddl
+from spark_app.pipeline.place import Place, nearest, parsed
 from spark_app.quality.expectations import Rule
 from spark_app.settings import Settings, config_folder, load_settings
 from spark_app.warehouse import schemas
@@ -25,69 +21,10 @@ Rules = Sequence[Rule] | Callable[[Settings], Sequence[Rule]]
 """What rows must meet, or what makes that of the settings; the names are the same whatever these are."""
 
 
-class DeclarationError(ConfigError):
-    """A declaration of a project is wrong: one line with file and line, what is wrong, and the nearest right name."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where something is declared."""
-
-    file: str
-    line: int
-
-    @classmethod
-    def of_caller(cls, depth: int = 2) -> "Place":
-        """The line that called the function that asks."""
-        frame = inspect.stack(0)[depth]
-        return cls(frame.filename, frame.lineno)
-
-    @classmethod
-    def of(cls, function: Callable[..., Any]) -> "Place":
-        """The line of a function's name."""
-        code = function.__code__
-        lines, first = inspect.getsourcelines(function)
-        offset = next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
-        return cls(code.co_filename, first + offset)
-
-    @classmethod
-    def of_error(cls, error: BaseException, *, within: Path) -> "Place":
-        """The last line of the files in a folder that an exception came through."""
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if Path(frame.filename).is_relative_to(within)]
-        return cls(own[-1].filename, own[-1].lineno or 1) if own else cls(str(within), 1)
-
-    def error(self, problem: str) -> DeclarationError:
-        """A mistake at this place."""
-        file = Path(self.file)
-        shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-        return DeclarationError(f"{shown}:{self.line}: {' '.join(problem.split())}")
-
-
 @cache
 def _shipped() -> Settings:
     """The settings that this program comes with, for names that are the same whatever the settings are."""
     return load_settings(config_folder())
-
-
-def nearest(name: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, else all of them."""
-    near = get_close_matches(name, known, n=1)
-    return f"do you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
-
-
-def parsed(text: str | StructType, place: Place) -> StructType:
-    """A schema, as Spark writes it or as Spark's type.
-
-    Raises:
-        DeclarationError: It cannot be read.
-    """
-    if isinstance(text, StructType):
-        return text
-    try:
-        return ddl.schema(text)
-    except ValueError as error:
-        raise place.error(f"schema: {error}") from error
 
 
 class Source:

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_app.pipelines import ddl
+from spark_app.pipeline import ddl
 
 SCHEMAS = [
     "a int",

@@ -1,0 +1,73 @@
+"""Where a project declares something, and what is wrong there."""
+
+import inspect
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from spark_app.errors import ConfigError
+from spark_app.pipeline import ddl
+
+
+class DeclarationError(ConfigError):
+    """A declaration of a project is wrong: one line with file and line, what is wrong, and the nearest right name."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something is declared."""
+
+    file: str
+    line: int
+
+    @classmethod
+    def of_caller(cls, depth: int = 2) -> "Place":
+        """The line that called the function that asks."""
+        frame = inspect.stack(0)[depth]
+        return cls(frame.filename, frame.lineno)
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> "Place":
+        """The line of a function's name."""
+        code = function.__code__
+        lines, first = inspect.getsourcelines(function)
+        offset = next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
+        return cls(code.co_filename, first + offset)
+
+    @classmethod
+    def of_error(cls, error: BaseException, *, within: Path) -> "Place":
+        """The last line of the files in a folder that an exception came through."""
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if Path(frame.filename).is_relative_to(within)]
+        return cls(own[-1].filename, own[-1].lineno or 1) if own else cls(str(within), 1)
+
+    def error(self, problem: str) -> DeclarationError:
+        """A mistake at this place."""
+        file = Path(self.file)
+        shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+        return DeclarationError(f"{shown}:{self.line}: {' '.join(problem.split())}")
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown name: the nearest known one, else all of them."""
+    near = get_close_matches(name, known, n=1)
+    return f"do you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
+
+
+def parsed(text: str | StructType, place: Place) -> StructType:
+    """A schema, as Spark writes it or as Spark's type.
+
+    Raises:
+        DeclarationError: It cannot be read.
+    """
+    if isinstance(text, StructType):
+        return text
+    try:
+        return ddl.schema(text)
+    except ValueError as error:
+        raise place.error(f"schema: {error}") from error

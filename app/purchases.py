@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from app.schemas import MONEY, PURCHASE
-from spark_app.pipeline.records import digits
+from spark_app.pipeline.json_types import digits
 
 
 def purchases(events: DataFrame, *, keep: Sequence[str] = ()) -> DataFrame:

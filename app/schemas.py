@@ -107,6 +107,8 @@ _EXTRA: Final = column("extra", MapType(StringType(), StringType()), "fields tha
 
 EXTENDED_EVENT: Final = StructType([*USER_EVENT.fields, _EXTRA])
 
+RECEIVED_EVENT: Final = StructType([*USER_EVENT.fields, RECORD["headers"]])
+
 EVENTS: Final = StructType(
     [
         *USER_EVENT.fields,

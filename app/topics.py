@@ -3,20 +3,21 @@
 from typing import Final
 
 from app import schemas
-from spark_app.pipeline.topics import DEAD_LETTERS, Topic
+from spark_app import Topic
+from spark_app.pipeline.topics import DEAD_LETTERS
 
 OLDEST_YEARS: Final = 10
 """A request may be so much older than its record. Features are read from the day of the oldest request of a micro-batch
 on: one of 1970, which is what a clock that was never set says, would read all days of the tables. So long, since a
 record may be sent again, and a demo stream begins when the user says."""
 
-USER_EVENTS: Final = Topic("user_events", schemas.USER_EVENT, "event_id", optional=("properties",))
-IMPRESSIONS: Final = Topic("impressions", schemas.IMPRESSION, "impression_id")
-CLICKS: Final = Topic("clicks", schemas.CLICK, "click_id")
+USER_EVENTS: Final = Topic("user_events", schema=schemas.USER_EVENT, key="event_id", optional=("properties",))
+IMPRESSIONS: Final = Topic("impressions", schema=schemas.IMPRESSION, key="impression_id")
+CLICKS: Final = Topic("clicks", schema=schemas.CLICK, key="click_id")
 PREDICTION_REQUESTS: Final = Topic(
     "prediction_requests",
-    schemas.PREDICTION_REQUEST,
-    "request_id",
+    schema=schemas.PREDICTION_REQUEST,
+    key="request_id",
     event_time="created_at",
     optional=(
         "transaction_id", "category", "quantity", "payment_method", "channel", "country", "customer_segment",

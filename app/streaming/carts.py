@@ -1,38 +1,18 @@
-"""Carts that users filled and left.
+"""Carts that users filled and left."""
 
-Reads: the topic user_events.
-Writes: abandoned_carts.
-"""
-
-import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from app.schemas import ABANDONED_CARTS
-from app.topics import USER_EVENTS
-from spark_app.pipeline import records, stream
-from spark_app.pipeline.stream import StreamContext
-from spark_app.warehouse.tables import Table
+from spark_app import stream
 
-TOPICS: Final = (USER_EVENTS.name,)
-READS: Final = ()
-WRITES: Final = (Table("abandoned_carts", ABANDONED_CARTS),)
 ADD, REMOVE, PURCHASE = "add_to_cart", "remove_from_cart", "purchase"
 STEP: Final = "at_ms bigint, event_type string, product_id string"
 LEFT: Final = "user_id string, started_ms bigint, last_added_ms bigint, product_ids array<string>"
-
-
-class Config(stream.StreamConfig):
-    """What an operator tunes: see `config/streaming/carts.yml`."""
-
-    watermark: stream.Interval
-    abandoned_after: stream.Interval
 
 
 class Step(NamedTuple):
@@ -94,7 +74,6 @@ class LeftCarts(StatefulProcessor):
     """The steps of each user until the watermark has passed them; then the carts that were left.
 
     A purchase may come before what was added earlier, so nothing is decided before the watermark allows no more steps.
-    Spark's workers get the class by value: they need not have this program.
     """
 
     def __init__(self, after_ms: int) -> None:
@@ -138,19 +117,19 @@ class LeftCarts(StatefulProcessor):
         """Nothing is open."""
 
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
-
-
-def abandoned_carts(events: DataFrame, config: Config) -> DataFrame:
+@stream.table(schema=ABANDONED_CARTS, once=False)
+def abandoned_carts(user_events: DataFrame, *, abandoned_after: stream.Interval = "1 hour") -> DataFrame:
     """One row per cart in which nothing was added, and after which nothing was purchased, for the configured time.
+
+    It is appended when the watermark has passed the time in which it could have been purchased.
 
     Columns in: those of `USER_EVENT`.
     Columns out: those of `ABANDONED_CARTS`.
     """
-    after_ms = stream.milliseconds(config.abandoned_after)
+    after_ms = stream.milliseconds(abandoned_after)
     # The observation keeps the filter from moving below the watermark, which all events move on.
     is_step = F.col("event_type").isin(ADD, REMOVE, PURCHASE)
-    steps = events.observe("cart", F.count_if(is_step).alias("steps")).where(is_step)
+    steps = user_events.observe("cart", F.count_if(is_step).alias("steps")).where(is_step)
     left = (
         steps.select(
             "timestamp",
@@ -169,10 +148,3 @@ def abandoned_carts(events: DataFrame, config: Config) -> DataFrame:
         F.timestamp_millis(F.col("last_added_ms") + after_ms).alias("abandoned_at"),
         "product_ids",
     )
-
-
-def query(context: StreamContext, config: Config) -> DataStreamWriter:
-    """Appends each abandoned cart when the watermark has passed the time in which it could have been purchased."""
-    valid = records.valid(context.read(USER_EVENTS.name, config), context.bounded(USER_EVENTS))
-    rows = abandoned_carts(valid.withWatermark("timestamp", config.watermark), config)
-    return context.append(rows, "abandoned_carts", config)

@@ -5,12 +5,17 @@
     def test_orders_are_summed(run_day: RunDay) -> None:
         tables = run_day("daily_orders", orders=[{"order_id": "o-1", ...}])
         assert [row.total for row in tables.rows("daily_orders")] == [Decimal("10.00")]
+
+    def test_views_are_counted(run_query: RunQuery) -> None:
+        tables = run_query("views_per_page", page_views=[{"view_id": "v-1", ...}])
+        assert [row.views for row in tables.rows("views_per_page")] == [1]
 """
 
 import datetime
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +26,9 @@ from pyspark.sql import Row, SparkSession
 from spark_app.execution import pipelines
 from spark_app.execution.application import Application, spark_identity
 from spark_app.execution.run import Job, load_jobs, run_days
+from spark_app.execution.streams import joined, run_queries, session_properties
+from spark_app.execution.supervisor import Until
+from spark_app.runs.stream_status import StreamStatus
 from spark_app.settings import Raw, Settings, load_settings
 from spark_app.spark import jars, session
 from spark_app.spark.java_runtime import require_java
@@ -48,7 +56,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     jars.ensure_jars(note=print)
     folder: Path = tmp_path_factory.mktemp("spark")
     settings = load_settings().model_copy(update={"home": folder})
-    started = session.start(settings, name="tests", log_file=folder / "spark.jsonl", extra=LIGHT)
+    started = session.start(
+        settings, name="tests", log_file=folder / "spark.jsonl", extra=LIGHT | session_properties(settings)
+    )
     yield started
     session.stop(started)
 
@@ -96,19 +106,62 @@ class RunDay:
             SparkAppError: A run failed, as `spark-app etl` would.
         """
         for source, rows in sources.items():
-            folder = Path(self.settings.raw_path, source, f"date={date}")
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "rows.json").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            _deliver(rows, Path(self.settings.raw_path, source, f"date={date}"), "rows.json")
         jobs = [_lenient(job, limits) for job in load_jobs(self.settings, "etl", names)]
-        warehouse = Warehouse(self.spark, self.settings.warehouse_path, pipelines.declared_tables())
-        telemetry = setup.start(service_version="0", environment="test", application="tests")
-        log_file = self.settings.home / "spark.jsonl"
-        identity = secrets.token_hex(6), "tests", self.settings, self.spark, warehouse, telemetry, Silent(), log_file
-        try:
-            run_days(Application(*identity, *spark_identity(self.spark)), jobs, [date])
-        finally:
-            telemetry.close()
-        return Tables(warehouse)
+        with _application(self.spark, self.settings) as application:
+            run_days(application, jobs, [date])
+            return Tables(application.warehouse)
+
+
+@dataclass(frozen=True)
+class RunQuery:
+    """Runs queries of the project on records, until all are read, in a folder that is deleted afterwards.
+
+    A second call goes on where the first ended.
+
+    Attributes:
+        spark: The session.
+        settings: The settings of the project, with a home of their own.
+    """
+
+    spark: SparkSession
+    settings: Settings
+
+    def __call__(self, *names: str, **topics: Sequence[Mapping[str, Any]]) -> Tables:
+        """Runs queries.
+
+        Args:
+            names: The queries, such as `views_per_page`; all if none is named.
+            topics: By topic the values of its records, in their order.
+
+        Raises:
+            SparkAppError: A query failed, as `spark-app streaming` would.
+        """
+        for topic, values in topics.items():
+            _deliver(values, Path(self.settings.landing_path, topic), f"{secrets.token_hex(6)}.jsonl")
+        jobs = load_jobs(self.settings, "streaming", names)
+        with _application(self.spark, self.settings) as application:
+            failures = run_queries(application, jobs, Until(is_draining=True), application.listener)
+            if failures:
+                raise joined(failures)
+            return Tables(application.warehouse)
+
+
+@contextmanager
+def _application(spark: SparkSession, settings: Settings) -> Iterator[Application]:
+    warehouse = Warehouse(spark, settings.warehouse_path, pipelines.declared_tables())
+    telemetry = setup.start(service_version="0", environment="test", application="tests")
+    log_file = settings.home / "spark.jsonl"
+    identity = secrets.token_hex(6), "tests", settings, spark, warehouse, telemetry, Silent(), log_file
+    try:
+        yield Application(*identity, *spark_identity(spark))
+    finally:
+        telemetry.close()
+
+
+def _deliver(rows: Sequence[Mapping[str, Any]], folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 class Silent:
@@ -123,6 +176,9 @@ class Silent:
     def step_ended(self, pipeline: str, slice_key: str, step: str, seconds: float, rows: int | None) -> None:
         """Nobody looks."""
 
+    def queries(self, statuses: Sequence[StreamStatus]) -> None:
+        """Nobody looks."""
+
     def step_progress(self, pipeline: str, slice_key: str, step: str, text: str) -> None:
         """Nobody looks."""
 
@@ -130,8 +186,22 @@ class Silent:
 @pytest.fixture
 def run_day(spark: SparkSession, tmp_path: Path) -> RunDay:
     """Runs pipelines of the project on raw rows."""
-    update = {"home": tmp_path, "raw": Raw(path="raw", formats={})}
-    return RunDay(spark, load_settings().model_copy(update=update))
+    return RunDay(spark, _settings(tmp_path))
+
+
+@pytest.fixture
+def run_query(spark: SparkSession, tmp_path: Path) -> RunQuery:
+    """Runs queries of the project on records."""
+    return RunQuery(spark, _settings(tmp_path))
+
+
+def _settings(home: Path) -> Settings:
+    """Those of the project, with a home of their own, without a broker."""
+    settings = load_settings()
+    stream = settings.stream.model_copy(update={"landing": "landing"})
+    kafka = settings.kafka.model_copy(update={"servers": None})
+    update = {"home": home, "raw": Raw(path="raw", formats={}), "stream": stream, "kafka": kafka}
+    return settings.model_copy(update=update)
 
 
 def _lenient(job: Job, share: float | None) -> Job:

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from app import features, schemas
 from spark_app.execution.pipelines import declared_tables
 from spark_app.pipelines.declaration import Declared
+from spark_app.pipelines.query import DeclaredQuery
 from spark_app.settings import config_folder, load_pipeline_config
 from spark_app.warehouse import schemas as of_library
 
@@ -32,7 +33,7 @@ def transforms() -> Iterator[Callable[..., DataFrame]]:
     for path in sorted(path for package in PACKAGES for path in (ROOT / "app" / package).glob("[!_]*.py")):
         module = importlib.import_module(f"app.{path.parent.name}.{path.stem}")
         for name, value in vars(module).items():
-            function = value.function if isinstance(value, Declared) else value
+            function = value.function if isinstance(value, Declared | DeclaredQuery) else value
             is_own = inspect.isfunction(function) and function.__module__ == module.__name__
             if is_own and not name.startswith("_") and inspect.signature(function).return_annotation is DataFrame:
                 yield function
@@ -61,11 +62,14 @@ def frames(function: Callable[..., Any], spark: SparkSession) -> dict[str, DataF
 
 
 def configured(transform: Callable[..., DataFrame]) -> dict[str, Any]:
-    """The configuration of its pipeline, for a transform that wants one."""
-    if "config" not in inspect.signature(transform).parameters:
-        return {}
+    """What an operator tunes of its pipeline, for a query that has such options."""
+    wanted = [each.name for each in inspect.signature(transform).parameters.values() if each.kind is each.KEYWORD_ONLY]
     module = importlib.import_module(transform.__module__)
-    return {"config": load_pipeline_config(module.__name__.removeprefix("app."), module.Config, config_folder())}
+    queries = [value for value in vars(module).values() if isinstance(value, DeclaredQuery)]
+    if not queries:
+        return {}
+    config = load_pipeline_config(module.__name__.removeprefix("app."), queries[0].Config, config_folder())
+    return {name: getattr(config, name) for name in wanted}
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda function: f"{function.__module__}.{function.__name__}")

@@ -1,6 +1,5 @@
 """Every service of the compose files is safe by default, bounded, and checked by a program that its image has."""
 
-import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -251,7 +250,7 @@ def test_tests_use_the_broker_of_the_stack() -> None:
 def test_topics_of_the_queries_are_created() -> None:
     """What the demo shop sends, what the queries read, and what they send."""
     command = SERVICES["kafka-topics"]["command"][-1]
-    read = {topic for name in pipelines.names("streaming") for topic in importlib.import_module(f"app.{name}").TOPICS}
+    read = {topic for query in pipelines.load("streaming").values() for topic in query.TOPICS}
     assert read
     assert {*read, "dead_letters", "purchase_alerts", "predictions"} <= set(re.findall(r"\w+", command))
 

@@ -27,7 +27,7 @@ from tests.streaming import truth
 from tests.streaming.hostile_records import Hostile, records, written
 from tests.streaming.record_judge import Judged
 from tests.streaming.truth import MINUTE, Event, Rules
-from tests.unit.streaming.drained import Drained, dropped
+from tests.unit.streaming.drained import Drained, dropped, pipeline_of
 
 SEED: Final = 22
 NUMBERS: Final = {"user_events": 2_000, "impressions": 1_000, "clicks": 1_000, "prediction_requests": 1_000}
@@ -98,8 +98,9 @@ def drained(tmp_path: Path, spark: SparkSession, broker: Broker, sent: Sent) -> 
     """Makes a query that takes all hostile records in its first micro-batch, and then the last ones."""
 
     def make(module: ModuleType) -> Drained:
-        given: dict[str, Any] = {"records_per_trigger": NUMBERS[module.TOPICS[0]]} | INTERVALS.get(module, {})
-        given |= {"watermark": "1 second"} if "watermark" in module.Config.model_fields else {}
+        pipeline = pipeline_of(module)
+        given: dict[str, Any] = {"records_per_trigger": NUMBERS[pipeline.TOPICS[0]]} | INTERVALS.get(module, {})
+        given |= {"watermark": "1 second"} if "watermark" in pipeline.Config.model_fields else {}
         return Drained(tmp_path, spark, module, broker.kafka, **given)
 
     return make

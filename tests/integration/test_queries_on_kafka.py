@@ -3,7 +3,7 @@
 import datetime
 import json
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from kafka.consumer.fetcher import ConsumerRecord
@@ -149,7 +149,7 @@ def test_a_query_leaves_out_a_record_and_begins_where_it_is_told(
     context, settings, warehouse = query.context, query.home.settings, query.context.warehouse
     broker.send("user_events", [written(event(number)) for number in range(5)])
 
-    def failing(context: StreamContext, config: events.Config) -> DataStreamWriter:
+    def failing(context: StreamContext, config: Any) -> DataStreamWriter:
         values = context.read_once(USER_EVENTS, config, watermark=config.watermark, keep=["extra"])
         is_bad = F.col("event_id") == "e-2"
         values = values.withColumn("event_type", F.when(is_bad, F.raise_error(F.lit("no e-2"))).otherwise("view"))

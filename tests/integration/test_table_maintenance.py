@@ -101,7 +101,7 @@ def test_a_small_micro_batch_writes_one_file(tmp_path: Path, spark: SparkSession
             written = observed(progress, "written")
             assert sum(each["rows"] for each in written) == len(query.rows("events", "event_id")) == 32
     assert_nothing_is_kept(spark)
-    table = module.WRITES[0].name
+    table = query.pipeline.WRITES[0].name
     files = [each.files for each in commits(query.context.warehouse, table)]
     assert files == ([1, 1, 1, 2] if module is events else [1] * len(files))
     assert len(files) >= 3

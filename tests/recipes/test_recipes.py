@@ -142,6 +142,9 @@ def test_a_further_query_takes_three_files(home: Path, tmp_path: Path) -> None:
     test = "tests/unit/streaming/test_removals.py"
     names = write_files("A query", tree)
     assert names == ["app/streaming/removals.py", "config/streaming/removals.yml", test]
+    [topic] = re.findall(r"^```python\n(.*?)^```$", recipe("A topic"), re.DOTALL | re.MULTILINE)
+    with (tree / "app" / "topics.py").open("a", encoding="utf-8") as topics:
+        topics.write(topic)
     run(tree, home, "-m", "spark_app", "data", "stream", "--rate", "1000", "--for", "3s", "--to", "files")
     for command in re.findall(r"^spark-app (.*)$", recipe("A query"), re.MULTILINE):
         run(tree, home, "-m", "spark_app", *command.split())

@@ -16,7 +16,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     uncompressed = ("--config-settings-package", "pyspark:--build-option=--compression=stored")
     ran([UV, "venv", "--python", sys.executable, folder / "venv"], folder).check_returncode()
     python = folder / "venv" / "bin" / "python"
-    packages = (f"{wheel}[etl]", "pytest")
+    packages = (f"{wheel}[streaming]", "pytest")
     ran([UV, "pip", "install", "--python", python, *uncompressed, *packages], folder).check_returncode()
     return python
 
@@ -33,7 +33,7 @@ def test_the_test_of_a_written_project_passes(python: Path, shop: Path) -> None:
     """Rows in, tables out."""
     done = ran([python, "-m", "pytest", "--quiet"], shop)
     assert done.returncode == 0, done.stdout
-    assert "1 passed" in done.stdout
+    assert "2 passed" in done.stdout
 
 
 def test_a_written_project_runs(python: Path, shop: Path) -> None:
@@ -48,6 +48,10 @@ def test_a_written_project_runs(python: Path, shop: Path) -> None:
         ("DE", "FR", "IT", "PL"), 50
     )
     assert len([*(shop / "reports").glob("*.html")]) == 2
+    done = ran([command, "streaming", "--available-now", "--json"], shop)
+    assert done.returncode == 0, done.stderr
+    shown = ran([command, "show", "views_per_page", "--json"], shop)
+    assert sum(row["views"] for row in json.loads(shown.stdout)["rows"]) > 100
 
 
 def test_a_mistake_is_one_line_with_its_place(python: Path, shop: Path) -> None:

@@ -17,6 +17,7 @@ TAKEN: Final = ("spark_app", "tests", "config", "raw")
 """Names that a package of a project cannot have."""
 DAY: Final = datetime.date(2024, 1, 1)
 SAMPLE: Final = 200
+PAGES: Final = ("/", "/cart", "/products")
 COUNTRIES: Final = ("DE", "FR", "IT", "PL")
 
 
@@ -25,7 +26,7 @@ def init(
     *,
     json: options.Json = False,
 ) -> None:
-    """Write a project into the current folder: a source, a daily table, their test, configuration, a CI recipe."""
+    """Write a project into the current folder: a daily table and a query, their tests, configuration, a CI recipe."""
     from spark_app.commands.terminal import Terminal
 
     package = package_of(name)
@@ -45,6 +46,7 @@ def init(
     terminal.facts(
         [
             ("run it", f"spark-app etl --date {DAY}"),
+            ("run its query", "spark-app streaming --available-now"),
             ("look at it", "spark-app show daily_orders"),
             ("test it", "python -m pytest"),
             ("read on", cells.place(folder / "README.md")),
@@ -81,12 +83,20 @@ def contents(name: str, package: str) -> dict[str, str]:
         ).render(values)
         for file in files
     }
-    return found | {f"raw/orders/date={DAY}/part-0.json": sample()}
+    return found | {
+        f"raw/orders/date={DAY}/part-0.json": lines(orders()),
+        "landing/page_views/part-0.jsonl": lines(page_views()),
+    }
 
 
-def sample() -> str:
-    """Raw orders of a day, as JSON lines."""
-    rows = [
+def lines(rows: list[dict[str, str]]) -> str:
+    """Rows as JSON lines."""
+    return "".join(json_lines.dumps(row) + "\n" for row in rows)
+
+
+def orders() -> list[dict[str, str]]:
+    """Raw orders of a day."""
+    return [
         {
             "order_id": f"o-{number:04}",
             "country": COUNTRIES[number % len(COUNTRIES)],
@@ -96,4 +106,15 @@ def sample() -> str:
         }
         for number in range(SAMPLE)
     ]
-    return "".join(json_lines.dumps(row) + "\n" for row in rows)
+
+
+def page_views() -> list[dict[str, str]]:
+    """Views of pages within some hours."""
+    return [
+        {
+            "view_id": f"v-{number:04}",
+            "page": PAGES[number % len(PAGES)],
+            "timestamp": f"{DAY}T{10 + number // 60:02}:{number % 60:02}:00Z",
+        }
+        for number in range(SAMPLE)
+    ]

@@ -1,12 +1,14 @@
 """The pipelines of a package, found by looking into it: one module is one pipeline."""
 
 import pkgutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from types import ModuleType
 from typing import Any, Final, Protocol
 
 from pydantic import BaseModel
+from pyspark import cloudpickle
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app import project
@@ -15,7 +17,9 @@ from spark_app.models import registry
 from spark_app.pipeline.place import Place
 from spark_app.pipeline.topics import Topic
 from spark_app.pipelines.daily_pipeline import DailyPipeline
+from spark_app.pipelines.dead_letters import DeadLetters
 from spark_app.pipelines.declaration import Declared
+from spark_app.pipelines.query import DeclaredQuery, DeclaredStream
 from spark_app.project import Project
 from spark_app.warehouse.tables import QUARANTINE, Table
 
@@ -119,23 +123,25 @@ def _loaded(package: str) -> dict[str, Any]:
         DeclarationError: A module cannot be imported, or declares something that cannot be.
     """
     found = project.current()
-    return {name: _pipeline(name, _imported(found, name)) for name in names(package)}
+    return {name: of_module(name, _imported(found, name)) for name in names(package)}
 
 
 def _imported(found: Project, name: str) -> ModuleType:
-    """A module of a project.
+    """A module of a project, whose functions Spark's workers get by value: they need not have the project.
 
     Raises:
         DeclarationError: It says what Python cannot read, or imports or calls what is not there.
     """
     try:
-        return found.load(name)
+        module = found.load(name)
     except SparkAppError:
         raise
     except SyntaxError as error:
         raise Place(error.filename or name, error.lineno or 1).error(f"Python cannot read this: {error.msg}") from error
     except Exception as error:
         raise Place.of_error(error, within=found.folder).error(f"{type(error).__name__}: {error}") from error
+    cloudpickle.register_pickle_by_value(sys.modules[found.package])
+    return module
 
 
 def _require_known_reads(pipelines: Mapping[str, Any]) -> None:
@@ -144,7 +150,7 @@ def _require_known_reads(pipelines: Mapping[str, Any]) -> None:
     Raises:
         DeclarationError: No pipeline writes a table of this name.
     """
-    declared = [pipeline for pipeline in pipelines.values() if isinstance(pipeline, DailyPipeline)]
+    declared = [pipeline for pipeline in pipelines.values() if isinstance(pipeline, DailyPipeline | DeclaredStream)]
     if not declared:
         return
     written = [table.name for package in PACKAGES for each in _loaded(package).values() for table in each.WRITES]
@@ -152,11 +158,24 @@ def _require_known_reads(pipelines: Mapping[str, Any]) -> None:
         pipeline.require_known(written)
 
 
-def _pipeline(name: str, module: ModuleType) -> Any:
-    """A module that is a pipeline, or the pipeline that its declarations make."""
-    declared = [value for value in vars(module).values() if isinstance(value, Declared)]
-    own = [each for each in declared if each.function.__module__ == module.__name__]
-    return DailyPipeline(name, own) if own else module
+def of_module(name: str, module: ModuleType) -> Any:
+    """A module that is a pipeline, or the pipeline that its declarations make.
+
+    Raises:
+        DeclarationError: It declares something that cannot be.
+    """
+    values = list(vars(module).values())
+    days = [each for each in values if isinstance(each, Declared) and each.function.__module__ == module.__name__]
+    if days:
+        return DailyPipeline(name, days)
+    queries = [
+        each for each in values if isinstance(each, DeclaredQuery) and each.function.__module__ == module.__name__
+    ]
+    if len(queries) > 1:
+        raise queries[1].place.error(f"{name} has a query already, {queries[0].name}: one module declares one")
+    if queries:
+        return DeclaredStream(name, queries[0], topics())
+    return next((each for each in values if isinstance(each, DeadLetters)), module)
 
 
 def in_order(pipelines: Mapping[str, Pipeline]) -> list[str]:

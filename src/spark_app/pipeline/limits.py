@@ -17,8 +17,8 @@ class LimitedConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     expectation_names: ClassVar[Sequence[str]] = ()
 
-    default_limit: Share
-    limits: dict[str, Limit]
+    default_limit: Share = 0.01
+    limits: dict[str, Limit] = Field(default_factory=dict)
 
     @field_validator("limits")
     @classmethod

@@ -1,12 +1,15 @@
 """Records of a topic, whatever brought them, and the values in them."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, IntegerType, MapType, StringType, StructField, TimestampType
+from pyspark.sql.types import StringType, StructField
 
+from spark_app.pipeline import json_types
+from spark_app.pipeline.json_types import Value
 from spark_app.pipeline.topics import Topic
 from spark_app.telemetry.stream_progress import UNKNOWN_FIELDS
 
@@ -14,8 +17,6 @@ FILE: Final = "file"
 """The header with the path of the file that a line is from, where records are lines of files."""
 EXTRA: Final = "extra"
 """The column with the fields of a value that the schema of its topic does not know."""
-INSTANT: Final = r"^(?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z\z"
-"""An instant in UTC. Spark's own cast takes `12:30` for today, and Python has no year 0; `$` lets line feeds follow."""
 NOT_ONE_OBJECT: Final = "not one JSON object"
 KEY_TWICE: Final = "a key twice in one object"
 DEEPEST: Final = 100
@@ -38,8 +39,7 @@ def parsed(records: DataFrame, topic: Topic) -> DataFrame:
     by more than the bound of its topic, or if it has one of the faults of its topic. The reason is one of a few texts.
     No value makes the parser fail.
 
-    The types of JSON are those of the columns: text is a string, an integer a number without fraction, an amount a
-    number or its digits as a string, an instant a string in UTC, a map an object, whose values become text.
+    The types of JSON are those of the columns: `json_types.column` says which.
 
     The bound is measured from the timestamp of the record, not from the clock: whoever reads the record, and however
     often, gives the same answer.
@@ -93,7 +93,7 @@ def identity() -> Column:
 
 def single(values: DataFrame, topic: Topic, watermark: str) -> DataFrame:
     """Each value of a topic once, if it comes no later than the watermark; repetitions are found for as long."""
-    return values.withWatermark("timestamp", watermark).dropDuplicatesWithinWatermark([topic.key])
+    return values.withWatermark(topic.event_time, watermark).dropDuplicatesWithinWatermark([topic.key])
 
 
 def _is_parsed(text: Column) -> Column:
@@ -155,33 +155,13 @@ def _kind(name: str) -> Column:
 
 
 def _typed(field: StructField) -> Column:
-    """A field of a value in the type of its column; null if it has another type, which `_is_other` tells from none."""
-    kind, text = _kind(field.name), _field(field.name, "string")
-    is_text, is_number = kind == "STRING", (kind == "BIGINT") | kind.startswith("DECIMAL")
-    if isinstance(field.dataType, StringType):
-        return F.when(is_text, text)
-    if isinstance(field.dataType, TimestampType):
-        return F.when(is_text & text.rlike(INSTANT), text.try_cast(field.dataType))
-    if isinstance(field.dataType, IntegerType):
-        return F.when(kind == "BIGINT", text.try_cast(field.dataType))
-    if isinstance(field.dataType, DecimalType):
-        return F.when((is_text | is_number) & text.rlike(digits(field.dataType)), text.try_cast(field.dataType))
-    if isinstance(field.dataType, MapType):
-        return F.when(kind == "OBJECT", _field(field.name, "map<string,string>"))
-    raise TypeError(f"no strict parser of {field.dataType.simpleString()}: add one to {__name__}")
-
-
-def digits(kind: DecimalType) -> str:
-    """What a number looks like that has room in a column, all its digits kept."""
-    return rf"^-?0*\d{{1,{kind.precision - kind.scale}}}(\.\d{{1,{kind.scale}}}0*)?\z"
-
-
-_NAMES: Final = {StringType: "text", IntegerType: "integer", MapType: "object", TimestampType: "instant in UTC"}
+    """A field of a value in the type of its column; null if it has another type, which `_problem` tells from none."""
+    return json_types.column(Value(_kind(field.name), partial(_field, field.name)), field.dataType)
 
 
 def _other_type(field: StructField) -> str:
     """The reason of a value that does not have the type of its column."""
-    return f"{field.name} is no {_NAMES.get(type(field.dataType), field.dataType.simpleString())}"
+    return f"{field.name} is no {json_types.name(field.dataType)}"
 
 
 def _extra(topic: Topic) -> Column:

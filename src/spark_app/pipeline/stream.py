@@ -50,9 +50,9 @@ class StreamConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    trigger: Interval
-    records_per_trigger: int = Field(gt=0)
-    files_per_trigger: int = Field(gt=0)
+    trigger: Interval = "5 seconds"
+    records_per_trigger: int = Field(default=200_000, gt=0)
+    files_per_trigger: int = Field(default=1_000, gt=0)
 
 
 class RealTimeConfig(StreamConfig):
@@ -63,13 +63,13 @@ class RealTimeConfig(StreamConfig):
             None for micro-batches.
     """
 
-    real_time: Interval | None
+    real_time: Interval | None = None
 
 
 class CheckedConfig(StreamConfig, LimitedConfig):
     """What an operator tunes of a query with expectations."""
 
-    on_breach: Literal["report", "stop"]
+    on_breach: Literal["report", "stop"] = "report"
 
 
 @dataclass

@@ -1,19 +1,13 @@
 """Mistakes in the declarations of a project: each is one line with its place, before Spark starts."""
 
-import importlib
-import itertools
 import re
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from spark_app.commands.init import contents
 from spark_app.errors import SparkAppError
 from spark_app.execution import pipelines
 
-NUMBERS = itertools.count()
 ORDERS = "etl/daily_orders.py"
 SOURCES = "sources.py"
 MISTAKES = [
@@ -140,19 +134,6 @@ MISTAKES = [
         r"orders reads nothing: name the tables that it reads as its parameters",
     ),
 ]
-
-
-@pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The package of a project as `spark-app init` writes it, and the folder that commands are given in."""
-    before, package = list(sys.path), f"shop{next(NUMBERS)}"
-    for name, text in contents(package, package).items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    importlib.invalidate_caches()
-    yield tmp_path / package
-    sys.path[:] = before
 
 
 def test_without_a_mistake_the_pipeline_is_what_is_declared(shop: Path) -> None:

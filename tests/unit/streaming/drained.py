@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from app.schemas import USER_EVENT
+from spark_app.execution import pipelines
 from spark_app.pipeline.slice import Slice
 from spark_app.pipeline.stream import StreamContext
 from spark_app.settings import Kafka, load_pipeline_config
@@ -49,8 +50,14 @@ def events(spark: SparkSession, *values: Mapping[str, Any]) -> DataFrame:
 
 def config(module: ModuleType, home: Home, **changes: Any) -> Any:
     """The configuration of a query, with changes."""
-    given = load_pipeline_config(module.__name__.removeprefix("app."), module.Config, home.settings.config)
-    return module.Config(**(given.model_dump() | changes))
+    model = pipeline_of(module).Config
+    given = load_pipeline_config(module.__name__.removeprefix("app."), model, home.settings.config)
+    return model(**(given.model_dump() | changes))
+
+
+def pipeline_of(module: ModuleType) -> Any:
+    """The query that a module declares."""
+    return pipelines.of_module(module.__name__.removeprefix("app."), module)
 
 
 class Drained:
@@ -80,7 +87,7 @@ class Drained:
         kafka = kafka or self.home.settings.kafka
         self.home.settings = self.home.settings.model_copy(update={"stream": stream, "kafka": kafka})
         folder.mkdir(parents=True, exist_ok=True)
-        self._module, self.config = module, config(module, self.home, **changes)
+        self.pipeline, self.config = pipeline_of(module), config(module, self.home, **changes)
         self._files = 0
         self.memory = InMemory(folder)
         run = self.memory.run(pipeline=module.__name__.removeprefix("app."))
@@ -99,7 +106,7 @@ class Drained:
 
     def start(self) -> StreamingQuery:
         """Starts the query."""
-        started: StreamingQuery = self._module.query(self.context, self.config).start()
+        started: StreamingQuery = self.pipeline.query(self.context, self.config).start()
         return started
 
     def drain(self) -> list[dict[str, Any]]:

@@ -4,11 +4,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from app.streaming import activity
-from tests.integration.home import Home
-from tests.unit.streaming.drained import Drained, config, dropped, event, events, observed
+from tests.unit.streaming.drained import Drained, dropped, event, events, observed
 
 
-def test_a_window_has_a_row_per_event_type_and_one_about_all(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_window_has_a_row_per_event_type_and_one_about_all(spark: SparkSession) -> None:
     """Users count once per row; the row about all has the share of viewers who purchased."""
     rows = events(
         spark,
@@ -18,7 +17,7 @@ def test_a_window_has_a_row_per_event_type_and_one_about_all(tmp_path: Path, spa
         event(4, 3, "purchase", 2),
         event(5, 5, "purchase", 2),
     )
-    found = activity.activity(rows, config(activity, Home(tmp_path, spark), window="5 minutes"))
+    found = activity.activity(rows)
     columns = ["minute(window_start)", "event_type", "events", "users", "conversion_ratio"]
     texts = [str(tuple(row)) for row in found.selectExpr(*columns).collect()]
     assert sorted(texts) == [
@@ -30,21 +29,21 @@ def test_a_window_has_a_row_per_event_type_and_one_about_all(tmp_path: Path, spa
     ]
 
 
-def test_sketches_of_windows_can_be_joined(tmp_path: Path, spark: SparkSession) -> None:
+def test_sketches_of_windows_can_be_joined(spark: SparkSession) -> None:
     """The users of an hour are not the sum of those of its windows."""
     rows = events(spark, *(event(number, number % 20, "view", number % 7) for number in range(40)))
-    found = activity.activity(rows, config(activity, Home(tmp_path, spark)))
+    found = activity.activity(rows)
     joined = found.where("event_type = 'view'").selectExpr("hll_sketch_estimate(hll_union_agg(users_sketch))")
     assert [row[0] for row in joined.collect()] == [7]
 
 
-def test_the_estimate_of_many_users_is_near(tmp_path: Path, spark: SparkSession) -> None:
+def test_the_estimate_of_many_users_is_near(spark: SparkSession) -> None:
     """Within four standard errors of 1.6 %."""
     rows = spark.range(20_000).selectExpr(
         "string(id) event_id", "concat('c-', id) user_id", "'view' event_type",
         "timestamp'2024-01-01 12:00:00' timestamp", "map('', '') properties",
     )  # fmt: skip
-    found = activity.activity(rows, config(activity, Home(tmp_path, spark))).where("event_type = 'view'")
+    found = activity.activity(rows).where("event_type = 'view'")
     assert [row.users for row in found.collect()] == [pytest.approx(20_000, rel=4 * 0.0163)]
 
 

@@ -1,13 +1,16 @@
 import json
+from decimal import Decimal
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from app.streaming import alerts
+from app.topics import USER_EVENTS
+from spark_app.pipeline import records
+from spark_app.pipelines.query import messages
 from spark_app.settings import load_settings
 from spark_app.warehouse.schemas import RECORD
-from tests.integration.home import Home
-from tests.unit.streaming.drained import NOON, Drained, config, event
+from tests.unit.streaming.drained import NOON, Drained, config, event, observed
 
 
 def bought(number: int, amount: str, currency: str = "EUR") -> dict[str, object]:
@@ -15,16 +18,17 @@ def bought(number: int, amount: str, currency: str = "EUR") -> dict[str, object]
     return event(number, 1.5, "purchase", amount=amount, currency=currency)
 
 
-def test_a_purchase_of_the_limit_is_alerted(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_purchase_of_the_limit_is_alerted(spark: SparkSession) -> None:
     """Each currency has its limit; what is not in the list is never big. The key is that of the event."""
     values = [
         bought(1, "2000.00"), bought(2, "1999.99"), bought(3, "500", "CHF"), bought(4, "9999", "USD"),
         event(5, 0, "add_to_cart", amount="9999", currency="EUR"), bought(1, "2000.00"),
     ]  # fmt: skip
+    limits = {"EUR": Decimal("2000.00"), "CHF": Decimal("500.00")}
     headers = [("traceparent", b"00-1-2-01")]
     rows = [(b"k", json.dumps(value).encode(), headers, "user_events", 0, 1, NOON) for value in values]
-    limits = config(alerts, Home(tmp_path, spark), limits={"EUR": "2000.00", "CHF": "500.00"})
-    found = alerts.alerts(spark.createDataFrame(rows, RECORD), limits).collect()
+    read = records.valid(spark.createDataFrame(rows, RECORD), USER_EVENTS, keep=["headers"])
+    found = messages(alerts.purchase_alerts(read, limits=limits), alerts.purchase_alerts).collect()
     assert [bytes(row.key) for row in found] == [b"e-1", b"e-3", b"e-1"]
     assert json.loads(bytes(found[0].value)) == {
         "event_id": "e-1",
@@ -37,10 +41,10 @@ def test_a_purchase_of_the_limit_is_alerted(tmp_path: Path, spark: SparkSession)
 
 
 def test_alerts_are_lines_of_a_file_without_kafka(tmp_path: Path, spark: SparkSession) -> None:
-    """A micro-batch without alerts writes no file."""
+    """A micro-batch without alerts writes no file; a purchase without an amount is counted."""
     query = Drained(tmp_path, spark, alerts)
-    query.deliver("user_events", bought(1, "5000"), event(2), b"broken")
-    query.drain()
+    query.deliver("user_events", bought(1, "5000"), bought(4, "much"), event(2), b"broken")
+    assert max(batch["without_amount"] for batch in observed(query.drain(), "purchases")) == 1
     query.deliver("user_events", event(3))
     query.drain()
     assert [json.loads(line)["event_id"] for line in query.lines("purchase_alerts")] == ["e-1"]

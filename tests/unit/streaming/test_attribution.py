@@ -6,8 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from app.schemas import CLICK, IMPRESSION
 from app.streaming import attribution
-from tests.integration.home import Home
-from tests.unit.streaming.drained import Drained, at, config
+from tests.unit.streaming.drained import Drained, at
 
 
 def text(instant: datetime.datetime) -> str:
@@ -25,21 +24,20 @@ def click(number: int, on: int, minute: float) -> dict[str, Any]:
     return {"click_id": f"k-{number}", "impression_id": f"i-{on}", "timestamp": text(at(minute))}
 
 
-def attributed(spark: SparkSession, folder: Path, impressions: list[Any], clicks: list[Any]) -> DataFrame:
+def attributed(spark: SparkSession, impressions: list[Any], clicks: list[Any]) -> DataFrame:
     """The result on rows."""
     shown = spark.createDataFrame(
         [(f"i-{number}", "a-1", "c-1", at(minute)) for number, minute in impressions], IMPRESSION
     )
     clicked = spark.createDataFrame([(f"k-{number}", f"i-{on}", at(minute)) for number, on, minute in clicks], CLICK)
-    limits = config(attribution, Home(folder, spark), click_within="10 minutes")
-    return attribution.attributions(shown, clicked, limits)
+    return attribution.attributions(shown, clicked, click_within="10 minutes")
 
 
-def test_only_clicks_in_time_are_attributed(tmp_path: Path, spark: SparkSession) -> None:
+def test_only_clicks_in_time_are_attributed(spark: SparkSession) -> None:
     """The last instant counts; an impression without a click in time comes out once, without one."""
     impressions = [(1, 0), (2, 0), (3, 5), (4, 0)]
     clicks = [(1, 1, 0), (2, 1, 10), (3, 2, 10.1), (4, 3, 4.9), (5, 9, 1)]
-    found = attributed(spark, tmp_path, impressions, clicks)
+    found = attributed(spark, impressions, clicks)
     assert sorted((row.impression_id, str(row.click_id)) for row in found.collect()) == [
         ("i-1", "k-1"),
         ("i-1", "k-2"),

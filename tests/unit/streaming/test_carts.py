@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from app.streaming import carts
 from app.streaming.carts import Cart, LeftCarts, Step, left_carts
+from spark_app.execution import pipelines
 from tests.unit.streaming.drained import Drained, dropped, event
 
 AFTER: Final = 10
@@ -67,6 +68,7 @@ def test_order_repetition_and_pauses_do_not_matter() -> None:
 
 def test_workers_need_not_have_the_program() -> None:
     """The processor travels by value."""
+    pipelines.load("streaming")
     pickled = cloudpickle.dumps(LeftCarts(1))
     done = subprocess.run([sys.executable, "-c", UNPICKLED, pickled.hex()], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "LeftCarts"

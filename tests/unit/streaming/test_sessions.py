@@ -3,16 +3,15 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from app.streaming import sessions
-from tests.integration.home import Home
-from tests.unit.streaming.drained import Drained, config, event, events
+from tests.unit.streaming.drained import Drained, event, events
 
 
-def test_a_gap_ends_a_session(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_gap_ends_a_session(spark: SparkSession) -> None:
     """Users have sessions of their own; an event after just the gap belongs to the session."""
     rows = events(
         spark, event(1, 0), event(2, 9), event(3, 4, "purchase"), event(4, 19.1), event(5, 5, user=2), event(6, 29.1)
     )
-    found = sessions.sessions(rows, config(sessions, Home(tmp_path, spark), gap="10 minutes"))
+    found = sessions.sessions(rows, gap="10 minutes")
     columns = ["user_id", "minute(started_at)", "minute(ended_at)", "events", "purchases"]
     assert sorted(tuple(row) for row in found.selectExpr(*columns).collect()) == [
         ("c-0000001", 0, 9, 3, 1),

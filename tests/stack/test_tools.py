@@ -62,7 +62,18 @@ def test_the_full_stack_is_the_sum_of_both() -> None:
     assert full["otel-collector"]["command"][-1] == "--config=/etc/otelcol/collector-kafka.yaml"
     for name in ("spark-master", "spark-worker-1", "spark-worker-2", "jupyter", "spark-bridge"):
         assert full[name]["environment"]["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://otel-collector:4318"
-    assert full["spark-master"]["environment"]["SPARK_APP_CLUSTER"] == "config/spark/cluster.conf"
+    assert full["spark-master"]["environment"]["SPARK_APP_CLUSTER"] == "/app/config/spark/cluster.conf"
+
+
+def test_one_variable_gives_the_stack_a_project_of_ones_own(tmp_path: Path) -> None:
+    """Commands in the master start in its folder, as the image's project does without it."""
+    own = configured(["docker-compose.full.yml"], PROJECT_FOLDER=str(tmp_path))["services"]
+    shipped = configured(["docker-compose.full.yml"])["services"]
+    for name in ("spark-master", "spark-worker-1", "spark-worker-2"):
+        [mount] = [each for each in own[name]["volumes"] if each["target"] == "/project"]
+        assert (mount["source"], mount["read_only"], mount["type"]) == (str(tmp_path), True, "bind")
+    assert own["spark-master"]["working_dir"] == "/project"
+    assert not shipped["spark-master"].get("working_dir")
 
 
 def test_every_command_reads_env_local(tmp_path: Path) -> None:

@@ -86,9 +86,24 @@ def find(start: Path) -> Project | None:
     return None
 
 
-def current() -> Project:
-    """The project of the current folder, or else that of the clone, or of the wheel, that runs."""
-    return find(Path.cwd().resolve()) or find(HERE) or Project(HERE.parent, demo_module=f"{PACKAGE}.demo.entry_points")
+def current() -> Project | None:
+    """The project of the current folder, or else that of the clone that runs; None without one."""
+    return find(Path.cwd().resolve()) or find(HERE)
+
+
+def required() -> Project:
+    """The project whose pipelines are asked for.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    found = current()
+    if found is None:
+        raise ConfigError(
+            f"no project in {Path.cwd()}: no {MARK} of it or of a folder above has a table [tool.{TABLE}]; go to the "
+            "folder of yours, or `spark-app init NAME` writes one into an empty folder"
+        )
+    return found
 
 
 def _table(file: Path) -> Mapping[str, Any] | None:

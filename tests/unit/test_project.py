@@ -84,6 +84,15 @@ def test_another_package_of_the_same_name_is_told(shop: Path, tmp_path: Path, mo
 
 def test_the_clone_is_a_project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Also for a command that is given in another folder."""
-    assert project.current().folder == ROOT
+    assert project.required().folder == ROOT
     monkeypatch.chdir(tmp_path)
     assert project.current() == project.find(ROOT)
+
+
+def test_without_a_project_the_line_says_what_one_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As with an installed wheel, in a folder of somebody else; observing needs none."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(project, "HERE", tmp_path)
+    assert project.current() is None
+    with pytest.raises(ConfigError, match=r"no project in .*: no pyproject.toml .* `spark-app init NAME` writes one"):
+        project.required()

@@ -16,7 +16,7 @@ from spark_app.report.results.schema import Results
 from tests.wheel.conftest import ROOT, UV, ran
 
 OLDER_SPARK: Final = "pyspark==3.5.9"
-CONFIG: Final = ("config/*.yml", "config/etl", "config/ml", "config/spark", "config/streaming")
+CONFIG: Final = ("config/*.yml", "config/spark")
 SOURCES: Final = {"LICENSE", "README.md", "pyproject.toml", "setup.py"}
 JOB: Final = """
 from pyspark.sql import SparkSession
@@ -55,7 +55,7 @@ def files(folder: Path) -> Mapping[Path, int]:
 
 def committed() -> set[str]:
     """The files of the program and of the configuration that it reads; none of the tests or of the stack."""
-    return set(ran(["git", "ls-files", "app", "src", *CONFIG], ROOT).stdout.splitlines())
+    return set(ran(["git", "ls-files", "src", *CONFIG], ROOT).stdout.splitlines())
 
 
 def test_the_wheel_holds_the_program_and_the_configuration_that_it_reads(wheel: Path) -> None:

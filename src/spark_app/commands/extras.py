@@ -6,8 +6,8 @@ from typing import Final
 from spark_app.errors import MachineError
 
 MODULES: Final = {
-    "etl": ("pyspark", "delta", "numpy", "pyarrow"),
-    "streaming": ("pyspark", "delta", "numpy", "pyarrow", "pandas", "kafka"),
+    "etl": ("pyspark", "delta"),
+    "streaming": ("pyspark", "delta", "pyarrow", "pandas", "kafka"),
     "ml": ("pyspark", "delta", "numpy", "pyarrow", "pandas", "sklearn"),
     "mcp": ("mcp", "uvicorn"),
     "lineage": ("openlineage",),

@@ -38,9 +38,10 @@ class Demo(Protocol):
 
 
 def current() -> Demo | None:
-    """That of the current project; None if it has none.
+    """That of the current project; None if it has none, or where no project is.
 
     Raises:
         ConfigError: It cannot be loaded.
     """
-    return cast("Demo | None", project.current().load_demo())
+    found = project.current()
+    return cast("Demo | None", found.load_demo()) if found else None

@@ -70,7 +70,7 @@ Pipeline = BatchPipeline | StreamPipeline
 
 def names(package: str) -> list[str]:
     """The names of the pipelines of a package, `etl.customers`; no pipeline is imported."""
-    modules = pkgutil.iter_modules([str(project.current().folder_of(package))])
+    modules = pkgutil.iter_modules([str(project.required().folder_of(package))])
     return sorted(f"{package}.{module.name}" for module in modules if not module.name.startswith("_"))
 
 
@@ -88,7 +88,7 @@ def qualified(package: str, chosen: Sequence[str]) -> list[str]:
         short = given.removesuffix("+")
         name = short if short.startswith(f"{package}.") else f"{package}.{short}"
         if name not in known:
-            folder = f"{project.current().package}/{package}"
+            folder = f"{project.required().package}/{package}"
             raise UsageError(f"no pipeline {short!r} in {folder}; the pipelines are {', '.join(known)}")
         full += downstream(load(package), name) if given.endswith("+") else [name]
     return list(dict.fromkeys(full))
@@ -122,7 +122,7 @@ def _loaded(package: str) -> dict[str, Any]:
     Raises:
         DeclarationError: A module cannot be imported, or declares something that cannot be.
     """
-    found = project.current()
+    found = project.required()
     return {name: of_module(name, _imported(found, name)) for name in names(package)}
 
 
@@ -218,7 +218,7 @@ def sources(pipelines: Iterable[Any]) -> list[str]:
 
 def topics() -> list[Topic]:
     """The topics that the module `topics` of the project declares; none if it has no such module."""
-    found = project.current()
+    found = project.required()
     if not found.folder_of("topics").with_suffix(".py").is_file():
         return []
     return [value for value in vars(found.load("topics")).values() if isinstance(value, Topic)]

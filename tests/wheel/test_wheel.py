@@ -100,6 +100,18 @@ def test_uvx_observes_a_program_with_this_spark(wheel: Path, tmp_path: Path) -> 
     assert (tmp_path / ".spark-app" / "reports" / "index.html").is_file()
 
 
+@pytest.mark.parametrize("path", ["", ".", "/app"])
+def test_packages_of_a_job_with_names_of_ours_hinder_nobody(tool: Path, tmp_path: Path, path: str) -> None:
+    """A folder `app` and a folder `spark_app` beside a job: the job imports them, and the command its own library."""
+    for name in ("app", "spark_app"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("OF = 'the job'\n", encoding="utf-8")
+    (tmp_path / "job.py").write_text("import app, spark_app; print(app.OF, spark_app.OF)\n", encoding="utf-8")
+    given = {"PYTHONPATH": path} if path else {}
+    done = ran([tool / "bin" / "spark-app", "observe", "--", sys.executable, "job.py"], tmp_path, **given)
+    assert (done.returncode, "the job the job" in done.stdout) == (0, True), done.stderr
+
+
 def test_a_command_that_needs_spark_says_what_to_install(tool: Path, tmp_path: Path) -> None:
     """Its extra; nothing is written."""
     done = ran([tool / "bin" / "spark-app", "etl", "--date", "2024-01-01"], tmp_path)

@@ -16,7 +16,7 @@ from spark_app.report.results.schema import Results
 from tests.wheel.conftest import ROOT, UV, ran
 
 OLDER_SPARK: Final = "pyspark==3.5.9"
-CONFIG: Final = ("config/*.yml", "config/spark")
+CONFIG: Final = (":(glob)config/*.yml", "config/spark")
 SOURCES: Final = {"LICENSE", "README.md", "pyproject.toml", "setup.py"}
 JOB: Final = """
 from pyspark.sql import SparkSession

@@ -1,7 +1,7 @@
 """The command `spark-app`: runs the library that was installed with it.
 
-A folder `spark_app` of somebody else may come first on Python's path, as beside a job with `PYTHONPATH=.`; the job still
-gets that one.
+A folder `spark_app` of somebody else may come first on Python's path, as beside a job with `PYTHONPATH=.`; the job
+still gets that one.
 """
 
 import sys

@@ -1,11 +1,15 @@
-"""The commands that the README tells a reader to type."""
+"""The commands that the README, and the pages that go on where it ends, tell a reader to type."""
 
 import re
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES: Final = {
+    name: (ROOT / name).read_text(encoding="utf-8")
+    for name in ("README.md", "docs/shop.md", "docs/observe.md", "docs/stack.md")
+}
+README: Final = "\n".join(PAGES.values())
 STARTS: Final = r"(?:(?:OTEL_\w+=\S+ )?(?:make|spark-app|spark-submit|uv|source) \S|\./scripts/\S+$)"
 
 

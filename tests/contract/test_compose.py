@@ -215,12 +215,12 @@ def test_master_is_healthy_when_it_schedules() -> None:
     ] == [True, True, False]
 
 
-def test_limits_of_memory_are_those_that_the_readme_states() -> None:
+def test_limits_of_memory_are_those_that_the_page_of_the_stack_states() -> None:
     """Of what keeps running; decision 6 says why the sum is above the 8 GB on which one application runs at a time."""
     limits = [SERVICES[name]["deploy"]["resources"]["limits"]["memory"] for name in set(SERVICES) - ONE_SHOTS]
     total = sum(int(limit.removesuffix("m")) * 2**20 for limit in limits) / 10**9
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"add up to {total:.0f} GB" in readme
+    page = " ".join((ROOT / "docs" / "stack.md").read_text(encoding="utf-8").split())
+    assert f"add up to {total:.0f} GB" in page
     decision = ROOT / "docs" / "decisions" / "0006-one-image-and-what-the-stack-is-made-of.md"
     assert f"add up to {total:.1f} GB" in decision.read_text(encoding="utf-8")
     assert total < 1.6 * 8

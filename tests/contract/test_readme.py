@@ -1,13 +1,14 @@
-"""What the README tells a reader to type exists; `make test-readme` runs it."""
+"""What the README and its further pages tell a reader to type exists; `make test-readme` runs it."""
 
 import re
 import shlex
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from spark_app.__main__ import command_line, spelled_out
-from tests.readme import README, ROOT, commands
+from tests.readme import PAGES, ROOT, commands
 
 COMMAND: Final[Any] = command_line()
 TARGETS: Final = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -42,14 +43,17 @@ def test_the_first_commands_are_those_of_a_newcomer() -> None:
     assert commands()[:4] == ["make run-etl DATE=2024-01-01", "make run-streaming", "make run-ml", "make test"]
 
 
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", README))))
-def test_a_link_leads_somewhere(link: str) -> None:
-    """Every file that the README links to is there."""
-    assert link.startswith("https://") or (ROOT / link).exists()
+@pytest.mark.parametrize("page", PAGES)
+def test_a_link_leads_somewhere(page: str) -> None:
+    """To a file that is there, and to a heading that it has."""
+    for link in re.findall(r"\]\(([^)]+)\)", PAGES[page]):
+        file, _, anchor = link.partition("#")
+        target = ROOT / page if not file else (ROOT / page).parent / file
+        assert link.startswith("https://") or target.exists(), link
+        assert not anchor or target.suffix != ".md" or anchor in anchors(target), link
 
 
-@pytest.mark.parametrize("anchor", sorted(set(re.findall(r"\]\(#([^)]+)\)", README))))
-def test_a_jump_lands(anchor: str) -> None:
-    """Every heading that the README jumps to is there."""
-    headings = re.findall(r"^#+ (.+)$", README, re.MULTILINE)
-    assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}

@@ -60,8 +60,6 @@ CUSTOMER_THEN: Final = StructType(
 
 BRONZE: Final = bronze([*RAW_TRANSACTIONS.fields, *CUSTOMER_THEN.fields])
 
-BRONZE_CUSTOMERS: Final = bronze(RAW_CUSTOMERS.fields)
-
 CUSTOMERS: Final = StructType(
     [
         *RAW_CUSTOMERS.fields,

@@ -5,49 +5,48 @@ Writes: bronze_customers, customers.
 """
 
 import datetime
-from typing import ClassVar, Final
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from app.schemas import BRONZE_CUSTOMERS, CUSTOMERS, RAW_CUSTOMERS
-from spark_app.pipeline import ingest
-from spark_app.pipeline.context import DailyContext
-from spark_app.pipeline.ingest import IngestSpec
-from spark_app.quality import expectations as expect
-from spark_app.quality.expectations import Expectation
-from spark_app.warehouse.tables import Table
+from app import sources
+from app.schemas import CUSTOMERS, RAW_CUSTOMERS
+from spark_app import daily, expect
 
-SOURCES: Final = ("customers",)
-READS: Final = ()
-WRITES: Final = (
-    Table("bronze_customers", BRONZE_CUSTOMERS, ("date",), source="customers"),
-    Table("customers", CUSTOMERS),
-)
 SEGMENTS: Final = ("consumer", "business", "vip")
-KEY: Final = ["customer_id", "updated_at"]
-ATTRIBUTES: Final = ["segment", "country", "signed_up_at"]
 
 
-def expectations() -> list[Expectation]:
-    """What every row of the source must meet."""
-    return [
+@daily.source(
+    sources.CUSTOMERS,
+    expect=[
         *(expect.not_null(name) for name in RAW_CUSTOMERS.names),
-        *expect.readable_columns(RAW_CUSTOMERS),
         expect.matches("customer_id", r"c-\d{7,}"),
         expect.allowed("segment", SEGMENTS),
-    ]
+    ],
+)
+def bronze_customers(rows: DataFrame) -> DataFrame:
+    """One row per raw row.
+
+    Columns in: those of `RAW_CUSTOMERS`.
+    Columns out: those of `RAW_CUSTOMERS`.
+    """
+    return rows
 
 
-class Config(ingest.Config):
-    """What an operator tunes: see `config/etl/customers.yml`."""
+@daily.state(schema=CUSTOMERS, key=sources.CUSTOMERS.key)
+def customers(customers: DataFrame, bronze_customers: DataFrame) -> DataFrame:
+    """The versions that the table does not hold yet, or holds with other values.
 
-    expectation_names: ClassVar = ingest.declared_expectations(expectations(), expect.DUPLICATES)
-
-
-def newest_first() -> list[Column]:
-    """The order of rows about the same customer and instant, of which the first is taken."""
-    return [F.col(name).desc() for name in ATTRIBUTES]
+    Columns in: those of `CUSTOMERS`; bronze_customers: those of `RAW_CUSTOMERS`.
+    Columns out: those of `CUSTOMERS`.
+    """
+    touched = bronze_customers.select("customer_id").distinct()
+    known = customers.join(touched, "customer_id", "left_semi")
+    rows = known.select(*RAW_CUSTOMERS.names).unionByName(bronze_customers.select(*RAW_CUSTOMERS.names))
+    is_same = [F.col(f"version.{name}").eqNullSafe(F.col(f"known.{name}")) for name in CUSTOMERS.names]
+    versions = customer_versions(rows).alias("version")
+    return versions.join(known.alias("known"), is_same, "left_anti").select(*CUSTOMERS.names)
 
 
 def customer_versions(rows: DataFrame) -> DataFrame:
@@ -59,7 +58,7 @@ def customer_versions(rows: DataFrame) -> DataFrame:
     Columns in: those of `RAW_CUSTOMERS`, none null.
     Columns out: those of `CUSTOMERS`; valid_to is null for the current version.
     """
-    same_instant = Window.partitionBy(*KEY).orderBy(*newest_first())
+    same_instant = Window.partitionBy(*sources.CUSTOMERS.key).orderBy(*sources.CUSTOMERS.order)
     history = Window.partitionBy("customer_id").orderBy("updated_at")
     single = rows.withColumn("version_rank", F.row_number().over(same_instant)).where("version_rank = 1")
     later = F.lead("updated_at").over(history)
@@ -70,62 +69,6 @@ def customer_versions(rows: DataFrame) -> DataFrame:
         later.alias("valid_to"),
         later.isNull().alias("is_current"),
     )
-
-
-def changed_versions(old: DataFrame, new: DataFrame) -> DataFrame:
-    """The versions that the table does not hold yet, or holds with other values.
-
-    Columns in: those of `CUSTOMERS`; new: those of `RAW_CUSTOMERS`.
-    Columns out: those of `CUSTOMERS`.
-    """
-    touched = new.select("customer_id").distinct()
-    known = old.join(touched, "customer_id", "left_semi")
-    versions = customer_versions(known.select(*RAW_CUSTOMERS.names).unionByName(new.select(*RAW_CUSTOMERS.names)))
-    is_same = [F.col(f"version.{name}").eqNullSafe(F.col(f"known.{name}")) for name in CUSTOMERS.names]
-    return versions.alias("version").join(known.alias("known"), is_same, "left_anti").select(*CUSTOMERS.names)
-
-
-def run(context: DailyContext, config: Config) -> None:
-    """Merges the customers of one date into the table with their history, or raises and leaves it as it was."""
-    spec = IngestSpec.declare(
-        context,
-        config,
-        source="customers",
-        table="bronze_customers",
-        schema=RAW_CUSTOMERS,
-        key=KEY,
-        expectations=expectations(),
-    )
-    commit = context.replace_partition(_bronze_rows(context, spec), spec.table)
-    with context.step(f"audit {spec.table}", kind="transform"):
-        audit = ingest.audit(context, spec, commit)
-    if spec.is_checked:
-        context.enforce(ingest.results(context, spec, audit), table=spec.table)
-    latest = ingest.latest(context, spec, audit).select(*RAW_CUSTOMERS.names)
-    context.reconcile(
-        read=commit.rows, published=audit.latest, quarantined=audit.quarantined, duplicates=audit.duplicates
-    )
-    is_same_key = " AND ".join(f"old.{name} = new.{name}" for name in KEY)
-    merged = context.merge(lambda old: changed_versions(old, latest), "customers", condition=is_same_key)
-    with context.step("count customers", kind="transform"):
-        # The merge writes what changed, which may be less or more than the rows of the day.
-        published = latest.join(context.table("customers", version=merged.version), KEY, "left_semi").count()
-    context.report_rows(published=published)
-    context.confirm("customers", merged, count=audit.latest, published=published)
-
-
-def _bronze_rows(context: DailyContext, spec: IngestSpec) -> DataFrame:
-    # A day on which no customer changed may have no rows; it changes nothing.
-    raw = context.read_raw(spec.source, schema=spec.schema, bronze=spec.table, may_be_empty=True)
-    with context.step("transform customers", kind="transform"):
-        rows = ingest.with_violations(
-            ingest.typed(raw, schema=spec.schema),
-            columns=spec.schema.names,
-            expectations=spec.expectations,
-            date=context.date,
-        )
-        ranked = ingest.with_version_rank(rows, key=spec.key, newest_first=newest_first())
-        return ranked.select(*BRONZE_CUSTOMERS.names)
 
 
 def as_of(versions: DataFrame, *, customer: Column, instant: Column) -> Column:

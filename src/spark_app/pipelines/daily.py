@@ -8,6 +8,9 @@
     @daily.table(schema="day date, country string, orders bigint", partition_by="day")
     def daily_orders(bronze_orders: DataFrame) -> DataFrame: ...
 
+    @daily.state(schema="customer_id string, orders bigint", key="customer_id")
+    def customers(customers: DataFrame, bronze_orders: DataFrame) -> DataFrame: ...
+
 The function's name is the table's. A parameter is the name of a table that it reads: of one that is partitioned by a
 day it gets the rows of the day of the run, of another one all rows, of the table of a source the valid rows, one
 version of each key. What a module declares is one pipeline: it is written in the order of what reads what, each table
@@ -19,7 +22,7 @@ from collections.abc import Callable, Sequence
 from pyspark.sql.types import DateType, StructType
 
 from spark_app.pipeline.place import Place, nearest, parsed
-from spark_app.pipelines.declaration import Declared, Rules, Source, Transform, declared
+from spark_app.pipelines.declaration import Declared, Rules, Source, Transform, declared, names
 
 Decorator = Callable[[Transform], Declared]
 
@@ -40,7 +43,7 @@ def source(source: Source, *, adds: str | StructType = "", expect: Rules = ()) -
 
     def declare(function: Transform) -> Declared:
         schema = StructType(columns)
-        return declared(Declared(function, schema, ("date",), expect, source, None, Place.of(function)))
+        return declared(Declared(function, schema, ("date",), expect, source, (), Place.of(function)))
 
     return declare
 
@@ -50,7 +53,7 @@ def table(
     schema: str | StructType,
     partition_by: str | Sequence[str],
     expect: Rules = (),
-    key: str | None = None,
+    key: str | Sequence[str] = (),
 ) -> Decorator:
     """Declares a table of a day.
 
@@ -58,22 +61,51 @@ def table(
         schema: The columns that the function returns, as Spark writes them.
         partition_by: The column with the day, and further ones that the files are partitioned by.
         expect: What every row that it returns must meet.
-        key: The column that identifies a row, where the table has a row for each of the source: then the rows of the
-            source, of the table, of the quarantine and the repetitions must add up.
+        key: The column, or columns, that identify a row, where the table has a row for each of the source: then the
+            rows of the source, of the table, of the quarantine and the repetitions must add up.
 
     Raises:
         DeclarationError: The schema cannot be read, or does not have a column.
     """
     place = Place.of_caller()
-    columns = parsed(schema, place)
-    partitions = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
-    for column in (*partitions, *([key] if key else [])):
-        if column not in columns.names:
-            raise place.error(f"the schema has no column {column}: {nearest(column, columns.names)}")
+    columns, partitions, keys = parsed(schema, place), names(partition_by), names(key)
+    _require(columns, (*partitions, *keys), place)
     if columns[partitions[0]].dataType != DateType():
         raise place.error(f"{partitions[0]} must be a date: a table of a day is partitioned by days first")
 
     def declare(function: Transform) -> Declared:
-        return declared(Declared(function, columns, partitions, expect, None, key, Place.of(function)))
+        return declared(Declared(function, columns, partitions, expect, None, keys, Place.of(function)))
 
     return declare
+
+
+def state(*, schema: str | StructType, key: str | Sequence[str]) -> Decorator:
+    """Declares a table that is kept from day to day: what the function returns replaces the rows of the same key.
+
+    The parameter with the function's own name gets the rows of before, which are none at first; the others are tables,
+    as of `table`. Rows are judged where they come from: a state has no expectations of its own.
+
+    Args:
+        schema: The columns that the function returns, as Spark writes them.
+        key: The column, or columns, that identify a row. Where these are those of the source whose table it reads, it
+            must then have the key of each row of the day: else rows were lost, and the run fails.
+
+    Raises:
+        DeclarationError: The schema cannot be read, or does not have a column.
+    """
+    place = Place.of_caller()
+    columns, keys = parsed(schema, place), names(key)
+    _require(columns, keys, place)
+    if not keys:
+        raise place.error(f"the key is empty: name the columns that identify a row, of {', '.join(columns.names)}")
+
+    def declare(function: Transform) -> Declared:
+        return declared(Declared(function, columns, (), (), None, keys, Place.of(function)))
+
+    return declare
+
+
+def _require(schema: StructType, columns: Sequence[str], place: Place) -> None:
+    for column in columns:
+        if column not in schema.names:
+            raise place.error(f"the schema has no column {column}: {nearest(column, schema.names)}")

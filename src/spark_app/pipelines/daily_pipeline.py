@@ -52,6 +52,7 @@ class _Audited(NamedTuple):
 
     audit: Audit
     rows: DataFrame
+    key: Sequence[str]
 
 
 class DailyPipeline:
@@ -112,6 +113,8 @@ class DailyPipeline:
             with call_sites.work_of(declared.name, declared.place.file, declared.place.line):
                 if declared.source:
                     audited[declared.name] = self._ingested(context, config, declared, declared.source)
+                elif declared.is_state:
+                    commits[declared.name] = _merged(context, declared, audited, commits)
                 else:
                     commits[declared.name] = self._written(context, config, declared, audited, commits)
 
@@ -145,7 +148,7 @@ class DailyPipeline:
             read=commit.rows, published=audit.latest, quarantined=audit.quarantined, duplicates=audit.duplicates
         )
         rows = ingest.latest(context, spec, audit).select(*declared.schema.names, "date")
-        return _Audited(audit, rows)
+        return _Audited(audit, rows, source.key)
 
     def _written(
         self,
@@ -171,6 +174,30 @@ class DailyPipeline:
         if counted or (is_last and not audited):
             context.report_rows(published=commit.rows)
         return commit
+
+
+def _merged(
+    context: DailyContext, declared: Declared, audited: Mapping[str, _Audited], commits: Mapping[str, Commit]
+) -> Commit:
+    """Merges what the function returns into the state, which must have each row of its source then."""
+
+    def changes(old: DataFrame) -> DataFrame:
+        given = (
+            old if name == declared.name else _rows(context, name, audited, commits) for name in declared.parameters
+        )
+        return _returned(declared, list(given))
+
+    is_same = " AND ".join(f"old.{name} <=> new.{name}" for name in declared.key)
+    commit = context.merge(changes, declared.name, condition=is_same)
+    for of_source in (audited[name] for name in declared.reads if name in audited):
+        if {*of_source.key} == {*declared.key}:
+            with context.step(f"count {declared.name}", kind="transform"):
+                # The merge writes what changed, which may be less or more than the rows of the day.
+                state = context.table(declared.name, version=commit.version).alias("old")
+                published = of_source.rows.alias("new").join(state, F.expr(is_same), "left_semi").count()
+            context.report_rows(published=published)
+            context.confirm(declared.name, commit, count=of_source.audit.latest, published=published)
+    return commit
 
 
 def _names(declared: Sequence[Declared]) -> list[str]:

@@ -27,6 +27,11 @@ def _shipped() -> Settings:
     return load_settings(config_folder())
 
 
+def names(columns: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of columns, given as one or as several."""
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
 class Source:
     """Raw rows of a day: files in `raw.path` below `<name>/date=YYYY-MM-DD/`.
 
@@ -62,8 +67,7 @@ class Source:
         """
         self.name, self.place, self.may_be_empty = name, Place.of_caller(), may_be_empty
         self.schema = parsed(schema, self.place)
-        self.key = [key] if isinstance(key, str) else list(key)
-        self.newest = [newest] if isinstance(newest, str) else list(newest)
+        self.key, self.newest = names(key), names(newest)
         for column in (*self.key, *self.newest):
             if column not in self.schema.names:
                 raise self.place.error(f"source {name} has no column {column}: {nearest(column, self.schema.names)}")
@@ -85,10 +89,10 @@ class Declared:
     Attributes:
         function: The function; its name is the table's, and its parameters are what it reads.
         schema: The columns that it returns.
-        partition_by: The columns that the files are partitioned by; the first is the day.
+        partition_by: The columns that the files are partitioned by; the first is the day. A state has none.
         expectations: What every row must meet.
         source: The source whose rows are its first parameter; None for one that reads tables only.
-        key: The column that identifies a row of the table; None where nothing says so.
+        key: The columns that identify a row of the table; empty where nothing says so.
         place: Where it is declared.
     """
 
@@ -97,7 +101,7 @@ class Declared:
     partition_by: tuple[str, ...]
     expectations: Rules
     source: Source | None
-    key: str | None
+    key: tuple[str, ...]
     place: Place
 
     def __post_init__(self) -> None:
@@ -119,10 +123,20 @@ class Declared:
         return list(self.expectations)
 
     @property
-    def reads(self) -> list[str]:
-        """The names of the tables that it reads."""
+    def is_state(self) -> bool:
+        """Whether its rows are merged into those of before, which it also gets."""
+        return not self.partition_by
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of its parameters, without that of the rows of the source."""
         names = list(inspect.signature(self.function).parameters)
         return names[1:] if self.source else names
+
+    @property
+    def reads(self) -> list[str]:
+        """The names of the tables that it reads; not that of its own state."""
+        return [name for name in self.parameters if not (self.is_state and name == self.name)]
 
     @property
     def table(self) -> Table:
@@ -144,13 +158,16 @@ def declared(new: Declared) -> Declared:
     if several:
         stars = "*" if several[0].kind is several[0].VAR_POSITIONAL else "**"
         raise new.place.error(f"{new.name}: {stars}{several[0].name} is no table: name each table that it reads")
-    if not parameters:
-        needed = (
-            f"needs a first parameter, which gets the rows of the source {new.source.name}"
-            if new.source
-            else "reads nothing: name the tables that it reads as its parameters"
+    if new.source and not parameters:
+        raise new.place.error(
+            f"{new.name} needs a first parameter, which gets the rows of the source {new.source.name}"
         )
-        raise new.place.error(f"{new.name} {needed}")
+    if new.is_state and new.name not in new.parameters:
+        raise new.place.error(
+            f"{new.name} keeps a state: it needs a parameter {new.name}, which gets the rows of before"
+        )
+    if not new.source and not new.reads:
+        raise new.place.error(f"{new.name} reads nothing: name the tables that it reads as its parameters")
     for expectation in new.rules():
         if expectation.column not in new.schema.names:
             raise new.place.error(

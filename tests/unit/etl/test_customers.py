@@ -5,7 +5,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
-from app.etl.customers import changed_versions, customer_versions
+from app.etl.customers import customer_versions, customers
 from app.schemas import CUSTOMERS, RAW_CUSTOMERS
 
 
@@ -54,16 +54,16 @@ def test_a_late_update_changes_only_what_it_touches(spark: SparkSession) -> None
     old = customer_versions(feed(spark, FIRST, SECOND))
     late = ("c-0000001", "business", "AT", SIGNED_UP, at(4))
     expected = history(spark, (*FIRST, SIGNED_UP, at(4), False), (*late, at(4), at(5, 12), False))
-    assertDataFrameEqual(changed_versions(old, feed(spark, late)), expected)
+    assertDataFrameEqual(customers(old, feed(spark, late)), expected)
 
 
 def test_a_repeated_feed_changes_nothing(spark: SparkSession) -> None:
     """What is known already is not written again."""
-    assert changed_versions(customer_versions(feed(spark, FIRST, SECOND)), feed(spark, SECOND)).count() == 0
+    assert customers(customer_versions(feed(spark, FIRST, SECOND)), feed(spark, SECOND)).count() == 0
 
 
 def test_other_customers_are_left_alone(spark: SparkSession) -> None:
     """Only customers of the feed are looked at."""
     other = ("c-0000002", "vip", "FR", SIGNED_UP, at(2))
-    changed = changed_versions(customer_versions(feed(spark, other)), feed(spark, FIRST))
+    changed = customers(customer_versions(feed(spark, other)), feed(spark, FIRST))
     assert [row.customer_id for row in changed.collect()] == ["c-0000001"]

@@ -10,6 +10,19 @@ from spark_app.execution import pipelines
 
 ORDERS = "etl/daily_orders.py"
 SOURCES = "sources.py"
+STATE = "etl/last_orders.py"
+LAST_ORDERS = '''"""The last order of each country, whenever it was."""
+
+from pyspark.sql import DataFrame
+
+from spark_app import daily
+
+
+@daily.state(schema="country string, ordered_at timestamp", key="country")
+def last_orders(last_orders: DataFrame, orders: DataFrame) -> DataFrame:
+    """One row per country with an order of the day."""
+    return orders
+'''
 MISTAKES = [
     (
         SOURCES,
@@ -133,14 +146,41 @@ MISTAKES = [
         "def orders()",
         r"orders reads nothing: name the tables that it reads as its parameters",
     ),
+    (STATE, 8, 'key="country"', 'key="county"', r"the schema has no column county: do you mean country\?"),
+    (STATE, 8, 'key="country"', "key=[]", r"the key is empty: name the columns that identify a row, of country, "),
+    (STATE, 8, ', key="country"', "", r"TypeError: state\(\) missing 1 required keyword-only argument: 'key'"),
+    (
+        STATE,
+        8,
+        "ordered_at timestamp",
+        "ordered_at time_stamp",
+        r"schema: ordered_at: 'time_stamp' is no type of Spark",
+    ),
+    (
+        STATE,
+        9,
+        "(last_orders: DataFrame, orders",
+        "(orders",
+        r"last_orders keeps a state: it needs a parameter last_orders, which gets the rows of before",
+    ),
+    (STATE, 9, ", orders: DataFrame", "", r"last_orders reads nothing: name the tables that it reads"),
+    (STATE, 9, ", orders: DataFrame", ", order: DataFrame", r"last_orders reads order, .*: do you mean orders\?"),
 ]
 
 
+@pytest.fixture
+def shop(shop: Path) -> Path:
+    """The same project, with a table that keeps a state."""
+    (shop / STATE).write_text(LAST_ORDERS, encoding="utf-8")
+    return shop
+
+
 def test_without_a_mistake_the_pipeline_is_what_is_declared(shop: Path) -> None:
-    """It reads its source, and writes its tables in the order of what they read."""
-    [pipeline] = pipelines.load("etl").values()
+    """It reads its source, and writes its tables in the order of what they read; a state does not wait for itself."""
+    [pipeline, last] = pipelines.load("etl").values()
     assert (pipeline.SOURCES, pipeline.READS) == (("orders",), ())
     assert [table.name for table in pipeline.WRITES] == ["bronze_orders", "orders", "daily_orders"]
+    assert (last.READS, [table.name for table in last.WRITES]) == (("orders",), ["last_orders"])
     assert shop.is_dir()
 
 

@@ -12,10 +12,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from app.schemas import BRONZE_CUSTOMERS, DAILY_SALES, REFUND_SCORES
+from app.schemas import DAILY_SALES, RAW_CUSTOMERS, REFUND_SCORES
 from spark_app.errors import UsageError
 from spark_app.execution.pipelines import declared_tables
-from spark_app.warehouse import delta_log, hadoop_files
+from spark_app.warehouse import delta_log, hadoop_files, schemas
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.tables import Table, Warehouse
 from tests.polling import poll_until
@@ -198,7 +198,7 @@ def test_reading_the_quarantine_creates_no_table(spark: SparkSession, tmp_path: 
     with pytest.raises(UsageError, match="table quarantine does not exist yet"):
         warehouse.open("quarantine")
     assert list(tmp_path.iterdir()) == []
-    empty = spark.createDataFrame([], BRONZE_CUSTOMERS)
+    empty = spark.createDataFrame([], schemas.bronze(RAW_CUSTOMERS.fields))
     warehouse.create(empty, "bronze_customers", "test")
     assert warehouse.open("quarantine").count() == 0
     assert warehouse.existing() == ["bronze_customers"]

@@ -103,9 +103,10 @@ def spark_app(shop: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_day_is_audited_published_and_accounted_for(shop: Path) -> None:
-    """Rows read are those published, quarantined and repeated; tables, trace and report are there."""
-    done = spark_app(shop, "etl", "--date", DAY, "--json")
+    """It is missing before; rows read are those published, quarantined and repeated; tables and report are there."""
+    done = spark_app(shop, "etl", "--missing", "--from", DAY, "--to", DAY, "--json")
     assert done.returncode == 0, done.stderr
+    assert f"etl.daily_orders has not published 1 of 1 day: {DAY}" in done.stderr
     [run] = json.loads(done.stdout)["runs"]
     assert (run["pipeline"], run["outcome"]) == ("etl.daily_orders", "succeeded")
     counts = {"read": 304, "published": 300, "quarantined": 2, "duplicates": 2}

@@ -10,6 +10,7 @@ import typer
 
 from spark_app import formatting
 from spark_app.commands import cells, errors, options
+from spark_app.errors import UsageError
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
@@ -43,10 +44,16 @@ def etl(
         bool,
         typer.Option("--replay", metavar="", help="Re-run from the bronze tables instead of the raw files."),
     ] = False,
+    missing: Annotated[
+        bool,
+        typer.Option("--missing", metavar="", help="Run only the days of the range that are not published."),
+    ] = False,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
     """Run daily pipelines, in the order of what they read and write, for one day or each day of a range."""
+    if missing and (date or not (first or last)):
+        raise UsageError("--missing looks for days of a range: give --from and --to, not --date")
     chosen = options.days(date, first, last)
     # Spark is imported only now, so that --help and usage errors answer at once.
     from spark_app.commands.terminal import Terminal
@@ -55,7 +62,8 @@ def etl(
 
     settings = load_settings(config)
     terminal = Terminal()
-    job = partial(run_etl, settings, chosen, listener=terminal, chosen=names or (), replay=replay)
+    how = {"replay": replay, "only_missing": missing}
+    job = partial(run_etl, settings, chosen, listener=terminal, chosen=names or (), **how)
     perform(job, terminal=terminal, is_json=json)
 
 

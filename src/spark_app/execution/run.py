@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
-from spark_app.execution import demo, pipelines
+from spark_app.execution import demo, missing, pipelines
 from spark_app.execution.application import Application, start_application
 from spark_app.formatting import quantity
 from spark_app.local_files import ensure_dir
@@ -53,6 +53,7 @@ def run_etl(
     listener: ProgressListener,
     chosen: Sequence[str] = (),
     replay: bool = False,
+    only_missing: bool = False,
 ) -> list[RunRecord]:
     """Runs the pipelines of `app/etl/` for every date, in order, and stops at the first that fails.
 
@@ -62,14 +63,18 @@ def run_etl(
         listener: Hears how the runs get on.
         chosen: Names of pipelines; empty for all.
         replay: Whether rows come from bronze instead of the raw files.
+        only_missing: Whether a pipeline is run only for the days that it has not published.
 
     Raises:
         SparkAppError: A run failed; the attribute `results` (of any exception that leaves a run) has all runs so far.
     """
     jobs = load_jobs(settings, "etl", chosen)
-    extra = {WORKLOAD: workload(jobs, days=len(dates), is_replay=replay)}
+    extra = {WORKLOAD: workload(jobs, days=len(dates), is_replay=replay, is_missing=only_missing)}
     with start_application(settings, ETL, listener=listener, extra=extra) as application:
-        run_days(application, jobs, dates, is_replay=replay)
+        if only_missing:
+            run_missing(application, jobs, dates, is_replay=replay)
+        else:
+            run_days(application, jobs, dates, is_replay=replay)
     return application.results
 
 
@@ -89,9 +94,10 @@ def load_jobs(settings: Settings, package: str, chosen: Sequence[str] = ()) -> l
     ]
 
 
-def workload(jobs: Sequence[Job], *, days: int, is_replay: bool) -> str:
+def workload(jobs: Sequence[Job], *, days: int, is_replay: bool, is_missing: bool = False) -> str:
     """What a command was asked to do, apart from which days: only runs of the same workload are compared."""
-    return f"{' + '.join(job.name for job in jobs)}, {quantity(days, 'day')}{', replay' if is_replay else ''}"
+    words = [" + ".join(job.name for job in jobs), f"{'missing of ' if is_missing else ''}{quantity(days, 'day')}"]
+    return ", ".join([*words, *(["replay"] if is_replay else [])])
 
 
 def run_days(
@@ -100,11 +106,29 @@ def run_days(
     """Runs daily pipelines in an application that stays open afterwards."""
     application.results.clear()
     for date in dates:
-        if not is_replay:
-            make_if_missing(application, jobs, date, note=application.listener.note)
-        for job in jobs:
-            run_batch(application, job, Day.of(date), context_type=partial(DailyContext, is_replay=is_replay))
+        _run_day(application, jobs, date, is_replay=is_replay)
     return application.results
+
+
+def run_missing(
+    application: Application, jobs: Sequence[Job], dates: Sequence[datetime.date], *, is_replay: bool = False
+) -> None:
+    """Runs each pipeline for those of the days that it has not published, and says which these are."""
+    with translate_errors(application.log_file):
+        lacking = missing.missing(
+            application.warehouse, application.settings.runs_path, {job.name: job.pipeline for job in jobs}, dates
+        )
+    for line in missing.described(lacking, dates):
+        application.listener.note(line)
+    for date in dates:
+        _run_day(application, [job for job in jobs if date in lacking[job.name]], date, is_replay=is_replay)
+
+
+def _run_day(application: Application, jobs: Sequence[Job], date: datetime.date, *, is_replay: bool) -> None:
+    if jobs and not is_replay:
+        make_if_missing(application, jobs, date, note=application.listener.note)
+    for job in jobs:
+        run_batch(application, job, Day.of(date), context_type=partial(DailyContext, is_replay=is_replay))
 
 
 def make_if_missing(

@@ -181,6 +181,11 @@ class Warehouse:
         """The condition that selects the rows of one day in a table that is partitioned by days."""
         return f"{self.tables[name].partitions[0]} = '{date}'"
 
+    def days(self, name: str, first: datetime.date, last: datetime.date) -> set[datetime.date]:
+        """The days, of those from the first to the last, that a table has rows of, which is partitioned by days."""
+        day = F.col(self.tables[name].partitions[0])
+        return {row[0] for row in self.table(name).where(day.between(first, last)).select(day).distinct().collect()}
+
     def lock(self, key: str, *, on_wait: Callable[[], None] | None = None) -> AbstractContextManager[None]:
         """Holds the lock of a key, which a second process waits for; the lock of a killed process is free at once.
 

@@ -1,3 +1,4 @@
+import datetime
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,10 +7,11 @@ from typing import Any
 import pytest
 
 from spark_app.commands import errors, etl
-from spark_app.errors import QualityGateError
+from spark_app.errors import QualityGateError, UsageError
 from tests.unit.conftest import Printed
 from tests.unit.run_records import example_record
 
+DAY = datetime.date(2024, 1, 1)
 SALES = example_record(
     pipeline="etl.daily_sales",
     counts={"published": 1_000_000, "quarantined": 300, "duplicates": 45},
@@ -29,6 +31,13 @@ def job(*results: Any, error: BaseException | None = None) -> Callable[[], Seque
         return results
 
     return run
+
+
+@pytest.mark.parametrize("given", [{}, {"date": DAY}, {"date": DAY, "first": DAY, "last": DAY}])
+def test_missing_days_are_those_of_a_range(given: dict[str, datetime.date]) -> None:
+    """Not of a day, which is told at once."""
+    with pytest.raises(UsageError, match=r"^--missing looks for days of a range: give --from and --to, not --date$"):
+        etl.etl(missing=True, **given)
 
 
 def test_a_run_ends_with_its_figures_and_where_things_are(printed: Printed) -> None:

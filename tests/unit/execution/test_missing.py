@@ -1,0 +1,88 @@
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DateType, LongType, StructField, StructType
+
+from spark_app.execution.missing import described, is_published, missing
+from spark_app.runs import run_record
+from spark_app.warehouse.tables import Table, Warehouse
+from tests.unit.run_records import example_record
+from tests.unit.watching import Watching
+
+DAYS = [datetime.date(2024, 1, day) for day in (1, 2, 3, 4)]
+OF_DAYS = StructType([StructField("day", DateType()), StructField("number", LongType())])
+TOTALS = Table("totals", OF_DAYS, ("day",))
+RAW = Table("bronze", OF_DAYS, ("day",), source="orders")
+STATE = Table("customers", StructType([StructField("number", LongType())]))
+
+
+class Pipeline:
+    """A pipeline that writes tables."""
+
+    READS = ()
+
+    def __init__(self, *tables: Table) -> None:
+        self.WRITES = tables
+
+
+@pytest.mark.parametrize(
+    ("has_rows", "published", "is_there"),
+    [
+        ([True, True], [], True),
+        ([True, False], [], False),
+        ([False], [], False),
+        ([False], [0], True),
+        ([False], [7], False),
+        ([True, False], [7], True),
+        ([], [], False),
+        ([], [7], True),
+        ([], [None], True),
+    ],
+)
+def test_a_day_is_published_by_its_rows_or_by_a_run(
+    *, has_rows: Sequence[bool], published: Sequence[int | None], is_there: bool
+) -> None:
+    """A run counts where there are none to see: of a state, of a day without rows; not where they were deleted."""
+    counts = [{} if number is None else {"published": number} for number in published]
+    assert is_published(has_rows, [example_record(counts=each) for each in counts]) == is_there
+
+
+def test_the_days_of_a_table_are_those_with_rows_that_are_published(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows of bronze are not; nor is a run that failed, or whose table is not there any more."""
+    warehouse = Warehouse(spark, str(tmp_path / "warehouse"), [TOTALS, RAW, STATE])
+    warehouse.create(spark.createDataFrame([(DAYS[0], 1), (DAYS[2], 2)], OF_DAYS), "totals", "test")
+    warehouse.create(spark.createDataFrame([(day, 1) for day in DAYS], OF_DAYS), "bronze", "test")
+    warehouse.create(spark.createDataFrame([(1,)], STATE.schema), "customers", "test")
+    now = datetime.datetime.now(datetime.UTC)
+    runs = [
+        ("etl.totals", DAYS[1], {"totals": warehouse.path("totals")}, now, "succeeded", {"published": 0}),
+        ("etl.customers", DAYS[0], {"customers": warehouse.path("customers")}, now, "succeeded", {}),
+        ("etl.customers", DAYS[1], {"customers": warehouse.path("customers")}, now, "rejected", {}),
+        ("etl.customers", DAYS[2], {"customers": "/elsewhere"}, now, "succeeded", {}),
+        ("etl.customers", DAYS[3], {"customers": warehouse.path("customers")}, now.replace(2023), "succeeded", {}),
+    ]
+    for pipeline, day, tables, started, outcome, counts in runs:
+        folder = tmp_path / "runs" / f"20240101T000000Z-{pipeline}-{day}-0a1b2c"
+        folder.mkdir(parents=True)
+        changes = {"pipeline": pipeline, "slice": str(day), "outcome": outcome, "counts": counts, "tables": tables}
+        run_record.write(example_record(folder, started_at=started, **changes), note=Watching().note)
+    pipelines = {"etl.totals": Pipeline(RAW, TOTALS), "etl.customers": Pipeline(RAW, STATE)}
+    assert missing(warehouse, tmp_path / "runs", pipelines, DAYS) == {
+        "etl.totals": [DAYS[3]],
+        "etl.customers": DAYS[1:],
+    }
+
+
+def test_what_is_missing_is_said_in_a_line_for_each_pipeline() -> None:
+    """Days that follow each other are a range; that nothing is missing is said."""
+    lacking = {"etl.customers": [], "etl.totals": [DAYS[0], *DAYS[2:]]}
+    assert list(described(lacking, DAYS)) == [
+        "etl.totals has not published 3 of 4 days: 2024-01-01, 2024-01-03 to 2024-01-04"
+    ]
+    none = {"etl.customers": [], "etl.totals": []}
+    assert list(described(none, DAYS)) == [
+        "nothing to do: etl.customers, etl.totals published 2024-01-01 to 2024-01-04, 4 days"
+    ]

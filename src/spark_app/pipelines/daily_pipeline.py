@@ -1,6 +1,5 @@
 """The pipeline that a module's declarations of daily tables make: order, commits, audit and reconciliation follow."""
 
-import datetime
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import ClassVar, Final, NamedTuple
@@ -17,7 +16,7 @@ from spark_app.pipeline.place import nearest
 from spark_app.pipelines.declaration import Declared, Source
 from spark_app.quality import expectations as expect
 from spark_app.quality.expectations import Expectation, Rule, Summary
-from spark_app.quality.results import DAY_SECONDS, FRESHNESS, ExpectationResult
+from spark_app.quality.results import FRESHNESS, ExpectationResult, end_of
 from spark_app.settings import Schedule, Share
 from spark_app.spark import call_sites
 from spark_app.warehouse.delta_log import Commit
@@ -235,8 +234,7 @@ def _summarized(
         violations = counted.get(summary.name, 0)
         found.append(summary.result(audit.measures, violations, audit.latest, spec.limits, context.date))
         if summary.name == FRESHNESS:
-            ends = datetime.datetime.combine(context.date, datetime.time(), datetime.UTC).timestamp() + DAY_SECONDS
-            context.run.record_freshness(spec.source, seconds=found[-1].value, as_of=ends)
+            context.run.record_freshness(spec.source, seconds=found[-1].value, as_of=end_of(context.date))
     return found
 
 

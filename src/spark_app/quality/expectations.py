@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, StringType, StructType, TimestampType
 
-from spark_app.quality.results import DAY_SECONDS, FRESHNESS, ExpectationResult
+from spark_app.quality.results import DAY_SECONDS, FRESHNESS, ExpectationResult, end_of
 
 MALFORMED: Final = "malformed"
 DUPLICATES: Final = "duplicates"
@@ -173,11 +173,10 @@ class Freshness:
         self, measures: Mapping[str, Any], violations: int, total: int, limits: Mapping[str, float], day: datetime.date
     ) -> ExpectationResult:
         """The age of the newest row."""
-        start = datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp()
         newest, where = measures.get("newest"), "size(violations) > 0"
         if newest is not None:
             where = f"size(violations) = 0 and unix_micros({self.column}) = {round(newest * 1_000_000)}"
-        age = DAY_SECONDS - (0 if newest is None else newest - start)
+        age = DAY_SECONDS if newest is None else end_of(day) - newest
         return ExpectationResult(self.name, age, limits[self.name], where=where)
 
 

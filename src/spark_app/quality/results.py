@@ -1,11 +1,17 @@
 """Results of expectations as a run record holds them; the module needs no Spark, so that reports load without it."""
 
+import datetime
 from dataclasses import dataclass
 from typing import Final
 
 FRESHNESS: Final = "freshness"
 """The expectation about the age of the newest valid row at the end of the day; without one it is the whole day."""
 DAY_SECONDS: Final = 86_400
+
+
+def end_of(day: datetime.date) -> float:
+    """The first instant after a day, UTC, in seconds since 1970."""
+    return datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp() + DAY_SECONDS
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from spark_app.execution.application import Application, spark_identity
 from spark_app.execution.run import Job, load_jobs, run_days
 from spark_app.execution.streams import joined, run_queries, session_properties
 from spark_app.execution.supervisor import Until
+from spark_app.pipeline.progress import ProgressListener
 from spark_app.runs.stream_status import StreamStatus
 from spark_app.settings import Raw, Settings, load_settings
 from spark_app.spark import jars, session
@@ -108,9 +109,9 @@ class RunDay:
         for source, rows in sources.items():
             _deliver(rows, Path(self.settings.raw_path, source, f"date={date}"), "rows.json")
         jobs = [_lenient(job, limits) for job in load_jobs(self.settings, "etl", names)]
-        with _application(self.spark, self.settings) as application:
-            run_days(application, jobs, [date])
-            return Tables(application.warehouse)
+        with application(self.spark, self.settings) as started:
+            run_days(started, jobs, [date])
+        return Tables(started.warehouse)
 
 
 @dataclass(frozen=True)
@@ -140,23 +141,11 @@ class RunQuery:
         for topic, values in topics.items():
             _deliver(values, Path(self.settings.landing_path, topic), f"{secrets.token_hex(6)}.jsonl")
         jobs = load_jobs(self.settings, "streaming", names)
-        with _application(self.spark, self.settings) as application:
-            failures = run_queries(application, jobs, Until(is_draining=True), application.listener)
-            if failures:
-                raise joined(failures)
-            return Tables(application.warehouse)
-
-
-@contextmanager
-def _application(spark: SparkSession, settings: Settings) -> Iterator[Application]:
-    warehouse = Warehouse(spark, settings.warehouse_path, pipelines.declared_tables())
-    telemetry = setup.start(service_version="0", environment="test", application="tests")
-    log_file = settings.home / "spark.jsonl"
-    identity = secrets.token_hex(6), "tests", settings, spark, warehouse, telemetry, Silent(), log_file
-    try:
-        yield Application(*identity, *spark_identity(spark))
-    finally:
-        telemetry.close()
+        with application(self.spark, self.settings) as started:
+            failures = run_queries(started, jobs, Until(is_draining=True), Silent())
+        if failures:
+            raise joined(failures)
+        return Tables(started.warehouse)
 
 
 def _deliver(rows: Sequence[Mapping[str, Any]], folder: Path, name: str) -> None:
@@ -181,6 +170,27 @@ class Silent:
 
     def step_progress(self, pipeline: str, slice_key: str, step: str, text: str) -> None:
         """Nobody looks."""
+
+
+@contextmanager
+def application(
+    spark: SparkSession, settings: Settings, *, name: str = "tests", listener: ProgressListener | None = None
+) -> Iterator[Application]:
+    """An application in a session that stays open.
+
+    Args:
+        spark: The session.
+        settings: The configuration.
+        name: The name that telemetry has.
+        listener: Hears how runs get on; nobody by default.
+    """
+    warehouse = Warehouse(spark, settings.warehouse_path, pipelines.declared_tables())
+    telemetry = setup.start(service_version="0", environment="test", application=name)
+    given = name, settings, spark, warehouse, telemetry, listener or Silent(), settings.logs_path / "spark.jsonl"
+    try:
+        yield Application(secrets.token_hex(6), *given, *spark_identity(spark))
+    finally:
+        telemetry.close()
 
 
 @pytest.fixture

@@ -2,10 +2,9 @@
 
 import datetime
 import json
-import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
@@ -16,12 +15,12 @@ from pyspark.sql import functions as F
 
 from app.demo import shop
 from app.demo.ledger import Ledger
+from spark_app import testing
 from spark_app.execution import pipelines
-from spark_app.execution.application import Application, spark_identity
+from spark_app.execution.application import Application
 from spark_app.execution.run import load_jobs, run_days
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import config_folder, load_settings
-from spark_app.telemetry import setup
 from spark_app.warehouse.tables import Warehouse
 
 DAY: Final = datetime.date(2024, 1, 1)
@@ -99,26 +98,9 @@ class Home:
         with self.application("spark-app etl") as application:
             return run_days(application, jobs, dates or (DAY,), is_replay=replay)
 
-    @contextmanager
-    def application(self, name: str) -> Iterator[Application]:
+    def application(self, name: str) -> AbstractContextManager[Application]:
         """An application of a name in the session of all tests."""
-        telemetry = setup.start(service_version="0", environment="test", application=name)
-        log_file = self.folder / "logs" / "spark.jsonl"
-        application = Application(
-            secrets.token_hex(6),
-            name,
-            self.settings,
-            self.spark,
-            self.warehouse,
-            telemetry,
-            self,
-            log_file,
-            *spark_identity(self.spark),
-        )
-        try:
-            yield application
-        finally:
-            telemetry.close()
+        return testing.application(self.spark, self.settings, name=name, listener=self)
 
     @property
     def warehouse(self) -> Warehouse:

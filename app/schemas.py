@@ -264,6 +264,8 @@ RAW_REFUNDS: Final = StructType(
     ]
 )
 
+BRONZE_REFUNDS: Final = bronze(RAW_REFUNDS.fields)
+
 REFUND_EVENTS: Final = StructType(
     [*RAW_REFUNDS.fields, column("refunded_date", DateType(), "day of the raw folder that the refund came in")]
 )

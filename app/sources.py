@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from app.schemas import RAW_CUSTOMERS, RAW_TRANSACTIONS
+from app.schemas import RAW_CUSTOMERS, RAW_REFUNDS, RAW_TRANSACTIONS
 from spark_app import Source
 
 TRANSACTIONS: Final = Source("transactions", schema=RAW_TRANSACTIONS, key="transaction_id", newest="updated_at")
@@ -13,4 +13,12 @@ CUSTOMERS: Final = Source(
     key=("customer_id", "updated_at"),  # a row is a change, and rows of the same instant contradict each other
     newest=("segment", "country", "signed_up_at"),
     may_be_empty=True,  # a day on which no customer changed
+)
+
+REFUNDS: Final = Source(
+    "refunds",
+    schema=RAW_REFUNDS,
+    key="transaction_id",  # which is refunded once
+    oldest=("refunded_at", "refund_id"),
+    may_be_empty=True,  # a day on which nothing came back
 )

@@ -38,8 +38,9 @@ class Source:
     Attributes:
         name: The name of its folder.
         schema: Its columns, as they are read.
-        key: The columns that identify a row; of its versions the newest valid one is published.
-        newest: The columns that order the versions of a row, the newest first; equal ones by their content.
+        key: The columns that identify a row; of its versions one that is valid is published.
+        newest: The columns that say which: of the first, then of the next, it has the largest value.
+        oldest: The same, where it has the smallest.
         may_be_empty: Whether a day without rows is no error.
         place: Where it is declared.
     """
@@ -50,7 +51,8 @@ class Source:
         *,
         schema: str | StructType,
         key: str | Sequence[str],
-        newest: str | Sequence[str],
+        newest: str | Sequence[str] = (),
+        oldest: str | Sequence[str] = (),
         may_be_empty: bool = False,
     ) -> None:
         """Declares a source.
@@ -59,16 +61,19 @@ class Source:
             name: The name of its folder.
             schema: Its columns, as Spark writes them: `amount decimal(12, 2) COMMENT 'in EUR', ...`.
             key: The column, or columns, that identify a row.
-            newest: The column, or columns, that order the versions of a row.
+            newest: The column, or columns, by whose largest value one version of a row is chosen.
+            oldest: The same by the smallest value, where the first version counts, not the last.
             may_be_empty: Whether a day without rows is no error.
 
         Raises:
-            DeclarationError: The schema cannot be read, or lacks a column.
+            DeclarationError: The schema cannot be read, or lacks a column; or nothing says which version counts.
         """
         self.name, self.place, self.may_be_empty = name, Place.of_caller(), may_be_empty
         self.schema = parsed(schema, self.place)
-        self.key, self.newest = names(key), names(newest)
-        for column in (*self.key, *self.newest):
+        self.key, self.newest, self.oldest = names(key), names(newest), names(oldest)
+        if bool(self.newest) == bool(self.oldest):
+            raise self.place.error(f"source {name} needs newest or oldest: the columns that choose a version of a row")
+        for column in (*self.key, *self.newest, *self.oldest):
             if column not in self.schema.names:
                 raise self.place.error(f"source {name} has no column {column}: {nearest(column, self.schema.names)}")
 
@@ -79,7 +84,8 @@ class Source:
         Versions of the same instant are ordered by their content, so that the same rows give the same result in
         whatever order they come.
         """
-        return [*(F.col(name).desc() for name in self.newest), F.xxhash64(*self.schema.names).desc()]
+        chosen = [*(F.col(name).desc() for name in self.newest), *(F.col(name).asc() for name in self.oldest)]
+        return [*chosen, F.xxhash64(*self.schema.names).desc()]
 
 
 @dataclass(eq=False)

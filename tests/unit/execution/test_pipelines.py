@@ -71,6 +71,7 @@ def test_every_table_is_declared_once_by_the_pipeline_that_writes_it() -> None:
         "dead_letters": None,
         "events": None,
         "sessions": None,
+        "bronze_refunds": "refunds",
         "refund_events": None,
         "refund_scores": None,
         "models": None,

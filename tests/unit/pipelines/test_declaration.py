@@ -35,6 +35,13 @@ MISTAKES = [
     (SOURCES, 5, "ordered_at timestamp", "order_id timestamp", r"schema: the column order_id is declared twice"),
     (SOURCES, 5, 'key="order_id"', 'key="order"', r"source orders has no column order: do you mean order_id\?"),
     (SOURCES, 5, 'newest="changed_at"', 'newest="updated_at"', r"source orders has no column updated_at: "),
+    (
+        SOURCES,
+        5,
+        'newest="changed_at"',
+        "may_be_empty=True",
+        r"source orders needs newest or oldest: the columns that choose a version of a row",
+    ),
     (SOURCES, 5, "ORDERS = Source(", "ORDERS = Sorce(", r"NameError: name 'Sorce' is not defined"),
     (SOURCES, 3, "import Source", "import Sorce as Source", r"ImportError: cannot import name 'Sorce'"),
     (SOURCES, 5, '    "orders",\n', "", r"TypeError: .*missing 1 required positional argument: 'name'"),

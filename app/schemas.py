@@ -147,46 +147,6 @@ PREDICTION_REQUEST: Final = StructType(
     ]
 )  # fmt: skip
 
-JUDGED_REQUEST: Final = StructType(
-    [
-        *PREDICTION_REQUEST.fields,
-        column("problem", StringType(), "why it cannot be scored; null where it can"),
-        column("dead_letter_id", StringType(), "key of the dead letter that it is; null where it can be scored"),
-        RECORD["headers"],
-        RECORD["timestamp"],
-    ]
-)
-
-PREDICTION: Final = StructType(
-    [
-        column("request_id", StringType(), "key of the request; null where it could not be read"),
-        column("transaction_id", StringType(), "key of the transaction; null where the request has none"),
-        column("is_flagged", BooleanType(), "whether the probability reaches the threshold of the model"),
-        column("probability", DoubleType(), "estimated probability that the transaction will be refunded"),
-        column("model_version", LongType(), "version of the model that was in production"),
-        column(
-            "history_until",
-            TimestampType(),
-            "instant until which the tables knew what had happened to customers, at most the start of the day of the "
-            "request, UTC; null if they had no day before it, or there is an error",
-        ),
-        column(
-            "is_stale",
-            BooleanType(),
-            "whether that is not the start of the day: the model knew less than when it was judged; null with an error",
-        ),
-        column(
-            "latency_ms",
-            LongType(),
-            "from the timestamp of the request to the reply, in milliseconds; null if it is ahead",
-        ),
-        column("error", StringType(), "why there is no probability; null where there is one"),
-        column("dead_letter_id", StringType(), "key of the dead letter that the request is; null where it was scored"),
-    ]
-)
-
-REPLY: Final = StructType([*PREDICTION.fields, RECORD["headers"]])
-
 PURCHASE: Final = StructType(
     [
         column("event_id", StringType(), "key of the event"),
@@ -268,25 +228,4 @@ BRONZE_REFUNDS: Final = bronze(RAW_REFUNDS.fields)
 
 REFUND_EVENTS: Final = StructType(
     [*RAW_REFUNDS.fields, column("refunded_date", DateType(), "day of the raw folder that the refund came in")]
-)
-
-CUSTOMER_EVENTS: Final = StructType(
-    [
-        column("customer_id", StringType(), "key of the customer"),
-        column("at", TimestampType(), "instant that it happened, UTC"),
-        column("purchases", LongType(), "1 for a purchase, else 0"),
-        column("refunds", LongType(), "1 for a refund, else 0"),
-    ]
-)
-
-REFUND_SCORES: Final = StructType(
-    [
-        column("transaction_id", StringType(), "key of the transaction"),
-        column("customer_id", StringType(), "key of the customer who bought"),
-        column("created_at", TimestampType(), "instant of the transaction, UTC"),
-        column("probability", DoubleType(), "estimated probability that it will be refunded"),
-        column("is_flagged", BooleanType(), "whether the probability reaches the threshold of the model"),
-        column("model_version", LongType(), "version of the model"),
-        column("processed_date", DateType(), "day of the transactions"),
-    ]
 )

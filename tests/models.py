@@ -6,8 +6,10 @@ import msgspec
 from pyspark.ml import PipelineModel
 from pyspark.ml.feature import SQLTransformer
 from pyspark.sql import DataFrame
+from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
-from app import features
+from app.ml.refunds import refunded
+from app.schemas import TRANSACTIONS
 from spark_app.models import reference, registry
 from spark_app.models.estimators import PROBABILITY
 from spark_app.models.reference import Reference, Rows
@@ -18,7 +20,17 @@ from tests.integration.home import Home
 from tests.shop_rows import FIRST
 from tests.unit.report import cards
 
-MODEL = "ml.refunds"
+MODEL = refunded.name
+SCHEMA = StructType(
+    [
+        *(TRANSACTIONS[name] for name in refunded.examples.keys),
+        *(
+            StructField(each.name, StringType() if each.kind == "category" else DoubleType())
+            for each in refunded.features
+        ),
+    ]
+)
+"""The features of the model."""
 THRESHOLD = 0.5
 BETTER = Comparison(difference=Estimate(value=0.1, low=0.05, high=0.15), samples=1_000, days_newer=1)
 """A version that is better than the one in production, beyond chance."""
@@ -30,10 +42,10 @@ def register(home: Home, number: int, probability: float, **content: Any) -> Ver
     artifact = registry.artifact_folder(warehouse, MODEL, f"constant-{number}")
     statement = f"SELECT *, {probability}D AS {PROBABILITY} FROM __THIS__"
     PipelineModel(stages=[SQLTransformer(statement=statement)]).write().overwrite().save(artifact)
-    none = Reference(FIRST, {}, Rows(features.SCHEMA, []))
+    none = Reference(FIRST, {}, Rows(SCHEMA, []))
     reference.write(warehouse, none, artifact)
     version = Version(MODEL, number, f"fingerprint {number}", artifact, card)
-    known = home.spark.createDataFrame([], features.SCHEMA)
+    known = home.spark.createDataFrame([], SCHEMA)
     _add(home, registry.VERSIONS, registry.version_row(home.spark, version, run_id="none", features=known))
     return version
 

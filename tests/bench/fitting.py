@@ -12,7 +12,6 @@ from typing import Any, Final
 from pyspark.ml import PipelineModel
 from pyspark.sql import DataFrame
 
-from app import features
 from spark_app.execution.application import start_application
 from spark_app.execution.run import Job, load_jobs, recorded_run
 from spark_app.models import estimators, registry, scoring
@@ -59,7 +58,7 @@ def main(config: Path) -> dict[str, Any]:
     ):
         rows = data.held_out
         found = {"train": data.train.count(), "fitted": rows.count(), "day": of_day(context).count()}
-        fits = compared(context, job.config, rows)
+        fits = compared(context, job, rows)
         model = registry.load(registry.version(context.warehouse, MODEL))
         rates = {"memory": rate(model, data.train, found["train"]), "table": rate_of_tables(context, model, job)}
     return found | {"fits": fits, "rates": rates}
@@ -70,10 +69,11 @@ def of_day(context: TrainingContext) -> DataFrame:
     return context.table("transactions").where(f"processed_date = '{LAST}'")
 
 
-def compared(context: TrainingContext, config: Any, rows: DataFrame) -> list[dict[str, tuple[float, float]]]:
+def compared(context: TrainingContext, job: Job, rows: DataFrame) -> list[dict[str, tuple[float, float]]]:
     """Wall and CPU seconds of cross-validations with and without the context, in turn, after one of each."""
+    model, config = job.pipeline.MODEL, job.config
     search = estimators.search(
-        features.CATEGORIES, features.NUMBERS, config.candidates, positive_weight=WEIGHT, seed=config.seed
+        model.categories, model.numbers, config.candidates, positive_weight=WEIGHT, seed=config.seed
     )
     weighted = estimators.with_weight_and_fold(
         rows, "transaction_id", positive_weight=WEIGHT, folds=config.folds, seed=config.seed
@@ -114,9 +114,9 @@ def rate_of_tables(context: TrainingContext, model: PipelineModel, job: Job) -> 
     """Rows per second from the tables to probabilities."""
     declared = job.pipeline.MODEL
     periods = declared.periods(job.config, LAST)
-    tables = {name: context.table(name) for name in declared.reads}
-    inputs = declared.inputs(**tables, first=periods.first, last=periods.train_last)
-    scored = scoring.scored(model, inputs, registry.version(context.warehouse, MODEL), keep=features.KEYS)
+    frames = {name: context.table(name) for name in declared.inputs.reads}
+    inputs = declared.inputs.of_days(frames, context.warehouse.tables, periods.first, periods.train_last)
+    scored = scoring.scored(model, inputs, registry.version(context.warehouse, MODEL), keep=declared.examples.keys)
     count = inputs.count()
     return [count / taken(scored.write.format("noop").mode("overwrite").save)[0] for _ in range(SCORED)]
 

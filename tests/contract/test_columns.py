@@ -12,9 +12,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from app import features, schemas
+from app import schemas
 from spark_app.execution.pipelines import declared_tables
-from spark_app.pipelines.declaration import Declared
 from spark_app.pipelines.query import DeclaredQuery
 from spark_app.settings import config_folder, load_pipeline_config
 from spark_app.warehouse import schemas as of_library
@@ -25,7 +24,7 @@ DAY: Final = datetime.date(2024, 1, 1)
 GIVEN: Final = {"date": DAY, "first": DAY, "last": DAY, "label_days": 1}
 SCHEMAS: Final = {
     name: value for name, value in (vars(of_library) | vars(schemas)).items() if isinstance(value, StructType)
-} | {"features.SCHEMA": features.SCHEMA}
+}
 
 
 def transforms() -> Iterator[Callable[..., DataFrame]]:
@@ -33,7 +32,7 @@ def transforms() -> Iterator[Callable[..., DataFrame]]:
     for path in sorted(path for package in PACKAGES for path in (ROOT / "app" / package).glob("[!_]*.py")):
         module = importlib.import_module(f"app.{path.parent.name}.{path.stem}")
         for name, value in vars(module).items():
-            function = value.function if isinstance(value, Declared | DeclaredQuery) else value
+            function = getattr(value, "function", value)
             is_own = inspect.isfunction(function) and function.__module__ == module.__name__
             if is_own and not name.startswith("_") and inspect.signature(function).return_annotation is DataFrame:
                 yield function

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from spark_app.execution import pipelines as loader
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 PIPELINE_PACKAGES: Final = ("etl", "streaming", "ml")
 MOST_MODULES_AT_THE_ROOT: Final = 8
@@ -50,16 +52,14 @@ def lines_of(function: Function) -> int:
     return lines - ((docstring.end_lineno or docstring.lineno) - docstring.lineno + 1)
 
 
-def test_a_pipeline_has_a_config_and_a_test_of_its_name() -> None:
-    """`app/etl/x.py` comes with `config/etl/x.yml` and `tests/unit/etl/test_x.py`."""
-    companions = [
-        path
-        for module in pipelines()
-        for path in (
-            ROOT / "config" / module.parent.name / f"{module.stem}.yml",
-            ROOT / "tests" / "unit" / module.parent.name / f"test_{module.stem}.py",
-        )
+def test_a_pipeline_has_a_test_of_its_name_and_the_config_that_it_needs() -> None:
+    """`app/etl/x.py` comes with `tests/unit/etl/test_x.py`, and with `config/etl/x.yml` if a key has no default."""
+    loaded = {name: each for package in PIPELINE_PACKAGES for name, each in loader.load(package).items()}
+    needed = [
+        name for name, each in loaded.items() if any(key.is_required() for key in each.Config.model_fields.values())
     ]
+    companions = [ROOT / "config" / f"{name.replace('.', '/')}.yml" for name in needed]
+    companions += [ROOT / "tests" / "unit" / path.parent.name / f"test_{path.stem}.py" for path in pipelines()]
     assert len(companions) >= 4
     assert [named(path) for path in companions if not path.is_file()] == []
 

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from sklearn import metrics
 
 from app import features
+from app.ml.refunds import refunded
 from app.streaming import predictions
 from spark_app.errors import InputError, PromotionError
 from spark_app.execution.run import load_jobs
@@ -199,7 +200,7 @@ def test_another_seed_on_the_same_rows_is_not_promoted(shop: Home) -> None:
 def requests(shop: Home) -> list[dict[str, Any]]:
     """A request for each transaction of the held-out day."""
     sold = shop.table("transactions").where(F.col("processed_date") == F.lit(HELD_OUT))
-    values = F.to_json(F.struct(*features.KNOWN), {"timestampFormat": INSTANT})
+    values = F.to_json(F.struct(*refunded.examples.known), {"timestampFormat": INSTANT})
     asked = [json.loads(row[0]) for row in sold.select(values).collect()]
     return [{"request_id": f"r-{each['transaction_id']}"} | each for each in asked]
 

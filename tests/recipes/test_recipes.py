@@ -155,14 +155,15 @@ def test_a_further_query_takes_three_files(home: Path, tmp_path: Path) -> None:
     run(tree, home, "-m", "pytest", "-q", test, "tests/contract/test_layout.py", "tests/contract/test_columns.py")
 
 
-def test_a_further_model_takes_three_files(home: Path, tmp_path: Path) -> None:
+def test_a_further_model_takes_two_files_and_a_feature_an_entry(home: Path, tmp_path: Path) -> None:
     """It is found by its name, its tables can be listed, and the contracts of pipelines hold for it."""
     tree, test = copy_tree(tmp_path / "tree"), "tests/unit/ml/test_quick_refunds.py"
-    names = write_files("A model", tree)
-    assert names == ["app/ml/quick_refunds.py", "config/ml/quick_refunds.yml", test]
+    assert write_files("A model", tree) == ["app/ml/quick_refunds.py", test]
+    apply("A feature", tree)
     for command in re.findall(r"^spark-app (.*)$", recipe("A model"), re.MULTILINE):
         assert "no version yet" in run(tree, home, "-m", "spark_app", *command.split()).stdout
-    run(tree, home, "-m", "pytest", "-q", test, "tests/contract/test_layout.py", "tests/contract/test_columns.py")
+    checks = ["tests/unit/test_features.py", "tests/contract/test_layout.py", "tests/contract/test_columns.py"]
+    run(tree, home, "-m", "pytest", "-q", test, *checks)
 
 
 def apply(heading: str, tree: Path, *, without: str = "") -> None:

@@ -16,14 +16,18 @@ from spark_app.errors import SparkAppError, UsageError
 from spark_app.models import registry
 from spark_app.pipeline.place import Place
 from spark_app.pipeline.topics import Topic
+from spark_app.pipelines.answers import Answers
 from spark_app.pipelines.daily_pipeline import DailyPipeline
 from spark_app.pipelines.dead_letters import DeadLetters
 from spark_app.pipelines.declaration import Declared
+from spark_app.pipelines.model_pipeline import DeclaredModel, ModelPipeline
 from spark_app.pipelines.query import DeclaredQuery, DeclaredStream
 from spark_app.project import Project
 from spark_app.warehouse.tables import QUARANTINE, Table
 
 PACKAGES: Final = ("etl", "streaming", "ml")
+CHECKED: Final = (DailyPipeline, DeclaredStream, ModelPipeline)
+"""Pipelines that name the tables that they read as parameters."""
 
 
 class BatchPipeline(Protocol):
@@ -150,7 +154,7 @@ def _require_known_reads(pipelines: Mapping[str, Any]) -> None:
     Raises:
         DeclarationError: No pipeline writes a table of this name.
     """
-    declared = [pipeline for pipeline in pipelines.values() if isinstance(pipeline, DailyPipeline | DeclaredStream)]
+    declared = [pipeline for pipeline in pipelines.values() if isinstance(pipeline, CHECKED)]
     if not declared:
         return
     written = [table.name for package in PACKAGES for each in _loaded(package).values() for table in each.WRITES]
@@ -165,17 +169,24 @@ def of_module(name: str, module: ModuleType) -> Any:
         DeclarationError: It declares something that cannot be.
     """
     values = list(vars(module).values())
-    days = [each for each in values if isinstance(each, Declared) and each.function.__module__ == module.__name__]
+    declared = [each for each in values if isinstance(each, Declared | DeclaredQuery | DeclaredModel)]
+    own = [each for each in declared if each.function.__module__ == module.__name__]
+    days = [each for each in own if isinstance(each, Declared)]
+    queries = [each for each in own if isinstance(each, DeclaredQuery)]
+    models = [each for each in own if isinstance(each, DeclaredModel)]
+    answers = [each for each in values if isinstance(each, Answers) and each.place.file == module.__file__]
+    several = [*queries, *models, *answers]
+    if len(several) > 1 or (days and several):
+        first = (days or several)[0]
+        shown = first.name if isinstance(first, Answers) else first.function.__name__
+        raise several[-1].place.error(f"{name} declares {shown} already: one module declares one")
     if days:
         return DailyPipeline(name, days)
-    queries = [
-        each for each in values if isinstance(each, DeclaredQuery) and each.function.__module__ == module.__name__
-    ]
-    if len(queries) > 1:
-        raise queries[1].place.error(f"{name} has a query already, {queries[0].name}: one module declares one")
     if queries:
         return DeclaredStream(name, queries[0], topics())
-    return next((each for each in values if isinstance(each, DeadLetters)), module)
+    if models:
+        return ModelPipeline(name, models[0])
+    return next((each for each in values if each in answers or isinstance(each, DeadLetters)), module)
 
 
 def in_order(pipelines: Mapping[str, Pipeline]) -> list[str]:

@@ -130,7 +130,7 @@ def _score(application: Application, job: Job, date: datetime.date) -> None:
         if application.settings.is_demo:
             _make_history(application, job, days)
         else:
-            for table in sorted({*job.pipeline.READS} - {_examples(job)}):
+            for table in sorted({*_of_days(application, job)} - {_examples(job)}):
                 _note_missing(application, table, days)
     with recorded_run(application, job.name, Day.of(date), DailyContext) as context, locked(application, context):
         lifecycle.score(context, job.pipeline.MODEL)
@@ -289,7 +289,7 @@ def _missing(application: Application, job: Job, days: Sequence[datetime.date]) 
     On a day on which a shop of the user's own was closed, refunds may have become known, or nothing was delivered.
     """
     loaded, sold = pipelines.load("etl") | pipelines.load("ml"), _there(application.warehouse, _examples(job))
-    for table in job.pipeline.READS:
+    for table in _of_days(application, job):
         there = _there(application.warehouse, table)
         needed = pipelines.needed(loaded, table)
         jobs = [each for name in needed for each in load_jobs(application.settings, name.partition(".")[0], [name])]
@@ -309,6 +309,11 @@ def _is_delivered(application: Application, jobs: Sequence[Job], day: datetime.d
 def _examples(job: Job) -> str:
     """The table whose rows a model is about; its days are those of a history."""
     return str(job.pipeline.MODEL.examples.table)
+
+
+def _of_days(application: Application, job: Job) -> list[str]:
+    """The tables that a model reads and that have days; of the others it takes what is there."""
+    return [name for name in job.pipeline.READS if application.warehouse.tables[name].day]
 
 
 def _there(warehouse: Warehouse, table: str) -> set[datetime.date]:

@@ -26,14 +26,14 @@ class Gate(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    resamples: int = Field(ge=1)
-    margin: float = Field(ge=0, le=1)
-    max_age_days: int = Field(ge=0)
-    lift: float = Field(ge=1)
-    slice_loss: float = Field(ge=0, le=1)
-    slice_positives: int = Field(ge=1)
-    calibration: float = Field(ge=0, le=1)
-    latency_ms: float = Field(gt=0)
+    resamples: int = Field(default=1_000, ge=1)
+    margin: float = Field(default=0.02, ge=0, le=1)
+    max_age_days: int = Field(default=7, ge=0)
+    lift: float = Field(default=2, ge=1)
+    slice_loss: float = Field(default=0.05, ge=0, le=1)
+    slice_positives: int = Field(default=50, ge=1)
+    calibration: float = Field(default=0.03, ge=0, le=1)
+    latency_ms: float = Field(default=10_000, gt=0)
 
 
 def refusals(

@@ -34,7 +34,7 @@ class History:
         """Nothing was looked at yet.
 
         Args:
-            tables: Their names; each is partitioned by days.
+            tables: Their names; those without days do not matter.
         """
         self._tables = tables
         self._versions = dict[str, int]()
@@ -43,14 +43,14 @@ class History:
     def reach(self, warehouse: Warehouse, days: Iterable[datetime.date]) -> list[Reach]:
         """How far the tables reach for the requests of days; the one that ends first decides."""
         for name in self._tables:
-            self._look(warehouse, name)
+            if (day := warehouse.tables[name].day) is not None:
+                self._look(warehouse, name, day)
         return [reach(self._days.values(), day) for day in days]
 
-    def _look(self, warehouse: Warehouse, name: str) -> None:
+    def _look(self, warehouse: Warehouse, name: str, day: str) -> None:
         version = delta_log.last_version(warehouse.spark, warehouse.path(name))
         if self._versions.get(name) != version:
-            day = F.col(warehouse.tables[name].partitions[0])
-            self._days[name] = sorted(row[0] for row in warehouse.table(name).select(day).distinct().collect())
+            self._days[name] = sorted(row[0] for row in warehouse.table(name).select(F.col(day)).distinct().collect())
             self._versions[name] = version
 
 

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -38,7 +39,8 @@ def fingerprint(**parts: Any) -> str:
 def code(*functions: Callable[..., Any]) -> str:
     """The code of functions and of all that they use in their own package and in `spark_app`, without comments.
 
-    Layout and docstrings do not count either. Read from the source, so that no version of Python matters.
+    Layout and docstrings do not count either, and tables that are declared count by their rows. Read from the source,
+    so that no version of Python matters.
 
     Args:
         functions: Functions of modules; of one that is made within another, the other one's code is meant.
@@ -49,10 +51,14 @@ def code(*functions: Callable[..., Any]) -> str:
     while left:
         place = left.pop()
         node = _definitions(place[0]).get(place[1])
-        if node is not None and place not in found:
+        if node is not None and place not in found and not _is_table(*place):
             found[place] = ast.unparse(node)
             left += [used for used in _uses(place[0], node) if used[0].partition(".")[0] in packages]
     return "\n".join(found[place] for place in sorted(found))
+
+
+def _is_table(module: str, name: str) -> bool:
+    return hasattr(getattr(sys.modules.get(module), name, None), "partition_by")
 
 
 def _uses(module: str, node: ast.AST) -> Iterator[tuple[str, str]]:

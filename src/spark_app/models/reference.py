@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, AtomicType, DateType, StructField, StructType
 
 from spark_app.errors import FeatureLeakError, InputError
-from spark_app.models.inputs import Examples, FeatureSource
+from spark_app.models.inputs import DAY, Examples, FeatureSet, in_days
 from spark_app.models.registry import Version
 from spark_app.warehouse.tables import Warehouse
 
@@ -27,7 +27,6 @@ FEATURES: Final = "features"
 DATE: Final = "date"
 MOST_ROWS: Final = 1_000
 """So many rows of all tables with the entity, and of each other table."""
-DAY: Final = datetime.timedelta(days=1)
 TOLERANCE: Final = 1e-9
 """The last digits of a logarithm or a sine differ from one Java to another."""
 
@@ -63,50 +62,51 @@ class Reference:
 def sample(
     warehouse: Warehouse,
     versions: Mapping[str, int | None],
-    source: FeatureSource,
+    inputs: FeatureSet,
     *,
     date: datetime.date,
-    window_days: int,
 ) -> Reference:
     """The reference rows of tables at versions; the same rows each time.
 
     Args:
         warehouse: The tables.
         versions: The versions of the tables that the features are computed from.
-        source: Computes the features.
+        inputs: Computes the features.
         date: A day with examples.
-        window_days: How many days before an example its features look at.
     """
+    since = date - inputs.window_days * DAY
     around = {
-        name: _on_days(warehouse, name, version, date - window_days * DAY, date + DAY)
+        name: in_days(warehouse.table(name, version=version), warehouse.tables[name].day, since, date + DAY)
         for name, version in versions.items()
     }
-    entity, entities = source.examples.entity, _entities(around, source.examples, date)
+    entity, entities = inputs.examples.entity, _entities(around, inputs.examples, date)
     tables = {
         name: rows.where(F.col(entity).isin(entities)) if entity in rows.columns else _first(rows)
         for name, rows in around.items()
     }
     collected = {name: Rows(rows.schema, rows.collect()) for name, rows in tables.items()}
-    return Reference(date, collected, _computed(warehouse, source, collected, date))
+    return Reference(date, collected, _computed(warehouse, inputs, collected, date))
 
 
-def require_no_leak(warehouse: Warehouse, source: FeatureSource, reference: Reference) -> None:
-    """Computes the features of the first example of each entity on a day from what serving would have.
+def require_no_leak(warehouse: Warehouse, inputs: FeatureSet, reference: Reference) -> None:
+    """Computes the features of some examples, one of an entity, from what serving would have.
 
-    That are the tables as of the end of the day before, and of the example the columns that are known at its instant.
+    That are the tables as of the end of the day before, in which the examples are not, and of those with the entity
+    the rows of the entities asked about.
 
     Raises:
-        FeatureLeakError: A feature has another value than with all rows: it knows what comes later.
+        FeatureLeakError: A feature has another value than with all rows: it knows what comes later, or of others.
     """
-    date, examples = reference.date, source.examples
-    served = _by_key(_computed(warehouse, source, _served(warehouse, reference, examples), date), examples)
-    for key, features in _by_key(reference.features, examples).items():
+    date, examples = reference.date, inputs.examples
+    found = _by_key(reference.features, examples)
+    for key, features in _by_key(_served(warehouse, inputs, reference), examples).items():
         for name, value in features.items():
-            if key in served and not _is_same(value, served[key][name]):
+            if not _is_same(found[key][name], value):
                 raise FeatureLeakError(
-                    f"{name} knows the future: for {examples.key} {key} it is {value}, but {served[key][name]} from "
-                    f"what serving has, the row of {examples.table} at its instant and the tables as of the end of "
-                    f"{date - DAY}: compute it from those alone"
+                    f"{name} knows the future: for {examples.key} {key} it is {found[key][name]}, but {value} from "
+                    f"what serving has, the columns of {examples.table} that are known at its instant, and the tables "
+                    f"as of the end of {date - DAY}, of which those with {examples.entity} only with the rows of who "
+                    "is asked about: compute it from those alone"
                 )
 
 
@@ -135,7 +135,7 @@ def read(warehouse: Warehouse, artifact: str) -> Reference | None:
     return Reference(row[DATE], parts, parts.pop(FEATURES))
 
 
-def difference(warehouse: Warehouse, version: Version, source: FeatureSource) -> str | None:
+def difference(warehouse: Warehouse, version: Version, inputs: FeatureSet) -> str | None:
     """How the features that a program computes differ from those that a version was trained on; None if they do not.
 
     Only values count: code that was rewritten and computes the same features is no difference.
@@ -143,44 +143,37 @@ def difference(warehouse: Warehouse, version: Version, source: FeatureSource) ->
     Args:
         warehouse: The tables; of these, only the declaration is used.
         version: The version.
-        source: Computes the features.
+        inputs: Computes the features.
     """
     reference = read(warehouse, version.artifact)
     if reference is None:
         return "it has no reference rows, which an older program did not keep"
     none = Rows(StructType(), [])
-    tables = {name: reference.tables.get(name, none) for name in source.reads}
-    now = _by_key(_computed(warehouse, source, tables, reference.date), source.examples)
-    for key, features in _by_key(reference.features, source.examples).items():
+    tables = {name: reference.tables.get(name, none) for name in inputs.reads}
+    now = _by_key(_computed(warehouse, inputs, tables, reference.date), inputs.examples)
+    for key, features in _by_key(reference.features, inputs.examples).items():
         if key not in now:
-            return f"{source.examples.key} {key} had features and has none now"
+            return f"{inputs.examples.key} {key} had features and has none now"
         for name, value in features.items():
             if name in version.card.features and not _is_same(value, now[key].get(name, "missing")):
                 is_now = now[key].get(name, "missing")
-                return f"{name} of {source.examples.key} {key} was {value} and is {is_now} now"
+                return f"{name} of {inputs.examples.key} {key} was {value} and is {is_now} now"
     return None
 
 
-def require_same(warehouse: Warehouse, version: Version, source: FeatureSource) -> None:
+def require_same(warehouse: Warehouse, version: Version, inputs: FeatureSet) -> None:
     """Lets nothing be scored with a version whose features a program does not compute; see `difference`.
 
     Raises:
         InputError: It computes other ones.
     """
-    found = difference(warehouse, version, source)
+    found = difference(warehouse, version, inputs)
     if found is not None:
         commit = f", or check out {version.card.git_commit}, which trained it" if version.card.git_commit else ""
         raise InputError(
             f"version {version.number} of {version.model} was trained on other features than this program computes: "
             f"{found}: train a new version with `spark-app ml`{commit}"
         )
-
-
-def _on_days(
-    warehouse: Warehouse, name: str, version: int | None, first: datetime.date, last: datetime.date
-) -> DataFrame:
-    rows, day = warehouse.table(name, version=version), warehouse.tables[name].day
-    return rows.where(F.col(day).between(first, last)) if day else rows
 
 
 def _entities(tables: Mapping[str, DataFrame], examples: Examples, date: datetime.date) -> list[str]:
@@ -208,9 +201,9 @@ def _first(rows: DataFrame) -> DataFrame:
     return rows.orderBy(*order).limit(MOST_ROWS)
 
 
-def _computed(warehouse: Warehouse, source: FeatureSource, tables: Mapping[str, Rows], date: datetime.date) -> Rows:
+def _computed(warehouse: Warehouse, inputs: FeatureSet, tables: Mapping[str, Rows], date: datetime.date) -> Rows:
     frames = {name: _frame(warehouse, name, rows) for name, rows in tables.items()}
-    found = source.inputs(**frames, first=date, last=date)
+    found = inputs.of_days(frames, warehouse.tables, date, date)
     return Rows(found.schema, found.collect())
 
 
@@ -220,18 +213,24 @@ def _frame(warehouse: Warehouse, name: str, rows: Rows) -> DataFrame:
     return frame.to(warehouse.tables[name].schema)
 
 
-def _served(warehouse: Warehouse, reference: Reference, examples: Examples) -> dict[str, Rows]:
-    """The tables as of the end of the day before, with the first example of each entity on the day, as made."""
-    known = {
-        name: Rows(table.schema, _before(table.rows, warehouse.tables[name].day, reference.date))
-        for name, table in reference.tables.items()
-    }
+def _served(warehouse: Warehouse, inputs: FeatureSet, reference: Reference) -> Rows:
+    """The features of the first example on the day of every other entity, as requests about them are answered."""
+    examples, tables = inputs.examples, reference.tables
     key, entity, at = examples.keys
     newest_first = sorted(reference.features.rows, key=lambda row: (row[at], row[key]), reverse=True)
-    first = {*{row[entity]: row[key] for row in newest_first}.values()}
-    table, day = reference.tables[examples.table], warehouse.tables[examples.table].day
-    asked = [examples.row_as_made(row, day=day) for row in table.rows if row[key] in first]
-    return known | {examples.table: Rows(table.schema, [*known[examples.table].rows, *asked])}
+    first = {row[entity]: row[key] for row in newest_first}
+    chosen = {first[each] for each in sorted(first)[::2]}
+    rows = tables[examples.table]
+    asked = Rows(rows.schema, [row for row in rows.rows if row[key] in chosen])
+    frames = {
+        name: _frame(
+            warehouse, name, Rows(table.schema, _before(table.rows, warehouse.tables[name].day, reference.date))
+        )
+        for name, table in tables.items()
+    }
+    asked_about = _frame(warehouse, examples.table, asked).select(*examples.known)
+    found = inputs.of_requests(asked_about, frames, warehouse.tables, [reference.date])
+    return Rows(found.schema, found.collect())
 
 
 def _before(rows: Sequence[Row], column: str | None, date: datetime.date) -> list[Row]:

@@ -8,7 +8,7 @@ Readers need `production` and `load` only::
 
     version = registry.production(warehouse, "ml.refunds")
     model = registry.load(version)          # a `pyspark.ml.PipelineModel`
-    scored = model.transform(features.features(rows, events))
+    scored = model.transform(features)
 """
 
 import datetime

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from spark_app.errors import NotReadyError
 from spark_app.models import reference, registry
-from spark_app.models.inputs import FeatureSource
+from spark_app.models.inputs import FeatureSet
 from spark_app.models.registry import Version
 from spark_app.warehouse import delta_log
 from spark_app.warehouse.tables import Warehouse
@@ -30,14 +30,14 @@ class Served:
 class Serving:
     """Follows what is in production: a look costs the listing of a folder, unless something was promoted since."""
 
-    def __init__(self, model: str, source: FeatureSource) -> None:
+    def __init__(self, model: str, inputs: FeatureSet) -> None:
         """Nothing is loaded yet.
 
         Args:
             model: `ml.refunds`.
-            source: Computes the features as those of requests are computed.
+            inputs: Computes the features of requests.
         """
-        self._model, self._source = model, source
+        self._model, self._inputs = model, inputs
         self._promotions: int | None = None
         self._served: Served | None = None
 
@@ -60,5 +60,5 @@ class Serving:
             raise NotReadyError(f"no version of {self._model} is in production: run `spark-app ml`")
         if self._served is not None and self._served.version.artifact == found.artifact:
             return Served(found, self._served.model)
-        reference.require_same(warehouse, found, self._source)
+        reference.require_same(warehouse, found, self._inputs)
         return Served(found, registry.load(found))

@@ -64,8 +64,8 @@ def train(context: "TrainingContext", model: Model, config: ModelConfig, data: D
         as_of=context.date,
         tables=data.versions,
         features=[(feature.name, feature.kind, feature.meaning) for feature in model.features],
-        window_days=model.window_days,
-        code=provenance.code(model.inputs, model.labels),
+        window_days=model.inputs.window_days,
+        code=provenance.code(model.inputs.function, model.function),
         values=compared.values(model.examples),
     )
     known = [each for each in registry.versions(context.warehouse, model.name) if each.fingerprint == fingerprint]
@@ -85,9 +85,9 @@ def _reference(context: Context, model: Model, data: Data) -> Reference:
     """The features of a few rows, and a look whether one of them knows the future, before any training."""
     with context.step("check features", kind="transform"):
         newest = data.train.agg(F.to_date(F.max(model.examples.at))).collect()[0][0] or data.periods.train_last
-        versions = {name: data.versions.get(name) for name in model.reads}
-        found = reference.sample(context.warehouse, versions, model.source, date=newest, window_days=model.window_days)
-        reference.require_no_leak(context.warehouse, model.source, found)
+        versions = {name: data.versions.get(name) for name in model.inputs.reads}
+        found = reference.sample(context.warehouse, versions, model.inputs, date=newest)
+        reference.require_no_leak(context.warehouse, model.inputs, found)
     return found
 
 
@@ -253,7 +253,7 @@ def evaluate_production(context: "TrainingContext", model: Model, config: ModelC
 
 def _is_comparable(context: Context, model: Model, production: Version) -> bool:
     """Whether the program computes the features of the version in production; says so if it does not."""
-    found = reference.difference(context.warehouse, production, model.source)
+    found = reference.difference(context.warehouse, production, model.inputs)
     if found is not None:
         context.note(f"version {production.number} in production is not compared, since features have changed: {found}")
     return found is None
@@ -274,7 +274,7 @@ def _evaluation(
 
     with context.step(f"evaluate {role}", kind="evaluate") as step:
         step.about(version.number)
-        reference.require_same(context.warehouse, version, model.source)
+        reference.require_same(context.warehouse, version, model.inputs)
         fitted = registry.load(version)
         rows = judging.probabilities(fitted, data.held_out, key=model.examples.key, keep=config.slices)
         found = judging.evaluation(version.card, rows, data.periods, slices=config.slices, samples=config.bootstrap)
@@ -446,9 +446,9 @@ def score(context: DailyContext, model: Model) -> None:
 
     version = _in_production(context, model)
     with context.step("check features", kind="transform"):
-        reference.require_same(context.warehouse, version, model.source)
-    tables = {name: context.table(name) for name in model.reads}
-    known = model.inputs(**tables, first=context.date, last=context.date)
+        reference.require_same(context.warehouse, version, model.inputs)
+    frames = {name: context.table(name) for name in model.inputs.reads}
+    known = model.inputs.of_days(frames, context.warehouse.tables, context.date, context.date)
     scores = scoring.scored(registry.load(version), known, version, keep=model.examples.keys).persist()
     try:
         with context.step("score", kind="transform") as step:

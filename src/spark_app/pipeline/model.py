@@ -1,78 +1,111 @@
-"""What a module of `app/ml/` declares of its model; `spark_app.pipeline.lifecycle` does the same for every model."""
+"""A model as a module of `app/ml/` declares it; `spark_app.pipeline.lifecycle` does the same for every model."""
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_app.models.gate import Gate
-from spark_app.models.inputs import Examples, Feature, FeatureSource
+from spark_app.models.inputs import DAY, Examples, Feature, FeatureSet, in_days, parameters
 from spark_app.models.periods import Periods
 from spark_app.pipeline.context import Context
+from spark_app.pipeline.place import Place
+from spark_app.runs.model_card import LABEL
 from spark_app.settings import Schedule, Share
 from spark_app.warehouse.delta_log import last_version
 from spark_app.warehouse.tables import Table
 
 Algorithm = Literal["logistic_regression", "random_forest", "gradient_boosted_trees"]
+Candidates = dict[Algorithm, dict[str, list[int | float]]]
+CANDIDATES: Final[Candidates] = {
+    "logistic_regression": {"regParam": [0.001, 0.01], "maxIter": [50]},
+    "random_forest": {"numTrees": [30], "maxDepth": [6]},
+    "gradient_boosted_trees": {"maxIter": [15], "maxDepth": [4]},
+}
+"""What is compared where neither a model nor its configuration says it."""
 
 
 class ModelConfig(BaseModel):
-    """What an operator tunes of any model: see `config/ml/refunds.yml`."""
+    """What an operator tunes of any model, in `config/ml/`; a file need not be there.
+
+    Attributes:
+        label_days: So many days after an example its label is known.
+        history_days: Days of examples up to the newest; the first ones only tell what had happened before.
+        held_out_days: The last of them with labels, which judge the model; the `label_days` before train nothing.
+        slices: Categories by whose values the held-out rows are scored, too.
+        flagged_share: The threshold flags this share of the training rows.
+        seed: The same seed, rows and configuration give the same model.
+        partitions: Of the training rows; with more than two, sums may differ in their last digit from run to run.
+        folds: Folds of the cross-validation.
+        parallelism: Fits at a time.
+        bootstrap: Samples for the confidence intervals.
+        candidates: By algorithm the values of each parameter of MLlib to try, in all combinations.
+        gate: What promotion needs.
+        schedule: When runs are expected.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     OF_THE_JUDGEMENT: ClassVar = frozenset({"slices", "parallelism", "bootstrap", "gate", "schedule"})
     """Keys that do not change what is trained."""
 
-    label_days: int = Field(ge=1)
-    history_days: int = Field(ge=1)
-    held_out_days: int = Field(ge=1)
-    slices: list[str]
-    flagged_share: Share
-    seed: int = Field(ge=0)
-    partitions: int = Field(ge=1)
-    folds: int = Field(ge=2)
-    parallelism: int = Field(ge=1)
-    bootstrap: int = Field(ge=1)
-    candidates: dict[Algorithm, dict[str, list[int | float]]] = Field(min_length=1)
-    gate: Gate
-    schedule: Schedule | None
+    label_days: int = Field(default=1, ge=1)
+    history_days: int = Field(default=7, ge=1)
+    held_out_days: int = Field(default=1, ge=1)
+    slices: list[str] = Field(default_factory=list)
+    flagged_share: Share = 0.05
+    seed: int = Field(default=7, ge=0)
+    partitions: int = Field(default=2, ge=1)
+    folds: int = Field(default=3, ge=2)
+    parallelism: int = Field(default=2, ge=1)
+    bootstrap: int = Field(default=200, ge=1)
+    candidates: Candidates = Field(default=CANDIDATES, min_length=1)
+    gate: Gate = Field(default_factory=Gate)
+    schedule: Schedule | None = None
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model.
+    """A model. It stays callable as its function is.
 
     Attributes:
         name: `ml.refunds`: its module, its configuration, its label in metrics and its versions in the registry.
-        examples: The rows that it is about.
-        reads: The tables with what it is trained on.
+        inputs: Its features, and the examples that they are of.
         scores: The table that the scores of a day are written to.
-        features: Its inputs.
-        window_days: How many days before an example its features look at.
-        inputs: Makes the features of the examples of the days `first` to `last`, from the tables, each by its name:
-            the keys of the examples and the columns of the features. It sees the days before, too.
-        labels: Makes their labels, from the same and `label_days`, after which they are known: the key of the example,
-            and 1.0 for the rare class or else 0.0.
+        function: Labels examples. Its first parameter gets the examples of days with all their columns, each other one
+            the table of its name: of one with days the rows of these days and of the `label_days` after them, which
+            it gets, too. It returns the key of each example, and its label: true for the rare class.
+        place: Where it is declared.
     """
 
     name: str
-    examples: Examples
-    reads: Sequence[str]
+    inputs: FeatureSet
     scores: Table
-    features: Sequence[Feature]
-    window_days: int
-    inputs: Callable[..., DataFrame]
-    labels: Callable[..., DataFrame]
+    function: Callable[..., DataFrame]
+    place: Place
+
+    def __call__(self, *arguments: Any, **named: Any) -> DataFrame:
+        """Calls the function."""
+        return self.function(*arguments, **named)
 
     @property
-    def source(self) -> FeatureSource:
-        """What computes its features."""
-        return FeatureSource(self.examples, self.reads, self.inputs)
+    def examples(self) -> Examples:
+        """The rows that it is about."""
+        return self.inputs.examples
+
+    @property
+    def features(self) -> Sequence[Feature]:
+        """What it is told of them."""
+        return self.inputs.features
+
+    @property
+    def reads(self) -> list[str]:
+        """The tables with what it is trained on, that of the examples first."""
+        return list(dict.fromkeys([*self.inputs.reads, *parameters(self.function)[1:]]))
 
     @property
     def categories(self) -> list[str]:
@@ -84,12 +117,38 @@ class Model:
         """The features that are numbers."""
         return [feature.name for feature in self.features if feature.kind == "number"]
 
+    def labels(
+        self,
+        frames: Mapping[str, DataFrame],
+        tables: Mapping[str, Table],
+        first: datetime.date,
+        last: datetime.date,
+        *,
+        label_days: int,
+    ) -> DataFrame:
+        """One row per example of days: its key, and 1.0 for the rare class or else 0.0.
+
+        Args:
+            frames: The tables that it reads, by their names.
+            tables: Their declarations.
+            first: The first day.
+            last: The last day.
+            label_days: So many days after an example its label is known.
+        """
+        examples = in_days(frames[self.examples.table], self.examples.day, first, last)
+        given = {
+            name: in_days(frames[name], tables[name].day, first, last + label_days * DAY)
+            for name in parameters(self.function)[1:]
+        }
+        label = F.coalesce(F.col(LABEL).cast("double"), F.lit(0.0)).alias(LABEL)
+        return self.function(examples, **given, label_days=label_days).select(self.examples.key, label)
+
     def periods(self, config: ModelConfig, last: datetime.date) -> Periods:
         """The days of a history that train and judge."""
         return Periods.of(
             last,
             history_days=config.history_days,
-            window_days=self.window_days,
+            window_days=self.inputs.window_days,
             held_out_days=config.held_out_days,
             label_days=config.label_days,
         )
@@ -127,11 +186,11 @@ def labelled_data(
 
     periods = model.periods(config, last)
     found = dict(versions or {name: last_version(context.spark, context.warehouse.path(name)) for name in model.reads})
-    tables = {name: context.table(name, version=found[name]) for name in model.reads}
-    days = {"first": periods.first if has_train else periods.held_out_first, "last": periods.held_out_last}
-    inputs, labels = model.inputs(**tables, **days), model.labels(**tables, **days, label_days=config.label_days)
-    key, day = model.examples.key, F.to_date(model.examples.at)
-    rows = inputs.join(labels, key)
+    frames = {name: context.table(name, version=found[name]) for name in model.reads}
+    days = (periods.first if has_train else periods.held_out_first, periods.held_out_last)
+    tables, key, day = context.warehouse.tables, model.examples.key, F.to_date(model.examples.at)
+    labels = model.labels(frames, tables, *days, label_days=config.label_days)
+    rows = model.inputs.of_days(frames, tables, *days).join(labels, key)
     ordered = estimators.in_order(rows, key, partitions=config.partitions).persist()
     try:
         train = ordered.where(day.between(periods.first, periods.train_last))

@@ -159,11 +159,7 @@ def declared(new: Declared) -> Declared:
         DeclarationError: Its function has no parameter that it needs, or one that is no table; it expects something of
             a column that is not there; or its module has declared the table before.
     """
-    parameters = inspect.signature(new.function).parameters.values()
-    several = [each for each in parameters if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    if several:
-        stars = "*" if several[0].kind is several[0].VAR_POSITIONAL else "**"
-        raise new.place.error(f"{new.name}: {stars}{several[0].name} is no table: name each table that it reads")
+    parameters = require_names(new.function, new.place)
     if new.source and not parameters:
         raise new.place.error(
             f"{new.name} needs a first parameter, which gets the rows of the source {new.source.name}"
@@ -184,3 +180,17 @@ def declared(new: Declared) -> Declared:
     if isinstance(before, Declared):
         raise new.place.error(f"the table {new.name} is declared twice, here and in line {before.place.line}")
     return new
+
+
+def require_names(function: Transform, place: Place) -> Sequence[inspect.Parameter]:
+    """The parameters of a function, each of which must have a name.
+
+    Raises:
+        DeclarationError: One stands for any number of tables.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    for each in parameters:
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+            stars = "*" if each.kind is each.VAR_POSITIONAL else "**"
+            raise place.error(f"{function.__name__}: {stars}{each.name} is no table: name each table that it reads")
+    return parameters

@@ -6,8 +6,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from app.etl.daily_sales import STATUSES
-from app.ml.refunds import inputs, labels
+from app.ml.refunds import refunded
 from app.schemas import REFUND_EVENTS, TRANSACTIONS
+from spark_app.execution import pipelines
 
 DAY = datetime.timedelta(days=1)
 MINUTE = datetime.timedelta(minutes=1)
@@ -31,10 +32,11 @@ def frames(spark: SparkSession, bought: list[dict[str, Any]], refunds: list[dict
 def test_a_refund_counts_if_it_is_known_in_time(spark: SparkSession) -> None:
     """The first one, up to `label_days` after the transaction; a later one and none are the same."""
     bought = [{"transaction_id": f"t-{key}", "created_at": AT} for key in range(4)]
-    refunded = [(0, 2 * DAY), (1, 2 * DAY + DAY / 86_400), (2, 3 * DAY), (2, DAY)]
-    refunds = [{"transaction_id": f"t-{key}", "refunded_at": AT + after} for key, after in refunded]
-    found = labels(**frames(spark, bought, refunds), first=AT.date(), last=AT.date(), label_days=2)
-    assert {row.transaction_id: row.label for row in found.collect()} == {"t-0": 1, "t-1": 0, "t-2": 1, "t-3": 0}
+    returned = [(0, 2 * DAY), (1, 2 * DAY + DAY / 86_400), (2, 3 * DAY), (2, DAY)]
+    refunds = [{"transaction_id": f"t-{key}", "refunded_at": AT + after} for key, after in returned]
+    found = refunded(*frames(spark, bought, refunds).values(), label_days=2)
+    labels = {row.transaction_id: row.label for row in found.collect()}
+    assert labels == {"t-0": True, "t-1": False, "t-2": True, "t-3": None}
 
 
 def test_samples_are_all_purchases_whatever_became_of_them(spark: SparkSession) -> None:
@@ -58,9 +60,8 @@ def test_samples_are_all_purchases_whatever_became_of_them(spark: SparkSession) 
         for each in draws.sample(bought, 60)
     ]
     tables = frames(spark, bought, refunds)
-    rows = inputs(**tables, first=days[0], last=days[1]).join(
-        labels(**tables, first=days[0], last=days[1], label_days=1), "transaction_id"
-    )
+    given = (tables, {table.name: table for table in pipelines.declared_tables()}, *days)
+    rows = refunded.inputs.of_days(*given).join(refunded.labels(*given, label_days=1), "transaction_id")
     found = {row.transaction_id: (row.label, row.customer_refund_ratio) for row in rows.collect()}
     expected = {
         each["transaction_id"]: (is_refunded(each, refunds), pytest.approx(refund_ratio(each, bought, refunds)))

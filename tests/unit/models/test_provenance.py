@@ -79,3 +79,13 @@ def test_a_change_of_what_a_function_uses_is_one_of_its_code(package: Path, modu
     """Functions and constants that it calls or names, through others and in other modules of its package."""
     before = code(package)
     assert before != code(package, **{module: {"base": BASE, "windows": WINDOWS}[module].replace(old, new)})
+
+
+def test_a_declared_table_counts_by_its_rows(package: Path) -> None:
+    """What makes it is not followed: its version says which rows it has."""
+    table = (
+        WINDOWS
+        + "\nclass Table:\n    partition_by = ()\n\ndef rows(table):\n    return Table()\n\nSALES = rows(LIMIT)\n"
+    )
+    base = BASE.replace("windows.within(rows, DAYS)", "windows.within(rows, windows.SALES)")
+    assert code(package, base, table) == code(package, base, table.replace("rows(LIMIT)", "rows(LIMIT + 1)"))

@@ -1,4 +1,3 @@
-import datetime
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,15 +5,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from app import features
 from app.ml import refunds
-from app.streaming import predictions
 from spark_app.errors import FeatureLeakError, InputError
 from spark_app.models import reference
-from spark_app.models.inputs import FeatureSource
+from spark_app.models.inputs import Feature, FeatureSet
 from spark_app.models.reference import Reference
 from spark_app.models.registry import Version
 from tests.integration.home import Home
@@ -23,9 +20,8 @@ from tests.unit.report import cards
 
 DAYS: Final = [FIRST + age * DAY for age in range(4)]
 JUDGED: Final = DAYS[2]
-READS: Final = refunds.READS
-SOURCE: Final = refunds.MODEL.source
-FEATURES: Final = {name: "meaning" for name in features.SCHEMA.names if name not in features.KEYS}
+INPUTS: Final = refunds.refunded.inputs
+FEATURES: Final = {each.name: each.meaning for each in INPUTS.features}
 
 
 @pytest.fixture(scope="module")
@@ -37,23 +33,21 @@ def home(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Home:
     return home
 
 
-def sampled(home: Home, source: FeatureSource = SOURCE) -> Reference:
+def sampled(home: Home, inputs: FeatureSet = INPUTS) -> Reference:
     """The reference rows of a model."""
-    versions = dict.fromkeys(READS)
-    return reference.sample(home.warehouse, versions, source, date=JUDGED, window_days=features.WINDOW_DAYS)
+    return reference.sample(home.warehouse, dict.fromkeys(inputs.reads), inputs, date=JUDGED)
 
 
-def joined(name: str, found: Callable[[DataFrame, DataFrame], DataFrame], key: str) -> FeatureSource:
+def joined(name: str, found: Callable[[DataFrame, DataFrame], DataFrame], key: str) -> FeatureSet:
     """The features of `ml.refunds`, and one of a user's own, which a function computes from the tables."""
 
-    def inputs(
-        transactions: DataFrame, refund_events: DataFrame, *, first: datetime.date, last: datetime.date
-    ) -> DataFrame:
-        known = refunds.inputs(transactions, refund_events, first=first, last=last)
+    def with_more(rows: DataFrame, transactions: DataFrame, refund_events: DataFrame) -> DataFrame:
+        known = INPUTS.function(rows, transactions, refund_events)
         values = found(transactions, refund_events)
         return known.join(values.select(key, F.col("value").alias(name)), key, "left")
 
-    return replace(SOURCE, inputs=inputs)
+    more = (*INPUTS.features, Feature(name, "category", "own", "one of a user's own"))
+    return replace(INPUTS, function=with_more, features=more)
 
 
 def refunds_ever(transactions: DataFrame, refund_events: DataFrame) -> DataFrame:
@@ -77,6 +71,12 @@ def prices_today(transactions: DataFrame, refund_events: DataFrame) -> DataFrame
     return transactions.groupBy("category").agg(F.avg("amount").cast("double").alias("value"))
 
 
+def prices_before(transactions: DataFrame, refund_events: DataFrame) -> DataFrame:
+    """A mean of the days before over other customers, of whom serving has none."""
+    before = transactions.where(F.col("processed_date") < F.lit(JUDGED))
+    return prices_today(before, refund_events)
+
+
 @pytest.mark.parametrize(
     ("name", "found", "key"),
     [
@@ -84,16 +84,17 @@ def prices_today(transactions: DataFrame, refund_events: DataFrame) -> DataFrame
         ("status_now", status_now, "transaction_id"),
         ("purchases_today", purchases_today, "customer_id"),
         ("prices_today", prices_today, "category"),
+        ("prices_before", prices_before, "category"),
     ],
 )
 def test_a_feature_of_a_user_that_knows_the_future_is_refused(
     home: Home, name: str, found: Callable[[DataFrame, DataFrame], DataFrame], key: str
 ) -> None:
     """The message has the feature, the transaction, and the values with and without what comes later."""
-    source = joined(name, found, key)
-    known = sampled(home, source)
+    inputs = joined(name, found, key)
+    known = sampled(home, inputs)
     with pytest.raises(FeatureLeakError) as raised:
-        reference.require_no_leak(home.warehouse, source, known)
+        reference.require_no_leak(home.warehouse, inputs, known)
     match = re.search(
         r"^(\w+) knows the future: for transaction_id (\S+) it is (\S+), but (\S+) from what", str(raised.value)
     )
@@ -111,14 +112,14 @@ def test_features_of_what_serving_has_are_not_refused(home: Home) -> None:
         earlier = refund_events.where(F.col("refunded_at") < F.lit(JUDGED).cast("timestamp"))
         return earlier.groupBy("customer_id").agg(F.count("*").alias("value"))
 
-    for source in (SOURCE, joined("refunds_before_today", before, "customer_id")):
-        reference.require_no_leak(home.warehouse, source, sampled(home, source))
+    for inputs in (INPUTS, joined("refunds_before_today", before, "customer_id")):
+        reference.require_no_leak(home.warehouse, inputs, sampled(home, inputs))
 
 
 def test_the_reference_rows_of_the_same_tables_are_the_same(home: Home) -> None:
     """They are few, have a history, and come back from an artifact as they were written."""
     found = sampled(home)
-    assert found.values(SOURCE.examples) == sampled(home).values(SOURCE.examples)
+    assert found.values(INPUTS.examples) == sampled(home).values(INPUTS.examples)
     assert sum(len(table.rows) for table in found.tables.values()) <= reference.MOST_ROWS
     assert any(row.customer_purchases_log > 0 for row in found.features.rows)
     assert any(row.customer_refund_ratio > 0.05 for row in found.features.rows)
@@ -126,7 +127,7 @@ def test_the_reference_rows_of_the_same_tables_are_the_same(home: Home) -> None:
     reference.write(home.warehouse, found, artifact)
     stored = reference.read(home.warehouse, artifact)
     assert stored is not None
-    assert stored.values(SOURCE.examples) == found.values(SOURCE.examples)
+    assert stored.values(INPUTS.examples) == found.values(INPUTS.examples)
     assert (stored.date, stored.tables) == (found.date, found.tables)
 
 
@@ -139,34 +140,31 @@ def version(home: Home) -> Version:
     return Version("ml.refunds", 3, "fingerprint", artifact, card)
 
 
-@pytest.mark.parametrize("source", [SOURCE, predictions.SOURCE])
-def test_batches_and_requests_compute_the_features_that_a_version_was_trained_on(
-    home: Home, version: Version, source: FeatureSource
-) -> None:
-    """Both by code of their own, on the reference rows of the version."""
-    assert reference.difference(home.warehouse, version, source) is None
+def test_a_program_computes_the_features_that_it_trained_with(home: Home, version: Version) -> None:
+    """On the reference rows of the version."""
+    assert reference.difference(home.warehouse, version, INPUTS) is None
 
 
 def test_code_that_computes_the_same_values_is_no_difference(home: Home, version: Version) -> None:
     """Neither is a feature that the version does not know."""
+    changed = with_ratio(lambda purchases_before, refunds_before: (1 + refunds_before) / (20 + purchases_before))
+    more = Feature("new", "number", "own", "no version knows it", lambda: F.lit(1))
+    both = replace(changed, features=[*changed.features, more])
+    assert reference.difference(home.warehouse, version, both) is None
 
-    def rewritten(transactions: DataFrame, refund_events: DataFrame, **days: datetime.date) -> DataFrame:
-        known = refunds.inputs(transactions, refund_events, **days)
-        ratio = 1 / (1 / F.col("customer_refund_ratio"))
-        return known.withColumns({"customer_refund_ratio": ratio, "new": F.rand()})
 
-    assert reference.difference(home.warehouse, version, replace(SOURCE, inputs=rewritten)) is None
+def with_ratio(value: Callable[..., Column]) -> FeatureSet:
+    """The features, with another function for the ratio of refunds."""
+    is_ratio = "customer_refund_ratio"
+    features = [replace(each, value=value) if each.name == is_ratio else each for each in INPUTS.features]
+    return replace(INPUTS, features=features)
 
 
 def test_a_version_whose_features_are_computed_otherwise_is_refused(home: Home, version: Version) -> None:
     """One sentence with the feature, the transaction, both values, and what to do."""
-
-    def changed(transactions: DataFrame, refund_events: DataFrame, **days: datetime.date) -> DataFrame:
-        known = refunds.inputs(transactions, refund_events, **days)
-        return known.withColumn("customer_refund_ratio", F.col("customer_refund_ratio") / 2)
-
+    changed = with_ratio(lambda purchases_before: purchases_before / 2)
     with pytest.raises(InputError) as raised:
-        reference.require_same(home.warehouse, version, replace(SOURCE, inputs=changed))
+        reference.require_same(home.warehouse, version, changed)
     assert re.fullmatch(
         r"version 3 of ml\.refunds was trained on other features than this program computes: "
         r"customer_refund_ratio of transaction_id t-20240103-\d+ was [\d.]+ and is [\d.]+ now: "
@@ -175,21 +173,20 @@ def test_a_version_whose_features_are_computed_otherwise_is_refused(home: Home, 
     )
 
 
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        (
-            lambda **given: refunds.inputs(**given).drop("is_abroad"),
-            "is_abroad of transaction_id t-.* is missing now",
-        ),
-        (lambda **given: refunds.inputs(**given).where("false"), "transaction_id t-.* had features and has none now"),
-    ],
-)
-def test_a_feature_or_a_row_that_is_gone_is_a_difference(
-    home: Home, version: Version, inputs: Callable[..., DataFrame], message: str
-) -> None:
+def test_a_feature_or_a_row_that_is_gone_is_a_difference(home: Home, version: Version) -> None:
     """A model cannot score without it."""
-    assert re.match(message, str(reference.difference(home.warehouse, version, replace(SOURCE, inputs=inputs))))
+    fewer = replace(INPUTS, features=[each for each in INPUTS.features if each.name != "is_abroad"])
+    none = replace(INPUTS, function=empty)
+    for inputs, message in (
+        (fewer, "is_abroad of transaction_id t-.* is missing now"),
+        (none, "transaction_id t-.* had features and has none now"),
+    ):
+        assert re.match(message, str(reference.difference(home.warehouse, version, inputs)))
+
+
+def empty(rows: DataFrame, transactions: DataFrame, refund_events: DataFrame) -> DataFrame:
+    """What the features are computed of, without a row."""
+    return INPUTS.function(rows, transactions, refund_events).where("false")
 
 
 def test_a_version_of_an_older_program_is_refused(home: Home, version: Version, tmp_path: Path) -> None:
@@ -198,4 +195,4 @@ def test_a_version_of_an_older_program_is_refused(home: Home, version: Version, 
     with pytest.raises(
         InputError, match="computes: it has no reference rows, which an older program did not keep: train"
     ):
-        reference.require_same(home.warehouse, old, SOURCE)
+        reference.require_same(home.warehouse, old, INPUTS)

@@ -9,14 +9,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from app import features
 from app.ml import refunds
 from spark_app.errors import InputError, PromotionError
 from spark_app.execution import pipelines
 from spark_app.models import registry, scores
 from spark_app.models.registry import Version
 from spark_app.pipeline import lifecycle
-from spark_app.pipeline.model import Data
+from spark_app.pipeline.model import Data, ModelConfig
 from spark_app.pipeline.slice import Day
 from spark_app.pipeline.training import TrainingContext
 from spark_app.runs import model_card
@@ -30,7 +29,7 @@ from tests.unit.report import cards
 from tests.unit.telemetry.memory import InMemory
 
 LAST = FIRST + 6 * DAY
-MODEL = refunds.MODEL
+MODEL = refunds.refunded
 SAME = {"country": {"same": 1.0}}
 """The distribution of the rows of these tests."""
 
@@ -66,7 +65,7 @@ class Lifecycle:
     def __init__(self, folder: Path, spark: SparkSession) -> None:
         """Nothing is trained yet."""
         self.home, self.memory, self.spark = Home(folder / "home", spark), InMemory(folder), spark
-        config = load_pipeline_config("ml.refunds", refunds.Config, self.home.settings.config)
+        config = load_pipeline_config(MODEL.name, ModelConfig, self.home.settings.config)
         self.config = config.model_copy(update={"bootstrap": 2})
         self.run = self.memory.run(pipeline=MODEL.name)
         self.context = TrainingContext(
@@ -82,7 +81,7 @@ class Lifecycle:
         same = {name: F.lit("same") for name in MODEL.categories} | {name: F.lit(1.0) for name in MODEL.numbers}
         keys = {"transaction_id": F.format_string("t-%d", "id"), "customer_id": F.lit("c"), "created_at": F.now()}
         rows = self.spark.range(number).withColumns(keys | same).withColumn("label", (F.col("id") % 2).cast("double"))
-        return rows.select(*features.SCHEMA.names, "label")
+        return rows.select(*models.SCHEMA.names, "label")
 
 
 @pytest.fixture

@@ -101,5 +101,5 @@ def test_a_module_declares_one_query(shop: Path) -> None:
     module = shop / QUERY
     text = module.read_text(encoding="utf-8")
     module.write_text(text + text[text.index("@stream") :].replace("def views_per_page", "def more"), encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"views_per_page.py:29: streaming.views_per_page has a query already, views"):
+    with pytest.raises(ConfigError, match=r"views_per_page.py:29: streaming\.views_per_page declares views_per"):
         pipelines.load("streaming")

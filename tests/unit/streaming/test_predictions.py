@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from app import features
-from app.schemas import PREDICTION_REQUEST, REPLY
+from app.ml.refunds import refunded
+from app.schemas import PREDICTION_REQUEST
 from app.streaming import dead_letters, predictions
 from app.topics import PREDICTION_REQUESTS
 from spark_app.errors import InputError, NotReadyError
@@ -22,7 +22,13 @@ from tests.polling import poll_until
 from tests.shop_rows import DAY, FIRST
 from tests.unit.streaming.drained import NOON, Drained, written
 
+REPLY: Final = (
+    "request_id string, transaction_id string, is_flagged boolean, probability double, model_version bigint, "
+    "history_until timestamp, is_stale boolean, latency_ms bigint, error string, dead_letter_id string, "
+    "headers array<struct<key: string, value: binary>>"
+)
 ASKED: Final = {"customer_id": "c-0000001", "amount": "12.50", "created_at": "2024-01-01T12:00:00.000Z"}
+ANSWERS: Final = predictions.PREDICTIONS
 OLD: Final = ("0001", "1970", "2014")
 """Years of requests in records of 2024."""
 
@@ -48,7 +54,7 @@ def query(tmp_path: Path, spark: SparkSession) -> Drained:
 
 def test_a_request_has_what_is_known_of_a_transaction() -> None:
     """Features are computed from nothing else."""
-    assert set(PREDICTION_REQUEST.names) == {"request_id", *features.KNOWN}
+    assert set(PREDICTION_REQUEST.names) == {"request_id", *refunded.examples.known}
     assert [name for name in PREDICTION_REQUESTS.required if name != "request_id"] == [*ASKED]
 
 
@@ -58,8 +64,8 @@ def test_a_request_that_cannot_be_scored_is_the_dead_letter_of_its_record(spark:
     values += [written(request(5 + place, created_at=f"{year}-01-02T00:00:00Z")) for place, year in enumerate(OLD)]
     values += [written(request(8, quantity=-5)), written(request(9, created_at="2099-01-02T00:00:00Z"))]
     rows = [(b"k", value, [("a", b"b")], "prediction_requests", 2, offset, NOON) for offset, value in enumerate(values)]
-    judged = predictions.requests(spark.createDataFrame(rows, RECORD))
-    found = judged.select("request_id", "problem", "dead_letter_id", "headers").collect()
+    judged = ANSWERS.judged(spark.createDataFrame(rows, RECORD), PREDICTION_REQUESTS)
+    found = judged.select("request.*").collect()
     assert [(row.request_id, row.problem, row.dead_letter_id) for row in found] == [
         ("r-1", None, None),
         ("r-2", "an amount that is not positive", "prediction_requests-2-1"),
@@ -109,7 +115,7 @@ def assert_is_measured(query: Drained) -> None:
 
 def test_a_promoted_version_answers_without_a_restart(query: Drained) -> None:
     """From the next micro-batch on. What is promoted while a batch is at work answers none of its requests."""
-    serving = Serving(predictions.MODEL, predictions.SOURCE)
+    serving = Serving(refunded.name, refunded.inputs)
     query.context.is_draining = False
     served = serving.served(query.context.warehouse)
     assert serving.served(query.context.warehouse).model is served.model, "loading takes seconds"
@@ -124,9 +130,9 @@ def test_a_promoted_version_answers_without_a_restart(query: Drained) -> None:
     assert found == [(1, 0.25, False), (2, 0.75, True)]
     values = [written(request(number)) for number in range(3, 9)] + [b"broken"]
     rows = [(b"k", value, None, "prediction_requests", 0, offset, NOON) for offset, value in enumerate(values)]
-    asked = predictions.requests(query.home.spark.createDataFrame(rows, RECORD).repartition(4))
+    asked = ANSWERS.judged(query.home.spark.createDataFrame(rows, RECORD).repartition(4), PREDICTION_REQUESTS)
     batch = BatchContext(query.home.spark, query.context.warehouse, query.context, "q", 0)
-    predictions.reply(batch, asked, served, History(predictions.READS))
+    ANSWERS.reply(batch, asked, served, History(refunded.inputs.reads))
     mixed = [reply for reply in replies(query) if reply.get("request_id") not in ("r-1", "r-2")]
     assert [reply["model_version"] for reply in mixed] == [1] * 7
     assert serving.served(query.context.warehouse).version.number == 2
@@ -185,7 +191,7 @@ def test_a_reply_has_the_key_and_the_headers_of_its_request(spark: SparkSession)
         ("r-1", "t-1", True, 0.5, 1, NOON, False, 20, None, None, trace),
         (None, None, None, None, 1, None, None, 20, "no request_id", "prediction_requests-2-1", None),
     ]
-    found = predictions.messages(spark.createDataFrame(rows, REPLY)).collect()
+    found = ANSWERS.messages(spark.createDataFrame(rows, REPLY)).collect()
     assert [bytes(row.key) for row in found] == [b"r-1", b"prediction_requests-2-1"]
     assert [(header.key, bytes(header.value)) for header in found[0].headers] == trace
     assert json.loads(bytes(found[0].value))["history_until"] == "2024-01-01T12:00:00.000Z"

@@ -12,7 +12,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from app.schemas import DAILY_SALES, RAW_CUSTOMERS, REFUND_SCORES
+from app.ml.refunds import refunded
+from app.schemas import DAILY_SALES, RAW_CUSTOMERS
 from spark_app.errors import UsageError
 from spark_app.execution.pipelines import declared_tables
 from spark_app.warehouse import delta_log, hadoop_files, schemas
@@ -94,8 +95,8 @@ def test_the_first_write_creates_the_table_with_its_comments(warehouse: Warehous
 
 def test_a_replacement_adds_columns_that_a_newer_program_declares(spark: SparkSession, tmp_path: Path) -> None:
     """A table of an older program is no failure; its rows have no value of the new column."""
-    older = Table("refund_scores", StructType([*REFUND_SCORES.fields[:1], *REFUND_SCORES.fields[2:]]))
-    newer = Table("refund_scores", REFUND_SCORES)
+    newer, fields = refunded.scores, refunded.scores.schema.fields
+    older = Table(newer.name, StructType([*fields[:1], *fields[2:]]))
     for day, table in ((DAY, older), (DAY + datetime.timedelta(days=1), newer)):
         values = {"transaction_id": "'t-1'", "customer_id": "'c-1'", "processed_date": f"date '{day}'"}
         columns = (f"{values.get(name, 'NULL')} AS {name}" for name in table.schema.names)

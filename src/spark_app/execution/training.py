@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -10,7 +11,7 @@ from pyspark.sql import functions as F
 from spark_app.errors import InputError, UsageError
 from spark_app.execution import pipelines
 from spark_app.execution.application import Application, open_warehouse, start_application
-from spark_app.execution.run import Job, load_jobs, locked, make_if_missing, recorded_run, run_batch
+from spark_app.execution.run import ContextType, Job, load_jobs, locked, make_if_missing, recorded_run, run_batch
 from spark_app.models import registry
 from spark_app.models.registry import Version
 from spark_app.pipeline import lifecycle
@@ -21,6 +22,7 @@ from spark_app.pipeline.slice import Day
 from spark_app.runs.model_card import ModelCard
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings
+from spark_app.spark import call_sites
 from spark_app.spark.known_errors import translate_errors
 from spark_app.telemetry.spark_names import WORKLOAD
 from spark_app.warehouse import raw_files
@@ -132,7 +134,7 @@ def _score(application: Application, job: Job, date: datetime.date) -> None:
         else:
             for table in sorted({*_of_days(application, job)} - {_examples(job)}):
                 _note_missing(application, table, days)
-    with recorded_run(application, job.name, Day.of(date), DailyContext) as context, locked(application, context):
+    with _opened(application, job, date, DailyContext) as context:
         lifecycle.score(context, job.pipeline.MODEL)
 
 
@@ -145,7 +147,7 @@ def _evaluate_production(application: Application, job: Job, date: datetime.date
     with translate_errors(application.log_file):
         _require_examples(application, job, days, needed=[_held_out(job, date)])
         _make_history(application, job, days)
-    with recorded_run(application, job.name, Day.of(date), TrainingContext) as context, locked(application, context):
+    with _opened(application, job, date, TrainingContext) as context:
         lifecycle.evaluate_production(context, model, config)
 
 
@@ -163,12 +165,23 @@ def _train(application: Application, job: Job, phase: Phase, date: datetime.date
             needed, half = [days[:1], _held_out(job, last)], (len(days) + 1) // 2
             _require_examples(application, job, days, needed=needed, least=half, otherwise=otherwise)
             _make_history(application, job, days)
-    with (
-        recorded_run(application, job.name, Day.of(last), TrainingContext) as context,
-        locked(application, context),
-    ):
+    with _opened(application, job, last, TrainingContext) as context:
         _PHASES[phase](job, context, number)
         context.run.record_schedule(job.config.schedule)
+
+
+@contextmanager
+def _opened(
+    application: Application, job: Job, date: datetime.date, context_type: Callable[..., ContextType]
+) -> Iterator[ContextType]:
+    """A run that no other one of the model disturbs, whose Spark jobs have the line of the model."""
+    model = job.pipeline.MODEL
+    with (
+        recorded_run(application, job.name, Day.of(date), context_type) as context,
+        locked(application, context),
+        call_sites.work_of(model.function.__name__, model.place.file, model.place.line),
+    ):
+        yield context
 
 
 def _run(job: Job, context: Any, _: int | None) -> None:

@@ -22,6 +22,7 @@ from spark_app.pipeline.stream import BatchContext, StreamConfig, StreamContext
 from spark_app.pipeline.topics import Topic
 from spark_app.runs.model_card import PREDICTION
 from spark_app.settings import Interval
+from spark_app.spark import call_sites
 from spark_app.telemetry import names
 from spark_app.warehouse.tables import Table
 
@@ -118,13 +119,14 @@ class Answers:
     def reply(self, batch: BatchContext, asked: DataFrame, served: Served, history: History) -> None:
         """Answers the requests of one micro-batch, all by the same version; a repeated batch has equal keys."""
         asked = asked.persist()
-        replies = self._replies(batch, asked, served, history).persist()
-        try:
-            batch.publish(self.messages(replies), self.name, keeps_context=True)
-            _measure(batch, replies, served)
-        finally:
-            replies.unpersist()
-            asked.unpersist()
+        with call_sites.work_of("answers", self.place.file, self.place.line):
+            replies = self._replies(batch, asked, served, history).persist()
+            try:
+                batch.publish(self.messages(replies), self.name, keeps_context=True)
+                _measure(batch, replies, served)
+            finally:
+                replies.unpersist()
+                asked.unpersist()
 
     def _replies(self, batch: BatchContext, asked: DataFrame, served: Served, history: History) -> DataFrame:
         """One row per request: those that cannot be scored, and the others with their scores."""

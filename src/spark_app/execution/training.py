@@ -14,7 +14,7 @@ from spark_app.execution.application import Application, open_warehouse, start_a
 from spark_app.execution.run import ContextType, Job, load_jobs, locked, make_if_missing, recorded_run, run_batch
 from spark_app.models import registry
 from spark_app.models.registry import Version
-from spark_app.pipeline import lifecycle
+from spark_app.pipeline import lifecycle, promotion
 from spark_app.pipeline.context import DailyContext
 from spark_app.pipeline.model import labelled_data
 from spark_app.pipeline.progress import ProgressListener
@@ -126,7 +126,7 @@ def listed(settings: Settings, *, listener: ProgressListener, model: str) -> lis
 
 
 def _score(application: Application, job: Job, date: datetime.date) -> None:
-    days = _days(date, before=job.pipeline.MODEL.window_days)
+    days = _days(date, before=job.pipeline.MODEL.inputs.window_days)
     with translate_errors(application.log_file):
         _require_examples(application, job, days, needed=[[date]])
         if application.settings.is_demo:
@@ -135,7 +135,7 @@ def _score(application: Application, job: Job, date: datetime.date) -> None:
             for table in sorted({*_of_days(application, job)} - {_examples(job)}):
                 _note_missing(application, table, days)
     with _opened(application, job, date, DailyContext) as context:
-        lifecycle.score(context, job.pipeline.MODEL)
+        promotion.score(context, job.pipeline.MODEL)
 
 
 def _evaluate_production(application: Application, job: Job, date: datetime.date) -> None:
@@ -143,7 +143,7 @@ def _evaluate_production(application: Application, job: Job, date: datetime.date
     from spark_app.pipeline.training import TrainingContext
 
     model, config = job.pipeline.MODEL, job.config
-    days = _days(date, before=model.window_days + config.held_out_days - 1 + config.label_days)
+    days = _days(date, before=model.inputs.window_days + config.held_out_days - 1 + config.label_days)
     with translate_errors(application.log_file):
         _require_examples(application, job, days, needed=[_held_out(job, date)])
         _make_history(application, job, days)
@@ -202,11 +202,11 @@ def _evaluate(job: Job, context: Any, number: int | None) -> None:
 
 def _promote(job: Job, context: Any, number: int | None) -> None:
     version = registry.version(context.warehouse, job.name, number)
-    lifecycle.promote(context, job.pipeline.MODEL, job.config, version, is_named=number is not None)
+    promotion.promote(context, job.pipeline.MODEL, job.config, version, is_named=number is not None)
 
 
 def _rollback(job: Job, context: Any, _: int | None) -> None:
-    lifecycle.rollback(context, job.pipeline.MODEL)
+    promotion.rollback(context, job.pipeline.MODEL)
 
 
 _PHASES: Final[dict[str, Callable[[Job, Any, int | None], None]]] = {

@@ -97,11 +97,14 @@ def _fold(key: str, folds: int, seed: int) -> Column:
 def preparation(categories: Sequence[str], numbers: Sequence[str]) -> list[Any]:
     """Categories one-hot with a value for unknown ones, numbers beside them, all of unit deviation."""
     indexed, encoded = ([f"{name}{suffix}" for name in categories] for suffix in (INDEXED, ENCODED))
-    return [
+    coded = [
         StringIndexer(
             inputCols=list(categories), outputCols=indexed, handleInvalid="keep", stringOrderType="alphabetAsc"
         ),
         OneHotEncoder(inputCols=indexed, outputCols=encoded, handleInvalid="keep"),
+    ]
+    return [
+        *(coded if categories else []),
         VectorAssembler(inputCols=[*encoded, *numbers], outputCol="assembled"),
         StandardScaler(inputCol="assembled", outputCol=INPUT, withMean=False, withStd=True),
     ]

@@ -68,6 +68,8 @@ def _correlations(vectors: DataFrame, numbers: Sequence[str]) -> dict[str, float
 
 
 def _p_values(rows: DataFrame, categories: Sequence[str]) -> dict[str, float]:
+    if not categories:
+        return {}
     indexed = [f"{name}__index" for name in categories]
     indexer = StringIndexer(inputCols=list(categories), outputCols=indexed, handleInvalid="keep")
     coded = indexer.fit(rows).transform(rows)

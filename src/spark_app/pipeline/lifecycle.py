@@ -1,31 +1,28 @@
-"""Trains, judges, promotes and applies the versions of a model: the same for every model of `app/ml/`."""
+"""Trains and judges the versions of a model: the same for every model of `app/ml/`."""
 
 import datetime
 import itertools
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_app.errors import InputError, PromotionError
+from spark_app.errors import InputError
 from spark_app.models import provenance, reference, registry
-from spark_app.models.gate import merit, refusals
 from spark_app.models.reference import Reference
-from spark_app.models.registry import Promotion, Version
-from spark_app.pipeline.context import Context, DailyContext
+from spark_app.models.registry import Version
+from spark_app.pipeline import model_metrics, promotion
+from spark_app.pipeline.context import Context
 from spark_app.pipeline.model import Data, Model, ModelConfig, labelled_data
 from spark_app.runs.model_card import (
-    AVERAGE_PRECISION,
     LABEL,
     PREDICTION,
     Candidate,
     Comparison,
     Evaluation,
     ModelCard,
-    Verdict,
 )
 from spark_app.telemetry import names
 
@@ -34,10 +31,6 @@ if TYPE_CHECKING:
     from pyspark.ml import PipelineModel
 
     from spark_app.pipeline.training import TrainingContext
-
-MOST_SLICES: Final = 50
-"""So many are measured, those with the most positives: each is a series, and values of columns come from data. The
-card has all."""
 
 
 def run(context: "TrainingContext", model: Model, config: ModelConfig) -> None:
@@ -49,7 +42,7 @@ def run(context: "TrainingContext", model: Model, config: ModelConfig) -> None:
     with labelled_data(context, model, config, context.date) as data:
         version = train(context, model, config, data)
         evaluate(context, model, config, version, data)
-    promote(context, model, config, version)
+    promotion.promote(context, model, config, version)
 
 
 def train(context: "TrainingContext", model: Model, config: ModelConfig, data: Data) -> Version:
@@ -215,7 +208,7 @@ def evaluate(context: "TrainingContext", model: Model, config: ModelConfig, vers
     found, rows = _evaluation(context, model, config, version, data, role="candidate")
     card = msgspec.structs.replace(version.card, evaluation=found)
     if production is not None and production.number != version.number:
-        if _is_comparable(context, model, production):
+        if promotion.is_comparable(context, model, production):
             theirs, same_rows = _evaluation(context, model, config, production, data, role="production")
             comparison = _comparison(context, config, card, rows, production.card, same_rows)
             card = msgspec.structs.replace(card, production=theirs, comparison=comparison)
@@ -224,7 +217,7 @@ def evaluate(context: "TrainingContext", model: Model, config: ModelConfig, vers
         if before is not None:
             card = msgspec.structs.replace(card, production=before.production, comparison=before.comparison)
         if production is not None:
-            _measure(context, model, config, found, "production")
+            model_metrics.measure_evaluation(context, model, config, found, "production")
     row = registry.evaluation_row(context.spark, card, run_id=context.run.identity.run_id)
     context.replace(row, registry.EVALUATIONS.name, where=registry.where_version(model.name, version.number))
     context.write_card(card)
@@ -240,7 +233,7 @@ def evaluate_production(context: "TrainingContext", model: Model, config: ModelC
         InputError: No version is in production, no row is held out, the version was trained on some of them, or the
             program does not compute its features.
     """
-    version = _in_production(context, model)
+    version = promotion.in_production(context, model)
     with labelled_data(context, model, config, context.date, has_train=False) as data:
         if str(data.periods.held_out_first) <= version.card.last_date:
             trained = f"version {version.number} was trained on {version.card.first_date} to {version.card.last_date}"
@@ -248,22 +241,7 @@ def evaluate_production(context: "TrainingContext", model: Model, config: ModelC
         _require_held_out(model, data)
         found, _ = _evaluation(context, model, config, version, data, role="production")
     context.write_card(msgspec.structs.replace(version.card, evaluation=found))
-    _measure_production(context, model)
-
-
-def _is_comparable(context: Context, model: Model, production: Version) -> bool:
-    """Whether the program computes the features of the version in production; says so if it does not."""
-    found = reference.difference(context.warehouse, production, model.inputs)
-    if found is not None:
-        context.note(f"version {production.number} in production is not compared, since features have changed: {found}")
-    return found is None
-
-
-def _in_production(context: Context, model: Model) -> Version:
-    version = registry.production(context.warehouse, model.name)
-    if version is None:
-        raise InputError(f"no version of {model.name} is in production: run `spark-app ml` first")
-    return version
+    model_metrics.measure_production(context, model)
 
 
 def _evaluation(
@@ -281,9 +259,9 @@ def _evaluation(
         scored = scoring.scored(fitted, data.held_out, version, keep=[model.examples.key])
         drift = judging.drift(version.card, data.held_out, scored)
         latency = judging.latency_ms(fitted, data.held_out)
-        step.about(version.number, **_main_scores(found))
+        step.about(version.number, **model_metrics.main_scores(found))
     found = msgspec.structs.replace(found, drift=drift, latency_ms=latency)
-    _measure(context, model, config, found, role)
+    model_metrics.measure_evaluation(context, model, config, found, role)
     return found, rows
 
 
@@ -299,181 +277,3 @@ def _comparison(
 
     with context.step("compare with production", kind="evaluate"):
         return judging.comparison(card, rows, production, same_rows, samples=config.gate.resamples)
-
-
-def _main_scores(found: Evaluation) -> dict[str, float | None]:
-    return {name: found.scores[name].value for name in (AVERAGE_PRECISION, "roc_auc") if name in found.scores}
-
-
-def _measure(context: Context, model: Model, config: ModelConfig, found: Evaluation, role: str) -> None:
-    _measure_drift(context, model, found.drift, role)
-    for name, estimate in found.scores.items():
-        if estimate.value is not None:
-            labels = {names.MODEL_ROLE: role, names.SCORE_NAME: name, names.DATA_SLICE: "all"}
-            context.run.measure(names.ML_SCORE, estimate.value, labels)
-    large = [each for each in found.slices if each.positives >= config.gate.slice_positives]
-    for each in sorted(large, key=lambda each: -each.positives)[:MOST_SLICES]:
-        if each.roc_auc is not None:
-            labels = {names.MODEL_ROLE: role, names.SCORE_NAME: "roc_auc", names.DATA_SLICE: each.title}
-            context.run.measure(names.ML_SCORE, each.roc_auc, labels)
-
-
-def _measure_drift(context: Context, model: Model, drift: Mapping[str, float], role: str) -> None:
-    groups = {feature.name: feature.group for feature in model.features} | {PREDICTION: "prediction"}
-    for feature in drift.keys() & groups.keys():  # an old version may have had others
-        labels = {names.MODEL_ROLE: role, names.FEATURE_GROUP: groups[feature], names.FEATURE: feature}
-        context.run.measure(names.ML_DRIFT, drift[feature], labels)
-
-
-def promote(
-    context: "TrainingContext", model: Model, config: ModelConfig, version: Version, *, is_named: bool = False
-) -> None:
-    """Puts a version into production if its evaluation passes the gate; does nothing if it is there already.
-
-    Args:
-        context: The run.
-        model: The model.
-        config: The gate.
-        version: The version, which was evaluated.
-        is_named: Whether a person named it; a version that was rolled back returns only then.
-
-    Raises:
-        InputError: It was not evaluated, or not compared with what is in production.
-        PromotionError: The gate refuses it; what is in production stays.
-    """
-    card = registry.evaluation(context.warehouse, model.name, version.number)
-    if card is None or card.evaluation is None:
-        raise InputError(f"version {version.number} was not evaluated: run `spark-app ml evaluate` first")
-    with context.step("promote", kind="evaluate") as step:
-        step.about(version.number, **_main_scores(card.evaluation))
-        verdict = _verdict(context, model, config, card, is_named=is_named)
-    context.write_card(msgspec.structs.replace(card, verdict=verdict))
-    if verdict.reasons:
-        context.run.measure(names.ML_PROMOTIONS, 1, {names.PROMOTION_ACTION: "refused"})
-        raise PromotionError(f"{verdict.text}: {'; '.join(verdict.reasons)}")
-    context.note(verdict.text)
-    if verdict.production is None:  # no version in production was judged beside it
-        _measure(context, model, config, card.evaluation, "production")
-    _measure_production(context, model)
-
-
-def _verdict(context: Context, model: Model, config: ModelConfig, card: ModelCard, *, is_named: bool) -> Verdict:
-    """What the gate decides, and the promotion; decided anew if another run promotes meanwhile."""
-    changes = registry.promotions(context.warehouse, model.name)
-    current = changes[-1].version if changes else None
-    if current == card.version:
-        return Verdict(is_promoted=True, text=f"version {current} is in production already", production=current)
-    _require_comparison(context, model, card, current)
-    assert card.evaluation is not None
-    reasons = refusals(config.gate, card.evaluation, card.production, card.comparison)
-    if card.version in registry.withdrawn(changes) and not is_named:
-        reasons.append(f"it was rolled back: `spark-app ml promote {card.version}` puts it back")
-    where = "nothing is in production" if current is None else f"version {current} stays in production"
-    if reasons:
-        text = f"version {card.version} is not promoted, {where}"
-        return Verdict(is_promoted=False, text=text, reasons=reasons, production=current)
-    if not _change(context, model, Promotion(len(changes) + 1, card.version, "promoted")):
-        return _verdict(context, model, config, card, is_named=is_named)
-    replaced = "" if current is None else f" in place of version {current}"
-    if card.comparison is not None:
-        replaced += f": {merit(config.gate, card.comparison)}"
-    return Verdict(is_promoted=True, text=f"version {card.version} is in production{replaced}", production=current)
-
-
-def _require_comparison(context: Context, model: Model, card: ModelCard, current: int | None) -> None:
-    """Another run may have promoted a version since this one was judged."""
-    compared = card.production.version if card.production and card.comparison else None
-    if current is None or current == compared:
-        return
-    if _is_comparable(context, model, registry.version(context.warehouse, model.name, current)):
-        raise InputError(
-            f"version {card.version} was not compared with version {current}, which is in production now: "
-            f"run `spark-app ml evaluate {card.version}` first"
-        )
-
-
-def rollback(context: "TrainingContext", model: Model) -> None:
-    """Puts the version of before the last promotion back into production; does nothing if it is there already.
-
-    Raises:
-        InputError: There was none before.
-    """
-    with context.step("roll back", kind="evaluate") as step:
-        number, is_there = _rolled_back(context, model)
-        step.about(number)
-    context.note(f"version {number} is in production{' already' if is_there else ' again'}")
-    _measure_production(context, model)
-
-
-def _rolled_back(context: Context, model: Model) -> tuple[int, bool]:
-    """The version of before the last promotion, and whether it was in production already; put there if it was not."""
-    changes = registry.promotions(context.warehouse, model.name)
-    number = registry.previous(changes)
-    if number is None:
-        raise InputError(f"{model.name} has no version to roll back to: fewer than two were promoted")
-    registry.version(context.warehouse, model.name, number)
-    is_there = changes[-1].version == number
-    if not is_there and not _change(context, model, Promotion(len(changes) + 1, number, "rolled_back")):
-        return _rolled_back(context, model)  # another run has changed it meanwhile
-    return number, is_there
-
-
-def _change(context: Context, model: Model, change: Promotion) -> bool:
-    """Changes what is in production, unless another run has made the change of that number; returns whether it did."""
-    row = registry.promotion_row(context.spark, model.name, change, run_id=context.run.identity.run_id)
-    is_made = context.insert(row, registry.PROMOTIONS.name, keys=registry.PROMOTION_KEYS, kind="publish")
-    if is_made:
-        context.run.measure(names.ML_PROMOTIONS, 1, {names.PROMOTION_ACTION: change.action})
-    return is_made
-
-
-def _measure_production(context: Context, model: Model) -> None:
-    production = registry.production(context.warehouse, model.name)
-    if production is not None:
-        context.run.measure(names.ML_VERSION, production.number)
-        trained_at = datetime.datetime.fromisoformat(production.card.trained_at)
-        context.run.measure(names.ML_TRAINED, trained_at.timestamp())
-
-
-def score(context: DailyContext, model: Model) -> None:
-    """Publishes the probability of each example of one date, by the version in production.
-
-    Raises:
-        InputError: No version is in production, the program does not compute its features, or there are no
-            examples of the date.
-    """
-    from spark_app.models import judging, scoring
-
-    version = _in_production(context, model)
-    with context.step("check features", kind="transform"):
-        reference.require_same(context.warehouse, version, model.inputs)
-    frames = {name: context.table(name) for name in model.inputs.reads}
-    known = model.inputs.of_days(frames, context.warehouse.tables, context.date, context.date)
-    scores = scoring.scored(registry.load(version), known, version, keep=model.examples.keys).persist()
-    try:
-        with context.step("score", kind="transform") as step:
-            step.about(version.number)
-            read, flagged = scores.agg(F.count(F.lit(1)), F.count_if("is_flagged")).collect()[0]
-            step.count(rows_written=read)
-        if not read:
-            raise InputError(f"no {model.examples.table} of {context.date} to score: run `spark-app etl` for it first")
-        context.report_rows(read=read, flagged=flagged)
-        of_the_day = scores.withColumn(model.scores.partitions[0], F.lit(context.date))
-        written = context.replace_partition(of_the_day, model.scores.name, kind="publish", count=read)
-        context.report_rows(published=written.rows)
-        _measure_scores(context, scores, flagged=flagged, rows=read)
-        with context.step("measure drift", kind="evaluate"):
-            _measure_drift(context, model, judging.drift(version.card, known, scores), "production")
-        _measure_production(context, model)
-    finally:
-        scores.unpersist()
-
-
-def _measure_scores(context: Context, scores: DataFrame, *, flagged: int, rows: int) -> None:
-    from spark_app.models.statistics import QUANTILE_ERROR
-
-    for text, count in (("true", flagged), ("false", rows - flagged)):
-        context.run.measure(names.ML_PREDICTIONS, count, {names.IS_FLAGGED: text})
-    found = scores.approxQuantile(PREDICTION, list(names.QUANTILES), QUANTILE_ERROR)
-    for quantile, value in zip(names.QUANTILES, found, strict=True):
-        context.run.measure(names.ML_PROBABILITY, value, {names.QUANTILE: str(quantile)})

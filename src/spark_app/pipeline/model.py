@@ -134,14 +134,21 @@ class Model:
             first: The first day.
             last: The last day.
             label_days: So many days after an example its label is known.
+
+        Raises:
+            DeclarationError: The function leaves one of the columns out.
         """
         examples = in_days(frames[self.examples.table], self.examples.day, first, last)
         given = {
             name: in_days(frames[name], tables[name].day, first, last + label_days * DAY)
             for name in parameters(self.function)[1:]
         }
-        label = F.coalesce(F.col(LABEL).cast("double"), F.lit(0.0)).alias(LABEL)
-        return self.function(examples, **given, label_days=label_days).select(self.examples.key, label)
+        found = self.function(examples, **given, label_days=label_days)
+        for name in (self.examples.key, LABEL):
+            if name not in found.columns:
+                returned = ", ".join(found.columns)
+                raise self.place.error(f"{self.function.__name__} returns no column {name}; it returns {returned}")
+        return found.select(self.examples.key, F.coalesce(F.col(LABEL).cast("double"), F.lit(0.0)).alias(LABEL))
 
     def periods(self, config: ModelConfig, last: datetime.date) -> Periods:
         """The days of a history that train and judge."""

@@ -150,9 +150,11 @@ class ModelPipeline:
         self.name, self.MODEL = name, declared
         self.READS, self.WRITES = tuple(self.MODEL.reads), (self.MODEL.scores,)
         days = self.MODEL.inputs.window_days + DAYS_BESIDE_WINDOW
+        given = inspect.signature(self.MODEL.function).parameters[LABEL_DAYS].default
         self.Config = create_model(
             "Config",
             __base__=DeclaredConfig,
+            label_days=(int, Field(default=1 if given is inspect.Parameter.empty else given, ge=1)),
             history_days=(int, Field(default=days, ge=1)),
             candidates=(Candidates, Field(default=self.MODEL.candidates or CANDIDATES, min_length=1)),
         )

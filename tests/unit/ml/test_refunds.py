@@ -1,5 +1,6 @@
 import datetime
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from app.etl.daily_sales import STATUSES
 from app.ml.refunds import refunded
 from app.schemas import REFUND_EVENTS, TRANSACTIONS
 from spark_app.execution import pipelines
+from spark_app.pipeline.place import DeclarationError
 
 DAY = datetime.timedelta(days=1)
 MINUTE = datetime.timedelta(minutes=1)
@@ -87,3 +89,15 @@ def refund_ratio(purchase: dict[str, Any], bought: list[dict[str, Any]], refunds
         return sum(each["customer_id"] == purchase["customer_id"] and day - 2 * DAY <= each[at] < day for each in rows)
 
     return (count(refunds, "refunded_at") + 1) / (count(bought, "created_at") + 20)
+
+
+def test_a_function_that_leaves_a_column_out_is_named(spark: SparkSession) -> None:
+    """With its place, and what it returns."""
+    given = (frames(spark, [], []), {table.name: table for table in pipelines.declared_tables()}, AT.date(), AT.date())
+    unlabelled = replace(refunded, function=lambda rows, *, label_days: rows.limit(label_days))
+    with pytest.raises(DeclarationError, match=r"app/ml/refunds\.py:11: <lambda> returns no column label; it returns "):
+        unlabelled.labels(*given, label_days=1)
+    cut = replace(refunded.inputs, function=lambda rows: rows.drop("amount"))
+    missing = r"features\.py:\d+: <lambda> returns no column amount, purchases_before, refunds_before, which its rows "
+    with pytest.raises(DeclarationError, match=missing):
+        cut.of_days(*given)

@@ -1,9 +1,13 @@
 import pytest
+from pyspark.ml import Pipeline
 from pyspark.sql import SparkSession
 
+from spark_app.models.estimators import INPUT, preparation
 from spark_app.models.statistics import DECILES, statistics, with_prediction
 from spark_app.runs import model_card
 from spark_app.runs.model_card import Statistics
+
+COLUMNS = "same string, zero double, label double"
 
 
 def test_statistics_find_what_is_worth_a_look(spark: SparkSession) -> None:
@@ -32,6 +36,16 @@ def test_statistics_of_a_column_that_never_varies_can_be_written(spark: SparkSes
     frame = spark.createDataFrame(rows, "same string, missing string, zero double, label double")
     found = statistics(frame, categories=["same", "missing"], numbers=["zero"])
     assert model_card.decode(model_card.encode(found), Statistics) == found
+
+
+def test_a_model_may_have_features_of_one_kind(spark: SparkSession) -> None:
+    """Without categories nothing is tested against the label, and without numbers nothing is correlated with it."""
+    frame = spark.createDataFrame([("ab"[number % 2], 1.0, float(number % 3)) for number in range(9)], COLUMNS)
+    found = [statistics(frame, categories=[], numbers=["zero"]), statistics(frame, categories=["same"], numbers=[])]
+    assert [(list(each.p_values), list(each.correlations)) for each in found] == [([], ["zero"]), (["same"], [])]
+    for categories, numbers in (([], ["zero"]), (["same"], [])):
+        prepared = Pipeline(stages=preparation(categories, numbers)).fit(frame).transform(frame)
+        assert prepared.select(INPUT).count() == 9
 
 
 def test_the_distribution_of_the_probabilities_is_kept_beside_those_of_the_features(spark: SparkSession) -> None:

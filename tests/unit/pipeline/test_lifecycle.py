@@ -14,7 +14,7 @@ from spark_app.errors import InputError, PromotionError
 from spark_app.execution import pipelines
 from spark_app.models import registry, scores
 from spark_app.models.registry import Version
-from spark_app.pipeline import lifecycle
+from spark_app.pipeline import lifecycle, promotion
 from spark_app.pipeline.model import Data, ModelConfig
 from spark_app.pipeline.slice import Day
 from spark_app.pipeline.training import TrainingContext
@@ -111,7 +111,7 @@ def test_a_version_replaces_only_what_it_was_compared_with(lifecycle_of: Lifecyc
     models.judge(home, version, production=cards.evaluation(1, less=0.1), comparison=models.BETTER)
     found.context.warehouse = Unlocked(home, lambda: models.promote(home, 3, 0.25))
     with found.run, pytest.raises(InputError, match="version 2 was not compared with version 3"):
-        lifecycle.promote(found.context, MODEL, found.config, version)
+        promotion.promote(found.context, MODEL, found.config, version)
     assert [each.version for each in registry.promotions(home.warehouse, MODEL.name)] == [1, 3]
 
 
@@ -145,7 +145,7 @@ def test_a_rollback_beside_another_change_does_not_undo_it(lifecycle_of: Lifecyc
         models.promote(home, number, 0.25)
     found.context.warehouse = Unlocked(home, lambda: models.promote(home, 3, 0.25))
     with found.run:
-        lifecycle.rollback(found.context, MODEL)
+        promotion.rollback(found.context, MODEL)
     changes = registry.promotions(home.warehouse, MODEL.name)
     assert [(each.number, each.version, each.action) for each in changes] == [
         (1, 1, "promoted"), (2, 2, "promoted"), (3, 3, "promoted"), (4, 2, "rolled_back"),
@@ -164,7 +164,7 @@ def test_an_equally_good_version_replaces_only_an_old_one(lifecycle_of: Lifecycl
     with found.run:
         lifecycle.evaluate(found.context, MODEL, config, version, found.data(held_out=40))
         with nullcontext() if days_newer else pytest.raises(PromotionError, match="not better than that of version 1"):
-            lifecycle.promote(found.context, MODEL, config, version)
+            promotion.promote(found.context, MODEL, config, version)
     verdict = model_card.read(found.run.identity.folder).verdict
     assert verdict is not None
     assert verdict.is_promoted == bool(days_newer)
@@ -185,7 +185,7 @@ def test_repeating_what_is_in_production_is_no_promotion(lifecycle_of: Lifecycle
     models.judge(found.home, version, production=compared)
     with found.run:
         card = lifecycle.evaluate(found.context, MODEL, found.config, version, found.data(held_out=40))
-        lifecycle.promote(found.context, MODEL, found.config, version)
+        promotion.promote(found.context, MODEL, found.config, version)
     assert card.production == compared
     stored = registry.evaluation(found.home.warehouse, MODEL.name, 2)
     assert stored is not None
@@ -206,7 +206,7 @@ def test_the_first_version_in_production_has_the_scores_of_production(lifecycle_
     version = models.register(found.home, 1, 0.25)
     models.judge(found.home, version, production=None)
     with found.run:
-        lifecycle.promote(found.context, MODEL, found.config, version)
+        promotion.promote(found.context, MODEL, found.config, version)
     values = found.memory.values("ml.model.score")
     assert values["production", "roc_auc", "all", MODEL.name] == cards.SCORES["roc_auc"]
     assert found.memory.values("ml.promotions") == {("promoted", MODEL.name): 1}
@@ -240,6 +240,6 @@ def test_only_large_slices_are_measured_and_not_too_many(
     version = models.register(found.home, 1, 0.25)
     models.judge(found.home, version, production=None, slices=slices)
     with found.run:
-        lifecycle.promote(found.context, MODEL, found.config, version)
+        promotion.promote(found.context, MODEL, found.config, version)
     names = {part for _, _, part, _ in found.memory.values("ml.model.score")}
     assert names == {"all", *(f"shop {number}" for number in measured)}

@@ -49,6 +49,12 @@ def duration(ms: float | None) -> str:
     return f"{minutes // 60:,} h {minutes % 60:02d} min"
 
 
+def age(seconds: float) -> str:
+    """How long ago something was, in the largest whole unit: `3 d ago`, `2 h ago`, `5 min ago`, `just now`."""
+    units = ((86_400, "d"), (3_600, "h"), (60, "min"))
+    return next((f"{seconds // unit:,.0f} {name} ago" for unit, name in units if seconds >= unit), "just now")
+
+
 def share(ratio: float | None) -> str:
     """A ratio as a percentage: `12 %`, `0.3 %`."""
     if ratio is None:

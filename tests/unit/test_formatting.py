@@ -89,3 +89,12 @@ def test_an_instant_is_shown_in_utc() -> None:
 def test_a_quantity_has_its_noun_in_singular_or_plural() -> None:
     """`1 task`, `2 tasks`."""
     assert [formatting.quantity(many, "task") for many in (0, 1, 1200)] == ["0 tasks", "1 task", "1,200 tasks"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-1, "just now"), (59, "just now"), (60, "1 min ago"), (7199, "1 h ago"), (86_400 * 1000, "1,000 d ago")],
+)
+def test_an_age_is_in_whole_units(seconds: float, text: str) -> None:
+    """The largest that fits; clocks of two machines may differ."""
+    assert formatting.age(seconds) == text

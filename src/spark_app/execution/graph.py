@@ -1,17 +1,24 @@
-"""What the pipelines of a project read and write, and how each last ended."""
+"""What the pipelines of a project read and write, how each last ended, and how fresh each table is; starts no Spark."""
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from spark_app.errors import InputError
 from spark_app.execution import pipelines
-from spark_app.runs import run_record
+from spark_app.local_files import local_path
+from spark_app.runs import liveness, run_record
 from spark_app.runs.run_record import RunRecord
+from spark_app.settings import Settings
+from spark_app.warehouse.freshness import Freshness, freshness
+from spark_app.warehouse.tables import Table
 
-Kind = Literal["source", "topic", "table"]
-SHAPES = {"source": ("[/", "/]"), "topic": (">", "]"), "table": ("[(", ")]")}
+Kind = Literal["source", "topic", "table", "model"]
+Key = tuple[Kind, str]
+"""What pipelines read or write: its kind and its name."""
+SHAPES: Final = {"source": ("[/", "/]"), "topic": (">", "]"), "table": ("[(", ")]"), "model": ("{{", "}}")}
 """How Mermaid draws a node of a kind."""
 
 
@@ -24,7 +31,10 @@ class Node:
         sources: The sources whose raw rows it reads.
         topics: The topics that it reads.
         reads: The tables that it reads.
+        models: The models that it reads.
         writes: The tables that it writes.
+        sends: The topics that it writes.
+        trains: The models that it trains.
         last: Its newest run; None if it has none here.
     """
 
@@ -32,46 +42,123 @@ class Node:
     sources: Sequence[str]
     topics: Sequence[str]
     reads: Sequence[str]
+    models: Sequence[str]
     writes: Sequence[str]
+    sends: Sequence[str]
+    trains: Sequence[str]
     last: RunRecord | None = None
 
+    @property
+    def inputs(self) -> list[Key]:
+        """What it reads."""
+        return [
+            *_keys("source", self.sources),
+            *_keys("topic", self.topics),
+            *_keys("table", self.reads),
+            *_keys("model", self.models),
+        ]
 
-def nodes(runs: Path) -> list[Node]:
-    """The pipelines of the current project, each after those that write what it reads, with their newest runs.
+    @property
+    def outputs(self) -> list[Key]:
+        """What it writes."""
+        return [*_keys("table", self.writes), *_keys("topic", self.sends), *_keys("model", self.trains)]
 
-    Args:
-        runs: The folder of the runs.
+
+@dataclass(frozen=True)
+class Asset:
+    """What pipelines read and write.
+
+    Attributes:
+        kind: What it is.
+        name: Its name; a table and a topic may have the same.
+        written_by: The pipelines that write or train it.
+        read_by: The pipelines that read it.
+        freshness: Of a table, when it was last published; None for one that never was, and for what is no table.
+    """
+
+    kind: Kind
+    name: str
+    written_by: Sequence[str]
+    read_by: Sequence[str]
+    freshness: Freshness | None = None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The pipelines, each after those that write what it reads, and what they read and write."""
+
+    pipelines: Sequence[Node]
+    assets: Sequence[Asset]
+
+
+def of_project(settings: Settings) -> Graph:
+    """The graph of the current project.
 
     Raises:
         DeclarationError: A declaration is wrong.
     """
-    loaded = {name: each for package in pipelines.PACKAGES for name, each in pipelines.load(package).items()}
-    newest = _newest(runs)
-    return [_node(name, loaded[name], newest.get(name)) for name in pipelines.in_order(loaded)]
+    return of(
+        {name: each for package in pipelines.PACKAGES for name, each in pipelines.load(package).items()}, settings
+    )
 
 
-def mermaid(found: Sequence[Node]) -> str:
-    """The pipelines as a flow chart of Mermaid, which GitHub and many editors draw."""
+def of(loaded: Mapping[str, Any], settings: Settings) -> Graph:
+    """The graph of pipelines, which may come in any order."""
+    newest = _newest(settings.runs_path)
+    nodes = [_node(name, loaded[name], newest.get(name)) for name in pipelines.in_order(loaded)]
+    tables = {table.name: table for each in loaded.values() for table in each.WRITES}
+    return Graph(nodes, _assets(nodes, tables, settings.warehouse_path))
+
+
+def mermaid(found: Graph) -> str:
+    """The graph as a flow chart of Mermaid, which GitHub and many editors draw."""
     lines = ["flowchart LR"]
-    things = sorted({thing for node in found for thing in (*_inputs(node), *_outputs(node))})
-    lines += [f"    {_id(kind, name)}{SHAPES[kind][0]}{name}{SHAPES[kind][1]}" for name, kind in things]
-    for node in found:
+    for asset in sorted(found.assets, key=lambda each: (each.name, each.kind)):
+        before, after = SHAPES[asset.kind]
+        lines.append(f"    {_id(asset.kind, asset.name)}{before}{asset.name}{after}")
+    for node in found.pipelines:
         own = _id("pipeline", node.pipeline)
         lines.append(f"    {own}[{node.pipeline}]")
-        lines += [f"    {_id(kind, name)} --> {own}" for name, kind in _inputs(node)]
-        lines += [f"    {own} --> {_id(kind, name)}" for name, kind in _outputs(node)]
+        lines += [f"    {_id(*key)} --> {own}" for key in node.inputs]
+        lines += [f"    {own} --> {_id(*key)}" for key in node.outputs]
     return "\n".join(lines) + "\n"
 
 
 def _node(name: str, pipeline: Any, last: RunRecord | None) -> Node:
+    model = getattr(pipeline, "MODEL", None)  # a declared model, which it trains, or the name of one that it reads
     return Node(
         name,
         pipelines.sources([pipeline]),
         list(getattr(pipeline, "TOPICS", ())),
         list(pipeline.READS),
+        [model] if isinstance(model, str) else [],
         [table.name for table in pipeline.WRITES],
+        list(getattr(pipeline, "SENDS", ())),
+        [] if model is None or isinstance(model, str) else [model.name],
         last,
     )
+
+
+def _assets(nodes: Sequence[Node], tables: Mapping[str, Table], warehouse: str) -> list[Asset]:
+    """What the pipelines read and write, in the order in which it comes about, and topics that none reads."""
+    keys = dict.fromkeys(key for node in nodes for key in (*node.inputs, *node.outputs))
+    keys |= dict.fromkeys(("topic", topic.name) for topic in pipelines.topics())
+    return [
+        Asset(
+            kind,
+            name,
+            [node.pipeline for node in nodes if (kind, name) in node.outputs],
+            [node.pipeline for node in nodes if (kind, name) in node.inputs],
+            _freshness(warehouse, name, tables.get(name)) if kind == "table" else None,
+        )
+        for kind, name in keys
+    ]
+
+
+def _freshness(warehouse: str, name: str, table: Table | None) -> Freshness | None:
+    """How fresh a table is; of one on another storage only Spark could tell."""
+    folder = local_path(f"{warehouse.rstrip('/')}/{name}")
+    return Freshness() if folder is None else freshness(folder, table.day if table else None)
 
 
 def _newest(runs: Path) -> dict[str, RunRecord]:
@@ -85,18 +172,19 @@ def _newest(runs: Path) -> dict[str, RunRecord]:
             record = run_record.read(folder)
         except (InputError, OSError):  # a folder of something else
             continue
-        found.setdefault(record.pipeline, record)
+        found.setdefault(record.pipeline, _as_it_ended(record))
     return found
 
 
-def _inputs(node: Node) -> Iterator[tuple[str, Kind]]:
-    yield from ((name, "source") for name in node.sources)
-    yield from ((name, "topic") for name in node.topics)
-    yield from ((name, "table") for name in node.reads)
+def _as_it_ended(record: RunRecord) -> RunRecord:
+    """The record of a run; one that says that it runs, and whose process has left its lock, was killed."""
+    has_lock = record.outcome == "running" and (record.folder / liveness.LIVENESS_LOCK).exists()
+    is_dead = has_lock and not liveness.is_running(record.folder)
+    return dataclasses.replace(record, outcome="killed") if is_dead else record
 
 
-def _outputs(node: Node) -> Iterator[tuple[str, Kind]]:
-    yield from ((name, "table") for name in node.writes)
+def _keys(kind: Kind, names: Sequence[str]) -> list[Key]:
+    return [(kind, name) for name in names]
 
 
 def _id(kind: str, name: str) -> str:

@@ -1,22 +1,39 @@
 """The graph of the shop, in its parts and as a flow chart."""
 
+import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from spark_app import __main__ as program
 from spark_app.execution import graph
+from spark_app.execution.graph import Asset, Graph
 from spark_app.runs import run_record
+from spark_app.settings import Settings, load_settings
+from spark_app.warehouse.freshness import Freshness
 from tests.unit.run_records import example_record
 
+RUN = "20240102T000000Z-etl.daily_sales-2024-01-01-abc"
 
-def test_a_pipeline_has_what_it_reads_and_writes_and_its_newest_run(tmp_path: Path) -> None:
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """The settings of the shop, with runs and tables of its own."""
+    return load_settings().model_copy(update={"home": tmp_path})
+
+
+def of_kind(found: Graph, kind: str) -> dict[str, Asset]:
+    """Sources, topics, tables or models by their names."""
+    return {asset.name: asset for asset in found.assets if asset.kind == kind}
+
+
+def test_a_pipeline_has_what_it_reads_and_writes_and_its_newest_run(settings: Settings) -> None:
     """Each after those that write what it reads; a folder without a record is none."""
-    folder = tmp_path / "20240102T000000Z-etl.daily_sales-2024-01-01-abc"
-    folder.mkdir()
-    (tmp_path / "20240103T000000Z-etl.daily_sales-2024-01-01-abd").mkdir()
+    folder = settings.runs_path / RUN
+    folder.mkdir(parents=True)
+    (settings.runs_path / "20240103T000000Z-etl.daily_sales-2024-01-01-abd").mkdir()
     run_record.write(example_record(folder=folder, pipeline="etl.daily_sales"), note=pytest.fail)
-    found = {node.pipeline: node for node in graph.nodes(tmp_path)}
+    found = {node.pipeline: node for node in graph.of_project(settings).pipelines}
     sales = found["etl.daily_sales"]
     assert (sales.sources, sales.topics, sales.reads) == (["transactions"], [], ["customers"])
     assert sales.writes == ["bronze", "transactions", "daily_sales"]
@@ -28,14 +45,58 @@ def test_a_pipeline_has_what_it_reads_and_writes_and_its_newest_run(tmp_path: Pa
     assert order.index("etl.customers") < order.index("etl.daily_sales") < order.index("ml.refunds")
 
 
-def test_a_flow_chart_has_each_thing_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("left", "outcome"), [("running", "killed"), ("another.txt", "running")])
+def test_a_run_whose_process_left_its_lock_was_killed(settings: Settings, left: str, outcome: str) -> None:
+    """Though its record still says that it runs; without a lock nobody can tell."""
+    folder = settings.runs_path / RUN
+    folder.mkdir(parents=True)
+    run_record.write(example_record(folder=folder, pipeline="etl.daily_sales", outcome="running"), note=pytest.fail)
+    (folder / left).touch()
+    [last] = [node.last for node in graph.of_project(settings).pipelines if node.last]
+    assert last.outcome == outcome
+
+
+def test_each_thing_names_who_writes_and_who_reads_it(settings: Settings) -> None:
+    """A source and a table of one name are two; a model is trained by a pipeline and read by others."""
+    found = graph.of_project(settings)
+    assert of_kind(found, "source")["transactions"].read_by == ["etl.daily_sales"]
+    tables, models = of_kind(found, "table"), of_kind(found, "model")
+    assert tables["transactions"].written_by == ["etl.daily_sales"]
+    assert {*tables["transactions"].read_by} == {"streaming.predictions", "ml.refunds"}
+    assert models["ml.refunds"] == Asset("model", "ml.refunds", ["ml.refunds"], ["streaming.predictions"])
+    assert of_kind(found, "topic")["clicks"].written_by == []
+
+
+def test_a_topic_may_be_written_and_read_or_only_declared(settings: Settings) -> None:
+    """Whoever names it in `SENDS` writes it."""
+    sender = SimpleNamespace(TOPICS=("clicks",), READS=(), WRITES=(), SENDS=("alarms",))
+    reader = SimpleNamespace(TOPICS=("alarms",), READS=(), WRITES=())
+    loaded = {"streaming.reader": reader, "streaming.sender": sender}
+    topics = of_kind(graph.of(loaded, settings), "topic")
+    assert topics["alarms"] == Asset("topic", "alarms", ["streaming.sender"], ["streaming.reader"])
+    assert topics["impressions"] == Asset("topic", "impressions", [], [])
+
+
+def test_a_table_is_as_fresh_as_its_newest_commit_and_day(settings: Settings) -> None:
+    """One that was never published has none; of one on another storage it is not known."""
+    log = Path(settings.warehouse_path) / "daily_sales" / "_delta_log"
+    log.mkdir(parents=True)
+    file = '{"add": {"path": "a", "partitionValues": {"processed_date": "2024-01-01"}}}'
+    (log / f"{0:020d}.json").write_text(f'{{"commitInfo": {{"timestamp": 1704153600000}}}}\n{file}\n')
+    tables = of_kind(graph.of_project(settings), "table")
+    assert tables["transactions"].freshness is None
+    at = datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)
+    assert tables["daily_sales"].freshness == Freshness(at, datetime.date(2024, 1, 1))
+    remote = settings.model_copy(update={"warehouse": "s3a://shop/tables"})
+    assert of_kind(graph.of_project(remote), "table")["daily_sales"].freshness == Freshness()
+
+
+def test_a_flow_chart_has_each_thing_once(settings: Settings) -> None:
     """And an arrow from what is read to what reads it, and on to what is written."""
-    text = graph.mermaid(graph.nodes(tmp_path))
-    lines = text.splitlines()
+    lines = graph.mermaid(graph.of_project(settings)).splitlines()
     assert lines[0] == "flowchart LR"
     assert len(lines) == len({*lines})
     assert "    source_transactions[/transactions/]" in lines
     assert "    source_transactions --> pipeline_etl_daily_sales" in lines
     assert "    pipeline_etl_daily_sales --> table_daily_sales" in lines
-    assert program.run(["graph", "--mermaid"]) == 0
-    assert capsys.readouterr().out == text
+    assert "    model_ml_refunds --> pipeline_streaming_predictions" in lines

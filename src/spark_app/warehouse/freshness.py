@@ -1,0 +1,106 @@
+"""How fresh a Delta table of this machine is, by its transaction log alone: neither Spark nor a JVM starts."""
+
+import datetime
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+_COMMIT: Final = re.compile(r"(\d{20})\.json")
+_CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint\.parquet")
+_Partition = Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """When a table was last published; None stands for what its log does not tell.
+
+    Attributes:
+        at: Instant of the newest commit that changed rows; compactions do not.
+        day: The newest day that has rows; None for a table that is not partitioned by days.
+    """
+
+    at: datetime.datetime | None = None
+    day: datetime.date | None = None
+
+
+class _Info(msgspec.Struct):
+    timestamp: int = 0
+
+
+class _File(msgspec.Struct):
+    path: str
+    is_change: bool = msgspec.field(name="dataChange", default=True)
+    partition: dict[str, str | None] | None = msgspec.field(name="partitionValues", default=None)
+
+
+class _Action(msgspec.Struct):
+    info: _Info | None = msgspec.field(name="commitInfo", default=None)
+    add: _File | None = None
+    remove: _File | None = None
+
+
+_ACTION: Final = msgspec.json.Decoder(_Action)
+
+
+def freshness(table: Path, day: str | None = None) -> Freshness | None:
+    """How fresh a table is; None if it was never published.
+
+    Args:
+        table: Its folder.
+        day: The column with the day that it is partitioned by.
+    """
+    log = table / "_delta_log"
+    try:
+        names = [file.name for file in log.iterdir()] if log.is_dir() else []
+        commits = sorted(int(match[1]) for name in names if (match := _COMMIT.fullmatch(name)))
+        if not commits:
+            return None
+        published = _published_at(log, commits)
+        if published is None and commits[0] == 0:  # it was created, and nothing was written
+            return None
+        checkpoints = [int(match[1]) for name in names if (match := _CHECKPOINT.fullmatch(name))]
+        return Freshness(published, _newest_day(log, commits, max(checkpoints, default=-1), day) if day else None)
+    except (OSError, ValueError):  # a log that cannot be read
+        return Freshness()
+
+
+def _published_at(log: Path, commits: Sequence[int]) -> datetime.datetime | None:
+    for version in reversed(commits):
+        actions = _actions(log, version)
+        files = [file for action in actions if (file := action.add or action.remove)]
+        if any(file.is_change for file in files):
+            milliseconds = next((action.info.timestamp for action in actions if action.info), 0)
+            return datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.UTC) if milliseconds else None
+    return None
+
+
+def _newest_day(log: Path, commits: Sequence[int], checkpoint: int, column: str) -> datetime.date | None:
+    """The newest day of the files of the newest version; None where files of the log are missing."""
+    needed = range(checkpoint + 1, commits[-1] + 1)
+    if not {*needed} <= {*commits}:
+        return None
+    files = dict(_checkpointed(log, checkpoint)) if checkpoint >= 0 else dict[str, _Partition]()
+    for version in needed:
+        actions = _actions(log, version)
+        for action in actions:  # a file whose rows are marked as deleted is removed and added in one commit
+            if action.remove:
+                files.pop(action.remove.path, None)
+        files |= {action.add.path: action.add.partition or {} for action in actions if action.add}
+    days = {text for partition in files.values() if (text := partition.get(column))}
+    return datetime.date.fromisoformat(max(days)) if days else None
+
+
+def _checkpointed(log: Path, version: int) -> list[tuple[str, _Partition]]:
+    from pyarrow import parquet  # takes a moment, and young tables have no checkpoint
+
+    file = log / f"{version:020d}.checkpoint.parquet"
+    adds = parquet.ParquetFile(file).read(columns=["add.path", "add.partitionValues"])["add"].to_pylist()
+    return [(add["path"], dict(add["partitionValues"])) for add in adds if add and add["path"]]
+
+
+def _actions(log: Path, version: int) -> list[_Action]:
+    return [_ACTION.decode(line) for line in (log / f"{version:020d}.json").read_bytes().splitlines() if line]

@@ -2,13 +2,16 @@
 
 import datetime
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from spark_app import __main__ as program
 from spark_app.commands import graph
+from spark_app.runs import run_record
 from spark_app.warehouse.freshness import Freshness
+from tests.unit.run_records import example_record
 
 NOW = datetime.datetime(2024, 1, 3, tzinfo=datetime.UTC)
 
@@ -40,6 +43,31 @@ def test_the_flow_chart_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """For a README."""
     assert program.run(["graph", "--mermaid"]) == 0
     assert capsys.readouterr().out.startswith("flowchart LR\n")
+
+
+def test_the_page_leads_to_the_reports_that_are_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By paths from its own folder; a report that was deleted is no link, one that is served is a URL."""
+    reports = tmp_path / "my reports"
+    reports.mkdir()
+    (reports / "r.html").touch()
+    places = {"etl.customers": str(reports / "r.html"), "ml.refunds": str(reports / "gone.html")}
+    for number, (pipeline, report) in enumerate([*places.items(), ("etl.daily_sales", "http://reports/s.html")]):
+        folder = tmp_path / "runs" / f"2024010{number + 1}T000000Z-{pipeline}-2024-01-01-abc"
+        folder.mkdir(parents=True)
+        run_record.write(example_record(folder=folder, pipeline=pipeline, report=report), note=pytest.fail)
+    assert program.run(["graph", "--html", str(tmp_path / "pages" / "graph.html")]) == 0
+    assert capsys.readouterr().out.endswith("graph.html\n")
+    page = (tmp_path / "pages" / "graph.html").read_text(encoding="utf-8")
+    assert {*re.findall(r'<a class="state good" href="([^"]+)"', page)} == {
+        "../my%20reports/r.html",
+        "http://reports/s.html",
+    }
+
+
+def test_one_form_is_asked_for_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    """Or the command would have to choose."""
+    assert program.run(["graph", "--json", "--mermaid"]) == 2
+    assert "give one of --mermaid, --html and --json" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,11 @@ GOOD: Final = ("succeeded", "ended")
 BAD: Final = ("failed", "killed", "rejected", "missing_input")
 
 
+def mood(outcome: str) -> str:
+    """How an outcome is coloured."""
+    return "bad" if outcome in BAD else "good" if outcome in GOOD else "unsure"
+
+
 class _Profile(msgspec.Struct):
     """What the list shows of a run profile; the rest of the file is not decoded."""
 
@@ -83,7 +88,7 @@ class Run:
     @property
     def mood(self) -> str:
         """How its outcome is coloured."""
-        return "bad" if self.outcome in BAD else "good" if self.outcome in GOOD else "unsure"
+        return mood(self.outcome)
 
 
 Read = Callable[[Path], bytes]

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from app.schemas import CUSTOMER_THEN, RAW_TRANSACTIONS
 from spark_app.commands.errors import failure
 from spark_app.errors import ReconciliationError
 from spark_app.execution.run import load_jobs, run_days
+from spark_app.runs import column_lineage
 from spark_app.spark.job_properties import setting
 from tests.integration.home import DAY, Home, customer, sale
 
@@ -54,6 +56,21 @@ def losing(published: Home, spark: SparkSession, tmp_path: Path) -> Iterator[Los
     home.deliver("transactions", [sale(number, **LATE) for number in range(9)])
     with setting(spark, "spark.sql.files.ignoreMissingFiles", "true"):
         yield home
+
+
+def test_a_run_leaves_of_which_columns_its_declared_tables_are_made(published: Home) -> None:
+    """By name, and where the inputs are; columns that the engine adds are none of them."""
+    [folder] = [each.parent for each in published.settings.runs_path.glob(f"*daily_sales*/{column_lineage.COLUMNS}")]
+    bronze, transactions, daily = column_lineage.read(folder)
+    warehouse, raw = published.settings.warehouse_path, published.settings.raw_path
+    assert (bronze.table, bronze.path) == ("bronze", f"{warehouse}/bronze")
+    assert bronze.inputs == {"customers": f"{warehouse}/customers", "transactions (raw)": f"{raw}/transactions"}
+    assert bronze.columns["amount"] == [("transactions (raw)", "amount")]
+    assert bronze.columns["customer_country"] == [("customers", "country")]
+    assert bronze.columns.keys() == {*RAW_TRANSACTIONS.names, *CUSTOMER_THEN.names}
+    assert transactions.columns["amount_category"] == [("bronze", "amount")]
+    assert daily.columns["unique_customers"] == [("transactions", "customer_id")]
+    assert daily.columns["transaction_count"] == []
 
 
 def failing(home: Home, package: str = "etl", *chosen: str) -> str:

@@ -13,6 +13,7 @@ from spark_app.pipeline.context import DailyContext
 from spark_app.pipeline.ingest import Audit, IngestSpec
 from spark_app.pipeline.limits import Limit
 from spark_app.pipeline.place import nearest
+from spark_app.pipelines import column_lineage
 from spark_app.pipelines.declaration import Declared, Source
 from spark_app.quality import expectations as expect
 from spark_app.quality.expectations import Expectation, Rule, Summary
@@ -158,7 +159,9 @@ class DailyPipeline:
         commits: Mapping[str, Commit],
     ) -> Commit:
         """Writes a table of the day, after its expectations were judged."""
-        rows = _returned(declared, [_rows(context, name, audited, commits) for name in declared.reads])
+        inputs = {name: _rows(context, name, audited, commits) for name in declared.reads}
+        rows = _returned(declared, list(inputs.values()))
+        column_lineage.record(context, declared, rows, inputs)
         rules = [rule for rule in declared.rules(context.settings) if isinstance(rule, Expectation)]
         if rules and config.checks:
             context.declare(declared.name, [rule.name for rule in rules])
@@ -242,8 +245,10 @@ def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source:
     raw = context.read_raw(source.name, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty)
     with context.step(f"transform {source.name}", kind="transform"):
         typed = ingest.typed(raw, schema=source.schema).withColumn("date", F.lit(context.date))
-        rows = declared(typed, **{name: _rows(context, name, {}, {}) for name in declared.reads})
+        inputs = {name: _rows(context, name, {}, {}) for name in declared.reads}
+        rows = declared(typed, **inputs)
         _require(declared, rows, [*ingest.PARSED, *declared.schema.names])
+        column_lineage.record(context, declared, rows, inputs, typed)
         judged = ingest.with_violations(
             rows, columns=declared.schema.names, expectations=spec.expectations, date=context.date
         )

@@ -23,6 +23,7 @@ class Limits:
     streams: int = 100
     points: int = 200
     features: int = 100
+    columns: int = 500
     logs: int = 300
     properties: int = 300
     text: int = 1500

@@ -25,6 +25,7 @@ from spark_app.report.links import links
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import Scope, scope
 from spark_app.report.sections.capacity import capacity
+from spark_app.report.sections.columns import columns
 from spark_app.report.sections.configuration import configuration
 from spark_app.report.sections.executors import executors
 from spark_app.report.sections.findings import findings as findings_of
@@ -150,6 +151,7 @@ def _sections(reading: Reading, about: Scope, ranked: list[Finding], limits: Lim
         "executors": executors(about, limits),
         "memory": memory(about),
         "quality": quality(about),
+        "columns": columns(about, limits),
         "configuration": configuration(about, limits),
         "logs": logs(about, limits),
     }

@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from spark_app.errors import InputError
-from spark_app.runs import model_card, run_record
+from spark_app.runs import column_lineage, model_card, run_record
+from spark_app.runs.column_lineage import TableColumns
 from spark_app.runs.model_card import CARD, ModelCard
 from spark_app.runs.run_record import RECORD, RunRecord
 from spark_app.telemetry import names
@@ -42,6 +43,7 @@ class RunInfo:
         unread: How many lines cannot be parsed.
         card: The model that it is about; None for a run about something else.
         trouble: Why there is no card, though there is a file.
+        columns: Of which columns those of its tables are made; none where the file cannot be read.
     """
 
     folder: Path
@@ -51,6 +53,7 @@ class RunInfo:
     unread: int = 0
     card: ModelCard | None = None
     trouble: str | None = None
+    columns: list[TableColumns] = field(default_factory=list)
 
     @property
     def trace_id(self) -> str | None:
@@ -114,7 +117,8 @@ def of(folder: Path) -> RunInfo:
     info = RunInfo(folder, record, steps, unread=lines.skipped)
     spark = _spark_lines(Path(record.spark_log), info.trace_id) if record and record.spark_log else []
     card, trouble = _card(folder)
-    return replace(info, warnings=sorted(own + spark, key=lambda line: line.time), card=card, trouble=trouble)
+    warnings = sorted(own + spark, key=lambda line: line.time)
+    return replace(info, warnings=warnings, card=card, trouble=trouble, columns=_columns(folder))
 
 
 def _card(folder: Path) -> tuple[ModelCard | None, str | None]:
@@ -125,6 +129,13 @@ def _card(folder: Path) -> tuple[ModelCard | None, str | None]:
         return model_card.read(folder), None
     except InputError as error:
         return None, str(error)
+
+
+def _columns(folder: Path) -> list[TableColumns]:
+    try:
+        return column_lineage.read(folder)
+    except InputError:
+        return []
 
 
 def _spark_lines(file: Path, trace_id: str | None) -> list[LogLine]:

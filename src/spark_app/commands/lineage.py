@@ -45,6 +45,7 @@ def lineage(
     from spark_app.lineage import openlineage
     from spark_app.lineage.runs import lineage_runs
     from spark_app.report import report_source
+    from spark_app.runs import column_lineage
     from spark_app.settings import load_settings
 
     settings, terminal = load_settings(config), Terminal()
@@ -52,7 +53,8 @@ def lineage(
     baselines.recall(settings.records_path, reading)
     for remark in reading.remarks:
         terminal.note(remark)
-    _deliver(openlineage.events(lineage_runs(reading.app, namespace)), to, terminal)
+    declared = column_lineage.of_application(settings.runs_path, reading.app.id)
+    _deliver(openlineage.events(lineage_runs(reading.app, namespace, declared)), to, terminal)
 
 
 def _deliver(events: list[Any], to: str | None, terminal: "Terminal") -> None:

@@ -7,7 +7,7 @@ table whose files the plan does not name is in the namespace of the job: the cat
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from spark_app.eventlog.model.operators import Operator
@@ -44,6 +44,14 @@ class Column:
     type: str | None
 
 
+class Field(NamedTuple):
+    """A column of another dataset."""
+
+    namespace: str
+    name: str
+    column: str
+
+
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """A table, a folder or a topic; without columns where the log does not have all of them.
@@ -52,12 +60,14 @@ class Dataset:
         namespace, name: What it is known by everywhere.
         columns: Its columns.
         table: Its name in the catalog, if it is known by its path.
+        origins: The columns of which the values of its own are computed, as far as they are known, by column.
     """
 
     namespace: str
     name: str
     columns: tuple[Column, ...] = ()
     table: str | None = None
+    origins: tuple[tuple[str, tuple[Field, ...]], ...] = ()
 
 
 def of_target(target: Target, job_namespace: str) -> Dataset | None:

@@ -10,6 +10,7 @@ from openlineage.client.facet_v2 import (
     BaseFacet,
     DatasetFacet,
     RunFacet,
+    column_lineage_dataset,
     error_message_run,
     job_type_job,
     output_statistics_output_dataset,
@@ -120,15 +121,27 @@ def _output(dataset: Dataset, run: LineageRun, *, is_end: bool) -> OutputDataset
 
 
 def _facets(dataset: Dataset, run: LineageRun) -> dict[str, DatasetFacet]:
-    """The columns of a dataset, and its name in the catalog of the application beside its path."""
+    """The columns of a dataset, what they are made of, and its name in the catalog of the application."""
     facets: dict[str, DatasetFacet] = {}
     if dataset.columns:
         fields = [schema_dataset.SchemaDatasetFacetFields(name=each.name, type=each.type) for each in dataset.columns]
         facets["schema"] = _produced(schema_dataset.SchemaDatasetFacet(fields=fields))
+    if dataset.origins:
+        facets["columnLineage"] = _produced(_column_lineage(dataset))
     if dataset.table:
         name = symlinks_dataset.Identifier(namespace=run.job.namespace, name=dataset.table, type="TABLE")
         facets["symlinks"] = _produced(symlinks_dataset.SymlinksDatasetFacet(identifiers=[name]))
     return facets
+
+
+def _column_lineage(dataset: Dataset) -> column_lineage_dataset.ColumnLineageDatasetFacet:
+    fields = {
+        column: column_lineage_dataset.Fields(
+            [column_lineage_dataset.InputField(*each, transformations=None) for each in origins]
+        )
+        for column, origins in dataset.origins
+    }
+    return column_lineage_dataset.ColumnLineageDatasetFacet(fields, dataset=None)
 
 
 def _produced(facet: Facet) -> Facet:

@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -14,8 +14,9 @@ from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.targets import Target
 from spark_app.lineage import datasets
-from spark_app.lineage.datasets import Dataset
+from spark_app.lineage.datasets import Dataset, Field
 from spark_app.report.formatting import line, text
+from spark_app.runs.column_lineage import TableColumns
 
 State = Literal["COMPLETE", "FAIL", "ABORT", "RUNNING"]
 STATES: Final[dict[str, State]] = {
@@ -88,12 +89,15 @@ class LineageRun:
     spark_version: str | None = None
 
 
-def lineage_runs(app: Application, namespace: str | None = None) -> list[LineageRun]:
+def lineage_runs(
+    app: Application, namespace: str | None = None, declared: Iterable[TableColumns] = ()
+) -> list[LineageRun]:
     """The run of an application, and those of its queries in the order of their starts.
 
     Args:
         app: The application.
         namespace: That of its jobs; None for the one of its Spark properties, or else `default`.
+        declared: Of which columns those of its declared tables are made, of which the log does not tell.
     """
     parent, ending = _parent(app), ending_of(app)
     name = namespace or app.properties.get(f"{PROPERTY}namespace") or (parent and parent.namespace) or DEFAULT_NAMESPACE
@@ -102,7 +106,39 @@ def lineage_runs(app: Application, namespace: str | None = None) -> list[Lineage
     began = app.began or 0
     whole = LineageRun(job, APPLICATION, parent, began, app.ended or app.last, STATES[ending.outcome], error)
     runs = [replace(whole, spark_version=app.spark_version), *_of_queries(app, job), *_of_streams(app, job)]
-    return sorted(_located(runs, name), key=lambda run: (run.kind != APPLICATION, run.started))
+    places = [(datasets.of_place(each.path), each) for each in declared]
+    known = {(place.namespace, place.name): each for place, each in places}
+    return sorted(
+        (_with_origins(run, known) for run in _located(runs, name)),
+        key=lambda run: (run.kind != APPLICATION, run.started),
+    )
+
+
+def _with_origins(run: LineageRun, known: Mapping[tuple[str, str], TableColumns]) -> LineageRun:
+    """The run with the columns that those of its outputs are made of."""
+    read = {(each.namespace, each.name) for each in run.inputs}
+    outputs = [
+        replace(each, origins=_origins(known[key], read - {key}))
+        if (key := (each.namespace, each.name)) in known
+        else each
+        for each in run.outputs
+    ]
+    return replace(run, outputs=tuple(outputs))
+
+
+def _origins(table: TableColumns, read: Set[tuple[str, str]]) -> tuple[tuple[str, tuple[Field, ...]], ...]:
+    """What the columns of a table are made of, by a query that reads places; without those made of no column.
+
+    None by a query that reads other places than the table is made of, such as one that compacts or corrects it.
+    """
+    places = {name: datasets.of_place(path) for name, path in table.inputs.items() if path}
+    if not read or not read <= {(each.namespace, each.name) for each in places.values()}:
+        return ()
+    return tuple(
+        (column, tuple(Field(places[each.input].namespace, places[each.input].name, each.column) for each in found))
+        for column, found in table.columns.items()
+        if found and all(each.input in places for each in found)
+    )
 
 
 def _located(runs: list[LineageRun], namespace: str) -> list[LineageRun]:

@@ -1,6 +1,7 @@
 """Of which columns each column of a declared table is made, `columns.json` in the folder of the run that wrote it."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -8,6 +9,7 @@ import msgspec
 
 from spark_app.errors import InputError
 from spark_app.local_files import write_atomic
+from spark_app.runs import run_record
 
 COLUMNS: Final = "columns.json"
 
@@ -46,6 +48,21 @@ def add(folder: Path, columns: TableColumns) -> None:
     kept = [each for each in read(folder) if each.table != columns.table]
     content = msgspec.json.format(msgspec.json.encode([*kept, columns]), indent=2)
     write_atomic(folder / COLUMNS, content + b"\n")
+
+
+def of_application(runs: Path, application: str) -> list[TableColumns]:
+    """The columns of the tables that the runs of an application wrote, the newest run last; damaged files are left out.
+
+    Args:
+        runs: The folder of all runs.
+        application: The id of the application.
+    """
+    found = list[TableColumns]()
+    for file in sorted(runs.glob(f"*/{COLUMNS}")):
+        with suppress(InputError):
+            if run_record.read(file.parent).application_id == application:
+                found += read(file.parent)
+    return found
 
 
 def read(folder: Path) -> list[TableColumns]:

@@ -3,7 +3,9 @@ from typing import Any, Final
 
 import pytest
 
+from spark_app.lineage.datasets import Field
 from spark_app.lineage.runs import JobRun, LineageRun, lineage_runs
+from spark_app.runs.column_lineage import Origin, TableColumns
 from tests.unit.eventlog import log
 from tests.unit.report import made
 
@@ -142,3 +144,32 @@ def test_a_streaming_query_is_one_run_of_all_its_batches(ends: dict[str, Any], s
     assert [each.name for each in found.inputs] == ["/in/events", "/table"]
     assert [each.name for each in found.outputs] == ["/out"]
     assert (found.started, found.error) == (1500, "password=(redacted)" if state == "FAIL" else None)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "origins"),
+    [
+        ({"orders": "file:/in", "more": "/more"}, {"total": (Field("file", "/in", "amount"),)}),
+        ({"orders": "/in", "more": None}, {"total": (Field("file", "/in", "amount"),)}),
+        ({"orders": None, "more": "/in"}, {}),
+        ({"orders": "/elsewhere", "more": "/more"}, {}),
+    ],
+)
+def test_a_declared_table_has_the_columns_that_it_is_made_of(inputs: Any, origins: Any) -> None:
+    """Where the query reads what the table is made of, and the place of all that a column is made of is known."""
+    columns = {"total": [Origin("orders", "amount")], "count": []}
+    columns |= {"other": [Origin("more", "a"), Origin("orders", "b")]} if inputs["more"] is None else {}
+    app = log.application([log.environment({}), log.started(), COPY, log.query_ended(1), log.ended()])
+    _, query = lineage_runs(app, declared=[TableColumns("out", "/out", inputs, columns)])
+    assert dict(query.outputs[0].origins) == origins
+    _, other = lineage_runs(app, declared=[TableColumns("elsewhere", "/elsewhere", inputs, columns)])
+    assert other.outputs[0].origins == ()
+
+
+def test_a_query_that_reads_only_what_it_writes_makes_no_columns() -> None:
+    """It compacts the table, or puts back what was there before."""
+    compaction = of_plan(1, writing("file:/out", reading("file:/out")))
+    app = log.application([log.environment({}), log.started(), compaction, log.query_ended(1), log.ended()])
+    columns = TableColumns("out", "/out", {"orders": "/in"}, {"total": [Origin("orders", "amount")]})
+    _, query = lineage_runs(app, declared=[columns])
+    assert query.outputs[0].origins == ()

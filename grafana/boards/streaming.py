@@ -22,7 +22,8 @@ def board() -> Board:
         "streaming",
         "pipelines",
         "Streaming",
-        "Whether streaming queries run and keep up, what they remember, and what they leave out.",
+        "Whether streaming queries run and keep up, what they remember, and what they leave out: those of pipelines, "
+        "and those of any program whose event log is followed, by the name of the query or else of the application.",
         (
             Row("Queries", (_queries(), _states())),
             Row("Speed", (_rates(), _durations(), _phases(), _progress_ages())),
@@ -117,8 +118,9 @@ def _progress_ages() -> Panel:
 
 def _lag_records() -> Panel:
     text = (
-        "Records that Kafka has and no batch has read, asked each second; of files, and while no broker answers, "
-        "nothing is drawn. Alert: StreamFallingBehind."
+        "Records that Kafka has and no batch has read, asked each second, or as Spark said after the last batch of a "
+        "program that is only observed; of files, and while no broker answers, nothing is drawn. Alert: "
+        "StreamFallingBehind."
     )
     query = Query(largest(last(names.STREAM_LAG_RECORDS, INTERVAL), *OF_A_TOPIC), legend(*OF_A_TOPIC))
     return lines("Unread records", Look(text, "locale", ONWARD, interval="1m"), query).sized(8, 8)

@@ -302,7 +302,7 @@ STREAM_LAG_RECORDS: Final = Metric(
     "stream.lag.records",
     "gauge",
     "{record}",
-    "Records that a topic has and no micro-batch has read, as the brokers say; nothing while they do not answer",
+    "Records that a topic has and no micro-batch has read, as the brokers say, or Spark of an observed program",
     (PIPELINE, TOPIC),
 )
 STREAM_LAG_TIME: Final = Metric(

@@ -106,7 +106,7 @@ class Checkpoint(Struct):
 def over(numbers: Aggregate) -> Aggregate:
     """The numbers of a log that is no longer read, without gauges: nothing of it runs."""
     for each in numbers.applications.values():
-        each.levels.clear()
+        each.without_gauges()
     return numbers
 
 

@@ -18,8 +18,8 @@ from opentelemetry.sdk.util import BoundedList
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlags
 
-from spark_app.eventlog.bridge.histograms import MEASURES, PER_UNIT, Exemplar, Histogram, Measure
-from spark_app.eventlog.bridge.metrics import Aggregate, Numbers
+from spark_app.eventlog.bridge.histograms import BATCH_DURATION, MEASURES, PER_UNIT, Exemplar, Histogram, Measure
+from spark_app.eventlog.bridge.metrics import Aggregate, Numbers, QueryNumbers, Series
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.spans import SparkSpan
 from spark_app.telemetry import names, spark_names
@@ -29,7 +29,9 @@ NANOSECONDS: Final = 1_000_000
 """Nanoseconds of a millisecond, the unit of event logs."""
 POINTS: Final = 2000
 """Approximate points of one request: gRPC receivers accept 4 MiB, a histogram point has up to 1 KiB."""
-_METRICS: Final = {metric.name: metric for metric in spark_names.METRICS}
+FRESH_SECONDS: Final = 300.0
+"""How long the state of a streaming query is sent after it was last known: as long as Prometheus shows a sample."""
+_METRICS: Final = {metric.name: metric for metric in (*names.METRICS, *spark_names.METRICS)}
 _SCOPE: Final = InstrumentationScope(names.SCOPE)
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _MOST_DROPPED: Final = 2**32 - 1
@@ -152,21 +154,50 @@ def metrics_data(aggregate: Aggregate, window: Window, *, environment: str) -> I
 
 
 def _metrics(numbers: Numbers, window: Window) -> list[sdk.Metric]:
-    """The metrics of one application; deltas have no gauges, because the application has ended."""
+    """The metrics of one application."""
     points_by_metric: dict[Metric, list[Any]] = {}
+    for metric, point in _points(numbers, window):
+        points_by_metric.setdefault(metric, []).append(point)
+    return [_metric(metric, points, window) for metric, points in points_by_metric.items()]
+
+
+def _points(numbers: Numbers, window: Window) -> Iterator[tuple[Metric, Any]]:
+    """The points of each metric; deltas have no gauges of the application, because it has ended."""
     for name, group in numbers.groups.items():
         labels = {spark_names.STAGE_GROUP.name: name}
         for metric, histogram in group.histograms.items():
-            measure = MEASURES[metric]
-            points_by_metric.setdefault(measure.metric, []).append(_histogram(measure, histogram, labels, window))
+            yield MEASURES[metric].metric, _histogram(MEASURES[metric], histogram, labels, window)
         for metric, count in group.counts.items():
-            points_by_metric.setdefault(_METRICS[metric], []).append(_number(metric, count, labels, window))
-    for (metric, *values), count in numbers.counts.items():
-        labels = dict(zip((label.name for label in _METRICS[metric].labels), values, strict=True))
-        points_by_metric.setdefault(_METRICS[metric], []).append(_number(metric, count, labels, window))
+            yield _METRICS[metric], _number(metric, count, labels, window)
+    for key, count in numbers.counts.items():
+        yield _labelled(key, (), count, window)
     for metric, level in numbers.levels.items() if not window.is_delta else ():
-        points_by_metric.setdefault(_METRICS[metric], []).append(_number(metric, level, {}, window))
-    return [_metric(metric, points, window) for metric, points in points_by_metric.items()]
+        yield _labelled((metric,), (), level, window)
+    for name, query in numbers.queries.items():
+        yield from _of_query(name, query, window)
+
+
+def _of_query(name: str, query: QueryNumbers, window: Window) -> Iterator[tuple[Metric, Any]]:
+    if sum(query.durations.counts) or not window.is_delta:
+        labels = {names.PIPELINE.name: name}
+        yield BATCH_DURATION.metric, _histogram(BATCH_DURATION, query.durations, labels, window)
+    status = query.status
+    is_fresh = status is not None and window.ended_ns / 1e9 - status.known_at <= FRESH_SECONDS
+    values = dict(query.counts)
+    if status is not None and is_fresh:
+        values |= status.levels
+        values[names.STREAM_STATE_TIME.name, status.state] = status.known_at
+        for state in names.STREAM_STATES:
+            values[names.STREAM_STATE_NOW.name, state] = float(state == status.state)
+    for key, value in values.items():
+        yield _labelled(key, (name,), value, window)
+
+
+def _labelled(key: Series, first: tuple[str, ...], value: float, window: Window) -> tuple[Metric, Any]:
+    """The point of a series by its metric and the values of its labels, in the order of the catalogue."""
+    metric = _METRICS[key[0]]
+    labels = dict(zip((label.name for label in metric.labels), (*first, *key[1:]), strict=True))
+    return metric, _number(metric.name, value, labels, window)
 
 
 def _metric(metric: Metric, points: list[Any], window: Window) -> sdk.Metric:
@@ -181,7 +212,7 @@ def _metric(metric: Metric, points: list[Any], window: Window) -> sdk.Metric:
     return sdk.Metric(metric.name, metric.meaning, metric.unit, data)
 
 
-def _number(metric: str, value: int, labels: Mapping[str, str], window: Window) -> sdk.NumberDataPoint:
+def _number(metric: str, value: float, labels: Mapping[str, str], window: Window) -> sdk.NumberDataPoint:
     per_unit = PER_UNIT.get(metric)
     in_unit = value if per_unit is None else value / per_unit
     return sdk.NumberDataPoint(labels, window.started_ns, window.ended_ns, in_unit)

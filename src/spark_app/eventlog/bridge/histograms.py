@@ -10,7 +10,7 @@ import msgspec
 from spark_app.eventlog.model.entities import scheduler_delay_ms
 from spark_app.eventlog.parse.events import TaskInfo, TaskMetrics
 from spark_app.telemetry import spark_names as names
-from spark_app.telemetry.names import Metric
+from spark_app.telemetry.names import STREAM_BATCH_DURATION, Metric
 
 EXEMPLAR_MS: Final = 300_000
 """How long the largest value stays the exemplar; then a smaller but newer one replaces it."""
@@ -92,6 +92,9 @@ def _measure(metric: Metric, *, per_unit: int) -> Measure:
 
 DURATION: Final = _measure(names.TASK_DURATION, per_unit=1000)
 MEASURES: Final = {measure.metric.name: measure for measure in (DURATION,)}
+"""The histograms of stage groups."""
+BATCH_DURATION: Final = _measure(STREAM_BATCH_DURATION, per_unit=1000)
+"""The histogram of streaming queries."""
 
 Metered = Sequence[tuple[TaskInfo, TaskMetrics]]
 Values = Callable[[Metered], Iterable[int]]

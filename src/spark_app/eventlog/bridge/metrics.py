@@ -1,7 +1,7 @@
 """The metrics of event logs: bounded, mergeable, and without ids of applications, stages or tasks.
 
-Series go by the name of the application and what a stage does (`groups`), so that every run of a program adds to the
-same series.
+Series go by the name of the application and what a stage does (`groups`), or the name of a streaming query, so that
+every run of a program adds to the same series.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from spark_app.eventlog.bridge.histograms import MEASURES, Histogram, Measure
+from spark_app.eventlog.bridge.histograms import BATCH_DURATION, MEASURES, Histogram, Measure
 from spark_app.eventlog.findings import Finding
 from spark_app.telemetry import spark_names as names
 from spark_app.telemetry.names import Metric
@@ -17,6 +17,8 @@ from spark_app.telemetry.names import Metric
 MAX_GROUPS: Final = 100
 """Stage groups of one application that have series of their own; the rest is `other`."""
 OTHER: Final = "other"
+MAX_QUERIES: Final = 100
+"""Names of streaming queries of one application that have series of their own; the rest is `other`."""
 Series = tuple[str, ...]
 
 
@@ -42,11 +44,59 @@ class Group(msgspec.Struct):
             self.counts[name] = self.counts.get(name, 0) + count
 
 
+class QueryStatus(msgspec.Struct, frozen=True):
+    """How a streaming query is.
+
+    Attributes:
+        reported_at: When Spark last reported something of it, in Unix time: of two, the later one holds.
+        known_at: When it was last known to be so.
+        state: One of `STREAM_STATES`.
+        levels: The current values of gauges in the unit of the metric, by its name and the values of its labels.
+    """
+
+    reported_at: float
+    known_at: float
+    state: str
+    levels: dict[Series, float] = {}
+
+
+class QueryNumbers(msgspec.Struct):
+    """What the streaming queries of one name did.
+
+    Attributes:
+        durations: Of the batches.
+        counts: In the unit of the metric, by its name and the values of its labels beside the name of the query.
+        status: Of the query that Spark last reported something of.
+    """
+
+    durations: Histogram = msgspec.field(default_factory=BATCH_DURATION.empty)
+    counts: dict[Series, float] = {}
+    status: QueryStatus | None = None
+
+    def count(self, metric: Metric, *labels: str, more: float = 1) -> None:
+        """Adds to a counter; 0 says that the counter is there."""
+        key = (metric.name, *labels)
+        self.counts[key] = self.counts.get(key, 0) + more
+
+    def merge(self, other: "QueryNumbers") -> None:
+        """Adds the numbers of another."""
+        self.durations.merge(other.durations)
+        for key, count in other.counts.items():
+            self.counts[key] = self.counts.get(key, 0) + count
+        self.is_now(other.status)
+
+    def is_now(self, status: QueryStatus | None) -> None:
+        """Takes a status, unless a later one is known."""
+        if status is not None and (self.status is None or self.status.reported_at <= status.reported_at):
+            self.status = status
+
+
 class Numbers(msgspec.Struct):
     """What all applications of one name did.
 
     Attributes:
         groups: By the name of the group.
+        queries: By the name of the streaming query.
         counts: By the name of the metric and the values of its labels.
         levels: The current values of gauges, by the name of the metric.
     """
@@ -54,15 +104,27 @@ class Numbers(msgspec.Struct):
     groups: dict[str, Group] = {}
     counts: dict[tuple[str, ...], int] = {}
     levels: dict[str, int] = {}
+    queries: dict[str, QueryNumbers] = {}
 
     def group(self, name: str) -> Group:
         """The group of a name, or `other` when there are too many groups."""
         return self.groups.setdefault(_named(name, self.groups, MAX_GROUPS), Group())
 
+    def query(self, name: str) -> QueryNumbers:
+        """The streaming query of a name, or `other` when there are too many."""
+        return self.queries.setdefault(_named(name, self.queries, MAX_QUERIES), QueryNumbers())
+
     def count(self, metric: Metric, *labels: str, more: int = 1) -> None:
         """Adds to a counter; 0 says that the counter is there."""
         key = (metric.name, *labels)
         self.counts[key] = self.counts.get(key, 0) + more
+
+    def without_gauges(self) -> "Numbers":
+        """Removes what is said of now, in place."""
+        self.levels.clear()
+        for query in self.queries.values():
+            query.status = None
+        return self
 
     def found(self, findings: Iterable[Finding]) -> None:
         """Counts findings."""
@@ -77,6 +139,8 @@ class Numbers(msgspec.Struct):
             self.counts[key] = self.counts.get(key, 0) + count
         for metric, level in other.levels.items():
             self.levels[metric] = self.levels.get(metric, 0) + level
+        for name, query in other.queries.items():
+            self.query(name).merge(query)
 
 
 class Aggregate(msgspec.Struct):
@@ -118,6 +182,9 @@ def decoded(content: bytes) -> Aggregate:
             for name, histogram in group.histograms.items():
                 if name not in MEASURES or len(histogram.counts) != len(MEASURES[name].empty().counts):
                     raise ValueError(f"the histogram {name} has other bucket bounds")
+        for query in numbers.queries.values():
+            if len(query.durations.counts) != len(BATCH_DURATION.empty().counts):
+                raise ValueError(f"the histogram {BATCH_DURATION.metric.name} has other bucket bounds")
     return aggregate
 
 
@@ -153,7 +220,7 @@ class BasePoints:
         bases = Aggregate()
         for application, each in numbers.applications.items():
             known = self._known.get(application, Numbers())
-            base = Numbers() if application in self._sent else _without_levels(known)
+            base = Numbers() if application in self._sent else _copy(known).without_gauges()
             sent = set(_series(known))
             for key in _series(each):
                 if key not in sent:
@@ -163,11 +230,10 @@ class BasePoints:
         return bases
 
 
-def _without_levels(numbers: Numbers) -> Numbers:
-    """A copy of the counts, which may grow on its own."""
+def _copy(numbers: Numbers) -> Numbers:
+    """A copy, which may grow on its own."""
     copy = Numbers()
     copy.merge(numbers)
-    copy.levels.clear()
     return copy
 
 
@@ -176,16 +242,22 @@ def _series(numbers: Numbers) -> Iterator[Series]:
     for name, group in numbers.groups.items():
         yield from (("histogram", name, metric) for metric in group.histograms)
         yield from (("count", name, metric) for metric in group.counts)
+    for name, query in numbers.queries.items():
+        yield "durations", name
+        yield from (("of a query", name, *key) for key in query.counts)
     yield from (("of all", *key) for key in numbers.counts)
 
 
 def _begin(numbers: Numbers, kind: str, *rest: str) -> None:
-    if kind == "of all":
-        numbers.counts[rest] = 0
-        return
-    name, metric = rest
-    group = numbers.groups.setdefault(name, Group())
-    if kind == "histogram":
-        group.histograms[metric] = MEASURES[metric].empty()
-    else:
-        group.counts[metric] = 0
+    name, *key = rest
+    match kind:
+        case "of all":
+            numbers.counts[rest] = 0
+        case "durations":
+            numbers.queries.setdefault(name, QueryNumbers())
+        case "of a query":
+            numbers.queries.setdefault(name, QueryNumbers()).counts[tuple(key)] = 0
+        case "histogram":
+            numbers.groups.setdefault(name, Group()).histograms[key[0]] = MEASURES[key[0]].empty()
+        case _:
+            numbers.groups.setdefault(name, Group()).counts[key[0]] = 0

@@ -1,5 +1,6 @@
 """Counts the events of one application."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any, Final
 from spark_app.eventlog import span_ids
 from spark_app.eventlog.bridge.histograms import DURATION, EXEMPLAR_MS, OF_APPLICATIONS, OF_GROUPS, Exemplar
 from spark_app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, decoded, merged
+from spark_app.eventlog.bridge.stream_metrics import StreamMetrics
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.executor_loss import is_lost, kind_of
@@ -37,9 +39,15 @@ class _Stage:
 class MetricsAggregator:
     """The totals of one log; takes each event after `Application.take` took it."""
 
-    def __init__(self, app: Application) -> None:
-        """Nothing is counted yet."""
-        self._app = app
+    def __init__(self, app: Application, *, clock: Callable[[], float] = time.time) -> None:
+        """Nothing is counted yet.
+
+        Args:
+            app: The application that takes the same events.
+            clock: The Unix time.
+        """
+        self._app, self._clock = app, clock
+        self._streams = StreamMetrics(app)
         self._numbers = Numbers()
         self._unknown = _Stage(OTHER, None)
         self._stages: dict[tuple[int, int], _Stage] = {}
@@ -53,6 +61,8 @@ class MetricsAggregator:
             events.JobEnd: self._job_end,
             events.ExecutorAdded: self._executor_added,
             events.ExecutorRemoved: self._executor_removed,
+            events.QueryStarted: self._query_started,
+            events.QueryProgress: self._query_progress,
             events.ApplicationEnd: self._application_end,
             events.Compacted: self._compacted,
         }
@@ -76,6 +86,7 @@ class MetricsAggregator:
         for stage in (self._unknown, *self._stages.values()):
             self._count(stage)
         self._numbers.levels = {metric.name: level for metric, level in self._levels()}
+        self._streams.look(self._numbers, now=self._clock(), is_over=self._is_over)
         return merged([Aggregate({self._app.name or UNNAMED: self._numbers})])
 
     def drained(self) -> Aggregate:
@@ -136,6 +147,12 @@ class MetricsAggregator:
         executor = self._app.executors.get(event.id)
         if executor is not None and is_lost(self._app, executor):
             self._numbers.count(names.EXECUTORS_LOST, kind_of(event.reason))
+
+    def _query_started(self, event: events.QueryStarted) -> None:
+        self._streams.started(self._numbers, event)
+
+    def _query_progress(self, event: events.QueryProgress) -> None:
+        self._streams.progressed(self._numbers, event.progress)
 
     def _compacted(self, event: events.Compacted) -> None:
         """Adds the totals of what is left out; executors and open work that follow the line count again after it."""

@@ -112,6 +112,7 @@ class Application:
             events.DriverNumbers: self._sql.driver_counted,
             events.QueryStarted: self.streams.query_started,
             events.QueryProgress: self._progress,
+            events.QueryIdle: self.streams.idle,
             events.QueryTerminated: self._stream_ended,
             events.LogRecord: self.log_records.append,
             events.Observed: self._observed,

@@ -28,6 +28,10 @@ class _History(Struct):
     stops: list[tuple[int, int]]
     last: StreamSample | None
     progress: Progress | None
+    is_restart: bool = False
+    reported_at: int | None = None
+    is_idle: bool = False
+    longest_silence_ms: int | None = None
 
 
 def encoded(queries: Mapping[str, StreamQuery]) -> bytes:
@@ -61,6 +65,10 @@ def _of(query: StreamQuery) -> _History:
         list(query.stops),
         query.last,
         query.progress,
+        query.is_restart,
+        query.reported_at,
+        query.is_idle,
+        query.longest_silence_ms,
     )
 
 
@@ -79,4 +87,8 @@ def _query(kept: _History) -> StreamQuery:
         deque(kept.stops, maxlen=MOST_STOPS),
         kept.last,
         kept.progress,
+        kept.is_restart,
+        kept.reported_at,
+        kept.is_idle,
+        kept.longest_silence_ms,
     )

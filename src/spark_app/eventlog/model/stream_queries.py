@@ -31,6 +31,9 @@ class StreamQuery:
         stops: From the end of a run to the start of the next, for the last of them.
         last: The sample of its last batch alone.
         progress: What Spark reported about its last batch.
+        is_restart: Whether its run follows one that failed.
+        reported_at, is_idle: When Spark last reported a trigger of its run, and whether that found nothing to do.
+        longest_silence_ms: The longest time between two reports of its run; None before the second.
     """
 
     id: str
@@ -46,10 +49,14 @@ class StreamQuery:
     stops: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=MOST_STOPS))
     last: StreamSample | None = None
     progress: Progress | None = None
+    is_restart: bool = False
+    reported_at: int | None = None
+    is_idle: bool = False
+    longest_silence_ms: int | None = None
 
     def begin(self, event: QueryStarted) -> None:
         """Begins a run."""
-        ended = self.ended
+        ended, self.is_restart = self.ended, self.error is not None
         self._begin(event.run)
         self.name = event.name or self.name
         self.started = None if event.started_at is None else round(event.started_at.timestamp() * 1000)
@@ -67,8 +74,7 @@ class StreamQuery:
         Returns:
             Whether it is one: not so for a batch that was reported before, and for a trigger without a batch.
         """
-        if progress.run != self.run:  # the log lacks the start of this run
-            self._begin(progress.run)
+        self.report(progress.run, progress.ended, is_idle=not progress.has_batch)
         is_known = self.progress is not None and self.progress.run == progress.run
         if not progress.has_batch or (is_known and self.progress and progress.batch <= self.progress.batch):
             return False
@@ -77,9 +83,18 @@ class StreamQuery:
         self.name, self.progress = progress.name or self.name, progress
         return True
 
+    def report(self, run: str, at: int, *, is_idle: bool) -> None:
+        """Notes that Spark has reported a trigger."""
+        if run != self.run:  # the log lacks the start of this run
+            self._begin(run)
+        if self.reported_at is not None:
+            self.longest_silence_ms = max(self.longest_silence_ms or 0, at - self.reported_at)
+        self.reported_at, self.is_idle = at, is_idle
+
     def _begin(self, run: str) -> None:
         self.run, self.runs = run, self.runs + 1
-        self.started = self.ended = self.error = None
+        self.started = self.ended = self.error = self.reported_at = self.longest_silence_ms = None
+        self.is_idle = False
         self.trigger.begin()
 
 

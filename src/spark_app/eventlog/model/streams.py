@@ -8,7 +8,14 @@ from typing import Final, NamedTuple
 from spark_app.eventlog.model.stream_queries import StreamQuery, slim
 from spark_app.eventlog.model.stream_samples import StateSkew
 from spark_app.eventlog.model.stream_triggers import interval_ms
-from spark_app.eventlog.parse.events import JobProperties, QueryProgress, QueryStarted, QueryTerminated, whole_number
+from spark_app.eventlog.parse.events import (
+    JobProperties,
+    QueryIdle,
+    QueryProgress,
+    QueryStarted,
+    QueryTerminated,
+    whole_number,
+)
 from spark_app.telemetry.stream_progress import Progress
 
 _BATCH: Final = re.compile(r"\bbatch = ([0-9]{1,18})$")
@@ -170,6 +177,16 @@ class Streams:
             return None
         batch.progress, batch.skew = slim(progress), None
         return batch
+
+    def idle(self, event: QueryIdle) -> None:
+        """Takes that a trigger found nothing to do."""
+        self._query(event.query).report(event.run, round(event.triggered_at.timestamp() * 1000), is_idle=True)
+
+    def open_batch(self, query: StreamQuery) -> Batch | None:
+        """The batch that the current run of a query works on; None between batches."""
+        key = self._latest.get(query.run)
+        batch = None if key is None else self.batches.get(key)
+        return batch if batch is not None and batch.ended is None else None
 
     def query_terminated(self, event: QueryTerminated, time: int) -> Batch | None:
         """Ends a run at the time of the events before; returns its unfinished batch, if any."""

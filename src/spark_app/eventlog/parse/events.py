@@ -448,6 +448,14 @@ class QueryProgress(_Event, tag=f"{_STREAMING}QueryProgressEvent"):
     progress: Progress
 
 
+class QueryIdle(_Event, tag=f"{_STREAMING}QueryIdleEvent"):
+    """A trigger of a streaming query found nothing to do; Spark before 3.5 reports a progress without a batch."""
+
+    query: str = field(name="id")
+    run: str = field(name="runId")
+    triggered_at: datetime.datetime = field(name="timestamp")
+
+
 class Compacted(_Event, tag="spark_app.Compacted"):
     """What `spark_app.eventlog.bridge.compaction` has left out; an event of ours, which Spark's readers skip.
 
@@ -519,7 +527,7 @@ TaggedEvent = (
     LogStart | ApplicationStart | ApplicationEnd | EnvironmentUpdate | ExecutorAdded | ExecutorRemoved
     | JobStart | JobEnd | StageSubmitted | StageCompleted | TaskStart | TaskEnd | StagePeaks
     | SqlStart | SqlPlanChanged | SqlEnd | DriverNumbers | QueryProgress | QueryStarted | QueryTerminated
-    | Compacted
+    | QueryIdle | Compacted
 )  # fmt: skip
 Event = TaggedEvent | Excluded | Unexcluded
 _EXCLUSIONS: Final = {

@@ -27,9 +27,6 @@ ONLY_SOME: Final = {
 }
 """Series that a pipeline has only if it judges the age or the nulls of rows, or after a failure."""
 
-REFUSED: Final = {("docs/diagnoses.md", "test_diagnose.py"), ("config/diagnoses.yml", "test_thresholds.py")}
-"""Files that the recipe of a diagnosis may not leave out, and the tests that say so."""
-
 
 def recipe(heading: str) -> str:
     """The text below a heading."""
@@ -212,12 +209,13 @@ def test_an_alert_takes_a_rule_cases_and_a_heading(tmp_path: Path) -> None:
         assert is_accepted(tree, "tests/contract/test_alerts.py") == (without == "")
 
 
-def test_a_diagnosis_takes_a_rule_a_threshold_a_heading_and_a_test(tmp_path: Path) -> None:
-    """The tests of the diagnoses refuse a rule without its heading, and a threshold without its default in the file."""
-    for without in ("docs/diagnoses.md", "config/diagnoses.yml", ""):
-        tree = copy_tree(tmp_path / f"tree-{len(without)}")
-        write_files("A diagnosis", tree)
-        apply("A diagnosis", tree, without=without)
-        for test in ("test_diagnose.py", "test_thresholds.py", "test_jobs.py"):
-            is_accepted_here = is_accepted(tree, f"tests/unit/eventlog/diagnoses/{test}")
-            assert is_accepted_here == ((without, test) not in REFUSED), (without, test)
+def test_a_diagnosis_takes_a_rule_a_threshold_and_a_test(tmp_path: Path) -> None:
+    """Its page, the table and the file of thresholds are written; a contract test refuses those that are not."""
+    tree, documented = copy_tree(tmp_path / "tree"), "tests/contract/test_rules_documented.py"
+    write_files("A diagnosis", tree)
+    apply("A diagnosis", tree)
+    assert not is_accepted(tree, documented)
+    run(tree, tmp_path / "home", "scripts/document_rules.py")
+    for test in (documented, *(f"tests/unit/eventlog/diagnoses/test_{name}.py" for name in ("thresholds", "jobs"))):
+        assert is_accepted(tree, test), test
+    assert "### many_jobs" in (tree / "docs" / "diagnoses.md").read_text(encoding="utf-8")

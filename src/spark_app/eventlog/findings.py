@@ -1,21 +1,54 @@
 """The result of a diagnosis: a conclusion with its evidence, its places and advice."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from spark_app.formatting import duration, share
 
 Severity = Literal["warning", "info"]
 Subject = Literal["job", "data", "host"]
-SUBJECTS: Final[Mapping[str, Subject]] = {
-    "cpu_starvation": "host",
-    "excluded_executors": "host",
-    "partition_skew": "data",
-    "skewed_state": "data",
-    "small_files_read": "data",
-}
-"""What a rule is about, where that is not the job: other data, or another host, would not have the finding."""
+Check = TypeVar("Check", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is declared of a rule above its function; the docstring of that is its part of docs/diagnoses.md.
+
+    Attributes:
+        subject: What it is about: other data, or another host, would not have the finding.
+        adds: The numbers that are added over the places of a cause: amounts of work, each done at one place only. All
+            others are those of the worst place, as in its text. The files and the partitions of a table are the same in
+            each query that reads it, the sides of joins are compared with thresholds one by one, and parts of a share
+            go with it.
+        reports_always: Whether it reports at any cost: as an info, and from the least cost on as a warning.
+        more_than: Of a rule without a cost: the number whose sum over the places must exceed a threshold, and that.
+    """
+
+    subject: Subject = "job"
+    adds: tuple[str, ...] = ()
+    reports_always: bool = False
+    more_than: tuple[str, str] | None = None
+
+
+RULES: Final[dict[str, Rule]] = {}
+"""The declared rules by their names, which are those of their functions and findings."""
+
+
+def rule(
+    *,
+    subject: Subject = "job",
+    adds: tuple[str, ...] = (),
+    reports_always: bool = False,
+    more_than: tuple[str, str] | None = None,
+) -> Callable[[Check], Check]:
+    """Declares a function as a rule, with the attributes of `Rule`."""
+
+    def declared(check: Check) -> Check:
+        RULES[check.__name__] = Rule(subject, adds, reports_always, more_than)
+        return check
+
+    return declared
 
 
 class Place(NamedTuple):
@@ -74,7 +107,7 @@ class Finding:
     @property
     def subject(self) -> Subject:
         """What it is about: the job, the data that it reads, or the hosts that it runs on."""
-        return SUBJECTS.get(self.rule, "job")
+        return RULES.get(self.rule, Rule()).subject
 
     @property
     def place(self) -> Place:

@@ -1,7 +1,8 @@
 """Applies all rules to a stage attempt, a query or an application that has ended, and to batches of a stream.
 
-A rule is a plain function with the name of its findings; docs/diagnoses.md has a heading for each. What the rules
-find in single places is judged together: `judgement`.
+A rule is a plain function with the name of its findings. Its decorator and its docstring declare it, and
+`scripts/document_rules.py` makes docs/diagnoses.md of that. What the rules find in single places is judged together:
+`judgement`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -54,12 +55,12 @@ STAGE_RULES: Final[tuple[StageRule, ...]] = (
 )
 QUERY_RULES: Final[tuple[QueryRule, ...]] = (
     files.small_files_read,
+    files.small_files_written,
     files.partition_filter_missing,
     joins.large_broadcast,
     joins.sort_merge_join_could_broadcast,
     joins.cross_join,
     python_udfs.row_python_udf,
-    files.small_files_written,
 )
 STREAM_RULES: Final[tuple[StreamRule, ...]] = (
     streams.batch_longer_than_trigger,

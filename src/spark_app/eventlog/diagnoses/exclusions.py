@@ -3,15 +3,20 @@
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.application import Application
 from spark_app.formatting import quantity
 
 
+@rule(subject="host")
 def excluded_executors(app: Application, _: Thresholds) -> list[Finding]:
-    """Finds executors and hosts that got no more tasks of a stage, or of the application, because tasks failed there.
+    """Executors or hosts that Spark excluded (`spark.excludeOnFailure.enabled`).
 
-    No cost in time: `failed_tasks` and `too_few_tasks` report it.
+    Evidence: which, and from how many stage attempts; the section *Executors* of the report has the times.
+    Why: tasks failed there, and the others have fewer cores.
+    Change: a full disk, a broken network or missing files on these hosts; if all are excluded in turn, the program.
+    Threshold: any is an info, a warning if it is excluded from all stages.
+    Cost: not estimated; `failed_tasks` and `too_few_tasks` report it.
     """
     executors = {each.executor for each in app.exclusions if each.executor is not None}
     hosts = {each.host for each in app.exclusions if each.host is not None}

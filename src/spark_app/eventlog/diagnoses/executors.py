@@ -7,7 +7,7 @@ from typing import Final
 from spark_app.eventlog.diagnoses import switches
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.executor_loss import is_lost
@@ -31,12 +31,18 @@ _LOOK: Final = (
 )
 
 
+@rule(reports_always=True)
 def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:
-    """Finds executors that disappeared, except by dynamic allocation or decommissioning.
+    """Executors that disappeared, except by dynamic allocation, by decommissioning or at the end of the application.
 
-    Cost: the time of the tasks that were lost with them, divided by the mean number of running tasks. Spark writes
-    their shuffle output once more in another attempt of a stage, whose cost `retried_stage` reports. An info if the
-    cost is low.
+    Evidence: their number, the most frequent reason, and the tasks and task time that were lost: tasks that ran there,
+        and tasks of running stages whose shuffle output was there (`Resubmitted`).
+    Why: Spark repeats their tasks, and writes their shuffle output once more.
+    Change: depends on the reason: memory (`spark.executor.memoryOverhead`, `spark.executor.memory`), a kill, or missing
+        heartbeats (`spark.network.timeout`).
+    Threshold: any is an info, a warning if it costs enough.
+    Cost: the time of the lost tasks divided by the mean number of running tasks; `retried_stage` reports the cost of
+        repeated stages.
     """
     lost = [executor for executor in app.executors.values() if is_lost(app, executor)]
     if not lost:
@@ -65,12 +71,20 @@ def _advice(reason: str) -> str:
     return _WHO_KILLED if _KILLED.search(reason) else _LOOK
 
 
+@rule()
 def memory_over(app: Application, limits: Thresholds) -> list[Finding]:
-    """Finds applications whose executors never used much of their heap.
+    """No executor used much of its heap.
 
-    No cost in time. Spark reports the heap with each heartbeat (10 s) while a task runs, or for each stage with
-    spark.eventLog.logStageExecutorMetrics=true. The used heap includes garbage, so tasks need less than these reports
-    show. Without enough reports there is no finding.
+    Evidence: the highest use, the configured size.
+    Why: an executor could run more tasks, or have less memory.
+    Change: `spark.executor.memory`, or more `spark.executor.cores`; in local mode `spark.driver.memory`, or more
+        threads in `spark.master`.
+    Threshold: below {memory_over_ratio} (DataFlint) of at least {memory_over_bytes} (project), with {memory_samples}
+        reports of an executor (project).
+    Cost: no time. By default Spark measures memory with each heartbeat (10 s), and logs the peaks of tasks that run at
+        that moment. `spark.executor.metrics.pollingInterval=1s` measures every task, and
+        `spark.eventLog.logStageExecutorMetrics=true` logs peaks by stage. Without reports the rule says nothing. The
+        log does not contain off-heap memory or the memory of Python workers.
     """
     executors = _measured(app, limits)
     memory = executor_memory(app)
@@ -92,10 +106,15 @@ def memory_over(app: Application, limits: Thresholds) -> list[Finding]:
     ]
 
 
+@rule()
 def memory_under(app: Application, limits: Thresholds) -> list[Finding]:
-    """Finds executors whose heap was full, by the same reports as `memory_over`.
+    """The heap of executors was full.
 
-    No cost in time: garbage collection, spill and lost executors report it.
+    Evidence: the highest use, the configured size, by the same reports as `memory_over`.
+    Why: a larger partition runs out of memory.
+    Change: the opposite of `memory_over`.
+    Threshold: above {memory_under_ratio} (DataFlint).
+    Cost: not estimated; garbage collection, spill and lost executors report it.
     """
     executors, memory = _measured(app, limits), executor_memory(app)
     if memory is None:

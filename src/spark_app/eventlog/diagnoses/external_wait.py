@@ -4,7 +4,7 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses import processors
 from spark_app.eventlog.diagnoses.stage import StageView
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
 from spark_app.eventlog.model.operators import PYTHON
 from spark_app.formatting import duration
@@ -23,15 +23,24 @@ _MEASURE: Final = (
 )
 
 
+@rule()
 def external_wait(view: StageView) -> Finding | None:
-    """Finds stages whose tasks waited most of their run time for something that Spark does not measure.
+    """Tasks that waited most of their run time for something outside Spark: a service, a sleep, a lock, slow storage.
 
-    What remains of the run time without the time on a processor, garbage collection and waits for a shuffle is the
-    wait. It is reduced by what else may explain it: the wait for a processor, bytes that were read, written and spilled
-    at the throughput of a disk, and the time of Python workers. `spark-app observe` measures these in local mode;
-    elsewhere nothing tells whether a Python function computes or waits, and the finding says so. Threads that a task
-    starts itself, as native libraries do, count as a wait. An info: many jobs have to ask a service.
+    An info, since many jobs have to ask a service.
 
+    Evidence: the wait, the run time, and the time on a processor.
+    Why: each task holds a core while it waits.
+    Change: ask for many rows at once, keep connections, ask at the same time, or run more tasks at once, since a task
+        that waits needs no processor.
+    Threshold: at least {external_wait_ratio} of the run time (project: most of it). The wait is the run time without
+        the time on a processor, garbage collection and waits for a shuffle. What else may explain it is subtracted: the
+        bytes that were read, written and spilled, at `disk_bytes_per_second`; the time that Python workers were on a
+        processor or waited for one; and the wait for a processor, which is the time on one times the slowdown of
+        `cpu_starvation`, and four times that where the host was starved or nobody measured it (project). `spark-app
+        observe` samples the Python workers of a local master each second (`/proc/*/task/*/schedstat`). Elsewhere the
+        log does not tell whether a Python function computes or waits, and the finding says so. Threads that a task
+        starts itself, as native libraries do, count as a wait.
     Cost: the wait, divided by the mean number of running tasks.
     """
     totals, python_ms = view.stage.totals, _python_ms(view)

@@ -5,7 +5,7 @@ from typing import Final
 from spark_app.eventlog.diagnoses.excerpts import error
 from spark_app.eventlog.diagnoses.query import query_name
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.outcome import BAD, ending_of
 
@@ -17,10 +17,17 @@ _WHO_KILLED: Final = (
 )
 
 
+@rule()
 def failed_application(app: Application, _: Thresholds) -> list[Finding]:
-    """Finds applications that failed or were killed. It is always the first finding.
+    """The application failed or was killed.
 
-    No cost in time: all other findings are about work whose result nobody got.
+    Evidence: its exit code, and the error of its last job, query or batch.
+    Why: nobody got its result. It is always the first finding.
+    Change: read the error; of a killed application, find what ended it.
+    Threshold: none. `spark-app observe` knows the exit code (128 plus the number of the signal, if one killed it), and
+        whether a log without an end belongs to a process that still runs. From a log alone an application failed if its
+        last job, query or batch failed: Spark writes the exit code 0 for a Python program that raised an error, too.
+    Cost: not estimated.
     """
     ending = ending_of(app)
     if ending.outcome not in BAD:

@@ -6,7 +6,7 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.query import QueryView, value
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.operators import Operator
 from spark_app.eventlog.model.repeated_reads import FILE_BYTES, FILES, file_scans, place
 from spark_app.formatting import count, size
@@ -19,12 +19,18 @@ PARTITIONS: Final = "number of partitions read"
 _TARGET: Final = re.compile(r"InsertIntoHadoopFsRelationCommand ([^\s,]+),")
 
 
+@rule(subject="data", adds=("read_bytes",))
 def small_files_read(view: QueryView) -> Iterator[Finding]:
-    """Finds scans of many small files.
+    """A scan of many small files, except for the transaction log of a Delta table.
 
+    Evidence: files, bytes, mean file size.
+    Why: opening a file takes as long as reading megabytes, and the driver lists all files.
+    Change: merge the files where they are written: `OPTIMIZE` for a Delta table, `repartition(n)` or `coalesce(n)`
+        before the write for others; until then a larger `spark.sql.files.maxPartitionBytes`.
+    Threshold: more than {small_files} of less than {small_file_bytes} on average (DataFlint).
     Cost: the share of the scan time that Spark estimates for opening files (`spark.sql.files.openCostInBytes`, 4 MiB
-    each), divided by the mean number of running tasks. Formats without a scan time (text, CSV, JSON) have at most the
-    run time of the tasks that scan.
+        for each file), divided by the mean number of running tasks. Formats without a scan time (text, CSV, JSON) have
+        at most the run time of the tasks that scan.
     """
     for scan in file_scans(view.operators):
         files, total = scan.numbers[FILES].value, scan.numbers[FILE_BYTES].value
@@ -46,10 +52,17 @@ def small_files_read(view: QueryView) -> Iterator[Finding]:
         )
 
 
+@rule(adds=("files", "written_bytes"), more_than=("files", "small_files"))
 def small_files_written(view: QueryView) -> Iterator[Finding]:
-    """Finds queries that write small files, which are many over all queries. No cost: the queries that read them pay.
+    """Queries, or batches of a stream, that write many small files.
 
-    Delta does not count its files in the plan; there each task with output wrote at least one.
+    Evidence: files and bytes, by Spark's metrics. Delta does not count its files in the plan: the rule then counts each
+        task with output as one file, and the text says "at least".
+    Why: every later read pays for them.
+    Change: `coalesce(n)` or `repartition(n)` before the write, `repartition` by the partition columns for a partitioned
+        table; for Delta `OPTIMIZE`, or the table property `delta.autoOptimize.optimizeWrite`.
+    Threshold: as above, for all files that are written to a folder, by queries that write at least two.
+    Cost: not estimated; `small_files_read` reports it when a query reads the files.
     """
     counted = [operator for operator in view.operators if WRITTEN_FILES in operator.numbers]
     if counted:
@@ -83,10 +96,16 @@ def _to(target: str) -> str:
     return f" to {excerpt(target)}" if target else ""
 
 
+@rule(adds=("read_bytes",))
 def partition_filter_missing(view: QueryView) -> Iterator[Finding]:
-    """Finds filtered scans of partitioned tables that read all partitions.
+    """A scan with a filter that reads all partitions of a partitioned table, because the filter is on other columns.
 
-    No cost: the log does not say how few partitions the query needs.
+    Evidence: partitions, bytes.
+    Why: with a filter on the partition column Spark opens few files.
+    Change: add a condition on that column, as a literal and not within a function; or partition the table by the
+        filtered column.
+    Threshold: {unfiltered_partitions} and {unfiltered_bytes} (project; DataFlint has an alert for any full scan).
+    Cost: not estimated, because the log does not say how few partitions the query needs: an info.
     """
     for scan in file_scans(view.operators):
         partitions, total = value(scan, PARTITIONS) or 0, scan.numbers[FILE_BYTES].value

@@ -7,7 +7,7 @@ from typing import Final
 from spark_app.eventlog.diagnoses import switches
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.diagnoses.shuffle_cost import DATA_SIZE, ROWS, rows_of, shuffle_ms
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.operators import Operator
 from spark_app.formatting import count, duration, size
 
@@ -26,10 +26,17 @@ _NAMES: Final = ("left", "right")
 _TYPE: Final = re.compile(rf"\b({'|'.join(_SIDES)})\b")
 
 
+@rule()
 def large_broadcast(view: QueryView) -> Iterator[Finding]:
-    """Finds broadcasts of large tables.
+    """A large table that Spark broadcasts to each executor.
 
-    Cost: the time in which the driver built and sent the table. A shuffle would cost as much as collecting it.
+    Evidence: bytes in memory, rows, time.
+    Why: the driver collects the table and each executor holds it, so both may run out of memory.
+    Change: remove the `F.broadcast` hint, lower `spark.sql.autoBroadcastJoinThreshold`, or broadcast only the rows and
+        columns that the join needs.
+    Threshold: more than {broadcast_bytes} (project: ten times Spark's default of the setting; DataFlint has 1 GiB).
+    Cost: the time in which the driver built and sent the table. Collecting it does not count: a shuffle would cost as
+        much.
     """
     for exchange in view.operators:
         sent = value(exchange, DATA_SIZE)
@@ -51,12 +58,25 @@ def large_broadcast(view: QueryView) -> Iterator[Finding]:
         )
 
 
+@rule()
 def sort_merge_join_could_broadcast(view: QueryView) -> Iterator[Finding]:
-    """Finds joins that shuffle both sides although one is small enough for a broadcast.
+    """A sort-merge or shuffled hash join with one small side.
 
-    Cost: the time that tasks spent on writing, reading and sorting both sides, by the estimate of
-    `shuffle_cost.shuffle_ms`, divided by the mean number of running tasks. A shuffle that other operators read, too, is
-    not counted where it is reused. The broadcast of so small a side costs next to nothing.
+    Evidence: the shuffle bytes of both sides.
+    Why: a broadcast of the small side saves the shuffle of the large one.
+    Change: `large.join(F.broadcast(small), ...)`, or a `spark.sql.autoBroadcastJoinThreshold` above its size; where it
+        is -1, broadcasts are off, and the text says so.
+    Threshold: `broadcast_tiers`: below 10 MiB where the other side is larger than that, 100 MiB above 10 GiB, 1000 MiB
+        above 300 GiB (DataFlint, without its last pair, 5 GiB above 1 TiB: `large_broadcast` would object). The rule
+        ignores a side that an outer join preserves, because Spark cannot broadcast it, and a side whose size the plan
+        does not contain.
+    Cost: the time that tasks spent on writing, reading and sorting both sides, divided by the mean number of running
+        tasks. Spark measures a small part of it: the writing to disks, the waiting for blocks, and the sorting without
+        the copying of rows. So the run time of each stage that writes or reads a side is shared among its operators by
+        the rows that pass them, and the shuffles and sorts get their part: at most 0.5 µs of a processor for a row and
+        1.5 ns for a byte of it in each of them (project), longer where tasks waited for a processor or for garbage
+        collection. In a recorded program with three such joins, the estimate is between half and all of what the same
+        program without them saves (`tests/integration/test_planted_causes.py`).
     """
     for join in view.operators:
         if not join.name.startswith(SHUFFLED_JOINS) or len(join.children) != 2:
@@ -108,11 +128,18 @@ def _moves(side: list[Operator]) -> list[Operator]:
     return [step for step in side if step.name == "Sort" or (step.name == "Exchange" and not is_reused)]
 
 
+@rule(adds=("pairs",))
 def cross_join(view: QueryView) -> Iterator[Finding]:
-    """Finds joins that compare each row of one side with each row of the other.
+    """A cartesian product, or a broadcast nested loop join.
 
+    Evidence: pairs of rows: the product of both sides or, for a cartesian product, its output rows.
+    Why: the number of pairs grows with the square of the data.
+    Change: join on equal columns, even if they only narrow the candidates (a day, a bucket of a range), and add the
+        other conditions.
+    Threshold: {cross_join_pairs} (project; DataFlint has 10 billion). The rule ignores a side of one row, which is a
+        way to add columns.
     Cost: the run time of the tasks of the join, divided by the mean number of running tasks: the most that the join can
-    have taken, because the same tasks also run the operators before and after it.
+        have taken.
     """
     for join in view.operators:
         is_nested = join.name.startswith(("CartesianProduct", "BroadcastNestedLoopJoin"))

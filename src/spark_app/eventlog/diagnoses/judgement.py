@@ -1,11 +1,11 @@
 """Judges what rules find by its cost as a share of the application: one finding for all places of a cause."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import Finding, Place
+from spark_app.eventlog.findings import RULES, Finding, Place, Rule
 from spark_app.eventlog.model.application import Application
 from spark_app.formatting import quantity
 
@@ -15,33 +15,6 @@ MOST_PLACES: Final = 5
 """How many places of a cause are named: those with the highest costs."""
 FIRST: Final = "failed_application"
 """The rule whose finding comes before all others."""
-ALWAYS: Final = frozenset({"failed_tasks", "retried_stage", "lost_executors"})
-"""Rules that report at any cost: as an info, and from the least cost on as a warning."""
-SUMMED: Final = {"small_files_written": ("files", "small_files")}
-"""Rules without a cost: the number whose sum over the places must exceed a threshold, and the threshold."""
-ADDED: Final[Mapping[str, tuple[str, ...]]] = {
-    "tiny_tasks": ("tasks", "overhead_task_ms"),
-    "spill": ("disk_spilled_bytes", "memory_spilled_bytes", "spilling_tasks", "tasks"),
-    "retried_stage": ("tasks", "stage_ms"),
-    "small_files_read": ("read_bytes",),
-    "small_files_written": ("files", "written_bytes"),
-    "partition_filter_missing": ("read_bytes",),
-    "cross_join": ("pairs",),
-    "row_python_udf": ("rows", "python_task_ms"),
-    "batch_longer_than_trigger": ("batches", "late_batches"),
-    "falling_behind": ("batches", "lag_growth_records"),
-    "stalled_watermark": ("batches",),
-    "tiny_batches": ("batches", "overhead_ms"),
-    "batch_overhead": ("batches", "work_ms", "overhead_ms"),
-    "growing_state": ("batches", "state_growth_rows"),
-    "skewed_state": ("batches", "state_stages"),
-    "many_state_partitions": ("batches", "commit_task_ms"),
-}
-"""The numbers of a rule that are added over the places of a cause: amounts of work, each done at one place only.
-
-All others are those of the worst place, as in its text. The files and the partitions of a table are the same in each
-query that reads it, the sides of joins are compared with thresholds one by one, and parts of a share go with it.
-"""
 
 
 def duration_of(app: Application) -> int:
@@ -73,7 +46,7 @@ class _Cause:
         self.is_warning |= finding.severity == "warning"
         if finding.cost_ms is not None:
             self.cost_ms = (self.cost_ms or 0.0) + finding.cost_ms
-        for name in ADDED.get(finding.rule, ()):
+        for name in RULES.get(finding.rule, Rule()).adds:
             if name in finding.numbers:
                 self.sums[name] = self.sums.get(name, 0) + finding.numbers[name]
         if (finding.cost_ms or 0) > (self.worst.cost_ms or 0):
@@ -123,11 +96,11 @@ def _judged(cause: _Cause, app: Application, limits: Thresholds) -> Finding | No
     worst, length = cause.worst, duration_of(app)
     cost = cause.cost_ms if cause.cost_ms is None or not length else min(cause.cost_ms, float(length))
     is_costly = cost is not None and cost >= least_cost(app, limits)
-    severity = worst.severity
-    if worst.rule in ALWAYS:
+    severity, declared = worst.severity, RULES.get(worst.rule, Rule())
+    if declared.reports_always:
         severity = "warning" if is_costly or cause.is_warning else "info"
-    elif cost is None and worst.rule in SUMMED:
-        name, threshold = SUMMED[worst.rule]
+    elif cost is None and declared.more_than is not None:
+        name, threshold = declared.more_than
         if cause.sums[name] <= getattr(limits, threshold):
             return None
     elif cost is not None and not is_costly:
@@ -155,7 +128,7 @@ def _text(cause: _Cause) -> str:
 
 
 def _numbers(cause: _Cause) -> dict[str, float]:
-    """The numbers of the worst place, with the sums over all places of those that are `ADDED`."""
+    """The numbers of the worst place, with the sums over all places of those that its rule adds."""
     if cause.count == 1:
         return dict(cause.worst.numbers)
     return {**cause.worst.numbers, **cause.sums, "places": cause.count}

@@ -4,7 +4,7 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stage import StageView
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
 from spark_app.eventlog.model.host_load import HostLoad, Resource
 from spark_app.formatting import count, duration, quantity, share
@@ -15,15 +15,22 @@ LEAST_DESERIALIZE_MS: Final = 100
 """Time of deserialising tasks that says something about the processors of their hosts."""
 
 
+@rule(subject="host")
 def cpu_starvation(view: StageView) -> Finding | None:
-    """Finds stages whose tasks worked for a small part of the time in which they worked or waited for a processor.
+    """Tasks that worked for a small part of the time in which they worked or waited for a processor.
 
-    The log has the time on a processor, but not what tasks waited for. The rule takes it from the slowdown of pure
-    computation: the runnable threads per processor, where `spark-app observe` has measured their host; else how much
-    longer it took to deserialise the tasks than they had a processor meanwhile. Tasks that waited for a service or a
-    disk have little time on a processor to slow down. Python workers have processors that the log does not know.
-
-    Cost: the time that tasks waited for a processor, divided by the mean number of running tasks.
+    Evidence: both times, and the load of the host where it was measured.
+    Why: other programs, or more tasks than the host has processors, take turns with them.
+    Change: find what else runs on the host, or run fewer tasks at once; where the threads of a local master exceed the
+        processors, the text says so.
+    Threshold: less than {cpu_ratio} (project). The log has the time on a processor, but not what tasks waited for. The
+        rule takes the wait from the slowdown of pure computation: the runnable threads for each processor, which
+        `spark-app observe` samples each second (`/proc/loadavg`; `/proc/pressure/*` is shown), else how much longer
+        Spark took to deserialise the tasks than they had a processor meanwhile. So tasks that wait for a service or a
+        disk are not taken for starved, and a host that was measured and not busy is not blamed. The log does not
+        contain the time of Python workers on a processor.
+    Cost: the time that tasks waited for a processor, at most their run time without waits for a shuffle and garbage
+        collection, divided by the mean number of running tasks.
     """
     worked, slowdown = (view.stage.totals.cpu_ns or 0) / 1e6, _slowdown(view)
     if not worked or slowdown is None:

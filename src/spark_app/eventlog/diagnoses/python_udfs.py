@@ -6,7 +6,7 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.query import QueryView, value
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
 from spark_app.eventlog.model.operators import Operator, python_functions
 from spark_app.formatting import count, duration
@@ -19,12 +19,20 @@ MAX_NAME: Final = 60
 _EVAL_TYPE: Final = re.compile(r", (\d+)$")
 
 
+@rule(adds=("rows", "python_task_ms"))
 def row_python_udf(view: QueryView) -> Iterator[Finding]:
-    """Finds Python functions that Spark calls once for each row.
+    """A Python function that Spark calls for each row.
 
-    Cost: the time of tasks in Python, divided by the mean number of running tasks: the most that vectorised code can
-    save. Where Spark does not measure it, the run time in which the tasks had no processor and waited neither for a
-    shuffle nor for garbage collection.
+    In plans it is `BatchEvalPython`, and `ArrowEvalPython` of eval type 101, which a plain `udf` becomes by default
+    from Spark 4.2 on.
+
+    Evidence: the names of the functions, rows, and the time of tasks in Python.
+    Why: each call costs microseconds, which code over columns avoids.
+    Change: `pyspark.sql.functions`, or `F.pandas_udf`.
+    Threshold: {python_udf_rows} (project).
+    Cost: the time in Python, divided by the mean number of running tasks: the most that a change can save. Where Spark
+        does not measure it (3.5), the run time in which the tasks had no processor and waited neither for a shuffle nor
+        for garbage collection.
     """
     for operator in view.operators:
         rows = value(operator, "number of output rows")

@@ -7,7 +7,7 @@ from spark_app.eventlog.diagnoses.judgement import least_cost
 from spark_app.eventlog.diagnoses.query import query_name, sentence
 from spark_app.eventlog.diagnoses.stage import stage_name
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.repeated_reads import Cache, Reads
 from spark_app.formatting import count, duration, quantity, size
@@ -16,11 +16,19 @@ MOST: Final = 5
 """How many findings of one rule an application has at most: the worst ones."""
 
 
+@rule()
 def repeated_scan(app: Application, limits: Thresholds) -> list[Finding]:
-    """Finds files that several scans read from storage.
+    """Several scans of the same files (equal path, partitions, number and bytes), in several queries or in one.
 
-    Cost: the time that tasks spent on all scans but one, divided by the mean number of running tasks. For formats
-    without a scan time (text, CSV, JSON) it is at most the time of the tasks of the shortest scan, for each but one.
+    Reads of a cache and skipped stages do not count.
+
+    Evidence: number of scans, files, bytes of the repeated scans, the first queries.
+    Why: storage is slower than memory, and each scan pays for it.
+    Change: `cache()` before the first scan, `unpersist()` after the last; or write the shared part as a smaller table.
+    Threshold: {repeated_scans} (project).
+    Cost: the time of all scans but one, divided by the mean number of running tasks. For formats without a scan time
+        (text, CSV, JSON) it is at most the run time of the tasks of the shortest scan, for each scan but one. The rule
+        tracks 1000 sets of files and reports the 5 worst.
     """
     repeated = [reads for reads in app.reuse.reads if reads.times >= limits.repeated_scans]
     most = sorted(repeated, key=lambda reads: reads.repeated_ms or 0, reverse=True)[:MOST]
@@ -53,10 +61,19 @@ def _repeated(app: Application, reads: Reads, cost: float | None) -> Finding:
     )
 
 
+@rule()
 def unused_cache(app: Application, limits: Thresholds) -> list[Finding]:
-    """Finds caches that only the query or job that filled them used.
+    """A cached DataFrame or RDD that only the query or job that filled it used.
 
-    No cost: the tasks that stored the data also computed it. The time of these tasks is judged as a cost would be.
+    Delta's own caches do not count.
+
+    Evidence: the time of the tasks that filled it; the log does not contain its size.
+    Why: storing takes time, and uses memory that joins and sorts need.
+    Change: remove `cache()`; or find out why a later action does not use the cache: it must start from the same
+        DataFrame, before `unpersist()`.
+    Threshold: the time of these tasks, judged as a cost.
+    Cost: not estimated, because the same tasks also computed the data: an info. The rule tracks 1000 caches and reports
+        the 5 that took longest.
     """
     least = least_cost(app, limits)
     unused = [cache for cache in app.reuse.caches if cache.uses == 1 and (_wall_of(app, cache.fill_ms) or 0) >= least]

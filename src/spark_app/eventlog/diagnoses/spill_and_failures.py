@@ -5,18 +5,25 @@ from collections import Counter
 from spark_app.eventlog.diagnoses import switches
 from spark_app.eventlog.diagnoses.excerpts import PYTHON, error, excerpt
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.shares import gc_share
 from spark_app.eventlog.parse.events import NOT_THE_TASK, TaskEnd
 from spark_app.formatting import count, duration, quantity, share, size
 
 
+@rule(adds=("disk_spilled_bytes", "memory_spilled_bytes", "spilling_tasks", "tasks"))
 def spill(view: StageView) -> Finding | None:
-    """Finds stages whose tasks spilled data to disk.
+    """Sorts, joins and aggregates that do not fit into memory.
 
-    Cost: one write and one read of these bytes at `disk_bytes_per_second` on each host with an executor; at most the
-    duration of the stage.
+    Evidence: bytes on disk and in memory, number of tasks.
+    Why: Spark writes, reads and merges rows once more.
+    Change: a `spark.memory.fraction` that is below its default; smaller partitions, more memory for each task
+        (`spark.executor.memory`, fewer `spark.executor.cores`; in local mode `spark.driver.memory`, fewer threads in
+        `spark.master`), fewer columns and rows before the shuffle.
+    Threshold: only the cost.
+    Cost: one write and one read of these bytes at {disk_bytes_per_second} on each host with an executor (the baseline
+        of an AWS gp3 volume; a local disk is faster); at most the duration of the stage.
     """
     spilled = view.stage.totals.disk_spilled
     if not spilled:
@@ -49,10 +56,16 @@ def _hosts(view: StageView) -> int:
     return max(1, len(alive))
 
 
+@rule()
 def gc_pressure(view: StageView) -> Finding | None:
-    """Finds stages whose tasks spent much of their time in garbage collection.
+    """Tasks that spend much of their time in garbage collection.
 
-    Cost: that share of the duration of the stage, because a collection pauses all tasks of an executor.
+    Evidence: garbage collection time and run time of all tasks.
+    Why: a collection pauses all tasks of an executor; an executor that collects much often runs out of memory next.
+    Change: more heap for each task, smaller partitions, less cached data (or serialised caches), columns instead of
+        Python or Scala objects.
+    Threshold: {gc_ratio} (Dr. Elephant: moderate).
+    Cost: that share of the duration of the stage.
     """
     totals = view.stage.totals
     ratio = gc_share([totals], view.app.task_cpus) or 0.0
@@ -69,12 +82,18 @@ def gc_pressure(view: StageView) -> Finding | None:
     )
 
 
+@rule(reports_always=True)
 def failed_tasks(view: StageView) -> Finding | None:
-    """Finds task attempts that failed because of their own code or data.
+    """Task attempts that fail because of their own code or data.
 
-    Cost: the time of the failed attempts that the model keeps, divided by the mean number of running tasks. A warning
-    if the stage failed, or at a cost. Tasks that were lost with an executor, or missed a shuffle block, do not count:
-    `lost_executors` and `retried_stage` report them.
+    Evidence: their number, the most frequent error, and the host if all failed on one of several.
+    Why: Spark repeats their work, and fails the job after `spark.task.maxFailures` failures of one task.
+    Change: see the error.
+    Threshold: any failure is an info. It is a warning if the stage failed, or if all failures with the same error cost
+        enough.
+    Cost: the time of the failed attempts (of 50 of a stage at most), divided by the mean number of running tasks.
+        `lost_executors` and `retried_stage` report tasks that were lost with an executor, lost their output or did not
+        find their shuffle blocks.
     """
     kept = [task for task in view.stage.kept if task.info.has_failed]
     failed = [task for task in kept if task.reason.reason not in NOT_THE_TASK]
@@ -103,9 +122,16 @@ def _reason(task: TaskEnd) -> str:
     return kind if not text else error(text) if PYTHON in text else excerpt(f"{kind}: {text}")
 
 
+@rule(adds=("tasks", "stage_ms"), reports_always=True)
 def retried_stage(view: StageView) -> Finding | None:
-    """Finds later attempts of a stage, which Spark starts when shuffle output is lost.
+    """A second attempt of a stage.
 
+    Evidence: the tasks that ran again, their time, and why the previous attempt failed, if the log says so.
+    Why: the shuffle output of a lost executor is lost too.
+    Change: find out why the executor was lost. Decommissioning (`spark.decommission.enabled` with
+        `spark.storage.decommission.enabled`; both are off by default) or an external shuffle service keeps the shuffle
+        output.
+    Threshold: any is an info, a warning if all cost enough.
     Cost: the duration of the attempt.
     """
     info = view.stage.info

@@ -6,7 +6,7 @@ from typing import Final
 from spark_app.eventlog.diagnoses import switches
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stream import StreamView
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.stream_samples import StateSample
 from spark_app.formatting import count, duration, quantity, share
 
@@ -26,13 +26,19 @@ _REMEDIES: Final = {
 _TIMER: Final = "Remove what is over: a time to live of the state, a timer or a timeout that clears it"
 
 
+@rule(adds=("batches", "state_growth_rows"))
 def growing_state(view: StreamView) -> Finding | None:
-    """Finds state that grows with each batch and loses no row, of the operator with most rows.
+    """The state of an operator gains rows and loses none.
 
-    A state that stops to grow is as large as its keys are many. One with a watermark is judged when the watermark has
-    passed the first rows.
-
-    No cost in time: memory and disk run out, and each batch and each restart takes longer.
+    Evidence: rows, growth, bytes in memory.
+    Why: memory or disk runs out, and each batch and restart takes longer.
+    Change: for `dropDuplicates` a watermark and its column, or `dropDuplicatesWithinWatermark`; for aggregates a
+        watermark and a window; for joins watermarks and a range of time; for own state a timer or a time to live.
+        RocksDB (`spark.sql.streaming.stateStore.providerClass`) keeps state out of the heap.
+    Threshold: {state_growth_rows} rows in {state_batches} batches, and the second half grows at least half as much as
+        the first (project): state with a limited number of keys stops to grow. With a watermark the rule waits until it
+        has passed the first rows.
+    Cost: not estimated.
     """
     growing = [finding for name in view.total.state if (finding := _growing(view, name)) is not None]
     return max(growing, key=lambda finding: finding.numbers["state_rows"], default=None)
@@ -68,10 +74,16 @@ def _growth(view: StreamView, operator: str, states: list[StateSample], growth: 
     )
 
 
+@rule(subject="data", adds=("batches", "state_stages"))
 def skewed_state(view: StreamView) -> Finding | None:
-    """Finds queries in whose stages with state one task takes far longer than the others, batch after batch.
+    """In the stages with state, one task takes far longer than the others, batch after batch.
 
-    Cost: the longest task of each stage less the median one, at most the time in which other cores were idle.
+    Evidence: the longest and the median task, and the partition that is the longest most often.
+    Why: the batch waits for it.
+    Change: a salt in the key, and a second aggregate; or leave such keys out. Adaptive execution does not split
+        partitions of state. `partition_skew` does not judge these stages.
+    Threshold: `skew_ratio`, as for `partition_skew`, for the sums over at least `stream_batches` stages.
+    Cost: the longest task less the median one of each stage, at most its idle time.
     """
     skew, limits = view.total.skew, view.limits
     if skew.stages < limits.stream_batches or skew.longest_ms <= limits.skew_ratio * skew.median_ms:
@@ -90,10 +102,19 @@ def skewed_state(view: StreamView) -> Finding | None:
     )
 
 
+@rule(adds=("batches", "commit_task_ms"))
 def many_state_partitions(view: StreamView) -> Finding | None:
-    """Finds state in so many partitions that writing them takes longer than what is in them is worth.
+    """State in many more partitions than cores, with few rows in each.
 
-    Cost: the time in which tasks committed state, divided by the slots, for the partitions beyond one for each slot.
+    Evidence: partitions, cores, updated rows of a batch, time of commits.
+    Why: each partition is opened, committed and uploaded in each batch, and costs memory.
+    Change: a lower `spark.sql.shuffle.partitions` (200 by default), before the query first starts: the checkpoint fixes
+        it, so that a change needs a new one. With RocksDB,
+        `spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled` makes a commit cheaper. `tiny_tasks`
+        does not judge these stages.
+    Threshold: more than {state_partitions_ratio} for each core, with fewer than {state_partition_rows} updated rows of
+        each in a batch (project).
+    Cost: the time of tasks in commits, divided by the cores, for the partitions beyond one for each core.
     """
     states = [state for state in view.total.state.values() if state.partitions]
     slots = view.app.slots

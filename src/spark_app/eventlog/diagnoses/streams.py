@@ -5,7 +5,7 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stream import StreamView, rising
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.stream_samples import StreamSample, added
 from spark_app.formatting import count, duration
 from spark_app.telemetry.stream_progress import ADD_BATCH
@@ -30,13 +30,21 @@ _PHASES: Final = {
 """What the parts of a batch are that are no work, by Spark's names, and what to change."""
 
 
+@rule(adds=("batches", "late_batches"))
 def batch_longer_than_trigger(view: StreamView) -> Finding | None:
-    """Finds queries whose batches often take longer than the interval of their trigger.
+    """Batches that take longer than the interval of the trigger.
 
-    Of fewer batches than `stream_batches`, as many must be late as of so many: two of three that take a minute each are
-    evidence enough.
-
-    Cost: what these batches took longer than the interval.
+    Evidence: their number, the interval, the longest batch, the part that takes most.
+    Why: the next batch starts late, and results come later than somebody asked for.
+    Change: more cores, cheaper work, less at once (`maxOffsetsPerTrigger`, `maxFilesPerTrigger`), or a longer interval.
+    Threshold: {late_batches_ratio} of the batches, and of fewer than `stream_batches` as many as of those: two
+        (project; Spark logs a warning for each). No event of Spark has the interval. The property
+        `spark.sparkApp.streaming.trigger` of their jobs has it: of the queries of this project, and of Python programs
+        under `spark-app observe` and in the stack. Any other program can set it, for its session or its thread, before
+        it starts a query. Otherwise the rule takes it from the starts of batches: those that follow a wait are at
+        multiples of the interval. It needs ten of them; without, as for a query that is always late or has no interval,
+        it reports nothing. The first batch of a run does not count.
+    Cost: what these batches took longer.
     """
     trigger = view.query.trigger
     interval = trigger.interval_ms
@@ -61,13 +69,19 @@ def _largest(sample: StreamSample) -> str:
     return max(sample.phases_ms.items(), key=lambda item: item[1], default=(ADD_BATCH, 0))[0]
 
 
+@rule(adds=("batches", "lag_growth_records"))
 def falling_behind(view: StreamView) -> Finding | None:
-    """Finds queries whose sources get more than they read.
+    """Sources that get more than the query reads.
 
-    Where the source says what it has (Kafka), by the records that no batch has read yet; else by batches that follow
-    each other without a pause and get longer and larger, since each reads what came during the one before it.
-
-    Cost: the time that the query needs for what it was behind more at the end; else what its batches took longer.
+    Evidence: for Kafka the records that no batch has read yet, and their growth; otherwise batches that follow each
+        other without a pause, and get longer and larger.
+    Why: the results get older and older; Kafka deletes what waits longer than its retention.
+    Change: more cores, cheaper work; a higher `maxOffsetsPerTrigger` or `maxFilesPerTrigger` where batches are short;
+        `minPartitions` for more tasks than Kafka has partitions.
+    Threshold: the lag grows by {behind_batches} batches (project) and three quarters of its steps go up; otherwise the
+        last quarter of batches is twice as long and as large as the first, and batches run for 90 % of the time
+        (project). A source of files does not log how many wait.
+    Cost: the time for reading the growth of the lag; otherwise what the last quarter of batches took longer.
     """
     if len(view.samples) < view.limits.stream_batches:
         return None
@@ -118,13 +132,18 @@ _FASTER: Final = (
 )
 
 
+@rule(adds=("batches",))
 def stalled_watermark(view: StreamView) -> Finding | None:
-    """Finds watermarks that stay where they are while batches read ever newer rows.
+    """A watermark that stands still while batches read newer and newer rows.
 
-    Spark's watermark of one source is the highest event time in it, less the delay: an idle partition of a topic does
-    not hold it back. With several sources it is the lowest of them, so that one without new rows holds it.
-
-    No cost in time: windows do not close, and state grows.
+    Evidence: the batches, how much newer the rows got, and the sources that brought none.
+    Why: windows do not close, so that nothing is written in append mode, and state grows.
+    Change: find out why the source is idle; `spark.sql.streaming.multipleWatermarkPolicy=max` follows the fastest
+        source, and drops what the others bring later; or send heartbeats. Spark's watermark of one source is the
+        highest event time in it less the delay, so that an idle partition of a topic does not hold it back, while an
+        idle source of several does.
+    Threshold: {stalled_batches} batches whose event times get newer by {stalled_event_ms} (project).
+    Cost: not estimated.
     """
     stall = _longest_stall(view)
     if stall is None:
@@ -191,11 +210,16 @@ def _sources(view: StreamView, numbers: list[int]) -> str:
     return ", ".join(excerpt(known[number].description, MAX_SOURCE) for number in numbers if number < len(known))
 
 
+@rule(adds=("batches", "overhead_ms"))
 def tiny_batches(view: StreamView) -> Finding | None:
-    """Finds queries that read few rows in each of many batches.
+    """Few rows in each of many batches.
 
-    Cost: the time outside of the work, which each batch pays once, for the batches that fewer and larger ones would
-    save.
+    Evidence: rows of a batch, time from one to the next, and the time that went into offsets, plans and checkpoints.
+    Why: each batch pays for these, and writes files of its own.
+    Change: a longer `trigger(processingTime=...)`; a higher limit where one makes batches small; for Kafka
+        `minOffsetsPerTrigger` with `maxTriggerDelay`. Results then come later: an info.
+    Threshold: fewer than {tiny_batch_rows} rows on average, more often than every {tiny_batch_ms} (project).
+    Cost: the time outside of the work, for the batches that would be saved if there were one in that time.
     """
     rows, every_ms = view.mean_rows, view.wall_ms / view.total.batches
     if rows is None or not view.is_tiny:
@@ -216,10 +240,18 @@ def tiny_batches(view: StreamView) -> Finding | None:
     )
 
 
+@rule(adds=("batches", "work_ms", "overhead_ms"))
 def batch_overhead(view: StreamView) -> Finding | None:
-    """Finds queries whose batches take longer to prepare and to note than to run; `tiny_batches` has those of few rows.
+    """Batches that take longer to prepare and to note than to run.
 
-    Cost: what the preparation took more than the work.
+    Evidence: both times, and the largest part by Spark's name (`latestOffset`, `getBatch`, `queryPlanning`,
+        `walCommit`, `commitOffsets`).
+    Why: the cluster waits for the driver.
+    Change: by the part: fewer files to list or a faster source, a shorter plan, faster storage for
+        `checkpointLocation`.
+    Threshold: more than {overhead_ratio} times the work (`addBatch`), for batches that `tiny_batches` does not judge
+        (project).
+    Cost: the difference.
     """
     excess = view.overhead_ms - view.limits.overhead_ratio * view.work_ms
     if excess <= 0 or view.is_tiny:

@@ -5,7 +5,7 @@ from typing import Final
 from spark_app.eventlog.diagnoses import switches
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import Totals, task_totals
 from spark_app.eventlog.model.stream_skew import has_state
 from spark_app.eventlog.parse.events import TaskEnd
@@ -15,12 +15,21 @@ MORE_OF_INPUT: Final = "a lower spark.sql.files.maxPartitionBytes (files), more 
 FEWER_OF_INPUT: Final = "a higher spark.sql.files.maxPartitionBytes (files), fewer numSlices (RDDs)"
 
 
+@rule(subject="data")
 def partition_skew(view: StageView) -> Finding | None:
-    """Finds stages with one task that took far longer than the others while slots were idle.
+    """One task takes far longer than the others.
 
-    `skewed_state` judges stages with the state of a stream.
-
-    Cost: the longest task minus the median one, at most the idle time of the stage: work on busy slots ends no sooner.
+    Evidence: the longest and the median task; the bytes and records of the longest task and the mean of the others.
+    Why: all other cores wait for it.
+    Change: the text names the cause. More data behind a shuffle means a hot key: salt it, aggregate first, filter out
+        nulls; in a join adaptive execution splits it (`spark.sql.adaptive.enabled`,
+        `spark.sql.adaptive.skewJoin.enabled`), and the text names the one that is off. More data at the input means a
+        large file that cannot be split. The same amount of data means a slow host, or rows that cost more: check the
+        host, or set `spark.speculation=true`.
+    Threshold: {skew_longest_ms} (project; DataFlint has 5 s) and more than {skew_ratio} times the median (Dr. Elephant:
+        severe; DataFlint has 10); from {skew_data_ratio} (project) on, the data is the cause.
+    Cost: the longest task minus the median, at most the idle time of the stage. A long task delays nothing while all
+        other cores have work, and is then not reported.
     """
     longest, limits = view.longest, view.limits
     if longest is None or len(view.stage.durations_ms) < 2 or duration_ms(longest) < limits.skew_longest_ms:
@@ -79,12 +88,20 @@ _BIG_FILE: Final = (
 )
 
 
+@rule(adds=("tasks", "overhead_task_ms"))
 def tiny_tasks(view: StageView) -> Finding | None:
-    """Finds stages whose tasks are so short that scheduling takes most of the time.
+    """Hundreds of tasks that take milliseconds.
 
-    `many_state_partitions` judges stages with the state of a stream.
-
-    Cost: the time for scheduling, deserialising and sending results, divided by the slots, plus the idle time.
+    Evidence: their number, their median, and the time that Spark spent on starting and ending them.
+    Why: each task costs milliseconds on the driver and on its core before it starts to work.
+    Change: adaptive execution where it is off (`spark.sql.adaptive.enabled`,
+        `spark.sql.adaptive.coalescePartitions.enabled`); behind a shuffle a lower `spark.sql.shuffle.partitions` (of
+        RDDs, `spark.default.parallelism`) or a higher `spark.sql.adaptive.advisoryPartitionSizeInBytes`; at the input a
+        higher `spark.sql.files.maxPartitionBytes`, fewer files or `numSlices`; or `coalesce`.
+    Threshold: more than {tiny_tasks} tasks of a stage (project; DataFlint has 5000) with a median below
+        {tiny_median_ms} (DataFlint).
+    Cost: the time for scheduling, deserialising and sending results, divided by the cores, plus the idle time; at most
+        the duration of the stage.
     """
     tasks, totals = len(view.stage.durations_ms), view.stage.totals
     if tasks <= view.limits.tiny_tasks or view.median_ms >= view.limits.tiny_median_ms or not view.slots:
@@ -105,9 +122,15 @@ def tiny_tasks(view: StageView) -> Finding | None:
     )
 
 
+@rule()
 def too_few_tasks(view: StageView) -> Finding | None:
-    """Finds long stages with fewer tasks than slots.
+    """A long stage with fewer tasks than cores.
 
+    Evidence: tasks, cores, duration.
+    Why: the other cores are idle.
+    Change: the opposite of `tiny_tasks`. Usual causes of a single task are a window without `partitionBy`, a global
+        limit, `coalesce(1)`, or a file that cannot be split.
+    Threshold: at least one core without a task, in a stage of {few_tasks_stage_ms} (project).
     Cost: the idle time of the stage. The rule ignores later attempts, which run only the missing tasks.
     """
     tasks = view.stage.info.tasks
@@ -127,11 +150,16 @@ def too_few_tasks(view: StageView) -> Finding | None:
     )
 
 
+@rule()
 def huge_partitions(view: StageView) -> Finding | None:
-    """Finds tasks that read or wrote too much data.
+    """A task that reads or writes too much data.
 
-    The rule knows the shuffle reads of all tasks, and the other sizes of the longest ones. No cost: `spill` and
-    `partition_skew` report it.
+    Evidence: the largest input, output, shuffle read or shuffle write of one task. The rule knows the shuffle reads of
+        all tasks, and the other sizes of the five longest tasks.
+    Why: such a task spills and is slow, and Spark repeats all of it after a failure.
+    Change: more partitions, as above; `repartition` before a write.
+    Threshold: {huge_bytes} (DataFlint).
+    Cost: not estimated; `spill` and `partition_skew` report it.
     """
     tasks = [task_totals(task) for task in (*view.stage.slowest, *view.stage.kept)]
     largest = {

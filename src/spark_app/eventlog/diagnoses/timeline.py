@@ -5,7 +5,7 @@ from typing import Final
 from spark_app.eventlog.diagnoses import switches
 from spark_app.eventlog.diagnoses.query import query_name
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.task_free import Kind, Stretch
@@ -34,14 +34,24 @@ _GAPS: Final[dict[Kind, tuple[str, str]]] = {
 """The kinds of time without a task that the driver is the cause of: where it was, and what to change."""
 
 
+@rule()
 def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
-    """Finds time in which no task ran or waited for an executor: the driver planned, listed, committed or ran Python.
+    """Time in which no task ran or waited for an executor.
 
-    Each kind of it has a finding of its own: before the first query or job, within them, between them, and after the
-    last one. Analysis before a query starts is not within it, because the log has the start after it.
+    There is a finding for each kind of it: before the first query or job (Spark and the program start; analysis and
+    listing of files for the first query are a part of it), within queries and jobs (the driver plans, lists,
+    broadcasts, commits), between them, and after the last one.
 
-    Cost: that time. A warning if it was within jobs and queries; else an info, because the user of a notebook may have
-    been thinking. The rule ignores streaming applications, which wait by design.
+    Evidence: the time of this kind, the longest stretch of it, and the query that it was in or before.
+    Why: the cluster waits for one thread.
+    Change: at the start downloads and imports; within queries list and commit fewer files, broadcast and collect less;
+        between them avoid `toPandas` and loops over rows in the driver, and run small jobs in parallel, in threads; at
+        the end stop the session after the last action.
+    Threshold: {driver_gap_ratio} of the duration of the application for each kind, and {driver_gap_ms} within and
+        between queries, {driver_edge_ms} before the first and after the last one, since every application starts
+        (project). It is a warning within queries and jobs, else an info, because the log of a notebook does not say
+        whether its user was thinking. The rule ignores streaming applications, which wait by design.
+    Cost: that time.
     """
     if not app.is_whole or app.batches:
         return []
@@ -89,10 +99,16 @@ def _started(query: Query) -> int:
     return query.started
 
 
+@rule()
 def idle_cores(app: Application, limits: Thresholds) -> list[Finding]:
-    """Finds applications with many idle cores.
+    """Cores without tasks.
 
-    No cost in time: idle cores cost money. The rule ignores local mode (`local`, `local[...]`).
+    Evidence: idle core time, total core time.
+    Why: idle cores cost money.
+    Change: fewer executors (`spark.executor.instances`; `spark.cores.max` on standalone), or
+        `spark.dynamicAllocation.enabled=true` with a shorter `spark.dynamicAllocation.executorIdleTimeout`.
+    Threshold: {idle_ratio} (DataFlint) and {idle_core_ms} (project).
+    Cost: no time. The rule ignores local mode (`local`, `local[...]`).
     """
     usage = app.usage
     busy = usage.task_ms * app.task_cpus

@@ -5,9 +5,9 @@ import pytest
 
 from spark_app.eventlog import reader
 from spark_app.eventlog.diagnoses import diagnose
-from spark_app.eventlog.diagnoses.judgement import ADDED, MOST_CAUSES, MOST_PLACES, Causes, duration_of, least_cost
+from spark_app.eventlog.diagnoses.judgement import MOST_CAUSES, MOST_PLACES, Causes, duration_of, least_cost
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import Finding, Place
+from spark_app.eventlog.findings import RULES, Finding, Place
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.parse.events import QueryProgress
 from tests.unit.eventlog import log
@@ -61,7 +61,8 @@ def test_what_is_added_is_evidence_of_its_rule() -> None:
     for recorded in (file for folder in RECORDED for file in (EVENT_LOGS / folder).glob("*.zst")):
         for finding in diagnose.diagnose(reader.read(recorded).app, SMALL):
             known.setdefault(finding.rule, set()).update(finding.numbers)
-    assert [(rule, name) for rule, added in ADDED.items() for name in added if name not in known.get(rule, ())] == []
+    added = [(name, number) for name, rule in RULES.items() for number in rule.adds]
+    assert [(name, number) for name, number in added if number not in known.get(name, ())] == []
 
 
 def test_other_causes_are_other_findings() -> None:

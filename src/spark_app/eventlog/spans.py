@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
 from spark_app.eventlog import batch_spans, span_ids
 from spark_app.eventlog.findings import Finding
@@ -42,6 +42,46 @@ class SparkSpan:
     findings: tuple[Finding, ...] = ()
     links: tuple[SpanContext, ...] = ()
     links_left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Something that took time: its place in the trace, and when; the waterfall of a report draws the same.
+
+    Attributes:
+        place: Its ids, and that of its parent.
+        started: In milliseconds since the epoch.
+        ended: Where the log lacks its end, when the whole ended that it is a part of; None while that runs, too.
+        failure: Why it failed.
+        is_incomplete: Whether the log lacks its end.
+    """
+
+    place: SpanIds
+    started: int
+    ended: int | None
+    failure: Failure | None = None
+    is_incomplete: bool = False
+
+
+def work(app: Application, part: Query | Job | Batch | StageAttempt) -> Work:
+    """A part of the work of an application."""
+    ended = _end_of(app, part)
+    match part:
+        case Query():
+            failure = failure_of(part.error)
+            return Work(span_ids.of_query(app, part), part.started, ended, failure, part.ended is None)
+        case Job():
+            failure = (failure_of(part.failure) or Failure(None, "")) if part.has_failed else None
+            return Work(span_ids.of_job(app, part), part.submitted, ended, failure, part.completed is None)
+        case Batch():
+            started = max(part.started, app.started or 0)  # the clock may have been set back
+            return Work(span_ids.of_batch(app, part.key), started, ended, failure_of(part.error), ended is None)
+        case StageAttempt():
+            launched = min(part.launched, default=None) if part.first_launch is None else part.first_launch
+            started = (launched if part.info.submitted is None else part.info.submitted) or app.last
+            failure = failure_of(part.info.failure)
+            return Work(span_ids.of_stage(app, part), started, ended, failure, part.info.completed is None)
+    assert_never(part)
 
 
 def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:
@@ -108,9 +148,8 @@ def of_application(app: Application) -> SparkSpan:
     ending = ending_of(app)
     failure = (failure_of(ending.error) or Failure(None, ending.text)) if ending.outcome in BAD else None
     subject = app.name or "unknown"
-    return _span(
-        app, names.APPLICATION_SPAN, subject, span_ids.of_application(app), app.began, app.ended, known, failure
-    )
+    whole = Work(span_ids.of_application(app), app.began or app.last, app.ended, failure, app.ended is None)
+    return _span(app, names.APPLICATION_SPAN, subject, whole, known)
 
 
 def of_query(app: Application, query: Query) -> SparkSpan:
@@ -128,10 +167,9 @@ def of_query(app: Application, query: Query) -> SparkSpan:
         names.PLANS: query.plans,
         names.PLAN_IS_CUT: (plan.is_cut or len(text) > MAX_PLAN) or None,
     }
-    subject, place = plan.first.name or "unknown", span_ids.of_query(app, query)
-    span = _span(app, names.QUERY_SPAN, subject, place, query.started, query.ended, known, failure_of(query.error))
+    span = _span(app, names.QUERY_SPAN, plan.first.name or "unknown", work(app, query), known)
     plan_told = {names.PLAN.name: shortened(text, MAX_PLAN)} if text else {}
-    return _within(dataclasses.replace(span, attributes={**span.attributes, **plan_told}), _end_of(app, query))
+    return dataclasses.replace(span, attributes={**span.attributes, **plan_told})
 
 
 def of_batch(app: Application, batch: Batch) -> SparkSpan:
@@ -147,10 +185,7 @@ def of_batch(app: Application, batch: Batch) -> SparkSpan:
         names.STREAM: batch.name or (progress.name if progress else None),
         **batch_spans.attributes(progress, links),
     }
-    subject, failure = str(known[names.STREAM] or "unnamed"), failure_of(batch.error)
-    place = span_ids.of_batch(app, batch.key)
-    started = max(batch.started, app.started or 0)  # the clock may have been set back
-    span = _span(app, names.BATCH_SPAN, subject, place, started, batch.ended, known, failure)
+    span = _span(app, names.BATCH_SPAN, str(known[names.STREAM] or "unnamed"), work(app, batch), known)
     own = span_ids.links_of_batch(app, batch)
     return dataclasses.replace(span, links=(*own, *links.contexts), links_left_out=links.left_out)
 
@@ -169,10 +204,7 @@ def of_job(app: Application, job: Job) -> SparkSpan:
         else None,
     }
     subject = work_of(app, max(ran, key=lambda stage: stage.info.id)) if ran else "without stages"
-    failure = (failure_of(job.failure) or Failure(None, "")) if job.has_failed else None
-    place = span_ids.of_job(app, job)
-    span = _span(app, names.JOB_SPAN, subject, place, job.submitted, job.completed, known, failure)
-    return _within(span, _end_of(app, job))
+    return _span(app, names.JOB_SPAN, subject, work(app, job), known)
 
 
 def of_stage(app: Application, stage: StageAttempt) -> SparkSpan:
@@ -190,11 +222,7 @@ def of_stage(app: Application, stage: StageAttempt) -> SparkSpan:
         names.TASKS_SPECULATIVE: stage.speculative,
         **(_numbers(stage.totals, stage) if stage.spilled_bytes else {}),  # one value for each task with metrics
     }
-    place, failure = span_ids.of_stage(app, stage), failure_of(info.failure)
-    first_launch = min(stage.launched, default=None) if stage.first_launch is None else stage.first_launch
-    submitted = first_launch if info.submitted is None else info.submitted
-    span = _span(app, names.STAGE_SPAN, work_of(app, stage), place, submitted, info.completed, known, failure)
-    return _within(span, _end_of(app, stage))
+    return _span(app, names.STAGE_SPAN, work_of(app, stage), work(app, stage), known)
 
 
 def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
@@ -210,38 +238,24 @@ def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
         **(_numbers(task_totals(task), stage) if task.metrics else {}),
     }
     failure = failure_of_task(reason) if info.has_failed or info.was_killed else None
-    place = span_ids.of_task(app, stage, info)
-    return _span(app, names.TASK_SPAN, work_of(app, stage), place, info.launched, info.finished, known, failure)
+    attempt = Work(span_ids.of_task(app, stage, info), info.launched or app.last, info.finished, failure)
+    return _span(app, names.TASK_SPAN, work_of(app, stage), attempt, known)
 
 
 def _span(
-    app: Application,
-    kind: SpanName,
-    subject: str,
-    place: SpanIds,
-    started: int | None,
-    ended: int | None,
-    known: Mapping[Attribute, Value | None],
-    failure: Failure | None,
+    app: Application, kind: SpanName, subject: str, part: Work, known: Mapping[Attribute, Value | None]
 ) -> SparkSpan:
     attributes = {
         name.name: shortened(value) if isinstance(value, str) else value
         for name, value in known.items()
         if value not in (None, "")
     }
-    if ended is None:
+    if part.is_incomplete:
         attributes[names.IS_INCOMPLETE.name] = True
-        ended = app.last if app.ended is None else app.ended  # a log may go on after the end of the application
-    began = started or app.last
-    return SparkSpan(
-        kind,
-        kind.of(shortened(subject)),
-        place,
-        began,
-        max(began, ended),
-        attributes,
-        failure,
-    )
+    # A log may go on after the end of the application.
+    ended = part.ended if part.ended is not None else app.last if app.ended is None else app.ended
+    name, last = kind.of(shortened(subject)), max(part.started, ended)
+    return SparkSpan(kind, name, part.place, part.started, last, attributes, part.failure)
 
 
 def _end_of(app: Application, part: StageAttempt | Job | Query | Batch | None) -> int | None:
@@ -261,11 +275,6 @@ def _end_of(app: Application, part: StageAttempt | Job | Query | Batch | None) -
 
 def _batch(app: Application, part: Job | Query) -> Batch | None:
     return None if part.batch is None else app.batches.get(part.batch)
-
-
-def _within(span: SparkSpan, ended: int | None) -> SparkSpan:
-    """A span that ends at a time, if it is known."""
-    return span if ended is None else dataclasses.replace(span, ended=max(span.started, ended))
 
 
 def _numbers(totals: Totals, stage: StageAttempt) -> dict[Attribute, Value | None]:

@@ -163,9 +163,13 @@ class Streams:
         return key
 
     def saw(self, key: BatchKey | None, time: int) -> None:
-        """Notes the start or the end of a part of a batch, if the batch is known."""
-        if key in self.batches:
-            self.batches[key].saw(time)
+        """Notes the start or the end of a part of a batch, if the batch is known and has not ended.
+
+        A job that is cancelled with its query ends after the batch, whose span was sent.
+        """
+        batch = None if key is None else self.batches.get(key)
+        if batch is not None and batch.ended is None:
+            batch.saw(time)
 
     def progressed(self, event: QueryProgress) -> Batch | None:
         """Ends a batch; None if it ran no jobs, because a trigger found no new data, or has ended before."""

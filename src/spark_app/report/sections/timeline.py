@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from spark_app.eventlog import span_ids
+from spark_app.eventlog import span_ids, spans
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.outcome import BAD, ending_of
@@ -220,30 +220,31 @@ def _step(step: StepSpan) -> Node:
     return Node("step", step.span_id, step.parent_id, label, step.started, step.ended, step.has_failed)
 
 
+def _part(scope: Scope, kind: Kind, part: Batch | Query | Job | StageAttempt, label: str, anchor: str = "") -> Node:
+    """A part of the work, where and when the trace has it."""
+    work = spans.work(scope.app, part)
+    ids, has_failed = work.place, work.failure is not None
+    return Node(kind, ids.span_id, ids.parent_id, label, work.started, work.ended, has_failed, anchor or None)
+
+
 def _batch(scope: Scope, batch: Batch) -> Node:
-    ids = span_ids.of_batch(scope.app, batch.key)
     stream = (batch.progress and batch.progress.name) or batch.name or "stream"
-    return Node("batch", ids.span_id, ids.parent_id, f"{stream}: batch {batch.key.number}", batch.started, batch.ended)
+    return _part(scope, "batch", batch, f"{stream}: batch {batch.key.number}")
 
 
 def _query(scope: Scope, query: Query) -> Node:
-    ids, label = (
-        span_ids.of_query(scope.app, query),
-        f"{query.id}: {scope.named(work_names.of_query(scope.app, query))}",
-    )
-    has_failed, anchor = query.error is not None, f"query-{query.id}"
-    return Node("query", ids.span_id, ids.parent_id, label, query.started, query.ended, has_failed, anchor)
+    label = f"{query.id}: {scope.named(work_names.of_query(scope.app, query))}"
+    return _part(scope, "query", query, label, f"query-{query.id}")
 
 
 def _job(scope: Scope, job: Job) -> Node:
-    ids = span_ids.of_job(scope.app, job)
     description = job.properties.description
     query = scope.app.query_of(job)
     if not description or (query is not None and query.description == description):
         description = _call_site(scope, job)
     marks = [f"{kind} {name}" for kind, name in zip(("group", "pool"), scheduling([job]), strict=True) if name]
     label = ", ".join([f"{job.id}: {scope.named(description)}", *marks])
-    return Node("job", ids.span_id, ids.parent_id, label, job.submitted, job.completed, job.has_failed)
+    return _part(scope, "job", job, label)
 
 
 def _call_site(scope: Scope, job: Job) -> str:
@@ -257,11 +258,8 @@ def _call_site(scope: Scope, job: Job) -> str:
 
 
 def _stage(scope: Scope, stage: StageAttempt) -> Node:
-    ids, info = span_ids.of_stage(scope.app, stage), stage.info
+    info = stage.info
     attempt = f" (attempt {info.attempt})" if info.attempt else ""
     tasks = f"{len(stage.durations_ms):,}/{info.tasks:,} tasks"
     label = f"{info.id}{attempt}: {stage_name(scope, stage)}, {tasks}"
-    begun = info.submitted or min(stage.launched, default=None)
-    started = scope.period.start if begun is None else begun
-    anchor = f"stage-{info.id}-{info.attempt}"
-    return Node("stage", ids.span_id, ids.parent_id, label, started, info.completed, info.failure is not None, anchor)
+    return _part(scope, "stage", stage, label, f"stage-{info.id}-{info.attempt}")

@@ -1,7 +1,7 @@
-"""Writes what rules and thresholds declare into docs/diagnoses.md, docs/reference.md and config/diagnoses.yml.
+"""Writes what rules and thresholds declare into docs/diagnoses.md, runbook.md and reference.md, and diagnoses.yml.
 
-Run it as `.venv/bin/python scripts/document_rules.py`; a folder as argument gets the three files instead. What stands
-above the first rule of a section, and outside of the table, is written by hand.
+Run it as `.venv/bin/python scripts/document_rules.py`; a folder as argument gets the files instead. What stands above
+the first rule of a section, outside of the table, and beside the lists of changes in the runbook is written by hand.
 """
 
 import ast
@@ -12,6 +12,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from spark_app.eventlog.diagnoses import diagnose, thresholds
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
@@ -50,14 +52,22 @@ def _in_units(value: float, units: tuple[tuple[str, int], ...]) -> str:
     return f"{value / size:,.0f} {unit}"
 
 
+def filled(text: str) -> str:
+    """A text on one line, with the thresholds that it names."""
+    return re.sub(r"\{(\w+)\}", lambda match: threshold(match[1]), " ".join(text.split()))
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """Lines of a page, all but the first indented; code is not broken at a hyphen."""
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def part(rule: Any) -> str:
     """The part of a rule in docs/diagnoses.md, made of its docstring."""
     summary, *_ = text = (inspect.getdoc(rule) or "").splitlines()
     labelled = _LABEL.sub(r"**\1**: ", "\n".join(text[1:]))
     paragraph = f"**Seen**: {summary[0].lower()}{summary[1:]} {labelled}"
-    filled = re.sub(r"\{(\w+)\}", lambda match: threshold(match[1]), " ".join(paragraph.split()))
-    wrapped = textwrap.fill(filled, WIDTH, break_long_words=False, break_on_hyphens=False)
-    return f"### {rule.__name__}\n\n{wrapped}\n"
+    return f"### {rule.__name__}\n\n{wrapped(filled(paragraph))}\n"
 
 
 def diagnoses(page: str) -> str:
@@ -68,6 +78,26 @@ def diagnoses(page: str) -> str:
     for heading, rules in RULES.items():
         parts += [f"## {texts[heading]}\n", *map(part, rules)]
     return _STATED.sub(lambda match: threshold(match[1]) if match[1] in DEFAULTS else match[0], "\n".join(parts))
+
+
+def change(rule: str) -> str:
+    """What to change, as an item of a list."""
+    function = next(each for rules in RULES.values() for each in rules if each.__name__ == rule)
+    (text,) = re.findall(r"^Change: (.*?)(?=^[A-Z]\w+: )", inspect.getdoc(function) or "", re.MULTILINE | re.DOTALL)
+    return wrapped(f"- `{rule}`: {filled(text)}", indent="  ") + "\n"
+
+
+def runbook(page: str) -> str:
+    """The runbook: the section of an alert about findings lists what to change for each of its rules."""
+    rules = (ROOT / "prometheus" / "rules" / "diagnoses.yml").read_text(encoding="utf-8")
+    for alert in (each for group in yaml.safe_load(rules)["groups"] for each in group["rules"] if "alert" in each):
+        (names,) = re.findall(r'spark_finding_rule=~?"([\w|]+)"', alert["expr"])
+        section = re.compile(rf"(^## {alert['alert']}\n(?:(?!^## ).*\n)*?)(?:^- `.*\n(?:  .*\n)*)+", re.MULTILINE)
+        items = "".join(map(change, names.split("|")))
+        page, times = section.subn(r"\g<1>" + items.replace("\\", r"\\"), page)
+        if times != 1:
+            raise SystemExit(f"docs/runbook.md has no list of changes below {alert['alert']}: add a line '- `'")
+    return page
 
 
 def meanings() -> Iterator[tuple[str, str]]:
@@ -103,8 +133,8 @@ def configuration() -> str:
 def main() -> None:
     """Writes the files into the tree, or into the folder that is named."""
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
-    for name, write in (("docs/diagnoses.md", diagnoses), ("docs/reference.md", reference)):
-        _write(target / name, write((ROOT / name).read_text(encoding="utf-8")))
+    for name, write in (("diagnoses.md", diagnoses), ("reference.md", reference), ("runbook.md", runbook)):
+        _write(target / "docs" / name, write((ROOT / "docs" / name).read_text(encoding="utf-8")))
     _write(target / "config" / "diagnoses.yml", configuration())
 
 

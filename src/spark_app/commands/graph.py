@@ -103,7 +103,7 @@ def _write(found: "Graph", file: Path, now: datetime) -> None:
     boxes = [_pipeline_box(ids["pipeline", node.pipeline], node, file.parent, now) for node in found.pipelines]
     boxes += [_asset_box(ids[asset.kind, asset.name], asset, now) for asset in found.assets]
     try:
-        graph_page.write(file, f"Pipelines of {project.current().folder.name}", boxes, edges, at=now)
+        graph_page.write(file, f"Pipelines of {project.required().folder.name}", boxes, edges, at=now)
     except OSError as error:
         raise MachineError(f"cannot write {file}: {error.strerror}") from error
 

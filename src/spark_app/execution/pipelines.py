@@ -175,9 +175,9 @@ def of_module(name: str, module: ModuleType) -> Any:
     queries = [each for each in own if isinstance(each, DeclaredQuery)]
     models = [each for each in own if isinstance(each, DeclaredModel)]
     answers = [each for each in values if isinstance(each, Answers) and each.place.file == module.__file__]
-    several = [*queries, *models, *answers]
+    several: list[Any] = [*queries, *models, *answers]
     if len(several) > 1 or (days and several):
-        first = (days or several)[0]
+        first = [*days, *several][0]
         shown = first.name if isinstance(first, Answers) else first.function.__name__
         raise several[-1].place.error(f"{name} declares {shown} already: one module declares one")
     if days:

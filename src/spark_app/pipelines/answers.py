@@ -60,6 +60,7 @@ class Answers:
         TOPICS: The topic of the requests.
         READS: The tables that features are computed of.
         WRITES: No table.
+        SENDS: The topic of the replies.
     """
 
     Config = AnswersConfig
@@ -68,7 +69,7 @@ class Answers:
     def __init__(self, model: Model, requests: Topic, replies: str, place: Place) -> None:
         """Nothing is asked yet."""
         self.model, self.requests, self.name, self.place = model, requests, replies, place
-        self.TOPICS, self.READS = (requests.name,), tuple(model.inputs.reads)
+        self.TOPICS, self.READS, self.SENDS = (requests.name,), tuple(model.inputs.reads), (replies,)
 
     def query(self, context: StreamContext, config: StreamConfig) -> DataStreamWriter:
         """Answers each request; each micro-batch asks anew which version is in production.

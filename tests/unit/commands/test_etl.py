@@ -34,7 +34,7 @@ def job(*results: Any, error: BaseException | None = None) -> Callable[[], Seque
 
 
 @pytest.mark.parametrize("given", [{}, {"date": DAY}, {"date": DAY, "first": DAY, "last": DAY}])
-def test_missing_days_are_those_of_a_range(given: dict[str, datetime.date]) -> None:
+def test_missing_days_are_those_of_a_range(given: dict[str, Any]) -> None:
     """Not of a day, which is told at once."""
     with pytest.raises(UsageError, match=r"^--missing looks for days of a range: give --from and --to, not --date$"):
         etl.etl(missing=True, **given)

@@ -1,6 +1,7 @@
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -69,7 +70,7 @@ def test_the_days_of_a_table_are_those_with_rows_that_are_published(spark: Spark
         folder.mkdir(parents=True)
         changes = {"pipeline": pipeline, "slice": str(day), "outcome": outcome, "counts": counts, "tables": tables}
         run_record.write(example_record(folder, started_at=started, **changes), note=Watching().note)
-    pipelines = {"etl.totals": Pipeline(RAW, TOTALS), "etl.customers": Pipeline(RAW, STATE)}
+    pipelines: dict[str, Any] = {"etl.totals": Pipeline(RAW, TOTALS), "etl.customers": Pipeline(RAW, STATE)}
     assert missing(warehouse, tmp_path / "runs", pipelines, DAYS) == {
         "etl.totals": [DAYS[3]],
         "etl.customers": DAYS[1:],
@@ -82,7 +83,7 @@ def test_what_is_missing_is_said_in_a_line_for_each_pipeline() -> None:
     assert list(described(lacking, DAYS)) == [
         "etl.totals has not published 3 of 4 days: 2024-01-01, 2024-01-03 to 2024-01-04"
     ]
-    none = {"etl.customers": [], "etl.totals": []}
+    none: dict[str, list[datetime.date]] = {"etl.customers": [], "etl.totals": []}
     assert list(described(none, DAYS)) == [
         "nothing to do: etl.customers, etl.totals published 2024-01-01 to 2024-01-04, 4 days"
     ]

@@ -1,12 +1,15 @@
 """Purchases among the events of users."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from app.schemas import MONEY, PURCHASE
-from spark_app.pipeline.json_types import digits
+
+DIGITS: Final = r"^-?0*\d{1,10}(\.\d{1,2}0*)?\z"
+"""A number that has room in `MONEY`, all its digits kept."""
 
 
 def purchases(events: DataFrame, *, keep: Sequence[str] = ()) -> DataFrame:
@@ -17,7 +20,7 @@ def purchases(events: DataFrame, *, keep: Sequence[str] = ()) -> DataFrame:
     """
     text = F.col("properties")["amount"]
     # The cast writes all digits of 1e-999999999 out: it takes hours, or fails with an overflow.
-    amount = F.when(text.rlike(digits(MONEY)), text.try_cast(MONEY))
+    amount = F.when(text.rlike(DIGITS), text.try_cast(MONEY))
     rows = events.withColumns({"amount": amount, "currency": F.col("properties")["currency"]})
     is_purchase = F.col("event_type") == "purchase"
     is_priced = F.col("amount").isNotNull() & F.col("currency").isNotNull()

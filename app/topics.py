@@ -4,7 +4,6 @@ from typing import Final
 
 from app import schemas
 from spark_app import Topic
-from spark_app.pipeline.topics import DEAD_LETTERS
 
 OLDEST_YEARS: Final = 10
 """A request may be so much older than its record. Features are read from the day of the oldest request of a micro-batch
@@ -34,5 +33,5 @@ INCOMING: Final = (USER_EVENTS, IMPRESSIONS, CLICKS, PREDICTION_REQUESTS)
 """All topics that producers write."""
 PURCHASE_ALERTS: Final = "purchase_alerts"
 PREDICTIONS: Final = "predictions"
-OUTGOING: Final = (DEAD_LETTERS, PURCHASE_ALERTS, PREDICTIONS)
+OUTGOING: Final = ("dead_letters", PURCHASE_ALERTS, PREDICTIONS)
 """All topics that queries write."""

@@ -12,8 +12,7 @@ from pyspark.sql import functions as F
 from app import sources
 from app.etl.customers import as_of
 from app.schemas import CUSTOMER_THEN, DAILY_SALES, MONEY, SOLD, TOTAL, TRANSACTIONS
-from spark_app import daily, expect
-from spark_app.settings import Settings
+from spark_app import Settings, daily, expect
 
 STATUSES: Final = ("completed", "pending", "failed", "refunded")
 REQUIRED: Final = (
@@ -68,7 +67,7 @@ def bronze(rows: DataFrame, customers: DataFrame) -> DataFrame:
 def transactions(bronze: DataFrame) -> DataFrame:
     """One row per transaction: the version that was updated last.
 
-    Columns in: those of `BRONZE`; rows of rank 1.
+    Columns in: those of `bronze`; rows of rank 1.
     Columns out: those of `TRANSACTIONS`.
     """
     rows = bronze.withColumns({"amount_category": amount_category(), "processed_date": F.col("date")})

@@ -28,7 +28,7 @@ def bronze_refunds(rows: DataFrame) -> DataFrame:
 def refund_events(bronze_refunds: DataFrame) -> DataFrame:
     """One row per refunded transaction: its first refund of the day.
 
-    Columns in: those of `BRONZE_REFUNDS`; rows of rank 1.
+    Columns in: those of `bronze_refunds`; rows of rank 1.
     Columns out: those of `REFUND_EVENTS`.
     """
     return bronze_refunds.withColumn("refunded_date", F.col("date")).select(*REFUND_EVENTS.names)

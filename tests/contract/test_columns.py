@@ -22,7 +22,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("etl", "streaming", "ml")
 DAY: Final = datetime.date(2024, 1, 1)
 GIVEN: Final = {"date": DAY, "first": DAY, "last": DAY, "label_days": 1}
-SCHEMAS: Final = {
+SCHEMAS: Final = {table.name: table.schema for table in declared_tables()} | {
     name: value for name, value in (vars(of_library) | vars(schemas)).items() if isinstance(value, StructType)
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import spark_app
 from spark_app.execution import pipelines
 from spark_app.models import registry
 from tests.eventlogs import golden
@@ -52,3 +53,18 @@ def test_without_a_project_any_application_is_seen(tmp_path: Path, command: tupl
         [sys.executable, "-c", WITHOUT, *command, str(log)], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+
+
+def test_the_pipelines_of_the_shop_stand_on_the_public_names() -> None:
+    """As those of a user do; only what generates the shop's data uses more of the library."""
+    files = [file for file in (ROOT / "app").rglob("*.py") if "demo" not in file.parts and file.name != "__main__.py"]
+    assert len(files) > 15
+    nodes = [(file.name, node) for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    imported = {
+        (name, node.module, alias.name)
+        for name, node in nodes
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "spark_app"
+        for alias in node.names
+    }
+    assert imported
+    assert {each for each in imported if each[1] != "spark_app" or each[2] not in spark_app.__all__} == set()

@@ -71,3 +71,12 @@ def parsed(text: str | StructType, place: Place) -> StructType:
         return ddl.schema(text)
     except ValueError as error:
         raise place.error(f"schema: {error}") from error
+
+
+def schema(text: str) -> StructType:
+    """The columns that a text declares, as Spark writes them: `order_id string COMMENT 'key of an order', ...`.
+
+    Raises:
+        DeclarationError: It cannot be read.
+    """
+    return parsed(text, Place.of_caller())

@@ -10,7 +10,7 @@ from pyspark.testing import assertDataFrameEqual
 from app.etl import daily_sales as pipeline
 from app.etl.customers import customer_versions
 from app.etl.daily_sales import amount_category, daily_sales, expectations, transactions
-from app.schemas import BRONZE, DAILY_SALES, RAW_CUSTOMERS, RAW_TRANSACTIONS, TRANSACTIONS
+from app.schemas import DAILY_SALES, RAW_CUSTOMERS, RAW_TRANSACTIONS, TRANSACTIONS
 from app.sources import TRANSACTIONS as TRANSACTIONS_SOURCE
 from spark_app.pipeline import ingest
 from spark_app.quality import expectations as expect
@@ -74,8 +74,10 @@ def published(spark: SparkSession, *rows: tuple[str, str, str | None]) -> DataFr
 def bronze(spark: SparkSession, **changes: Any) -> DataFrame:
     """One valid row of bronze."""
     typed = {"quantity": 2, "amount": Decimal("19.99"), "created_at": at(8), "updated_at": at(9)}
-    none = dict.fromkeys(BRONZE.names)
-    return spark.createDataFrame([Row(**{**none, **GOOD, **typed, "violations": [], "date": DAY, **changes})], BRONZE)
+    none = dict.fromkeys(pipeline.bronze.table.schema.names)
+    return spark.createDataFrame(
+        [Row(**{**none, **GOOD, **typed, "violations": [], "date": DAY, **changes})], pipeline.bronze.table.schema
+    )
 
 
 def test_a_good_row_breaks_nothing(spark: SparkSession) -> None:

@@ -13,8 +13,9 @@
 
 The function's name is the table's. A parameter is the name of a table that it reads: of one that is partitioned by a
 day it gets the rows of the day of the run, of another one all rows, of the table of a source the valid rows, one
-version of each key. What a module declares is one pipeline: it is written in the order of what reads what, each table
-in one commit, and none before the expectations of all rows that it was made of are met.
+version of each key. A state also gets its own rows of before, by its own name. What a module declares is one
+pipeline: it is written in the order of what reads what, each table in one commit, and none before the expectations of
+all rows that it was made of are met.
 """
 
 from collections.abc import Callable, Sequence

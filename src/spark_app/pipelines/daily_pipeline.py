@@ -83,7 +83,10 @@ class DailyPipeline:
             self._declared = [own[each] for each in TopologicalSorter(before).static_order()]
         except CycleError as error:
             circle = error.args[1]
-            raise own[circle[0]].place.error(f"tables read each other in a circle: {' -> '.join(circle)}") from error
+            problem = f"tables read each other in a circle: {' -> '.join(circle)}"
+            if len({*circle}) == 1:
+                problem = f"{circle[0]} reads itself: @daily.state declares a table that is kept from day to day"
+            raise own[circle[0]].place.error(problem) from error
         sources = [each for each in self._declared if each.source]
         if len(sources) > 1:
             raise sources[1].place.error(f"{name} has a source already, {sources[0].name}: one module declares one")

@@ -84,7 +84,7 @@ MISTAKES = [
         44,
         "def daily_orders(orders:",
         "def daily_orders(daily_orders:",
-        r"tables read each other in a circle: daily_orders -> daily_orders",
+        r"daily_orders reads itself: @daily\.state declares a table that is kept from day to day",
     ),
     (ORDERS, None, "def daily_orders(", "def orders(", r"the table orders is declared twice, here and in line 29"),
     (ORDERS, 24, 'key="order_id"', 'key="id"', r"the schema has no column id: there are day, order_id, country"),

@@ -14,6 +14,7 @@ import pytest
 from spark_app.eventlog import reader
 
 DAY: Final = "2024-05-01"
+NEXT: Final = "2024-05-02"
 SOURCES: Final = """
 from spark_app import Source
 
@@ -103,10 +104,9 @@ def spark_app(shop: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_day_is_audited_published_and_accounted_for(shop: Path) -> None:
-    """It is missing before; rows read are those published, quarantined and repeated; tables and report are there."""
-    done = spark_app(shop, "etl", "--missing", "--from", DAY, "--to", DAY, "--json")
+    """Rows read are those published, quarantined and repeated; tables, trace and report are there."""
+    done = spark_app(shop, "etl", "--date", DAY, "--json")
     assert done.returncode == 0, done.stderr
-    assert f"etl.daily_orders has not published 1 of 1 day: {DAY}" in done.stderr
     [run] = json.loads(done.stdout)["runs"]
     assert (run["pipeline"], run["outcome"]) == ("etl.daily_orders", "succeeded")
     counts = {"read": 304, "published": 300, "quarantined": 2, "duplicates": 2}
@@ -126,3 +126,13 @@ def test_jobs_have_the_lines_of_the_functions_that_they_work_for(shop: Path) -> 
     }  # fmt: skip
     assert {name.partition(" at ")[0] for name in names} <= {"collect", "save"}
     assert not any("spark_app/" in name or "typer" in name for name in names), names
+
+
+def test_of_a_range_only_the_missing_days_are_run(shop: Path) -> None:
+    """Which they are is said."""
+    later = order(1, ordered_at=f"{NEXT}T10:00:00Z", changed_at=f"{NEXT}T11:00:00Z")
+    written(shop, {f"raw/orders/date={NEXT}/part-0.json": later})
+    done = spark_app(shop, "etl", "--missing", "--from", DAY, "--to", NEXT, "--json")
+    assert done.returncode == 0, done.stderr
+    assert [run["slice"] for run in json.loads(done.stdout)["runs"]] == [NEXT]
+    assert f"etl.daily_orders has not published 1 of 2 days: {NEXT}" in done.stderr

@@ -106,7 +106,7 @@ def test_refunds_that_are_lost_before_they_are_written_end_the_run(losing: Losin
     refund = {"refund_id": "r-1", "transaction_id": "t-20240101-0000001", "customer_id": "c-0000001"}
     refund |= {"refunded_at": "2024-01-01T10:00:00.000000Z", "amount": "10.00"}
     losing.deliver("refunds", [refund])
-    losing.lost = ("publish refund_events", "raw/refunds/**/*.json")
+    losing.lost = ("publish refund_events", "data/warehouse/bronze_refunds/**/*.parquet")
     assert "1 rows were counted for refund_events, but its version 0 published 0" in failing(
         losing, "ml", "refund_events"
     )

@@ -33,11 +33,11 @@ def job(*results: Any, error: BaseException | None = None) -> Callable[[], Seque
     return run
 
 
-@pytest.mark.parametrize("given", [{}, {"date": DAY}, {"date": DAY, "first": DAY, "last": DAY}])
-def test_missing_days_are_those_of_a_range(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("date", "bound"), [(None, None), (DAY, None), (DAY, DAY)])
+def test_missing_days_are_those_of_a_range(date: datetime.date | None, bound: datetime.date | None) -> None:
     """Not of a day, which is told at once."""
     with pytest.raises(UsageError, match=r"^--missing looks for days of a range: give --from and --to, not --date$"):
-        etl.etl(missing=True, **given)
+        etl.etl(missing=True, date=date, first=bound, last=bound)
 
 
 def test_a_run_ends_with_its_figures_and_where_things_are(printed: Printed) -> None:

@@ -1,6 +1,7 @@
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,13 +21,9 @@ RAW = Table("bronze", OF_DAYS, ("day",), source="orders")
 STATE = Table("customers", StructType([StructField("number", LongType())]))
 
 
-class Pipeline:
+def pipeline(*tables: Table) -> Any:
     """A pipeline that writes tables."""
-
-    READS = ()
-
-    def __init__(self, *tables: Table) -> None:
-        self.WRITES = tables
+    return SimpleNamespace(WRITES=tables)
 
 
 @pytest.mark.parametrize(
@@ -65,12 +62,12 @@ def test_the_days_of_a_table_are_those_with_rows_that_are_published(spark: Spark
         ("etl.customers", DAYS[2], {"customers": "/elsewhere"}, now, "succeeded", {}),
         ("etl.customers", DAYS[3], {"customers": warehouse.path("customers")}, now.replace(2023), "succeeded", {}),
     ]
-    for pipeline, day, tables, started, outcome, counts in runs:
-        folder = tmp_path / "runs" / f"20240101T000000Z-{pipeline}-{day}-0a1b2c"
+    for name, day, tables, started, outcome, counts in runs:
+        folder = tmp_path / "runs" / f"20240101T000000Z-{name}-{day}-0a1b2c"
         folder.mkdir(parents=True)
-        changes = {"pipeline": pipeline, "slice": str(day), "outcome": outcome, "counts": counts, "tables": tables}
+        changes = {"pipeline": name, "slice": str(day), "outcome": outcome, "counts": counts, "tables": tables}
         run_record.write(example_record(folder, started_at=started, **changes), note=Watching().note)
-    pipelines: dict[str, Any] = {"etl.totals": Pipeline(RAW, TOTALS), "etl.customers": Pipeline(RAW, STATE)}
+    pipelines = {"etl.totals": pipeline(RAW, TOTALS), "etl.customers": pipeline(RAW, STATE)}
     assert missing(warehouse, tmp_path / "runs", pipelines, DAYS) == {
         "etl.totals": [DAYS[3]],
         "etl.customers": DAYS[1:],
@@ -79,11 +76,11 @@ def test_the_days_of_a_table_are_those_with_rows_that_are_published(spark: Spark
 
 def test_what_is_missing_is_said_in_a_line_for_each_pipeline() -> None:
     """Days that follow each other are a range; that nothing is missing is said."""
-    lacking = {"etl.customers": [], "etl.totals": [DAYS[0], *DAYS[2:]]}
+    lacking: dict[str, list[datetime.date]] = {"etl.customers": [], "etl.totals": [DAYS[0], *DAYS[2:]]}
     assert list(described(lacking, DAYS)) == [
         "etl.totals has not published 3 of 4 days: 2024-01-01, 2024-01-03 to 2024-01-04"
     ]
-    none: dict[str, list[datetime.date]] = {"etl.customers": [], "etl.totals": []}
-    assert list(described(none, DAYS)) == [
+    lacking["etl.totals"] = []
+    assert list(described(lacking, DAYS)) == [
         "nothing to do: etl.customers, etl.totals published 2024-01-01 to 2024-01-04, 4 days"
     ]

@@ -5,7 +5,9 @@ from grafana.board import Board, Row
 from grafana.look import UP, Look
 from grafana.panels import Panel, Query, figure, lines, states
 from grafana.queries import RANGE, added, grown
-from spark_app.telemetry import names
+from spark_app.telemetry import names, spark_names
+from spark_app.telemetry.names import Metric
+from spark_app.telemetry.prometheus_names import series
 
 ONWARD = (links.ALERTS, links.OVERVIEW)
 SENDERS = (links.ALL_TRACES, links.TROUBLE, links.ALERTS)
@@ -76,16 +78,24 @@ def _bridge_reads() -> Panel:
     return lines(
         "Events read",
         Look(text, "cps", OF_BRIDGE),
-        Query(f"sum(rate(spark_bridge_events_total{{{BRIDGE}}}[$__rate_interval]))", "events"),
-        Query(f"sum(rate(spark_bridge_unreadable_lines_total{{{BRIDGE}}}[$__rate_interval]))", "unreadable lines"),
-        Query(f"sum(rate(spark_bridge_failed_events_total{{{BRIDGE}}}[$__rate_interval]))", "dropped by a bug"),
+        _rate(spark_names.BRIDGE_EVENTS, "events"),
+        _rate(spark_names.BRIDGE_UNREADABLE_LINES, "unreadable lines"),
+        _rate(spark_names.BRIDGE_FAILED_EVENTS, "dropped by a bug"),
     )
+
+
+def _rate(metric: Metric, legend: str) -> Query:
+    return Query(f"sum(rate({_of_bridge(metric)}[$__rate_interval]))", legend)
+
+
+def _of_bridge(metric: Metric) -> str:
+    return f"{series(metric)}{{{BRIDGE}}}"
 
 
 def _bridge_lag() -> Panel:
     text = "Age of the oldest event that the bridge has not read yet. Alerts: SparkBridgeDown, SparkBridgeBehind."
     look = Look(text, "s", OF_BRIDGE)
-    return lines("Bridge lag", look, Query(f"max(spark_bridge_lag_seconds{{{BRIDGE}}})", "behind"))
+    return lines("Bridge lag", look, Query(f"max({_of_bridge(spark_names.BRIDGE_LAG)})", "behind"))
 
 
 def _bridge_sends() -> Panel:
@@ -93,15 +103,16 @@ def _bridge_sends() -> Panel:
     return lines(
         "Spans of Spark applications",
         Look(text, "cps", OF_BRIDGE),
-        Query(f"sum(rate(spark_bridge_spans_sent_total{{{BRIDGE}}}[$__rate_interval]))", "sent"),
-        Query(f"sum(rate(spark_bridge_spans_dropped_total{{{BRIDGE}}}[$__rate_interval]))", "lost"),
-        Query(f"max(spark_bridge_spans_waiting{{{BRIDGE}}})", "waiting"),
+        _rate(spark_names.BRIDGE_SPANS_SENT, "sent"),
+        _rate(spark_names.BRIDGE_SPANS_DROPPED, "lost"),
+        Query(f"max({_of_bridge(spark_names.BRIDGE_SPANS_WAITING)})", "waiting"),
     )
 
 
 def _bridge_room() -> Panel:
     text = "Free share of the event log volume. Alert: SparkEventVolumeFilling, below 10 %."
-    free, size = (f"min(spark_bridge_volume_{what}_bytes{{{BRIDGE}}})" for what in ("free", "size"))
+    volume = (spark_names.BRIDGE_VOLUME_FREE, spark_names.BRIDGE_VOLUME_SIZE)
+    free, size = (f"min({_of_bridge(metric)})" for metric in volume)
     return lines(
         "Free space for event logs", Look(text, "percentunit", OF_BRIDGE, maximum=1), Query(f"{free} / {size}", "free")
     )

@@ -14,6 +14,7 @@ from spark_app.eventlog.bridge.stream_metrics import StreamMetrics
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.executor_loss import is_lost, kind_of
+from spark_app.eventlog.model.operators import PYTHON_TIME
 from spark_app.eventlog.model.stage_groups import group_of
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Event, StageInfo, TaskEnd, counted
@@ -22,8 +23,6 @@ from spark_app.telemetry.names import Metric
 
 WAITING: Final = 500
 """Tasks of a stage that are counted together, which is 3 times as fast as one by one."""
-PYTHON_WORKERS: Final = "time to run Python workers"
-"""The SQL metric of an operator (`PythonSQLMetrics`): milliseconds, over all stages so far."""
 LATE: Final = 200
 """How many ended stages are kept, because killed tasks end after their stage."""
 UNNAMED: Final = "unknown"
@@ -181,7 +180,7 @@ class MetricsAggregator:
 
     def _count_python(self, stage: _Stage, info: StageInfo) -> None:
         """Adds the time that a stage spent in Python: the growth of Spark's sums since the previous stage."""
-        sums = counted([number for number in info.accumulables if number.name == PYTHON_WORKERS])
+        sums = counted([number for number in info.accumulables if number.name == PYTHON_TIME])
         if not sums:
             return
         spent = sum(milliseconds - self._python.get(number, 0) for number, milliseconds in sums.items())

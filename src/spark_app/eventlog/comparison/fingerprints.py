@@ -9,7 +9,7 @@ from spark_app.eventlog.comparison.profile import OperatorSum, place_and_flow
 from spark_app.eventlog.model import operators, stage_groups
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Query, StageAttempt
-from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.operators import PYTHON_TIME, SCAN_TIME, Operator
 
 MAX_LABEL: Final = 200
 """Characters of the description of an operator; longer ones are truncated."""
@@ -28,7 +28,7 @@ _NUMBER: Final = re.compile(r"\d{3,}")
 _ROWS: Final = ("number of output rows", "shuffle records written")
 _BYTES: Final = ("shuffle bytes written", "size of files read", "data size")
 _TIMES: Final = (
-    "time to run Python workers", "scan time", "sort time", "time in aggregation build", "time to build hash map",
+    PYTHON_TIME, SCAN_TIME, "sort time", "time in aggregation build", "time to build hash map",
     "shuffle write time",
 )  # fmt: skip
 """Spark's names of the numbers that are kept of an operator; the first one that it has counts."""

@@ -27,7 +27,7 @@ from spark_app.eventlog.model import stage_groups
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt, Totals
 from spark_app.eventlog.model.executor_loss import is_lost
-from spark_app.eventlog.model.operators import PYTHON
+from spark_app.eventlog.model.operators import PYTHON, PYTHON_TIME, SCAN_TIME
 from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.parse.events import counted
 from spark_app.eventlog.parse.locations import LogPath
@@ -40,9 +40,6 @@ MAX_GROUPS: Final = 200
 REST: Final = "everything else"
 MAX_VALUE: Final = 200
 """Characters of the value of a setting; longer ones are truncated."""
-PYTHON_TIME: Final = "time to run Python workers"
-SCAN_TIME: Final = "scan time"
-"""Spark's names of times that tasks spend in Python workers, and in columnar scans of files; both in milliseconds."""
 
 _VOLATILE: Final = re.compile(
     r"spark\.(app\.(id|startTime|submitTime|initial\..*|attempt\..*|name)|driver\.(host|port|bindAddress)|eventLog\..*"

@@ -7,7 +7,7 @@ from typing import Final
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.findings import Finding, rule
-from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.operators import SCAN_TIME, Operator
 from spark_app.eventlog.model.repeated_reads import FILE_BYTES, FILES, file_scans, place
 from spark_app.formatting import count, size
 
@@ -37,7 +37,7 @@ def small_files_read(view: QueryView) -> Iterator[Finding]:
         if files <= view.limits.small_files or total >= files * view.limits.small_file_bytes:
             continue
         opening = files * OPEN_COST_BYTES
-        measured = value(scan, "scan time")
+        measured = value(scan, SCAN_TIME)
         time = view.run_ms(scan) if measured is None else measured
         yield view.finding(
             "small_files_read",

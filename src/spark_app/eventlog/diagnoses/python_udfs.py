@@ -8,10 +8,10 @@ from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
-from spark_app.eventlog.model.operators import Operator, python_functions
+from spark_app.eventlog.model.operators import PYTHON_TIME, Operator, python_functions
 from spark_app.formatting import count, duration
 
-TIMES: Final = ("time to execute Python code", "time to run Python workers")
+TIMES: Final = ("time to execute Python code", PYTHON_TIME)
 """The metrics of task time in Python workers; Spark 3.5 has none."""
 ARROW_BATCHED: Final = "101"
 """PySpark's `SQL_ARROW_BATCHED_UDF`: a plain udf that gets its rows in Arrow batches, the default from 4.2 on."""

@@ -27,6 +27,10 @@ _REUSED: Final = ("ReusedExchange", "ReusedSubquery")
 """Operators that repeat a part that stands elsewhere in the same plan."""
 PYTHON: Final = re.compile(r"Python|Pandas|InArrow")
 """Finds the operators and RDDs that run Python, by their names: `ArrowEvalPython`, `MapInPandas`, `PythonRDD`."""
+PYTHON_TIME: Final = "time to run Python workers"
+SCAN_TIME: Final = "scan time"
+"""Spark's names of times that tasks spend in Python workers (`PythonSQLMetrics`), and in columnar scans of files; both
+in milliseconds, over all stages of the query so far."""
 _CALL: Final = re.compile(r"([\w.<>]*)\(|\)(#\d)?")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
-from spark_app.eventlog.model.operators import CACHE_SCANS, Operator, Plan, plan_of
+from spark_app.eventlog.model.operators import CACHE_SCANS, SCAN_TIME, Operator, Plan, plan_of
 from spark_app.eventlog.parse.events import RddInfo
 
 Key = TypeVar("Key")
@@ -136,7 +136,7 @@ class RepeatedReads:
         key = (place(scan), filters, files, size)
         reads = self._reads.pop(key, None) or Reads(place(scan), files, size)
         reads.times += 1
-        time = scan.numbers.get("scan time")
+        time = scan.numbers.get(SCAN_TIME)
         reads.scan_ms = None if time is None or reads.scan_ms is None else reads.scan_ms + time.value
         known = [ms for ms in (reads.most_ms, most_ms) if ms is not None]
         reads.most_ms = min(known) if known else None

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from spark_app.eventlog.bridge.metrics import Aggregate
-from spark_app.eventlog.bridge.metrics_aggregator import PYTHON_WORKERS, MetricsAggregator
+from spark_app.eventlog.bridge.metrics_aggregator import MetricsAggregator
 from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.operators import PYTHON_TIME
 from spark_app.eventlog.model.stage_groups import group_of
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Event, StageCompleted, TaskEnd
@@ -51,7 +52,7 @@ def test_totals_are_the_sums_over_the_tasks(version: str, layout: str, tmp_path:
     ends = [event for event in taken if isinstance(event, TaskEnd)]
     task_metrics = [task.metrics for task in ends if task.metrics]
     completed = [event.info for event in taken if isinstance(event, StageCompleted)]
-    python = [number for stage in completed for number in stage.accumulables if number.name == PYTHON_WORKERS]
+    python = [number for stage in completed for number in stage.accumulables if number.name == PYTHON_TIME]
     found = totals(aggregate)
     del found["scheduler_delay"]
     assert found.pop("spark.stage.python_time", None) == (sum(events.counted(python).values()) or None)

@@ -14,6 +14,7 @@ from spark_app.pipeline.ingest import Audit, IngestSpec
 from spark_app.pipeline.limits import Limit
 from spark_app.pipeline.place import nearest
 from spark_app.pipelines import column_lineage
+from spark_app.pipelines.column_lineage import Input
 from spark_app.pipelines.declaration import Declared, Source
 from spark_app.quality import expectations as expect
 from spark_app.quality.expectations import Expectation, Rule, Summary
@@ -164,7 +165,8 @@ class DailyPipeline:
         """Writes a table of the day, after its expectations were judged."""
         inputs = {name: _rows(context, name, audited, commits) for name in declared.reads}
         rows = _returned(declared, list(inputs.values()))
-        column_lineage.record(context, declared, rows, inputs)
+        origins = column_lineage.of_tables(context, inputs)
+        column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
         rules = [rule for rule in declared.rules(context.settings) if isinstance(rule, Expectation)]
         if rules and config.checks:
             context.declare(declared.name, [rule.name for rule in rules])
@@ -251,12 +253,19 @@ def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source:
         inputs = {name: _rows(context, name, {}, {}) for name in declared.reads}
         rows = declared(typed, **inputs)
         _require(declared, rows, [*ingest.PARSED, *declared.schema.names])
-        column_lineage.record(context, declared, rows, inputs, typed)
+        origins = column_lineage.of_tables(context, inputs)
+        origins |= {f"{source.name}{column_lineage.RAW}": Input(typed, _raw_folder(context, source))}
+        column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
         judged = ingest.with_violations(
             rows, columns=declared.schema.names, expectations=spec.expectations, date=context.date
         )
         ranked = ingest.with_version_rank(judged, key=source.key, newest_first=source.order)
         return ranked.select(*declared.table.schema.names)
+
+
+def _raw_folder(context: DailyContext, source: Source) -> str | None:
+    """The folder of the days of a source; a replay has its rows from the table itself."""
+    return None if context.is_replay else f"{context.settings.raw_path.rstrip('/')}/{source.name}"
 
 
 def _rows(

@@ -16,6 +16,8 @@ from spark_app.pipeline import records
 from spark_app.pipeline.place import Place, nearest
 from spark_app.pipeline.stream import BatchContext, CheckedConfig, Interval, RealTimeConfig, StreamConfig, StreamContext
 from spark_app.pipeline.topics import Topic
+from spark_app.pipelines import column_lineage
+from spark_app.pipelines.column_lineage import Input
 from spark_app.pipelines.declaration import Transform
 from spark_app.quality.expectations import Expectation
 from spark_app.warehouse.schemas import RECORD
@@ -159,7 +161,7 @@ class DeclaredStream:
             DeclarationError: It reads no topic; or a state reads several.
         """
         known = {topic.name: topic for topic in topics}
-        self.name, self._declared = name, declared
+        self.name, self._declared, self._is_recorded = name, declared, False
         self._topics = {each: known[each] for each in declared.reads if each in known}
         self.TOPICS = tuple(self._topics)
         self.READS = tuple(each for each in declared.reads if each not in known and each != declared.name)
@@ -206,6 +208,7 @@ class DeclaredStream:
             return context.for_each_batch(stream, lambda batch, rows: self.update(batch, rows, options), config)
         tables = {name: context.table(name) for name in self.READS}
         rows = self._returned(streams | tables, options)
+        self._record(context, rows, streams, tables)
         if self._declared.kind == "topic":
             return context.publish(messages(rows, self._declared), self._declared.name, config)
         if self._declared.expectations:
@@ -233,10 +236,22 @@ class DeclaredStream:
         kept = new.persist()
         try:
             rows = self._returned(tables | {topic: kept}, options)
+            if not self._is_recorded:  # the plan of each micro-batch is the same
+                self._record(batch.stream, rows, {topic: kept}, tables)
             condition = " AND ".join(f"old.`{each}` <=> new.`{each}`" for each in self._declared.key)
             batch.merge(rows.select(*self._declared.schema.names), name, condition=condition)
         finally:
             kept.unpersist()
+
+    def _record(
+        self, context: StreamContext, rows: DataFrame, topics: Mapping[str, DataFrame], tables: Mapping[str, DataFrame]
+    ) -> None:
+        """Records of which columns those of the table are made."""
+        self._is_recorded = True
+        inputs = column_lineage.of_tables(context, tables)
+        inputs |= {f"{name}{column_lineage.TOPIC}": Input(each, None) for name, each in topics.items()}
+        for table in self.WRITES:
+            column_lineage.record(context, table.name, table.schema.names, rows, inputs)
 
     def _returned(self, inputs: Mapping[str, DataFrame], options: Mapping[str, Any]) -> DataFrame:
         """What the function makes.

@@ -11,6 +11,8 @@ import msgspec
 
 _COMMIT: Final = re.compile(r"(\d{20})\.json")
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint\.parquet")
+_FEW: Final = 100
+"""Commits that are read one by one, even if there is a checkpoint of them."""
 _Partition = Mapping[str, str | None]
 
 
@@ -79,11 +81,16 @@ def _published_at(log: Path, commits: Sequence[int]) -> datetime.datetime | None
 
 
 def _newest_day(log: Path, commits: Sequence[int], checkpoint: int, column: str) -> datetime.date | None:
-    """The newest day of the files of the newest version; None where files of the log are missing."""
+    """The newest day of the files of the newest version; None where the log does not have them all, or not readably."""
+    if commits[0] == 0 and len(commits) <= _FEW:
+        checkpoint = -1
     needed = range(checkpoint + 1, commits[-1] + 1)
     if not {*needed} <= {*commits}:
         return None
-    files = dict(_checkpointed(log, checkpoint)) if checkpoint >= 0 else dict[str, _Partition]()
+    try:
+        files = dict(_checkpointed(log, checkpoint)) if checkpoint >= 0 else dict[str, _Partition]()
+    except ImportError:
+        return None
     for version in needed:
         actions = _actions(log, version)
         for action in actions:  # a file whose rows are marked as deleted is removed and added in one commit
@@ -95,7 +102,7 @@ def _newest_day(log: Path, commits: Sequence[int], checkpoint: int, column: str)
 
 
 def _checkpointed(log: Path, version: int) -> list[tuple[str, _Partition]]:
-    from pyarrow import parquet  # takes a moment, and young tables have no checkpoint
+    from pyarrow import parquet  # takes a moment, is not everywhere, and most tables are read without
 
     file = log / f"{version:020d}.checkpoint.parquet"
     adds = parquet.ParquetFile(file).read(columns=["add.path", "add.partitionValues"])["add"].to_pylist()

@@ -2,7 +2,7 @@
 
 import datetime
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -14,6 +14,8 @@ from app.schemas import USER_EVENT
 from spark_app.execution import pipelines
 from spark_app.pipeline.slice import Slice
 from spark_app.pipeline.stream import StreamContext
+from spark_app.runs import column_lineage
+from spark_app.runs.column_lineage import Origin
 from spark_app.settings import Kafka, load_pipeline_config
 from tests.integration.home import Home
 from tests.unit.telemetry.memory import InMemory
@@ -123,6 +125,11 @@ class Drained:
     def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         """Some columns of the rows of a table, sorted."""
         return self.home.rows(table, *columns)
+
+    def columns(self) -> dict[str, Mapping[str, Sequence[Origin]]]:
+        """Of which columns those of its tables are made, as the run has recorded it."""
+        folder = self.context.run.identity.folder
+        return {each.table: each.columns for each in column_lineage.read(folder)}
 
 
 def observed(progress: list[dict[str, Any]], name: str) -> Iterator[dict[str, int]]:

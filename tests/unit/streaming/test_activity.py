@@ -61,3 +61,7 @@ def test_late_events_count_and_too_late_ones_are_dropped(tmp_path: Path, spark: 
         (10, 1, 1, False),
         (10, 1, 1, True),
     ]
+    columns = query.columns()["activity"]
+    assert columns["window_start"] == [("user_events (topic)", "timestamp")]
+    assert columns["events"] == []
+    assert {origin.column for origin in columns["conversion_ratio"]} == {"event_type", "user_id"}

@@ -52,3 +52,6 @@ def test_a_purchase_is_added_once(tmp_path: Path, spark: SparkSession) -> None:
     query.deliver("user_events", paid, event(3, 2, "purchase", amount="0.01", currency="EUR"))
     query.drain()
     assert query.rows("balances", *COLUMNS) == [("c-0000001", "EUR", 2, Decimal("10.01"), 2)]
+    made_of = {(origin.input, origin.column) for origin in query.columns()["balances"]["spent"]}
+    assert ("balances", "spent") in made_of
+    assert ("user_events (topic)", "properties") in made_of

@@ -4,10 +4,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
@@ -24,7 +24,7 @@ from spark_app.pipeline.stream import StreamContext
 from spark_app.runs import stream_status
 from spark_app.runs.run_record import DEAD_LETTERS, DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS
 from spark_app.runs.stream_status import StreamStatus
-from spark_app.spark import job_properties
+from spark_app.spark import call_sites, job_properties
 from spark_app.spark.kafka_offsets import refusal
 from spark_app.spark.known_errors import translate_errors
 from spark_app.spark.query_listener import QueryEvent
@@ -250,7 +250,7 @@ class Supervisor(threading.Thread):
     def _run_once(self, context: StreamContext) -> None:
         self._terminated.clear()
         self._require_broker(context)
-        with _step(context):
+        with _step(context), _line_of(self._job.pipeline):
             writer = self._job.pipeline.query(context, self._job.config)
             self._measure(context)
             self._write_status(context)
@@ -424,6 +424,12 @@ def _step(context: StreamContext) -> AbstractContextManager[None]:
     return job_properties.step_properties(
         context.spark, context.name, traceparent=run.traceparent, trace_id=run.trace_id
     )
+
+
+def _line_of(pipeline: Any) -> AbstractContextManager[None]:
+    """What a declared query starts has the line of its declaration."""
+    place = getattr(pipeline, "place", None)
+    return nullcontext() if place is None else call_sites.work_of(pipeline.name, place.file, place.line)
 
 
 def _counts(progress: Progress) -> dict[str, int | None]:

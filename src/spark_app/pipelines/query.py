@@ -20,6 +20,7 @@ from spark_app.pipelines import column_lineage
 from spark_app.pipelines.column_lineage import Input
 from spark_app.pipelines.declaration import Transform
 from spark_app.quality.expectations import Expectation
+from spark_app.spark import call_sites
 from spark_app.warehouse.schemas import RECORD
 from spark_app.warehouse.tables import Table
 
@@ -141,6 +142,7 @@ class DeclaredStream:
 
     Attributes:
         name: `streaming.events`.
+        place: Where it is declared.
         TOPICS: The topics that it reads.
         READS: The tables that it reads and does not write.
         WRITES: The tables that it writes.
@@ -161,7 +163,8 @@ class DeclaredStream:
             DeclarationError: It reads no topic; or a state reads several.
         """
         known = {topic.name: topic for topic in topics}
-        self.name, self._declared, self._is_recorded = name, declared, False
+        self.name, self.place = name, declared.place
+        self._declared, self._is_recorded = declared, False
         self._topics = {each: known[each] for each in declared.reads if each in known}
         self.TOPICS = tuple(self._topics)
         self.READS = tuple(each for each in declared.reads if each not in known and each != declared.name)
@@ -233,15 +236,16 @@ class DeclaredStream:
         [topic] = self.TOPICS
         name = self._declared.name
         tables = {each: batch.warehouse.table(each) for each in (name, *self.READS)}
+        condition = " AND ".join(f"old.`{each}` <=> new.`{each}`" for each in self._declared.key)
         kept = new.persist()
-        try:
-            rows = self._returned(tables | {topic: kept}, options)
-            if not self._is_recorded:  # the plan of each micro-batch is the same
-                self._record(batch.stream, rows, {topic: kept}, tables)
-            condition = " AND ".join(f"old.`{each}` <=> new.`{each}`" for each in self._declared.key)
-            batch.merge(rows.select(*self._declared.schema.names), name, condition=condition)
-        finally:
-            kept.unpersist()
+        with call_sites.work_of(name, self.place.file, self.place.line):
+            try:
+                rows = self._returned(tables | {topic: kept}, options)
+                if not self._is_recorded:  # the plan of each micro-batch is the same
+                    self._record(batch.stream, rows, {topic: kept}, tables)
+                batch.merge(rows.select(*self._declared.schema.names), name, condition=condition)
+            finally:
+                kept.unpersist()
 
     def _record(
         self, context: StreamContext, rows: DataFrame, topics: Mapping[str, DataFrame], tables: Mapping[str, DataFrame]

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from spark_app.pipeline.training import TrainingContext
 
 LABEL_DAYS = "label_days"
-DAYS_BESIDE_WINDOW = 5
-"""Of a history, where nothing says how long it is: two days that train, one that judges, and two for labels."""
+LEAST_DAYS = 3
+"""Of a history, where nothing says how long it is: two that train and one that judges, apart from the window before and
+the `label_days` after each of these."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,9 @@ def checked(new: DeclaredType) -> DeclaredType:
     wanted = {LABEL_DAYS} if isinstance(new, DeclaredModel) else set[str]()
     if wanted - by_name:
         raise new.place.error(f"{name} needs the parameter {LABEL_DAYS}: `def {name}(rows, ..., *, {LABEL_DAYS}: int)`")
+    default = inspect.signature(new.function).parameters[LABEL_DAYS].default if wanted else 1
+    if default is not inspect.Parameter.empty and not (isinstance(default, int) and default > 0):
+        raise new.place.error(f"{name}: {LABEL_DAYS} cannot be {default!r}: it is a number of days, from 1")
     for each in by_name - wanted:
         raise new.place.error(f"{name}: nothing gives it {each}: a table that it reads comes before the `*`")
     if isinstance(new, DeclaredFeatures):
@@ -149,12 +153,13 @@ class ModelPipeline:
         """
         self.name, self.MODEL = name, declared
         self.READS, self.WRITES = tuple(self.MODEL.reads), (self.MODEL.scores,)
-        days = self.MODEL.inputs.window_days + DAYS_BESIDE_WINDOW
-        given = inspect.signature(self.MODEL.function).parameters[LABEL_DAYS].default
+        default = inspect.signature(self.MODEL.function).parameters[LABEL_DAYS].default
+        label_days = 1 if default is inspect.Parameter.empty else default
+        days = self.MODEL.inputs.window_days + LEAST_DAYS + 2 * label_days
         self.Config = create_model(
             "Config",
             __base__=DeclaredConfig,
-            label_days=(int, Field(default=1 if given is inspect.Parameter.empty else given, ge=1)),
+            label_days=(int, Field(default=label_days, ge=1)),
             history_days=(int, Field(default=days, ge=1)),
             candidates=(Candidates, Field(default=self.MODEL.candidates or CANDIDATES, min_length=1)),
         )

@@ -40,7 +40,7 @@ def with_history(rows: DataFrame, orders: DataFrame) -> DataFrame:
 
 
 @model.labels(with_history, scores="return_scores", candidates={{"random_forest": {{"numTrees": [20]}}}})
-def returned(rows: DataFrame, daily_orders: DataFrame, *, label_days: int) -> DataFrame:
+def returned(rows: DataFrame, daily_orders: DataFrame, *, label_days: int = 2) -> DataFrame:
     """One row per order: whether it came back."""
     return rows.select("order_id", F.lit(True).alias("label"))
 '''
@@ -106,11 +106,17 @@ MISTAKES = [
     ),
     (
         30,
-        ", *, label_days: int)",
+        ", *, label_days: int = 2)",
         ")",
         r"returned needs the parameter label_days: `def returned\(rows, ..., \*, label_days: int\)`",
     ),
-    (30, "*, label_days: int", "*, label_days: int, label_day: int", r"returned: nothing gives it label_day: "),
+    (30, "*, label_days: int", "*, label_day: int, label_days: int", r"returned: nothing gives it label_day: "),
+    (
+        30,
+        "label_days: int = 2",
+        "label_days: int = 0",
+        r"returned: label_days cannot be 0: it is a number of days, from 1",
+    ),
     (None, "scores=", "score=", r"TypeError: labels\(\) got an unexpected keyword argument 'score'"),
     (None, "@model.labels(with_history", "@model.labels(with_histry", r"NameError: name 'with_histry' is not defined"),
     (None, "model.category(", "model.categry(", r"AttributeError: .* has no attribute 'categry'"),
@@ -153,9 +159,9 @@ def test_a_model_needs_no_configuration(shop: Path) -> None:
     """It has the candidates of its declaration, and a history that is longer than the window; a file says otherwise."""
     [pipeline] = pipelines.load("ml").values()
     config = load_pipeline_config("ml.returns", pipeline.Config, shop.parent / "config")
-    assert config.candidates == {"random_forest": {"numTrees": [20]}}
-    periods = pipeline.MODEL.periods(config, datetime.date(2024, 1, 8))
-    assert (periods.train_last - periods.first).days == 1
+    assert (config.label_days, config.candidates) == (2, {"random_forest": {"numTrees": [20]}})
+    periods = pipeline.MODEL.periods(config, datetime.date(2024, 1, 10))
+    assert (periods.first, periods.train_last) == (datetime.date(2024, 1, 4), datetime.date(2024, 1, 5))
     file = shop.parent / "config" / "ml" / "returns.yml"
     file.parent.mkdir()
     file.write_text("candidates: {logistic_regression: {}}\nslices: [size]\n", encoding="utf-8")

@@ -11,13 +11,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import zstandard
+from msgspec import structs
 from msgspec.structs import astuple as values_of
 
 from spark_app.errors import InputError
@@ -278,7 +279,7 @@ def in_report(reading: Reading) -> Iterator[str]:
         yield reading.troubles.failure
     about, findings = scope(reading.app, None), diagnose(reading.app, Thresholds(cost_ms=0))
     top = headline(about)
-    figures = {f"headline {field.name}": getattr(top, field.name) for field in fields(top)}
+    figures = {f"headline {name}": value for name, value in structs.asdict(top.figures).items()}
     figures |= {f"{each.rule} {name}": value for each in findings for name, value in each.numbers.items()}
     figures |= {f"{each.rule} cost": each.cost_ms for each in findings}
     profile = profiling.of(reading)

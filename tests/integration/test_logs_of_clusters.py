@@ -83,7 +83,7 @@ def test_output_that_is_lost_with_an_executor_is_written_again() -> None:
     assert stage.completed == 16 + stage.resubmitted
     assert len(stage.durations_ms) == stage.completed + 1
     top = headline(scope(app, None))
-    assert (top.tasks, top.completed_tasks, top.failed_tasks) == (23, 22, 5)
+    assert (top.figures.tasks, top.completed_tasks, top.figures.failed_tasks) == (23, 22, 5)
 
 
 def test_a_fetch_failure_makes_two_attempts() -> None:

@@ -12,7 +12,7 @@ from spark_app.mcp.answers import Document, Rows
 from spark_app.redaction import setting
 from spark_app.report.formatting import line, text
 from spark_app.report.limits import Limits
-from spark_app.report.results import build, schema
+from spark_app.report.results import build, schema, values
 from spark_app.report.scope import Scope
 from spark_app.report.sections import queries, stages
 from spark_app.report.sections.queries import Node
@@ -67,7 +67,7 @@ def stream_row(stream: Stream) -> Document:
         "error": text(query.error) if query.error else None,
         "starts": query.runs,
         "trigger_interval_ms": query.trigger.interval_ms,
-        "busy_ratio": build.ratio(stream.work_share),
+        "busy_ratio": values.ratio(stream.work_share),
     } | (_batches(total) if total else {})
 
 
@@ -81,7 +81,7 @@ def _batches(total: StreamSample) -> Document:
         "mean_batch_ms": round(total.duration_ms / total.batches),
         "longest_batch_ms": total.longest_ms,
         "phases_ms": total.phases_ms,
-        "watermark": build.instant(total.watermark),
+        "watermark": values.instant(total.watermark),
         "lag_records": sum(total.lag.values()) if total.lag is not None else None,
         "state_rows": sum(states) if states else None,
     }

@@ -292,7 +292,7 @@ def test_what_an_old_log_lacks_is_unknown(tmp_path: Path) -> None:
     assert all("spark.executor.cpu_time" not in span.attributes for span in spans)
     assert {span.kind.prefix: (span.started, span.ended) for span in spans}["job"] == (1000, 2900)
     top = headline(scope(app, None))
-    assert (top.cpu_share, top.gc_share) == (None, 0)
+    assert (top.figures.cpu_ratio, top.figures.gc_ratio) == (None, 0)
 
 
 @pytest.mark.parametrize("other", ["app-1", "app-2"], ids=["doubled", "joined"])

@@ -57,9 +57,9 @@ def test_a_report_is_written_whole_or_not_at_all(reading: Read, tmp_path: Path) 
 
 def test_numbers_that_no_task_reported_are_unknown(reading: Read) -> None:
     """An application without tasks has no row counts, sizes or shares, rather than 0."""
-    top = headline(scope(reading([log.started(), log.ended()]).app, None))
-    assert (top.rows_read, top.spilled, top.gc_share, top.cores_busy, top.cores) == (None,) * 5
-    assert (top.tasks, top.idle_share) == (0, 1.0)
+    top = headline(scope(reading([log.started(), log.ended()]).app, None)).figures
+    assert (top.rows_read, top.spilled_bytes, top.gc_ratio, top.cores_busy_ratio, top.cores) == (None,) * 5
+    assert (top.tasks, top.idle_ratio) == (0, 1.0)
 
 
 def test_bytes_without_rows_leave_the_rows_unknown(reading: Read) -> None:
@@ -67,7 +67,7 @@ def test_bytes_without_rows_leave_the_rows_unknown(reading: Read) -> None:
     task = made.ended_task(1, 0, 2000, 100)
     task["Task Metrics"]["Input Metrics"] = {"Bytes Read": 77}
     top = headline(scope(reading([log.started(), log.job(0, [0]), log.stage(0), task, log.ended()]).app, None))
-    assert (top.bytes_read, top.rows_read, top.bytes_written) == (77, None, 0)
+    assert (top.figures.bytes_read, top.figures.rows_read, top.figures.bytes_written) == (77, None, 0)
 
 
 def test_cores_busy_is_task_time_over_core_time(reading: Read) -> None:
@@ -75,7 +75,7 @@ def test_cores_busy_is_task_time_over_core_time(reading: Read) -> None:
     lines = [log.started(1000), log.executor("1", time=6000, host="host-a"), log.job(0, [0]), log.stage(0, tasks=2)]
     busy = [made.ended_task(number, 0, 6000, 5000) for number in range(9)]
     apps = [reading([*lines, *tasks, log.ended(11_000)]).app for tasks in (busy[:1], busy)]
-    assert [headline(scope(app, None)).cores_busy for app in apps] == [0.25, None]
+    assert [headline(scope(app, None)).figures.cores_busy_ratio for app in apps] == [0.25, None]
 
 
 def test_only_an_application_that_ended_without_failures_is_good(reading: Read) -> None:

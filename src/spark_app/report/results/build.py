@@ -3,10 +3,9 @@
 Milliseconds and bytes are whole, shares have four digits, and texts of programs have their secrets masked.
 """
 
-import math
-from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final
+
+from msgspec.structs import replace
 
 from spark_app.eventlog import cost, span_ids
 from spark_app.eventlog.comparison import compare
@@ -21,6 +20,7 @@ from spark_app.redaction import redacted
 from spark_app.report.formatting import line, text
 from spark_app.report.limits import Limits
 from spark_app.report.results import schema
+from spark_app.report.results.values import DIGITS, evidence, instant, ratio, whole
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
 from spark_app.report.sections import findings as worst
@@ -30,10 +30,8 @@ from spark_app.settings import Prices
 
 LIMITS: Final = Limits(operators=0, findings=1_000_000)
 """Those of the report, but with all findings, which `fail_on.judged` judges before it cuts them; plans are text."""
-DIGITS: Final = 4
 MOST_TEXT: Final = 800
 MOST_NAME: Final = 240
-_WHOLE: Final = ("ms", "bytes")
 _MEDIAN, _P95, _LONGEST = 2, 4, 5
 
 
@@ -73,7 +71,7 @@ def application(
         outcome=record.outcome if record else "running" if run else ending_of(app).outcome,
         summary=_name(top.outcome),
         error=_error(top.error),
-        figures=_figures(top, cost.spent(app, about.period.start, about.period.end), prices),
+        figures=_figures(top.figures, cost.spent(app, about.period.start, about.period.end), prices),
         findings=[of_finding(each) for each in worst.findings(about, findings, limits).shown],
         stages=[of_stage(each) for each in stages.stages(about, limits).shown],
         queries=[of_query(each) for each in queries.queries(about, limits).shown],
@@ -108,38 +106,6 @@ def comparison(compared: compare.Comparison) -> schema.Comparison:
     )
 
 
-def ratio(value: float | None) -> float | None:
-    """A share, or hours, with four digits; unknown if it is no number."""
-    return None if value is None or not math.isfinite(value) else round(value, DIGITS)
-
-
-def whole(value: float | None) -> int | None:
-    """Milliseconds, bytes or a count; never below 0, as clocks that were set back would have it."""
-    return None if value is None or not math.isfinite(value) else max(0, round(value))
-
-
-def instant(milliseconds: float | None) -> datetime | None:
-    """Milliseconds since the epoch as an instant in UTC; unknown if no calendar has it."""
-    if milliseconds is None:
-        return None
-    try:
-        return datetime.fromtimestamp(round(milliseconds) / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
-
-
-def evidence(numbers: Mapping[str, float]) -> dict[str, int | float]:
-    """The numbers of a finding, each as exact as its unit, which its name ends with."""
-    return {name: _rounded(name, number) for name, number in numbers.items() if math.isfinite(number)}
-
-
-def _rounded(name: str, number: float) -> int | float:
-    unit = name.rpartition("_")[2]
-    if unit in _WHOLE or number == round(number):
-        return round(number)
-    return round(number, DIGITS if unit == "ratio" else 2)
-
-
 def _log_record(record: LogRecord) -> schema.LogRecord:
     exception = _text(record.exception) if record.exception else None
     place, number = _name(record.file), max(0, record.line)
@@ -172,27 +138,11 @@ def _run(run: RunInfo | None) -> schema.Run | None:
     )
 
 
-def _figures(top: headline.Headline, spent: cost.Spent | None, prices: Prices | None) -> schema.Figures:
+def _figures(figures: schema.Figures, spent: cost.Spent | None, prices: Prices | None) -> schema.Figures:
+    """The figures with what executors took, and its price."""
     price = spent.price(prices) if spent and prices else None
-    return schema.Figures(
-        duration_ms=whole(top.duration),
-        jobs=top.jobs,
-        stages=top.stages,
-        queries=top.queries,
-        tasks=top.tasks,
-        failed_tasks=top.failed_tasks,
-        rows_read=top.rows_read,
-        bytes_read=top.bytes_read,
-        rows_written=top.rows_written,
-        bytes_written=top.bytes_written,
-        shuffled_bytes=top.shuffled,
-        spilled_bytes=top.spilled,
-        gc_ratio=ratio(top.gc_share),
-        cpu_ratio=ratio(top.cpu_share),
-        cores=top.cores,
-        cores_busy_ratio=ratio(top.cores_busy),
-        idle_ms=whole(top.idle),
-        idle_ratio=ratio(top.idle_share),
+    return replace(
+        figures,
         core_hours=ratio(spent.core_hours) if spent else None,
         gib_hours=ratio(spent.gib_hours) if spent else None,
         price=None if price is None else round(price, DIGITS),

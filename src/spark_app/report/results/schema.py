@@ -88,10 +88,10 @@ class Figures(Struct):
     cores_busy_ratio: float | None
     idle_ms: Known
     idle_ratio: float | None
-    core_hours: float | None
-    gib_hours: float | None
-    price: Decimal | None
-    currency: str | None
+    core_hours: float | None = None
+    gib_hours: float | None = None
+    price: Decimal | None = None
+    currency: str | None = None
 
 
 class StageKey(Struct):

@@ -10,6 +10,8 @@ from spark_app.eventlog.model.shares import cpu_share, gc_share
 from spark_app.eventlog.reader import Reading
 from spark_app.formatting import quantity
 from spark_app.report import intervals
+from spark_app.report.results.schema import Figures
+from spark_app.report.results.values import ratio, whole
 from spark_app.report.scope import Scope
 
 ALL_CORES: Final = 1.02
@@ -19,65 +21,55 @@ Mood = Literal["good", "bad", "unsure"]
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Outcome and numbers; times in milliseconds, sizes in bytes, shares from 0 to 1; None if not reported."""
+    """The outcome, and the figures of the JSON document, without what executors cost.
+
+    Attributes:
+        completed_tasks: Tasks that succeeded.
+        is_input_missed: Whether Spark did not count bytes that were read.
+    """
 
     outcome: str
     mood: Mood
     error: str | None
-    duration: float
-    tasks: int
+    figures: Figures
     completed_tasks: int
-    failed_tasks: int
-    rows_read: int | None
-    rows_written: int | None
-    bytes_read: int | None
     is_input_missed: bool
-    bytes_written: int | None
-    shuffled: int | None
-    spilled: int | None
-    gc_share: float | None
-    cpu_share: float | None
-    cores_busy: float | None
-    cores: int | None
-    idle: float
-    idle_share: float | None
-    jobs: int
-    stages: int
-    queries: int
 
 
 def headline(scope: Scope) -> Headline:
     """Outcome and sums over all jobs, stages and tasks in scope."""
-    totals = [stage.totals for stage in scope.stages if stage.shuffle_read_bytes]
-    period, is_missed = scope.period, any(stage.is_input_missed for stage in scope.stages)
     outcome, mood, error = _outcome(scope)
+    completed = sum(stage.completed for stage in scope.stages)
+    return Headline(outcome, mood, error, _figures(scope), completed, _is_input_missed(scope))
+
+
+def _is_input_missed(scope: Scope) -> bool:
+    return any(stage.is_input_missed for stage in scope.stages)
+
+
+def _figures(scope: Scope) -> Figures:
+    totals, period = [stage.totals for stage in scope.stages if stage.shuffle_read_bytes], scope.period
     idle = sum(gap.length for gap in intervals.gaps(intervals.of_tasks(scope.stages), period))
-    return Headline(
-        outcome=outcome,
-        mood=mood,
-        error=error,
-        duration=period.length,
-        tasks=sum(len(stage.durations_ms) for stage in scope.stages),
-        completed_tasks=sum(stage.completed for stage in scope.stages),
-        failed_tasks=sum(stage.failed for stage in scope.stages),
-        rows_read=_counted(totals, lambda each: each.input_records, lambda each: each.input_bytes),
-        rows_written=_counted(totals, lambda each: each.output_records, lambda each: each.output_bytes),
-        bytes_read=None
-        if is_missed
-        else _counted(totals, lambda each: each.input_bytes, lambda each: each.input_records),
-        is_input_missed=is_missed,
-        bytes_written=_counted(totals, lambda each: each.output_bytes, lambda each: each.output_records),
-        shuffled=_sum(totals, lambda each: each.shuffle_write_bytes),
-        spilled=_sum(totals, lambda each: each.disk_spilled),
-        gc_share=gc_share(totals, scope.app.task_cpus),
-        cpu_share=cpu_share(totals),
-        cores_busy=_cores_busy(scope),
-        cores=sum(executor.cores for executor in scope.app.executors.values() if executor.removed is None) or None,
-        idle=idle,
-        idle_share=_ratio(idle, period.length),
+    read = _counted(totals, lambda each: each.input_bytes, lambda each: each.input_records)
+    return Figures(
+        duration_ms=whole(period.length),
         jobs=len(scope.jobs),
         stages=len(scope.stages),
         queries=len(scope.queries),
+        tasks=sum(len(stage.durations_ms) for stage in scope.stages),
+        failed_tasks=sum(stage.failed for stage in scope.stages),
+        rows_read=_counted(totals, lambda each: each.input_records, lambda each: each.input_bytes),
+        bytes_read=None if _is_input_missed(scope) else read,
+        rows_written=_counted(totals, lambda each: each.output_records, lambda each: each.output_bytes),
+        bytes_written=_counted(totals, lambda each: each.output_bytes, lambda each: each.output_records),
+        shuffled_bytes=_sum(totals, lambda each: each.shuffle_write_bytes),
+        spilled_bytes=_sum(totals, lambda each: each.disk_spilled),
+        gc_ratio=ratio(gc_share(totals, scope.app.task_cpus)),
+        cpu_ratio=ratio(cpu_share(totals)),
+        cores=sum(executor.cores for executor in scope.app.executors.values() if executor.removed is None) or None,
+        cores_busy_ratio=ratio(_cores_busy(scope)),
+        idle_ms=whole(idle),
+        idle_ratio=ratio(_ratio(idle, period.length)),
     )
 
 

@@ -318,6 +318,9 @@ def in_bridge(file: Path, reading: Reading | None, *, is_same_tree: bool) -> Ite
         numbers |= {str(key): count for key, count in (*each.counts.items(), *each.levels.items())}
         for name, group in each.groups.items():
             numbers |= {f"{name} {key}": histogram.least for key, histogram in group.histograms.items()}
+        for name, query in each.queries.items():
+            numbers |= {f"{name} {key}": count for key, count in query.counts.items()}
+            numbers |= {f"{name} duration of batches": query.durations.least}
     yield from out_of_range(numbers)
     rules = walking.broken_rules(reading.app if reading else log.app, spans)
     yield from (rule for rule in rules if is_same_tree or "is exported" in rule or "orphan" in rule)

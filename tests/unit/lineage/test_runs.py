@@ -166,10 +166,11 @@ def test_a_declared_table_has_the_columns_that_it_is_made_of(inputs: Any, origin
     assert other.outputs[0].origins == ()
 
 
-def test_a_query_that_reads_only_what_it_writes_makes_no_columns() -> None:
-    """It compacts the table, or puts back what was there before."""
-    compaction = of_plan(1, writing("file:/out", reading("file:/out")))
-    app = log.application([log.environment({}), log.started(), compaction, log.query_ended(1), log.ended()])
+@pytest.mark.parametrize(("places", "made"), [(["/out"], 0), (["/in", "/out"], 1), (["/in", "/x"], 0)])
+def test_a_query_makes_columns_of_what_it_reads_beside_its_own_table(places: list[str], made: int) -> None:
+    """One that reads its own table only compacts it, or puts back what was there; one that reads others corrects it."""
+    writes = of_plan(1, writing("file:/out", *(reading(f"file:{place}") for place in places)))
+    app = log.application([log.environment({}), log.started(), writes, log.query_ended(1), log.ended()])
     columns = TableColumns("out", "/out", {"orders": "/in"}, {"total": [Origin("orders", "amount")]})
     _, query = lineage_runs(app, declared=[columns])
-    assert query.outputs[0].origins == ()
+    assert [column for column, _ in query.outputs[0].origins] == ["total"] * made

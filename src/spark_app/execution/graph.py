@@ -125,16 +125,15 @@ def mermaid(found: Graph) -> str:
 
 
 def _node(name: str, pipeline: Any, last: RunRecord | None) -> Node:
-    model = getattr(pipeline, "MODEL", None)  # a declared model, which it trains, or the name of one that it reads
     return Node(
         name,
         pipelines.sources([pipeline]),
         list(getattr(pipeline, "TOPICS", ())),
         list(pipeline.READS),
-        [model] if isinstance(model, str) else [],
+        list(getattr(pipeline, "MODELS", ())),
         [table.name for table in pipeline.WRITES],
         list(getattr(pipeline, "SENDS", ())),
-        [] if model is None or isinstance(model, str) else [model.name],
+        [pipeline.MODEL.name] if hasattr(pipeline, "MODEL") else [],
         last,
     )
 

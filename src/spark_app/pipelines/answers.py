@@ -61,6 +61,7 @@ class Answers:
         READS: The tables that features are computed of.
         WRITES: No table.
         SENDS: The topic of the replies.
+        MODELS: The name of the model.
     """
 
     Config = AnswersConfig
@@ -70,6 +71,7 @@ class Answers:
         """Nothing is asked yet."""
         self.model, self.requests, self.name, self.place = model, requests, replies, place
         self.TOPICS, self.READS, self.SENDS = (requests.name,), tuple(model.inputs.reads), (replies,)
+        self.MODELS = (model.name,)
 
     def query(self, context: StreamContext, config: StreamConfig) -> DataStreamWriter:
         """Answers each request; each micro-batch asks anew which version is in production.

@@ -189,10 +189,14 @@ def _merged(
     """Merges what the function returns into the state, which must have each row of its source then."""
 
     def changes(old: DataFrame) -> DataFrame:
-        given = (
-            old if name == declared.name else _rows(context, name, audited, commits) for name in declared.parameters
-        )
-        return _returned(declared, list(given))
+        inputs = {
+            name: old if name == declared.name else _rows(context, name, audited, commits)
+            for name in declared.parameters
+        }
+        rows = _returned(declared, list(inputs.values()))
+        origins = column_lineage.of_tables(context, inputs)
+        column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
+        return rows
 
     is_same = " AND ".join(f"old.{name} <=> new.{name}" for name in declared.key)
     commit = context.merge(changes, declared.name, condition=is_same)

@@ -1,6 +1,7 @@
 """Of which columns of other DataFrames the columns of a DataFrame are made, by the plan that Spark has analyzed."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ Node = dict[str, Any]
 """A node of a plan, or of an expression, as Spark writes it in JSON; its children follow it in a list."""
 Known = dict[int, frozenset[Origin]]
 """By the id of an expression, the columns of the inputs that it is made of."""
+_ID: Final = re.compile(rb'"id":(\d+),"jvmId"')
 _SAME: Final = frozenset({
     "Deduplicate", "Distinct", "EventTimeWatermark", "Filter", "GlobalLimit", "LocalLimit", "Offset", "Repartition",
     "RepartitionByExpression", "ResolvedHint", "Sample", "Sort", "SubqueryAlias", "Tail",
@@ -27,8 +29,8 @@ def origins(rows: DataFrame, inputs: Mapping[str, DataFrame]) -> dict[str, list[
     """By column of a DataFrame, the columns of its inputs that its values are computed of.
 
     No column for a literal or a count of rows. What rows are chosen, joined or grouped by does not count. A column is
-    left out where the plan does not tell: of a function on whole DataFrames, of a subquery, of an input that is joined
-    with itself.
+    left out where the plan does not tell: of a function on whole DataFrames, of a subquery, and of an input that is
+    used twice where another one has the same form.
 
     Args:
         rows: The DataFrame.
@@ -37,14 +39,51 @@ def origins(rows: DataFrame, inputs: Mapping[str, DataFrame]) -> dict[str, list[
     Raises:
         ValueError: Spark writes its plan in a form that is not known.
     """
-    known: Known = {}
-    for name, frame in inputs.items():
-        known |= {number: frozenset({Origin(name, column)}) for column, number in _attributes(frame)}
-    plan = msgspec.json.decode(_analyzed(rows).toJSON(), type=list[Node])
-    outputs = list[list[int] | None]()
-    for node in reversed(plan):  # each after its children
-        outputs.append(_outputs(node, [outputs.pop() for _ in range(node["num-children"])], known))
-    return {column: sorted(known[number]) for column, number in _attributes(rows) if number in known}
+    columns, plan = _attributes(rows), _plan(rows)
+    own = {name: _attributes(frame) for name, frame in inputs.items()}
+    known = _known(plan, own, {})
+    if any(number not in known for _, number in columns):  # an input that is used twice has other ids there
+        known = _known(plan, own, _forms(inputs))
+    return {column: sorted(known[number]) for column, number in columns if number in known}
+
+
+def _known(plan: Sequence[Node], own: Mapping[str, Sequence[tuple[str, int]]], forms: Mapping[bytes, str]) -> Known:
+    """What the ids in a plan are made of.
+
+    Args:
+        plan: The plan.
+        own: The columns of the inputs and their ids.
+        forms: The inputs by the forms of their plans, to find them under other ids.
+    """
+    known = {number: frozenset({Origin(name, column)}) for name, each in own.items() for column, number in each}
+    parts = list[tuple[int, list[int] | None]]()  # of each part of the plan how many nodes it has, and its columns
+    for position in reversed(range(len(plan))):  # each after its children
+        node = plan[position]
+        children = [parts.pop() for _ in range(node["num-children"])]
+        size, columns = 1 + sum(each for each, _ in children), _outputs(node, [each for _, each in children], known)
+        parts.append((size, columns))
+        name = forms.get(_form(plan[position : position + size])) if forms else None
+        if name and columns and len(columns) == len(own[name]):
+            pairs = zip(columns, own[name], strict=True)
+            known |= {number: frozenset({Origin(name, column)}) for number, (column, _) in pairs}
+    return known
+
+
+def _forms(inputs: Mapping[str, DataFrame]) -> dict[bytes, str]:
+    """The inputs by the forms of their plans; none of those that have one form."""
+    forms = [(_form(_plan(frame)), name) for name, frame in inputs.items()]
+    times = Counter(form for form, _ in forms)
+    return {form: name for form, name in forms if times[form] == 1}
+
+
+def _form(plan: Sequence[Node]) -> bytes:
+    """A plan with its ids numbered from 0, as they come: Spark gives others to a part that it uses twice."""
+    numbers = dict[bytes, int]()
+    return _ID.sub(lambda match: b"%d," % numbers.setdefault(match[1], len(numbers)), msgspec.json.encode(plan))
+
+
+def _plan(rows: DataFrame) -> list[Node]:
+    return msgspec.json.decode(_analyzed(rows).toJSON(), type=list[Node])
 
 
 def _analyzed(rows: DataFrame) -> Any:

@@ -87,9 +87,15 @@ def test_what_the_plan_does_not_tell_is_left_out(spark: SparkSession, sales: Dat
     assert made_of(other, sales=sales, customers=customers) == {}
 
 
-def test_an_input_that_is_joined_with_itself_is_not_confused(sales: DataFrame) -> None:
-    """Spark gives new ids to one side, which nothing leads back to the input."""
+def test_an_input_that_is_used_twice_is_found_in_both_places(sales: DataFrame, customers: DataFrame) -> None:
+    """Spark gives it new ids in one of them; where another input has the same form, nothing is said of that."""
     one, other = sales.alias("one"), sales.alias("other")
     pairs = one.join(other, F.col("one.customer") == F.col("other.customer"))
     columns = pairs.select(F.col("one.id").alias("first"), F.col("other.id").alias("second"))
-    assert made_of(columns, sales=sales) == {"first": "sales.id"}
+    both = {"first": "sales.id", "second": "sales.id"}
+    assert made_of(columns, sales=sales, customers=customers) == both
+    same = sales.sparkSession.createDataFrame([], sales.schema).where("day > '2024'")
+    assert made_of(columns, sales=sales, same=same) == {"first": "sales.id"}
+    newest = sales.groupBy("customer").agg(F.max("day").alias("day")).join(sales.drop("day"), "customer", "left_semi")
+    united = sales.select("customer", "day").union(newest)
+    assert made_of(united, sales=sales) == {"customer": "sales.customer", "day": "sales.day"}

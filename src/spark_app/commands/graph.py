@@ -71,13 +71,7 @@ def published(freshness: "Freshness | None", now: datetime) -> str:
 
 def _pipeline(node: "Node", now: datetime) -> list[str]:
     inputs, outputs = (", ".join(f"{name}{NAMED[kind]}" for kind, name in keys) for keys in (node.inputs, node.outputs))
-    last = node.last
-    return [
-        node.pipeline,
-        inputs,
-        outputs,
-        "never" if last is None else f"{last.outcome}, {_age(last.started_at, now)}",
-    ]
+    return [node.pipeline, inputs, outputs, _ended(node.last, now)]
 
 
 def _ended(last: "RunRecord | None", now: datetime) -> str:

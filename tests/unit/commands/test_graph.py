@@ -27,6 +27,7 @@ def test_pipelines_and_what_they_read_and_write_are_listed(capsys: pytest.Captur
     assert program.run(["graph"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["etl.daily_sales", "transactions", "(raw),", "customers"] in [line[:4] for line in lines]
+    assert ["never", "ran"] in [line[-2:] for line in lines if line[:1] == ["etl.daily_sales"]]
     assert ["daily_sales", "table", "never", "published", "etl.daily_sales"] in lines
     assert ["ml.refunds", "model", "ml.refunds", "streaming.predictions"] in lines
 

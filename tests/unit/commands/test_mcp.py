@@ -14,9 +14,14 @@ from typing import Any, Final
 import httpx2
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.server.mcpserver import MCPServer
 
 from spark_app.__main__ import run
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.mcp.library import Library
+from spark_app.mcp.server import server
 from spark_app.mcp.tools import Tools
+from spark_app.settings import load_settings
 
 ROOT: Final = Path(__file__).parents[3]
 LOGS: Final = ROOT / "tests" / "eventlogs" / "causes"
@@ -52,11 +57,11 @@ def serving(home: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str]
             process.terminate()
 
 
-def asked(server: Any, questions: Callable[[Client], Awaitable[None]]) -> None:
+def asked(place: Any, questions: Callable[[Client], Awaitable[None]]) -> None:
     """Asks a server over a client of the SDK."""
 
     async def ask() -> None:
-        async with Client(server) as client:
+        async with Client(place) as client:
             await questions(client)
 
     asyncio.run(ask())
@@ -130,14 +135,19 @@ def test_an_assistant_asks_over_standard_input_and_output(tmp_path: Path) -> Non
     asked(over_stdio(tmp_path), explained)
 
 
-def test_an_unknown_argument_is_refused(tmp_path: Path) -> None:
+def in_process() -> MCPServer[Any]:
+    """The same server without a process of its own."""
+    return server(Tools(Library(load_settings(), LOGS, Thresholds())))
+
+
+def test_an_unknown_argument_is_refused() -> None:
     """With the nearest one and all that the tool or the prompt has."""
-    asked(over_stdio(tmp_path), misspelled)
+    asked(in_process(), misspelled)
 
 
-def test_prompts_name_the_tools_to_call(tmp_path: Path) -> None:
+def test_prompts_name_the_tools_to_call() -> None:
     """For the questions that are asked most."""
-    asked(over_stdio(tmp_path), guided)
+    asked(in_process(), guided)
 
 
 def test_an_assistant_asks_over_http(tmp_path: Path) -> None:

@@ -276,40 +276,6 @@ def test_the_defaults_of_the_user_apply(strange: Strange) -> None:
     assert properties["spark.master"] == "local[2]"
 
 
-ENDLESS: Final = """
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.appName("endless").getOrCreate()
-spark.range(3).count()
-print("started", flush=True)
-spark.range(10**15).selectExpr("max(id % 7)").collect()
-"""
-
-
-def test_a_program_that_is_ended_by_sigterm_was_killed(tmp_path: Path) -> None:
-    """While a job runs, as a scheduler does: terminal, reports of now and later, their list and the profile say it."""
-    home, errors = Home(tmp_path), tmp_path / "stderr"
-    (tmp_path / "endless.py").write_text(ENDLESS, encoding="utf-8")
-    with home.started(sys.executable, "endless.py", stderr=errors) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"started\n", errors.read_text(encoding="utf-8")
-        process.terminate()
-        assert process.wait(300) == 128 + signal.SIGTERM, errors.read_text(encoding="utf-8")
-    (row,) = (line for line in errors.read_text(encoding="utf-8").splitlines() if line.startswith("endless "))
-    assert row.split()[:2] == ["endless", "killed"]
-    reports = tmp_path / "home" / "reports"
-    outcome = "killed by SIGTERM (exit code 143)"
-    (page,) = reports.glob("local-*.html")
-    assert f"<title>endless · {outcome}</title>" in page.read_text(encoding="utf-8")
-    assert [(entry.title, entry.outcome) for entry in index.entries(reports)] == [("endless", outcome)]
-    assert outcome in (reports / index.INDEX).read_text(encoding="utf-8")
-    (profile,) = (baselines.load(file) for file in reports.glob("records/*/*.json"))
-    assert (profile.outcome, profile.exit_code) == ("killed", 143)
-    (log,) = home.events.iterdir()
-    again = [sys.executable, "-m", "spark_app", "report", str(log), "--output", str(tmp_path / "later.html")]
-    subprocess.run(again, env=os.environ | {"SPARK_APP_HOME": str(tmp_path / "home")}, check=True)
-    assert f"<title>endless · {outcome}</title>" in (tmp_path / "later.html").read_text(encoding="utf-8")
-
-
 HELD: Final = """
 import os, sys, threading, time
 from pyspark.sql import SparkSession
@@ -383,17 +349,55 @@ spark.sparkContext.parallelize(range(2), 2).map(held).sum()  # Spark flushes its
 """
 
 
-def test_a_live_page_shows_a_stage_that_is_not_in_the_log_yet(tmp_path: Path) -> None:
-    """With its tasks, as the driver says: nothing makes Spark flush its log while the only job runs."""
-    home, errors = Home(tmp_path), tmp_path / "stderr"
-    (tmp_path / "unseen.py").write_text(UNSEEN.replace("PORT", f"{dead_port()}"), encoding="utf-8")
+@dataclass(frozen=True)
+class Terminated:
+    """A program that was ended by SIGTERM while its only job ran, and what its live page had said before."""
+
+    code: int
+    section: str
+    stderr: str
+    home: Home
+
+
+@pytest.fixture(scope="module")
+def terminated(tmp_path_factory: pytest.TempPathFactory) -> Terminated:
+    """As a scheduler does it."""
+    home = Home(tmp_path_factory.mktemp("terminated"))
+    errors = home.folder / "stderr"
+    (home.folder / "unseen.py").write_text(UNSEEN.replace("PORT", f"{dead_port()}"), encoding="utf-8")
     with home.started(sys.executable, "unseen.py", stderr=errors, options=["--live"]) as process:
         section = what_runs(process, errors)
-        (tmp_path / "go").touch()
-        assert process.wait(300) == 0, errors.read_text(encoding="utf-8")
-    assert "1 task runs." in section
-    assert "are by the REST API of the driver" in section
-    assert "unseen.py:" in section
+        process.terminate()
+        code = process.wait(300)
+    (home.folder / "go").touch()  # Spark's Python workers end, too
+    return Terminated(code, section, errors.read_text(encoding="utf-8"), home)
+
+
+def test_a_live_page_shows_a_stage_that_is_not_in_the_log_yet(terminated: Terminated) -> None:
+    """With its tasks, as the driver says: nothing makes Spark flush its log while the only job runs."""
+    assert "1 task runs." in terminated.section, terminated.stderr
+    assert "are by the REST API of the driver" in terminated.section
+    assert "unseen.py:" in terminated.section
+
+
+def test_a_program_that_is_ended_by_sigterm_was_killed(terminated: Terminated) -> None:
+    """While a job runs: terminal, reports of now and later, their list and the profile say it."""
+    assert terminated.code == 128 + signal.SIGTERM, terminated.stderr
+    (row,) = (line for line in terminated.stderr.splitlines() if line.startswith("unseen "))
+    assert row.split()[:2] == ["unseen", "killed"]
+    home = terminated.home.folder / "home"
+    reports, later = home / "reports", home / "later.html"
+    outcome = "killed by SIGTERM (exit code 143)"
+    (page,) = reports.glob("local-*.html")
+    assert f"<title>unseen · {outcome}</title>" in page.read_text(encoding="utf-8")
+    assert [(entry.title, entry.outcome) for entry in index.entries(reports)] == [("unseen", outcome)]
+    assert outcome in (reports / index.INDEX).read_text(encoding="utf-8")
+    (profile,) = (baselines.load(file) for file in reports.glob("records/*/*.json"))
+    assert (profile.outcome, profile.exit_code) == ("killed", 143)
+    (log,) = terminated.home.events.iterdir()
+    again = [sys.executable, "-m", "spark_app", "report", str(log), "--output", str(later)]
+    subprocess.run(again, env=os.environ | {"SPARK_APP_HOME": str(home)}, check=True)
+    assert f"<title>unseen · {outcome}</title>" in later.read_text(encoding="utf-8")
 
 
 OFF: Final = """

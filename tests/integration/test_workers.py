@@ -7,17 +7,18 @@ import sys
 from typing import Any, Final
 
 import pytest
-
-PROGRAM: Final = """
-import gc, json, sys
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+
+SESSION: Final = """
+from pyspark.sql import SparkSession
 
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
 builder = builder.config("spark.eventLog.enabled", "false").config("spark.sql.shuffle.partitions", "2")
-if sys.argv[1] != "default":
-    builder = builder.config("spark.python.worker.module", sys.argv[1])
-spark = builder.getOrCreate()
+spark = builder.config("spark.python.worker.module", "pyspark_frozen").getOrCreate()
+"""
+JOB: Final = """
+import gc, json
+from pyspark.sql import functions as F
 
 def doubled(parts):
     for part in parts:
@@ -41,26 +42,23 @@ print(json.dumps({"results": [results, said], "frozen": frozen}))
 """
 
 
-def measured(module: str) -> dict[str, Any]:
-    """What the job says with a worker module."""
+def measured() -> dict[str, Any]:
+    """What the job says in a session of its own, with our worker module."""
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, module], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", SESSION + JOB], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-@pytest.fixture(scope="module")
-def default() -> dict[str, Any]:
-    """With PySpark's own worker."""
-    return measured("default")
-
-
-def test_frozen_workers_change_neither_results_nor_errors(default: dict[str, Any]) -> None:
-    """And what they hold is frozen."""
-    frozen = measured("pyspark_frozen")
+def test_frozen_workers_change_neither_results_nor_errors(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And what they hold is frozen; in the session of all tests, PySpark's own worker works."""
+    exec(JOB, {"__name__": "__main__", "spark": spark})
+    default, frozen = json.loads(capsys.readouterr().out), measured()
     assert frozen["results"] == default["results"]
     assert default["frozen"] == 0
     assert frozen["frozen"] > 0

@@ -96,7 +96,7 @@ def test_the_first_write_creates_the_table_with_its_comments(warehouse: Warehous
 def test_a_replacement_adds_columns_that_a_newer_program_declares(spark: SparkSession, tmp_path: Path) -> None:
     """A table of an older program is no failure; its rows have no value of the new column."""
     newer, fields = refunded.scores, refunded.scores.schema.fields
-    older = Table(newer.name, StructType([*fields[:1], *fields[2:]]))
+    older = Table(newer.name, StructType([*fields[:1], *fields[2:]]), newer.partitions)
     for day, table in ((DAY, older), (DAY + datetime.timedelta(days=1), newer)):
         values = {"transaction_id": "'t-1'", "customer_id": "'c-1'", "processed_date": f"date '{day}'"}
         columns = (f"{values.get(name, 'NULL')} AS {name}" for name in table.schema.names)

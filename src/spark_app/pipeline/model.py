@@ -144,10 +144,7 @@ class Model:
             for name in parameters(self.function)[1:]
         }
         found = self.function(examples, **given, label_days=label_days)
-        for name in (self.examples.key, LABEL):
-            if name not in found.columns:
-                returned = ", ".join(found.columns)
-                raise self.place.error(f"{self.function.__name__} returns no column {name}; it returns {returned}")
+        self.place.require_returned(self.function.__name__, found.columns, (self.examples.key, LABEL))
         return found.select(self.examples.key, F.coalesce(F.col(LABEL).cast("double"), F.lit(0.0)).alias(LABEL))
 
     def periods(self, config: ModelConfig, last: datetime.date) -> Periods:

@@ -2,7 +2,7 @@
 
 import inspect
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -51,6 +51,28 @@ class Place:
         file = Path(self.file)
         shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
         return DeclarationError(f"{shown}:{self.line}: {' '.join(problem.split())}")
+
+    def require(self, columns: Iterable[str], known: Sequence[str], owner: str = "the schema") -> None:
+        """Checks that columns that are named here are there.
+
+        Raises:
+            DeclarationError: What should have one does not.
+        """
+        for column in columns:
+            if column not in known:
+                raise self.error(f"{owner} has no column {column}: {nearest(column, known)}")
+
+    def require_returned(self, function: str, returned: Sequence[str], columns: Sequence[str], why: str = "") -> None:
+        """Checks that a function that is declared here returns columns.
+
+        Raises:
+            DeclarationError: It lacks some.
+        """
+        missing = [column for column in columns if column not in returned]
+        if missing:
+            raise self.error(
+                f"{function} returns no column {', '.join(missing)}{why}; it returns {', '.join(returned)}"
+            )
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType, TimestampType
 
 from spark_app.errors import ConfigError
 from spark_app.pipeline import json_types
-from spark_app.pipeline.place import Place, nearest, parsed
+from spark_app.pipeline.place import Place, parsed
 from spark_app.settings import Interval, Stream
 
 EVENT_TIME_AFTER_MAX: Final = "10 minutes"
@@ -58,9 +58,7 @@ class Topic:
         self.schema = parsed(schema, self.place)
         self.key, self.event_time, self.optional, self.faults = key, event_time, tuple(optional), tuple(faults)
         self.event_time_after_max: Interval | None = EVENT_TIME_AFTER_MAX
-        for column in (key, event_time, *optional):
-            if column not in self.schema.names:
-                raise self.place.error(f"topic {name} has no column {column}: {nearest(column, self.schema.names)}")
+        self.place.require((key, event_time, *optional), self.schema.names, f"topic {name}")
         if not isinstance(self.schema[event_time].dataType, TimestampType):
             raise self.place.error(f"topic {name}: {event_time} must be a timestamp: it is the instant of the event")
         for field in self.schema:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql.types import DateType, StructType
 
-from spark_app.pipeline.place import Place, nearest, parsed
+from spark_app.pipeline.place import Place, parsed
 from spark_app.pipelines.declaration import Declared, Rules, Source, Transform, declared, names
 
 Decorator = Callable[[Transform], Declared]
@@ -70,7 +70,7 @@ def table(
     """
     place = Place.of_caller()
     columns, partitions, keys = parsed(schema, place), names(partition_by), names(key)
-    _require(columns, (*partitions, *keys), place)
+    place.require((*partitions, *keys), columns.names)
     if columns[partitions[0]].dataType != DateType():
         raise place.error(f"{partitions[0]} must be a date: a table of a day is partitioned by days first")
 
@@ -96,7 +96,7 @@ def state(*, schema: str | StructType, key: str | Sequence[str]) -> Decorator:
     """
     place = Place.of_caller()
     columns, keys = parsed(schema, place), names(key)
-    _require(columns, keys, place)
+    place.require(keys, columns.names)
     if not keys:
         raise place.error(f"the key is empty: name the columns that identify a row, of {', '.join(columns.names)}")
 
@@ -104,9 +104,3 @@ def state(*, schema: str | StructType, key: str | Sequence[str]) -> Decorator:
         return declared(Declared(function, columns, (), (), None, keys, Place.of(function)))
 
     return declare
-
-
-def _require(schema: StructType, columns: Sequence[str], place: Place) -> None:
-    for column in columns:
-        if column not in schema.names:
-            raise place.error(f"the schema has no column {column}: {nearest(column, schema.names)}")

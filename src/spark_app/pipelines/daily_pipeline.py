@@ -15,7 +15,7 @@ from spark_app.pipeline.limits import Limit
 from spark_app.pipeline.place import nearest
 from spark_app.pipelines import column_lineage
 from spark_app.pipelines.column_lineage import Input
-from spark_app.pipelines.declaration import Declared, Source
+from spark_app.pipelines.declaration import OF_SCHEMA, Declared, Source, same_key
 from spark_app.quality import expectations as expect
 from spark_app.quality.expectations import Expectation, Rule, Summary
 from spark_app.quality.results import FRESHNESS, ExpectationResult, end_of
@@ -198,7 +198,7 @@ def _merged(
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
         return rows
 
-    is_same = " AND ".join(f"old.{name} <=> new.{name}" for name in declared.key)
+    is_same = same_key(declared.key)
     commit = context.merge(changes, declared.name, condition=is_same)
     for of_source in (audited[name] for name in declared.reads if name in audited):
         if {*of_source.key} == {*declared.key}:
@@ -256,7 +256,9 @@ def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source:
         typed = ingest.typed(raw, schema=source.schema).withColumn("date", F.lit(context.date))
         inputs = {name: _rows(context, name, {}, {}) for name in declared.reads}
         rows = declared(typed, **inputs)
-        _require(declared, rows, [*ingest.PARSED, *declared.schema.names])
+        declared.place.require_returned(
+            declared.name, rows.columns, [*ingest.PARSED, *declared.schema.names], OF_SCHEMA
+        )
         origins = column_lineage.of_tables(context, inputs)
         origins |= {f"{source.name}{column_lineage.RAW}": Input(typed, _raw_folder(context, source))}
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
@@ -285,17 +287,8 @@ def _rows(
 
 def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:
     rows: DataFrame = declared(*inputs)
-    _require(declared, rows, declared.schema.names)
+    declared.place.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
     return rows.select(*declared.schema.names)
-
-
-def _require(declared: Declared, rows: DataFrame, names: Sequence[str]) -> None:
-    missing = [name for name in names if name not in rows.columns]
-    if missing:
-        raise declared.place.error(
-            f"{declared.name} returns no column {', '.join(missing)}, which its schema has; it returns "
-            f"{', '.join(rows.columns)}"
-        )
 
 
 def _judged(rows: DataFrame, rules: Sequence[Expectation], config: DailyConfig) -> list[ExpectationResult]:

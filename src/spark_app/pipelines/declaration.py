@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, update_wrapper
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -17,6 +17,8 @@ from spark_app.warehouse import schemas
 from spark_app.warehouse.tables import Table
 
 Transform = Callable[..., DataFrame]
+OF_SCHEMA: Final = ", which its schema has"
+"""Why a function must return a column of the table or topic that it makes."""
 Rules = Sequence[Rule] | Callable[[Settings], Sequence[Rule]]
 """What rows must meet, or what makes that of the settings; the names are the same whatever these are."""
 
@@ -30,6 +32,11 @@ def _shipped() -> Settings:
 def names(columns: str | Sequence[str]) -> tuple[str, ...]:
     """The names of columns, given as one or as several."""
     return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def same_key(key: Sequence[str]) -> str:
+    """The SQL condition that a row of `old` and one of `new` have the same key; nulls are equal."""
+    return " AND ".join(f"old.`{name}` <=> new.`{name}`" for name in key)
 
 
 class Source:
@@ -73,9 +80,7 @@ class Source:
         self.key, self.newest, self.oldest = names(key), names(newest), names(oldest)
         if bool(self.newest) == bool(self.oldest):
             raise self.place.error(f"source {name} needs newest or oldest: the columns that choose a version of a row")
-        for column in (*self.key, *self.newest, *self.oldest):
-            if column not in self.schema.names:
-                raise self.place.error(f"source {name} has no column {column}: {nearest(column, self.schema.names)}")
+        self.place.require((*self.key, *self.newest, *self.oldest), self.schema.names, f"source {name}")
 
     @property
     def order(self) -> list[Column]:
@@ -182,15 +187,17 @@ def declared(new: Declared) -> Declared:
     return new
 
 
-def require_names(function: Transform, place: Place) -> Sequence[inspect.Parameter]:
+def require_names(
+    function: Transform, place: Place, problem: str = "is no table: name each table that it reads"
+) -> Sequence[inspect.Parameter]:
     """The parameters of a function, each of which must have a name.
 
     Raises:
-        DeclarationError: One stands for any number of tables.
+        DeclarationError: One stands for any number of names, which is a problem.
     """
     parameters = list(inspect.signature(function).parameters.values())
     for each in parameters:
         if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
             stars = "*" if each.kind is each.VAR_POSITIONAL else "**"
-            raise place.error(f"{function.__name__}: {stars}{each.name} is no table: name each table that it reads")
+            raise place.error(f"{function.__name__}: {stars}{each.name} {problem}")
     return parameters

@@ -95,10 +95,7 @@ def features(
     """
     place = Place.of_caller()
     table = examples.table if isinstance(examples, Declared) else examples
-    names = table.schema.names
-    for each in (key, entity, at, *known):
-        if each not in names:
-            raise place.error(f"{table.name} has no column {each}: {nearest(each, names)}")
+    place.require((key, entity, at, *known), table.schema.names, table.name)
     if not isinstance(table.schema[at].dataType, TimestampType):
         raise place.error(f"{at} is no timestamp: it is the instant at which a model is asked about a row")
     if table.day is None:

@@ -54,12 +54,8 @@ class DeclaredFeatures(FeatureSet):
             DeclarationError: It leaves a column out.
         """
         found = super().with_history(examples, given)
-        missing = [name for name in (*examples.columns, *self.added) if name not in found.columns]
-        if missing:
-            raise self.place.error(
-                f"{self.function.__name__} returns no column {', '.join(missing)}, which its rows have or it adds; it "
-                f"returns {', '.join(found.columns)}"
-            )
+        needed, why = (*examples.columns, *self.added), ", which its rows have or it adds"
+        self.place.require_returned(self.function.__name__, found.columns, needed, why)
         return found
 
 

@@ -18,7 +18,7 @@ from spark_app.pipeline.stream import BatchContext, CheckedConfig, Interval, Rea
 from spark_app.pipeline.topics import Topic
 from spark_app.pipelines import column_lineage
 from spark_app.pipelines.column_lineage import Input
-from spark_app.pipelines.declaration import Transform
+from spark_app.pipelines.declaration import OF_SCHEMA, Transform, require_names, same_key
 from spark_app.quality.expectations import Expectation
 from spark_app.spark import call_sites
 from spark_app.warehouse.schemas import RECORD
@@ -65,12 +65,7 @@ class DeclaredQuery:
             DeclarationError: A parameter is none that the engine can give, or an option has no type, or a wrong value.
         """
         update_wrapper(self, self.function)
-        for parameter in self._parameters:
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
-                raise self.place.error(
-                    f"{self.name}: {stars}{parameter.name} is no topic and no table: name each one that it reads"
-                )
+        require_names(self.function, self.place, "is no topic and no table: name each one that it reads")
         if self.kind == "state" and self.name not in self.reads:
             raise self.place.error(
                 f"{self.name} needs a parameter {self.name}, which gets the rows that the table has by now"
@@ -236,14 +231,13 @@ class DeclaredStream:
         [topic] = self.TOPICS
         name = self._declared.name
         tables = {each: batch.warehouse.table(each) for each in (name, *self.READS)}
-        condition = " AND ".join(f"old.`{each}` <=> new.`{each}`" for each in self._declared.key)
         kept = new.persist()
         with call_sites.work_of(name, self.place.file, self.place.line):
             try:
                 rows = self._returned(tables | {topic: kept}, options)
                 if not self._is_recorded:  # the plan of each micro-batch is the same
                     self._record(batch.stream, rows, {topic: kept}, tables)
-                batch.merge(rows.select(*self._declared.schema.names), name, condition=condition)
+                batch.merge(rows.select(*self._declared.schema.names), name, condition=same_key(self._declared.key))
             finally:
                 kept.unpersist()
 
@@ -265,9 +259,7 @@ class DeclaredStream:
         """
         declared = self._declared
         rows = declared(**{name: inputs[name] for name in declared.reads}, **options)
-        for name in declared.schema.names:
-            if name not in rows.columns:
-                raise declared.place.error(f"{declared.name} does not return {name}: {nearest(name, rows.columns)}")
+        self.place.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
         return rows
 
 

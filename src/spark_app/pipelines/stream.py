@@ -17,12 +17,12 @@ from typing import Any, Final
 
 from pyspark.sql.types import StructType
 
-from spark_app.pipeline.place import Place, nearest, parsed
+from spark_app.pipeline.place import Place, parsed
 from spark_app.pipeline.stream import Interval as Interval  # noqa: PLC0414 - what functions declare their options with
 from spark_app.pipeline.stream import milliseconds as milliseconds  # noqa: PLC0414
 from spark_app.pipeline.topics import Topic
 from spark_app.pipelines.dead_letters import DeadLetters
-from spark_app.pipelines.declaration import Transform
+from spark_app.pipelines.declaration import Transform, names
 from spark_app.pipelines.query import DeclaredQuery, Kind
 from spark_app.quality.expectations import Expectation
 
@@ -56,8 +56,8 @@ def table(
     """
     place = Place.of_caller()
     columns = parsed(schema, place)
-    partitions = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
-    _require(columns, [*partitions, *(rule.column for rule in expect)], place)
+    partitions = names(partition_by)
+    place.require([*partitions, *(rule.column for rule in expect)], columns.names)
     declared = {"partitions": partitions, "expectations": tuple(expect), "once": once, "starts_first": starts_first}
     return _declare("table", columns, watermark=watermark, **declared)
 
@@ -79,7 +79,7 @@ def topic(*, schema: str | StructType, key: str, watermark: Interval | None = No
     """
     place = Place.of_caller()
     columns = parsed(schema, place)
-    _require(columns, [key], place)
+    place.require([key], columns.names)
     return _declare("topic", columns, key=(key,), watermark=watermark, once=watermark is not None)
 
 
@@ -99,8 +99,8 @@ def state(*, schema: str | StructType, key: str | Sequence[str], watermark: Inte
     """
     place = Place.of_caller()
     columns = parsed(schema, place)
-    keys = (key,) if isinstance(key, str) else tuple(key)
-    _require(columns, keys, place)
+    keys = names(key)
+    place.require(keys, columns.names)
     return _declare("state", columns, key=keys, watermark=watermark, once=True)
 
 
@@ -110,12 +110,6 @@ def dead_letters(topics: Sequence[Topic]) -> DeadLetters:
     They are appended to the table `dead_letters`, and sent to the topic of that name.
     """
     return DeadLetters(topics)
-
-
-def _require(schema: StructType, names: Sequence[str], place: Place) -> None:
-    for name in names:
-        if name not in schema.names:
-            raise place.error(f"the schema has no column {name}: {nearest(name, schema.names)}")
 
 
 def _declare(kind: Kind, schema: StructType, **given: Any) -> Decorator:

@@ -115,19 +115,20 @@ def load(package: str) -> dict[str, Any]:
         DeclarationError: A declaration is wrong, or reads a table that no pipeline writes.
         UsageError: Pipelines read from each other in a circle, or two write the same table.
     """
-    loaded = _loaded(package)
-    _require_known_reads(loaded)
-    return {name: loaded[name] for name in in_order(loaded)}
+    return _checked(_loaded(), package)
 
 
-def _loaded(package: str) -> dict[str, Any]:
-    """The pipelines of a package in the order of their names.
+def _loaded() -> dict[str, dict[str, Any]]:
+    """The pipelines of each package in the order of their names.
 
     Raises:
         DeclarationError: A module cannot be imported, or declares something that cannot be.
     """
-    found = project.required()
-    return {name: of_module(name, _imported(found, name)) for name in names(package)}
+    found, known = project.required(), topics()
+    return {
+        package: {name: of_module(name, _imported(found, name), known) for name in names(package)}
+        for package in PACKAGES
+    }
 
 
 def _imported(found: Project, name: str) -> ModuleType:
@@ -148,21 +149,21 @@ def _imported(found: Project, name: str) -> ModuleType:
     return module
 
 
-def _require_known_reads(pipelines: Mapping[str, Any]) -> None:
-    """Checks the names of the tables that declared pipelines read.
+def _checked(loaded: Mapping[str, Mapping[str, Any]], package: str) -> dict[str, Any]:
+    """The pipelines of a package, each after those that write what it reads.
 
     Raises:
-        DeclarationError: No pipeline writes a table of this name.
+        DeclarationError: No pipeline writes a table that a declared one reads.
+        UsageError: Pipelines read from each other in a circle, or two write the same table.
     """
-    declared = [pipeline for pipeline in pipelines.values() if isinstance(pipeline, CHECKED)]
-    if not declared:
-        return
-    written = [table.name for package in PACKAGES for each in _loaded(package).values() for table in each.WRITES]
-    for pipeline in declared:
-        pipeline.require_known(written)
+    written = [table.name for pipelines in loaded.values() for each in pipelines.values() for table in each.WRITES]
+    for pipeline in loaded[package].values():
+        if isinstance(pipeline, CHECKED):
+            pipeline.require_known(written)
+    return {name: loaded[package][name] for name in in_order(loaded[package])}
 
 
-def of_module(name: str, module: ModuleType) -> Any:
+def of_module(name: str, module: ModuleType, topics: Sequence[Topic]) -> Any:
     """A module that is a pipeline, or the pipeline that its declarations make.
 
     Raises:
@@ -183,7 +184,7 @@ def of_module(name: str, module: ModuleType) -> Any:
     if days:
         return DailyPipeline(name, days)
     if queries:
-        return DeclaredStream(name, queries[0], topics())
+        return DeclaredStream(name, queries[0], topics)
     if models:
         return ModelPipeline(name, models[0])
     return next((each for each in values if each in answers or isinstance(each, DeadLetters)), module)
@@ -228,16 +229,21 @@ def sources(pipelines: Iterable[Any]) -> list[str]:
 
 
 def topics() -> list[Topic]:
-    """The topics that the module `topics` of the project declares; none if it has no such module."""
+    """The topics that the module `topics` of the project declares; none if it has no such module.
+
+    Raises:
+        DeclarationError: The module cannot be imported, or declares something that cannot be.
+    """
     found = project.required()
     if not found.folder_of("topics").with_suffix(".py").is_file():
         return []
-    return [value for value in vars(found.load("topics")).values() if isinstance(value, Topic)]
+    return [value for value in vars(_imported(found, "topics")).values() if isinstance(value, Topic)]
 
 
 def declared_tables() -> list[Table]:
     """The tables that all pipelines write, and those of the model registry."""
-    written = [table for package in PACKAGES for pipeline in load(package).values() for table in pipeline.WRITES]
+    loaded = _loaded()
+    written = [table for package in PACKAGES for each in _checked(loaded, package).values() for table in each.WRITES]
     return [*written, *registry.TABLES]
 
 

@@ -21,6 +21,8 @@ MISTAKES: Final = [
     (TOPICS, 5, "timestamp timestamp", "at timestamp", r"topic page_views has no column timestamp: there are view_id"),
     (TOPICS, 5, "timestamp timestamp", "timestamp date", r"topic page_views: timestamp must be a timestamp: it is the"),
     (TOPICS, 5, 'key="view_id"', 'key="view_id", optional=["pge"]', r"topic page_views has no column pge: do you mean"),
+    (TOPICS, 5, "PAGE_VIEWS = Topic(", "PAGE_VIEWS = Topc(", r"NameError: name 'Topc' is not defined"),
+    (TOPICS, 5, 'key="view_id",\n)', 'key="view_id",\n', r"Python cannot read this: '\(' was never closed"),
     (QUERY, 17, "(page_views: ", "(page_view: ", r"views_per_page reads no topic: do you mean page_views\?"),
     (QUERY, 17, PARAMETERS, "", r"views_per_page reads nothing: name the topics that it reads as its parameters"),
     (

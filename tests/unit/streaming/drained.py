@@ -59,7 +59,7 @@ def config(module: ModuleType, home: Home, **changes: Any) -> Any:
 
 def pipeline_of(module: ModuleType) -> Any:
     """The query that a module declares."""
-    return pipelines.of_module(module.__name__.removeprefix("app."), module)
+    return pipelines.of_module(module.__name__.removeprefix("app."), module, pipelines.topics())
 
 
 class Drained:

@@ -56,15 +56,18 @@ def etl(
         raise UsageError("--missing looks for days of a range: give --from and --to, not --date")
     chosen = options.days(date, first, last)
     # Spark is imported only now, so that --help and usage errors answer at once.
-    from spark_app.commands.terminal import Terminal
-    from spark_app.execution.run import run_etl
     from spark_app.settings import load_settings
+    from spark_app.spark.session import StartingJvm
 
     settings = load_settings(config)
-    terminal = Terminal()
-    how = {"replay": replay, "only_missing": missing}
-    job = partial(run_etl, settings, chosen, listener=terminal, chosen=names or (), **how)
-    perform(job, terminal=terminal, is_json=json)
+    with StartingJvm(settings) as jvm:
+        from spark_app.commands.terminal import Terminal
+        from spark_app.execution.run import run_etl
+
+        terminal = Terminal()
+        how = {"replay": replay, "only_missing": missing}
+        job = partial(run_etl, settings, chosen, listener=terminal, chosen=names or (), jvm=jvm, **how)
+        perform(job, terminal=terminal, is_json=json)
 
 
 Table = tuple[list[str], list[list[str]]]

@@ -68,6 +68,7 @@ def start_application(
     listener: ProgressListener,
     extra: Mapping[str, str] = session.NOTHING,
     is_followed: bool = False,
+    jvm: session.StartingJvm | None = None,
 ) -> Iterator[Application]:
     """Starts Spark and telemetry; at the end stops both, and analyzes what the application did.
 
@@ -77,12 +78,14 @@ def start_application(
         listener: Hears notes and progress.
         extra: Spark properties that win over the configured ones.
         is_followed: Whether its event log is read and exported while it runs, as for queries that run for months.
+        jvm: The JVM that was started for it.
     """
-    invocation, thresholds = secrets.token_hex(6), load_thresholds(settings.config)
+    thresholds = load_thresholds(settings.config)
     require_java()
     jars.ensure_jars(note=listener.note)
-    log_file = log_file_of(settings, invocation)
-    spark = session.start(settings, name=name, log_file=log_file, extra=extra)
+    invocation = jvm.invocation if jvm else secrets.token_hex(6)
+    log_file = session.log_file_of(settings, invocation)
+    spark = session.start(settings, name=name, log_file=log_file, extra=extra, jvm=jvm)
     telemetry = setup.start(
         service_version=importlib.metadata.version("spark-app"), environment=settings.environment, application=name
     )
@@ -137,7 +140,7 @@ def open_warehouse(settings: Settings, *, listener: ProgressListener) -> Iterato
     """The warehouse in a session that only reads and maintains tables; it leaves no event log."""
     require_java()
     jars.ensure_jars(note=listener.note)
-    log_file = log_file_of(settings, "look")
+    log_file = session.log_file_of(settings, "look")
     spark = session.start(settings, name="spark-app", log_file=log_file, extra={"spark.eventLog.enabled": "false"})
     try:
         with translate_errors(log_file):
@@ -152,8 +155,3 @@ def spark_identity(spark: SparkSession) -> tuple[str, str | None]:
     if conf.get("spark.eventLog.enabled") != "true":
         return identity, None
     return identity, f"{conf.get('spark.eventLog.dir')}/{FOLDER}{identity}"
-
-
-def log_file_of(settings: Settings, name: str) -> Path:
-    """The file that the JVM of a session logs to."""
-    return settings.logs_path / f"spark-{name}.jsonl"

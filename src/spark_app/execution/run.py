@@ -21,6 +21,7 @@ from spark_app.runs import liveness, run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings, load_pipeline_config
 from spark_app.spark.known_errors import translate_errors
+from spark_app.spark.session import StartingJvm
 from spark_app.telemetry.exceptions import summary_of
 from spark_app.telemetry.names import Outcome
 from spark_app.telemetry.run_identity import RunIdentity, outcome_of
@@ -54,6 +55,7 @@ def run_etl(
     chosen: Sequence[str] = (),
     replay: bool = False,
     only_missing: bool = False,
+    jvm: StartingJvm | None = None,
 ) -> list[RunRecord]:
     """Runs the pipelines of `app/etl/` for every date, in order, and stops at the first that fails.
 
@@ -64,13 +66,14 @@ def run_etl(
         chosen: Names of pipelines; empty for all.
         replay: Whether rows come from bronze instead of the raw files.
         only_missing: Whether a pipeline is run only for the days that it has not published.
+        jvm: The JVM that was started for the command.
 
     Raises:
         SparkAppError: A run failed; the attribute `results` (of any exception that leaves a run) has all runs so far.
     """
     jobs = load_jobs(settings, "etl", chosen)
     extra = {WORKLOAD: workload(jobs, days=len(dates), is_replay=replay, is_missing=only_missing)}
-    with start_application(settings, ETL, listener=listener, extra=extra) as application:
+    with start_application(settings, ETL, listener=listener, extra=extra, jvm=jvm) as application:
         if only_missing:
             run_missing(application, jobs, dates, is_replay=replay)
         else:

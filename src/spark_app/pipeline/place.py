@@ -1,6 +1,7 @@
 """Where a project declares something, and what is wrong there."""
 
 import inspect
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ class Place:
     @classmethod
     def of_caller(cls, depth: int = 2) -> "Place":
         """The line that called the function that asks."""
-        frame = inspect.stack(0)[depth]
-        return cls(frame.filename, frame.lineno)
+        frame = sys._getframe(depth)  # inspect.stack reads the lines of all frames: 9 ms for each declaration
+        return cls(frame.f_code.co_filename, frame.f_lineno)
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> "Place":

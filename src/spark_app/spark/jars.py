@@ -75,6 +75,11 @@ def ensure_jars(
         raise MachineError(f"cannot put the jars of Delta and Kafka into {folder}: {problem}") from error
 
 
+def are_installed() -> bool:
+    """Whether `ensure_jars` has nothing to do."""
+    return _is_installed(spark_home() / "jars", _read_list(config_folder() / "spark"))
+
+
 def main() -> int:
     """Fetches the jars unless they are in place; the exit code."""
     try:

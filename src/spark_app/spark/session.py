@@ -3,26 +3,33 @@
 Every word of Spark goes to one log file: log4j as JSON lines (`config/spark/log4j2.properties`), the rest as it comes.
 """
 
+import importlib
 import logging
+import secrets
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partialmethod
 from pathlib import Path
+from socketserver import BaseServer
+from threading import Lock, Thread
 from types import MappingProxyType
 from typing import Any, Final
 
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
+from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from spark_app.errors import MachineError
+from spark_app.errors import MachineError, SparkAppError
 from spark_app.local_files import ensure_dir, local_path
 from spark_app.settings import Settings, config_folder, process_environment
 from spark_app.spark import call_sites
 from spark_app.spark.class_data_archive import NO_RELOCATION, class_data_archive
+from spark_app.spark.jars import are_installed
 from spark_app.spark.java_runtime import require_java
 from spark_app.spark.jvm import launch_jvm, stop_jvm
 from spark_app.telemetry.spark_names import is_local
@@ -36,12 +43,77 @@ LATE_OPTIMIZING: Final = (
 them and keeps its processors; code that works on rows still passes them early. See `docs/decisions/0007`."""
 EVENTS: Final = "spark.eventLog.dir"
 STOP_SECONDS: Final = 10
+POLL_SECONDS: Final = 0.05
 ROOMS: Final = ("execution", "pipeline", "pipelines", "quality", "spark", "warehouse")
 """Rooms that call Spark for a pipeline: the call site of an action is the line of the pipeline."""
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def start(settings: Settings, *, name: str, log_file: Path, extra: Mapping[str, str] = NOTHING) -> SparkSession:
+class StartingJvm:
+    """A JVM of our own that starts in the background, while Python loads what a command needs.
+
+    Without a session it ends by itself. It starts only where the jars are in place and no JVM is there yet. Otherwise,
+    or if it does not come up, `start` launches one as always, and tells what hindered it.
+
+    Attributes:
+        invocation: The id of the command.
+        log_file: The file that Spark's own noise is added to.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Starts it for a command with these settings."""
+        self.invocation = secrets.token_hex(6)
+        self.log_file = log_file_of(settings, self.invocation)
+        self._gateway: JavaGateway | None = None
+        self._is_needed, self._lock = True, Lock()
+        self._thread = Thread(target=self._launch, args=(settings,), name="starts the JVM")
+        if not _has_jvm() and are_installed():
+            self._thread.start()
+
+    def __enter__(self) -> "StartingJvm":
+        """The JVM that starts."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends it if no session has taken it, without waiting until it has come up."""
+        with self._lock:
+            self._is_needed = False
+        self._end()
+
+    def gateway(self) -> JavaGateway | None:
+        """The way to the JVM, once it has come up; None where it has not."""
+        if self._thread.ident is not None:
+            importlib.import_module("pyspark.testing.utils")  # Py4J's converters import it, with NumPy and pandas
+            self._thread.join()
+        gateway, self._gateway = self._gateway, None
+        return gateway
+
+    def _launch(self, settings: Settings) -> None:
+        with suppress(SparkAppError, OSError):
+            ensure_dir(self.log_file.parent)
+            properties = {"spark.master": "local[*]"} | settings.spark_properties
+            gateway = launch_jvm(_embedded(properties, self.log_file), self.log_file)
+            with self._lock:
+                self._gateway = gateway
+            if not self._is_needed:
+                self._end()
+
+    def _end(self) -> None:
+        with self._lock:
+            gateway, self._gateway = self._gateway, None
+        if gateway is not None:
+            stop_jvm(gateway, patience=STOP_SECONDS)
+            self.log_file.unlink(missing_ok=True)
+
+
+def start(
+    settings: Settings,
+    *,
+    name: str,
+    log_file: Path,
+    extra: Mapping[str, str] = NOTHING,
+    jvm: StartingJvm | None = None,
+) -> SparkSession:
     """A session that is ready to work; what the JVM says is in `log_file`, never on the terminal.
 
     Args:
@@ -49,6 +121,7 @@ def start(settings: Settings, *, name: str, log_file: Path, extra: Mapping[str, 
         name: The `spark.app.name`.
         log_file: The file that Spark's own noise is added to.
         extra: Spark properties that win over all others.
+        jvm: The JVM that was started for the session, with the same settings and log file.
 
     Raises:
         MachineError: No Java, a folder that cannot be written, or a JVM that does not come up.
@@ -57,7 +130,8 @@ def start(settings: Settings, *, name: str, log_file: Path, extra: Mapping[str, 
     call_sites.install(str(Path(__file__).parents[1] / room) for room in ROOMS)
     _turn_python_logs_to(log_file)
     properties = {"spark.master": "local[*]"} | settings.spark_properties
-    gateway = _joined(log_file) if _has_jvm() else None
+    early = jvm.gateway() if jvm else None
+    gateway = _joined(log_file) if early is None and _has_jvm() else None
     if gateway is not None:
         properties |= dict(SparkConf(_jvm=gateway.jvm).getAll())
     properties |= {"spark.app.name": name} | dict(extra)
@@ -65,7 +139,7 @@ def start(settings: Settings, *, name: str, log_file: Path, extra: Mapping[str, 
     properties.setdefault("spark.sql.warehouse.dir", settings.warehouse_path)  # or else Spark makes one where we stand
     if gateway is None:
         properties = _embedded(properties, log_file)
-        gateway = launch_jvm(properties, log_file)
+        gateway = early or launch_jvm(properties, log_file)
     return _session(gateway, properties, log_file)
 
 
@@ -80,6 +154,11 @@ def stop(spark: SparkSession, *, patience: float = STOP_SECONDS) -> None:
     with suppress(Py4JError, OSError):  # a JVM that has died needs no goodbye
         spark.stop()
     stop_jvm(gateway, patience=patience)
+
+
+def log_file_of(settings: Settings, name: str) -> Path:
+    """The file that the JVM of a session logs to."""
+    return settings.logs_path / f"spark-{name}.jsonl"
 
 
 def _has_jvm() -> bool:
@@ -129,8 +208,16 @@ def _log_config() -> str:
     return (config_folder() / "spark" / "log4j2.properties").as_uri()
 
 
+def _end_servers_sooner() -> None:
+    """The server of accumulators, for which the end of a session waits, looks for its end twice a second by default."""
+    often = partialmethod(BaseServer.serve_forever, poll_interval=POLL_SECONDS)
+    for server in (AccumulatorTCPServer, AccumulatorUnixServer):
+        server.serve_forever = often  # type: ignore[method-assign, assignment]
+
+
 def _session(gateway: JavaGateway, properties: Mapping[str, str], log_file: Path) -> SparkSession:
     conf = SparkConf(_jvm=gateway.jvm).setAll(list(properties.items()))
+    _end_servers_sooner()
     try:
         context = SparkContext(conf=conf, gateway=gateway)
         context.pythonExec = sys.executable

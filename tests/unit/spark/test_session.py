@@ -74,6 +74,15 @@ except KeyboardInterrupt:
 finally:
     stop(spark)
 """
+FAIL_BEFORE_A_SESSION = """
+import sys
+from pathlib import Path
+from spark_app.spark.session import StartingJvm
+from spark_app.settings import load_settings
+
+with StartingJvm(load_settings().model_copy(update={"home": Path(sys.argv[1])})):
+    raise ValueError("a command that is wrong")
+"""
 FAIL_THRICE = """
 import sys
 from pathlib import Path
@@ -225,6 +234,16 @@ def test_java_ends_with_its_python(tmp_path: Path, sent: signal.Signals) -> None
     poll_until(lambda: not is_alive(java), f"Java {java} lives on")
     if sent == signal.SIGINT:
         assert (said, complained, process.returncode) == ("interrupted\n", "", 0)
+
+
+def test_java_that_no_session_takes_ends(tmp_path: Path) -> None:
+    """A command that turns out to be wrong ends as it would have, and leaves neither Java nor a log."""
+    command = python(FAIL_BEFORE_A_SESSION, tmp_path)
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr.splitlines()[-1]) == ("", "ValueError: a command that is wrong")
+    assert done.returncode == 1
+    assert not subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, check=False).stdout
+    assert list(tmp_path.glob("logs/*")) == []
 
 
 def has_started_a_job(events: Path) -> bool:

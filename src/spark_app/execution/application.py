@@ -151,7 +151,7 @@ def open_warehouse(settings: Settings, *, listener: ProgressListener) -> Iterato
 
 def spark_identity(spark: SparkSession) -> tuple[str, str | None]:
     """Spark's id of the application of a session, and its event log; None where it writes none."""
-    identity, conf = str(spark.sparkContext.applicationId), spark.sparkContext.getConf()
-    if conf.get("spark.eventLog.enabled") != "true":
+    identity, conf = str(spark.sparkContext.applicationId), spark.conf
+    if conf.get("spark.eventLog.enabled", "false") != "true":
         return identity, None
     return identity, f"{conf.get('spark.eventLog.dir')}/{FOLDER}{identity}"

@@ -240,9 +240,13 @@ def violations(expectations: Sequence[Expectation]) -> Column:
     malformed = F.when(F.col("is_malformed"), F.array(F.lit(MALFORMED)))
     if not expectations:
         return malformed.otherwise(none)
-    names = [F.when(expectation.is_violated(), F.lit(expectation.name)) for expectation in expectations]
+    conditions = [expectation.is_violated() for expectation in expectations]
+    names = [
+        F.when(condition, F.lit(expectation.name))
+        for condition, expectation in zip(conditions, expectations, strict=True)
+    ]
     # Nearly every row violates nothing: only for the others is an array of names built and compacted.
-    is_any = reduce(operator.or_, [expectation.is_violated() for expectation in expectations])
+    is_any = reduce(operator.or_, conditions)
     return malformed.when(is_any, F.array_compact(F.array(*names))).otherwise(none)
 
 

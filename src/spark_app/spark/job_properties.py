@@ -10,6 +10,8 @@ from spark_app.telemetry.names import TRACEPARENT
 from spark_app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STEP_TAG, STREAM_TRIGGER
 
 _DESCRIPTION: Final = "spark.job.description"
+_JOB_TAGS: Final = "spark.job.tags"
+"""The property in which Spark keeps the tags of a thread (`SparkContext.SPARK_JOB_TAGS`), joined by commas."""
 
 
 @contextmanager
@@ -43,7 +45,9 @@ def _set_properties(spark: SparkSession, properties: Mapping[str, str | None]) -
 
 
 def _step_tags(spark: SparkSession) -> set[str]:
-    return {tag for tag in spark.sparkContext.getJobTags() if tag.startswith(STEP_TAG)}
+    """The tags of steps; `SparkContext.getJobTags` makes some ninety calls of Java to read the same property."""
+    tags = spark.sparkContext.getLocalProperty(_JOB_TAGS) or ""
+    return {tag for tag in tags.split(",") if tag.startswith(STEP_TAG)}
 
 
 def _replace_tags(spark: SparkSession, old: set[str], new: set[str]) -> None:

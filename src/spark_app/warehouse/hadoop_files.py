@@ -1,5 +1,6 @@
 """Small files on any path that Spark can read, through Hadoop's own file systems; no Spark job."""
 
+from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -7,6 +8,8 @@ from pyspark.sql import SparkSession
 
 from spark_app.errors import InputError
 
+_CHECKSUM: Final = ".crc"
+"""What the hidden checksum files of Hadoop's local file system end with."""
 _HEADER_BYTES: Final = 64 * 1024
 
 
@@ -49,10 +52,19 @@ def sizes(spark: SparkSession, folder: str) -> dict[str, int]:
 
 
 def names_in(spark: SparkSession, folder: str) -> list[str] | None:
-    """The names of the entries of a folder, in one request; None if the folder does not exist."""
+    """The names of the entries of a folder, in one request; None if the folder does not exist.
+
+    The log of a table may have thousands: Hadoop lists those of a local folder in half a second, Python in no time.
+    """
     path = jvm(spark).org.apache.hadoop.fs.Path(folder)
+    system = path.getFileSystem(hadoop(spark))
     try:
-        return [status.getPath().getName() for status in path.getFileSystem(hadoop(spark)).listStatus(path)]
+        if system.getUri().getScheme() == "file":
+            names = (entry.name for entry in Path(path.toUri().getPath()).iterdir())
+            return [name for name in names if not (name.startswith(".") and name.endswith(_CHECKSUM))]
+        return [status.getPath().getName() for status in system.listStatus(path)]
+    except FileNotFoundError:
+        return None
     except Py4JJavaError as error:
         if error.java_exception.getClass().getName() == "java.io.FileNotFoundException":
             return None

@@ -1,6 +1,6 @@
 """Analyzes an application after its end: exports its event log, stores its profile and writes reports."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -21,7 +21,6 @@ from spark_app.eventlog.reader import Reading
 from spark_app.execution import retention
 from spark_app.execution.followed_log import FollowedLog
 from spark_app.local_files import local_path
-from spark_app.pipeline.progress import ProgressListener
 from spark_app.report import index, page, run_info
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
@@ -32,6 +31,7 @@ from spark_app.settings import Backends, Settings, process_environment
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import names_an_endpoint
 
+Note = Callable[[str], None]
 SENDING_SECONDS: Final = 2.5
 """How long an endpoint that accepts nothing may delay the end of a command, in seconds, over all its telemetry."""
 
@@ -147,7 +147,7 @@ def finish(
     results: list[RunRecord],
     thresholds: Thresholds,
     *,
-    listener: ProgressListener,
+    note: Note,
     patience: float,
     followed: FollowedLog | None = None,
 ) -> None:
@@ -159,7 +159,7 @@ def finish(
         settings: The configuration.
         results: The runs of one command; replaced by the same with the paths of their reports.
         thresholds: Thresholds of the diagnoses.
-        listener: Hears notes.
+        note: Is called with each line worth reading.
         patience: Seconds that the endpoint may take for the first request; with 0 nothing is exported.
         followed: The log, where it was read and exported while the runs went on.
     """
@@ -168,15 +168,15 @@ def finish(
         return
     try:
         if followed is None:
-            _analyze_whole(location, settings, results, thresholds, listener=listener, patience=patience)
+            _analyze_whole(location, settings, results, thresholds, note=note, patience=patience)
         else:
             reading, unsent = followed.finish(patience=patience)
             if unsent is not None:
-                listener.note(unsent)
-            _analyze(reading, settings, results, thresholds, listener=listener)
-        retention.prune_daily(settings, note=listener.note)
+                note(unsent)
+            _analyze(reading, settings, results, thresholds, note=note)
+        retention.prune_daily(settings, note=note)
     except Exception as error:  # noqa: BLE001 - a report never changes how its runs ended
-        listener.note(f"no report: {error if isinstance(error, SparkAppError | OSError) else repr(error)}")
+        note(f"no report: {error if isinstance(error, SparkAppError | OSError) else repr(error)}")
 
 
 def _analyze_whole(
@@ -185,7 +185,7 @@ def _analyze_whole(
     results: list[RunRecord],
     thresholds: Thresholds,
     *,
-    listener: ProgressListener,
+    note: Note,
     patience: float,
 ) -> None:
     """Reads the log of a command, exports it, and analyzes it."""
@@ -195,7 +195,7 @@ def _analyze_whole(
     export = log_export(settings, thresholds, patience=patience)
     try:
         reading = reader.read(log, make_listener=export.listener if export else None)
-        _analyze(reading, settings, results, thresholds, listener=listener)
+        _analyze(reading, settings, results, thresholds, note=note)
     finally:
         if export is not None:
             export.finish()
@@ -207,21 +207,21 @@ def _analyze(
     results: list[RunRecord],
     thresholds: Thresholds,
     *,
-    listener: ProgressListener,
+    note: Note,
 ) -> None:
     """Stores the profile of an application, unless a part of it was forgotten, and writes the reports of its runs."""
     analysis = analyze(reading, settings, thresholds)
     if not reading.forgotten:
         analysis.save_baseline(is_good=all(result.outcome == "succeeded" for result in results))
-    results[:] = _reported(analysis, results, listener)
+    results[:] = _reported(analysis, results, note)
     index.write(settings.reports_path)
 
 
-def _reported(analysis: Analysis, results: Sequence[RunRecord], listener: ProgressListener) -> list[RunRecord]:
+def _reported(analysis: Analysis, results: Sequence[RunRecord], note: Note) -> list[RunRecord]:
     """Writes a report about each run; returns the results with the paths of their reports."""
     reported = []
     for result in results:
         output = analysis.settings.reports_path / f"{result.run_id}.html"
         reported.append(replace(result, report=analysis.report(output, run_info.of(result.folder))))
-        run_record.write(reported[-1], note=listener.note)
+        run_record.write(reported[-1], note=note)
     return reported

@@ -129,7 +129,7 @@ def conclude(
     closing = time.monotonic()
     is_taken = telemetry.close()
     patience = SENDING_SECONDS - (time.monotonic() - closing) if is_taken else 0
-    finish(settings, results, thresholds, listener=listener, patience=patience, followed=followed)
+    finish(settings, results, thresholds, note=listener.note, patience=patience, followed=followed)
     if is_taken and settings.event_log_exporter == "runner":  # otherwise the bridge does so
         for run_id, resent in resend_earlier(settings.runs_path).items():
             listener.note(f"{run_id} had not delivered everything: {resent}")

@@ -46,7 +46,7 @@ def run(tmp_path: Path, log: Path = LOG) -> RunRecord:
 def concluded(tmp_path: Path, result: RunRecord, **changes: Any) -> tuple[RunRecord, list[str]]:
     """The result of a run after its analysis, and the notes."""
     results, watching = [result], Watching()
-    analysis.finish(settings(tmp_path, **changes), results, Thresholds(), listener=watching, patience=PATIENCE_SECONDS)
+    analysis.finish(settings(tmp_path, **changes), results, Thresholds(), note=watching.note, patience=PATIENCE_SECONDS)
     return results[0], watching.notes
 
 
@@ -88,7 +88,7 @@ def test_an_endpoint_that_was_given_up_is_sent_nothing_more(tmp_path: Path, monk
     with receiver() as receiving:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiving.http_endpoint)
         results = [run(tmp_path)]
-        analysis.finish(settings(tmp_path), results, Thresholds(), listener=Watching(), patience=0)
+        analysis.finish(settings(tmp_path), results, Thresholds(), note=Watching().note, patience=0)
     assert receiving.headers == []
     assert results[0].report
 

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -289,7 +289,7 @@ def in_report(reading: Reading) -> Iterator[str]:
     clock = wall_clock(reading.app)
     figures |= {"start-up": clock.startup, "end": clock.end}
     for key, part in clock.parts.items():
-        figures |= {f"{key} {number}": round(value, 1) for number, value in enumerate(astuple(part))}
+        figures |= {f"{key} {number}": round(value, 1) for number, value in enumerate(values_of(part))}
     yield from out_of_range(figures)
     comparison = compare([profile], profile)
     content = page.html(reading, about, findings, compared=comparison, backends=None, prices=None).decode()

@@ -17,7 +17,7 @@ OVERHEAD_FACTOR: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class CoreHours:
     """What executors took while they were registered, or would take; the driver of a cluster is not among them.
 
     Attributes:
@@ -37,23 +37,19 @@ class Spent:
         cores = Decimal(self.core_hours) * (prices.core_hour or 0)
         return cores + Decimal(self.gib_hours or 0) * (prices.gib_hour or 0)
 
-    def on(self, cores: int, milliseconds: float) -> "Spent":
+    def on(self, cores: int, milliseconds: float) -> "CoreHours":
         """What so many cores, with as much memory each, take in so long."""
         hours = cores * milliseconds / HOUR_MS
         ratio = self.gib_hours / self.core_hours if self.gib_hours is not None and self.core_hours else None
-        return Spent(hours, None if ratio is None else hours * ratio)
+        return CoreHours(hours, None if ratio is None else hours * ratio)
 
 
-def spent(app: Application, start: float, end: float) -> Spent | None:
+def spent(app: Application, start: float, end: float) -> CoreHours | None:
     """What executors took between two instants, in milliseconds since the epoch; None without any."""
-    hours = [
-        (each.cores, max(0.0, min(end, each.removed or end) - max(start, each.added)) / HOUR_MS)
-        for each in app.executors.values()
-    ]
-    memory = requested_memory(app.properties)
-    core_hours = sum(cores * lasted for cores, lasted in hours)
-    gib_hours = None if memory is None else sum(lasted for _, lasted in hours) * memory / GIB
-    return Spent(core_hours, gib_hours) if core_hours else None
+    held, memory = app.occupancy((), (start, end)), requested_memory(app.properties)
+    core_hours = held.utilization.core_ms / HOUR_MS
+    gib_hours = None if memory is None else held.executor_ms / HOUR_MS * memory / GIB
+    return CoreHours(core_hours, gib_hours) if core_hours else None
 
 
 def requested_memory(properties: Mapping[str, str]) -> int | None:

@@ -104,7 +104,7 @@ class Reader:
             self.troubles.later_events += 1
             return
         try:
-            ended = self.app.take(event)
+            ended = self.app.apply(event)
             if self.listen is not None:
                 self.listen(event, ended)
         except Exception as error:  # noqa: BLE001 - what the other lines say is still worth reading; `remarks` reports it
@@ -221,7 +221,7 @@ def head(log: LogPath) -> Application | None:
             first = islice(follower.new(), MAX_HEAD)
             for event in map(events.event, (line for line in first if any(name in line for name in _HEAD))):
                 if event is not None:
-                    app.take(event)
+                    app.apply(event)
                 if app.started is not None:
                     break
     except (InputError, OSError, ValueError):

@@ -13,13 +13,13 @@ import bisect
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.eventlog.model.executors import Executor
+from spark_app.eventlog.model.occupancy import Occupancy
 
 FACTORS: Final = (0.5, 1.0, 2.0)
 MOST_ERROR: Final = 0.25
@@ -82,56 +82,51 @@ class _Piece:
     """
 
     key: PieceKey
-    began: int
+    began: float
     ended: int
     parents: tuple[Key, ...]
     durations: Sequence[int]
 
 
-def what_if(app: Application, stages: Iterable[StageAttempt], start: float, end: float) -> WhatIf | None:
-    """Replays the work between two instants on other cores.
+def what_if(app: Application, stages: Iterable[StageAttempt], held: Occupancy) -> WhatIf | None:
+    """Replays the work of a period on other cores.
 
     Args:
         app: The application, with its executors.
         stages: The stages to replay.
-        start: Milliseconds since the epoch.
-        end: Milliseconds since the epoch.
+        held: Cores and tasks of the stages over the period.
 
     Returns:
         None where the log has no executor or no task, or a streaming query: that waits for its input.
     """
-    work = _pieces([stage for stage in stages if stage.launched])
-    alive = [each for each in app.executors.values() if each.removed is None or each.removed >= start]
-    cores = _most_cores(alive)
-    if not work or cores < app.task_cpus or end <= start or app.batches:
+    start, end = held.instants[0], held.instants[-1]
+    cores, most = max(held.cores, default=0), max(held.slots, default=0)
+    work = _pieces([stage for stage in stages if stage.launched], held.gaps)
+    if not work or most < 1 or app.batches:
         return None
+    alive = [each for each in app.executors.values() if each.removed is None or each.removed >= start]
     usable = round(sum(len(piece.durations) for piece in work) / min(FACTORS))  # more would never have a task
     slots = [(each.added, min(each.cores // app.task_cpus, usable)) for each in alive]
-    free = sorted(max(0.0, added - start) for added, count in slots for _ in range(count))[: cores // app.task_cpus]
+    free = sorted(max(0.0, added - start) for added, count in slots for _ in range(count))[:most]
     replays = {factor: _replayed(work, _scaled(free, factor), start, end) for factor in FACTORS if cores * factor >= 1}
     own = Replay(cores, replays.pop(1.0))
     others = [Replay(round(cores * factor), ms) for factor, ms in replays.items()]
     return WhatIf(cores, end - start, own, (*others, Replay(None, _replayed(work, None, start, end))))
 
 
-def _pieces(stages: Sequence[StageAttempt]) -> list[_Piece]:
+def _pieces(stages: Sequence[StageAttempt], gaps: Iterable[tuple[float, float]]) -> list[_Piece]:
     """What to replay, in the order of its beginning."""
-    begins = _busy_times(stages)
+    begins = _busy_times(stages, gaps)
     return sorted((piece for stage in stages for piece in _pieces_of(stage, begins)), key=lambda piece: piece.began)
 
 
-def _busy_times(stages: Sequence[StageAttempt]) -> list[int]:
+def _busy_times(stages: Sequence[StageAttempt], gaps: Iterable[tuple[float, float]]) -> list[float]:
     """When the application began to run tasks, at first and after each time without any."""
-    begins, reached = list[int](), 0
-    tasks = (zip(stage.launched, stage.durations_ms, strict=True) for stage in stages)
-    for launched, duration in sorted(chain.from_iterable(tasks)):
-        if not begins or launched - reached >= IDLE_MS:
-            begins.append(launched)
-        reached = max(reached, launched + duration)
-    return begins
+    first = min((min(stage.launched) for stage in stages), default=0)
+    return [first, *(end for start, end in gaps if start > first and end - start >= IDLE_MS)]
 
 
-def _pieces_of(stage: StageAttempt, begins: Sequence[int]) -> Iterator[_Piece]:
+def _pieces_of(stage: StageAttempt, begins: Sequence[float]) -> Iterator[_Piece]:
     """The tasks of a stage by the busy times of the application."""
     tasks = sorted(zip(stage.launched, (max(0, ms) for ms in stage.durations_ms), strict=True), key=itemgetter(0))
     parents = tuple((parent, stage.info.attempt) for parent in stage.info.parents)
@@ -141,17 +136,6 @@ def _pieces_of(stage: StageAttempt, begins: Sequence[int]) -> Iterator[_Piece]:
         ended = max(launched + ms for launched, ms in own)
         key = (stage.info.id, stage.info.attempt), number
         yield _Piece(key, max(submitted, begins[number - 1]), ended, parents, [ms for _, ms in own])
-
-
-def _most_cores(executors: Iterable[Executor]) -> int:
-    """The most cores that were registered at a time."""
-    changes = [(each.added, each.cores) for each in executors]
-    changes += [(each.removed, -each.cores) for each in executors if each.removed is not None]
-    cores = most = 0
-    for _, change in sorted(changes):
-        cores += change
-        most = max(most, cores)
-    return most
 
 
 def _scaled(free: Sequence[float], factor: float) -> list[float]:

@@ -40,7 +40,7 @@ def annotate(reading: Reading, records: Sequence[LogRecord], events: Path) -> No
     app = reading.app
     kept = _newest(records)
     for record in kept:
-        app.take(record)
+        app.apply(record)
     is_open = app.is_alive and not reading.is_finished
     if is_open or not isinstance(reading.log, Path) or reading.log.parent != events or not reading.log.is_file():
         return

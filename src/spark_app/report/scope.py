@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from spark_app.eventlog import span_ids
@@ -9,6 +10,7 @@ from spark_app.eventlog.findings import Place
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
+from spark_app.eventlog.model.occupancy import Occupancy
 from spark_app.eventlog.model.stage_groups import flow_of
 from spark_app.eventlog.model.streams import Batch, BatchKey
 from spark_app.report import intervals
@@ -19,7 +21,7 @@ Status = Literal["done", "failed", "not finished"]
 """How a stage or a query stands."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """What a report covers; `period` in milliseconds since the epoch; `run` is None for a whole application."""
 
@@ -30,6 +32,11 @@ class Scope:
     jobs: list[Job]
     stages: list[StageAttempt]
     batches: list[Batch]
+
+    @cached_property
+    def occupancy(self) -> Occupancy:
+        """Cores and running tasks over its time."""
+        return self.app.occupancy(self.stages, self.period)
 
     @property
     def title(self) -> str:

@@ -46,7 +46,7 @@ def read(*logged: events.Event, is_finished: bool = True) -> Reading:
     """A log with certain events."""
     app = Application("app-1")
     for event in logged:
-        app.take(event)
+        app.apply(event)
     return Reading(Path("local-1"), app, ReadErrors(), 0, is_finished)
 
 

@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from spark_app.eventlog.cost import Spent, requested_memory, spent
+from spark_app.eventlog.cost import CoreHours, requested_memory, spent
 from spark_app.settings import Prices
 from tests.unit.eventlog import log
 
@@ -20,20 +20,20 @@ def test_executors_cost_while_they_are_registered() -> None:
         log.removed("2", time=1000 + 2 * HOUR, reason="idle"),
         log.ended(1000 + 3 * HOUR),
     ]
-    assert spent(log.application(lines), 1000 + HOUR, 1000 + 3 * HOUR) == Spent(core_hours=12, gib_hours=6)
+    assert spent(log.application(lines), 1000 + HOUR, 1000 + 3 * HOUR) == CoreHours(core_hours=12, gib_hours=6)
 
 
 def test_a_price_is_exact_and_unknown_without_prices() -> None:
     """A tenth of a unit for a core-hour, a hundredth for a GiB-hour."""
-    took, prices = Spent(12, 6), Prices(currency="EUR", core_hour=Decimal("0.1"), gib_hour=Decimal("0.01"))
+    took, prices = CoreHours(12, 6), Prices(currency="EUR", core_hour=Decimal("0.1"), gib_hour=Decimal("0.01"))
     assert took.price(prices) == Decimal("1.26")
     assert took.price(Prices(currency="EUR", core_hour=None, gib_hour=None)) is None
-    assert Spent(12, None).price(prices) is None
+    assert CoreHours(12, None).price(prices) is None
 
 
 def test_other_cores_have_as_much_memory_each() -> None:
     """Half a GiB for each core."""
-    assert Spent(12, 6).on(8, HOUR) == Spent(core_hours=8, gib_hours=4)
+    assert CoreHours(12, 6).on(8, HOUR) == CoreHours(core_hours=8, gib_hours=4)
 
 
 @pytest.mark.parametrize(

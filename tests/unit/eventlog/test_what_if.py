@@ -6,7 +6,6 @@ import pytest
 
 from spark_app.eventlog import reader
 from spark_app.eventlog.what_if import IDLE_MS, WhatIf, what_if
-from spark_app.report.intervals import Interval, gaps, of_tasks
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 
@@ -32,7 +31,8 @@ def replayed(lines: list[Line], *, cores: int, end: int, **properties: str) -> W
     """The replays of a log with one executor."""
     settings = log.environment(properties)
     app = log.application([settings, log.started(), log.executor(cores=cores), *lines, log.ended(BEGAN + end)])
-    return what_if(app, app.stages.values(), BEGAN, BEGAN + end)
+    stages = app.stages.values()
+    return what_if(app, stages, app.occupancy(stages, (BEGAN, BEGAN + end)))
 
 
 def durations(found: WhatIf | None) -> dict[int | None, float]:
@@ -88,6 +88,16 @@ def test_the_error_is_that_of_the_same_cores() -> None:
     assert not found.is_credible
 
 
+def test_executors_after_the_end_of_the_period_are_none_of_its_cores() -> None:
+    """An application may get more executors for what it does later."""
+    lines = [log.executor(cores=2), *stage(0, 1000, 1000, at=0, slots=2), log.executor("2", cores=2, time=BEGAN + 2000)]
+    app = log.application([log.environment({}), log.started(), *lines, log.ended(BEGAN + 3000)])
+    stages = app.stages.values()
+    assert durations(what_if(app, stages, app.occupancy(stages, (BEGAN, BEGAN + 1000)))) == {
+        1: 2000, 2: 1000, 4: 1000, None: 1000,
+    }  # fmt: skip
+
+
 def test_cores_without_end_take_no_memory_without_end() -> None:
     """Slots that could never have a task are left out: a damaged log may name any number of cores."""
     most = 10**6
@@ -122,14 +132,12 @@ def test_replays_of_recorded_applications_keep_the_time_without_a_task() -> None
     recorded = 0
     for log_file in LOGS.glob("*/*.zst"):
         app = reader.read(log_file).app
-        start, end = app.began or 0, app.ended or app.last
-        found = what_if(app, app.stages.values(), start, end)
+        held = app.occupancy(app.stages.values(), (app.began or 0, app.ended or app.last))
+        found = what_if(app, app.stages.values(), held)
         if found is None:
             continue
         recorded += 1
-        idle = sum(
-            gap.length for gap in gaps(of_tasks(app.stages.values()), Interval(start, end)) if gap.length > IDLE_MS
-        )
+        idle = sum(end - start for start, end in held.gaps if end - start > IDLE_MS)
         assert abs(found.error) < 0.1, (log_file, found.error)
         assert min(each.ms for each in found.others) >= idle, (log_file, found.others, idle)
     assert recorded > 30

@@ -14,13 +14,13 @@ from typing import Final, Literal, NamedTuple
 from msgspec.structs import astuple, replace
 
 from spark_app.eventlog.comparison.plan_changes import PlanChange, plan_changes
-from spark_app.eventlog.comparison.profile import Group, RunProfile, Spent, Volume, Wall, merged
+from spark_app.eventlog.comparison.profile import RunProfile, StageGroup, TaskTime, Volume, Wall, merged
 
 Kind = Literal[
     "input", "skew", "cores", "executors", "retries", "spill", "gc", "plan", "storage", "python", "machine", "queueing",
     "tasks", "processor", "shuffle", "scheduling", "balance", "driver", "startup", "new", "gone",
 ]  # fmt: skip
-NO_GROUP: Final = Group("", "", Wall(), Spent(), Volume())
+NO_GROUP: Final = StageGroup("", "", Wall(), TaskTime(), Volume())
 SAME: Final = 0.02
 """Figures that differ by less than this ratio count as equal. Project."""
 OTHER_TASKS: Final = 1.5
@@ -44,8 +44,8 @@ class Contribution(NamedTuple):
 
     kind: Kind
     ms: float
-    before: Group = NO_GROUP
-    now: Group = NO_GROUP
+    before: StageGroup = NO_GROUP
+    now: StageGroup = NO_GROUP
 
 
 def contributions(before: RunProfile, now: RunProfile) -> list[Contribution]:
@@ -68,15 +68,15 @@ def _flows(summary: RunProfile, place: str) -> set[str]:
     return {group.flow for group in summary.groups if group.place == place}
 
 
-def _comparable(summary: RunProfile, whole: set[str]) -> dict[tuple[str, str], Group]:
+def _comparable(summary: RunProfile, whole: set[str]) -> dict[tuple[str, str], StageGroup]:
     """Groups by place and flow; all groups of a place are merged where its flows differ between the runs."""
-    groups_by_key: dict[tuple[str, str], list[Group]] = defaultdict(list)
+    groups_by_key: dict[tuple[str, str], list[StageGroup]] = defaultdict(list)
     for group in summary.groups:
         groups_by_key[group.place, "" if group.place in whole else group.flow].append(group)
     return {key: replace(merged(groups), flow=key[1]) for key, groups in groups_by_key.items()}
 
 
-def _of_groups(before: Group | None, now: Group | None, change: PlanChange | None) -> Iterator[Contribution]:
+def _of_groups(before: StageGroup | None, now: StageGroup | None, change: PlanChange | None) -> Iterator[Contribution]:
     if before is None or now is None:
         group = before or now or NO_GROUP
         sign = 1 if before is None else -1
@@ -103,7 +103,7 @@ class _Work:
     `cores` is how many tasks ran at once: task time over wall-clock time.
     """
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: StageGroup) -> None:
         self.group = group
         spent = group.spent
         self.useful = spent.cpu + spent.gc + spent.shuffle_wait + spent.other + spent.overhead
@@ -127,7 +127,7 @@ def _of_work(before: _Work, now: _Work, change: PlanChange | None) -> Iterator[t
     rest = {
         name: (after - earlier * scale) / now.cores
         for name, earlier, after in zip(
-            Spent.__struct_fields__, astuple(before.group.spent), astuple(now.group.spent), strict=True
+            TaskTime.__struct_fields__, astuple(before.group.spent), astuple(now.group.spent), strict=True
         )
         if name != "wasted"
     }
@@ -139,7 +139,7 @@ def _of_work(before: _Work, now: _Work, change: PlanChange | None) -> Iterator[t
         yield explained.get(kind, kind), ms
 
 
-def _explained(before: Group, now: Group, change: PlanChange | None) -> Mapping[Kind, Kind]:
+def _explained(before: StageGroup, now: StageGroup, change: PlanChange | None) -> Mapping[Kind, Kind]:
     """The kinds that another distribution of rows explains, with what distributes them: the plan, or other tasks."""
     if change is not None and change.moves_rows:
         return dict.fromkeys(OF_DISTRIBUTION, "plan")
@@ -148,7 +148,7 @@ def _explained(before: Group, now: Group, change: PlanChange | None) -> Mapping[
     return {} if change is None else {"processor": "plan"}
 
 
-def _charge_idle(rest: dict[str, float], idle: float, before: Group) -> float:
+def _charge_idle(rest: dict[str, float], idle: float, before: StageGroup) -> float:
     """Charges idle core time to the causes that lengthened tasks, at the earlier idle-to-work ratio; returns the sum.
 
     Two tasks that wait for a disk keep four cores from other work, not two.
@@ -179,7 +179,7 @@ def _more_input(before: _Work, now: _Work, *, of_files: bool) -> float:
     return min(expected, actual) if expected > 0 else max(expected, actual)
 
 
-def _volume(group: Group, *, of_files: bool) -> tuple[float, float, float]:
+def _volume(group: StageGroup, *, of_files: bool) -> tuple[float, float, float]:
     """The amount of work: rows read, bytes read, and stages; the first known one counts."""
     volume = group.volume
     if of_files:
@@ -188,13 +188,20 @@ def _volume(group: Group, *, of_files: bool) -> tuple[float, float, float]:
     return records, size, group.stages
 
 
-def _has_other_tasks(before: Group, now: Group) -> bool:
+def _has_other_tasks(before: StageGroup, now: StageGroup) -> bool:
     earlier, later = (max(1, group.tasks - group.failed) / max(1, group.stages) for group in (before, now))
     return max(earlier, later) / min(earlier, later) >= OTHER_TASKS
 
 
 def _of_rest(
-    rest: dict[str, float], idle: float, before: Group, now: Group, *, scale: float, cores: float, moves_rows: bool
+    rest: dict[str, float],
+    idle: float,
+    before: StageGroup,
+    now: StageGroup,
+    *,
+    scale: float,
+    cores: float,
+    moves_rows: bool,
 ) -> Iterator[tuple[Kind, float]]:
     spilled = now.volume.memory_spilled - before.volume.memory_spilled * scale
     if spilled > SPILLED:
@@ -218,7 +225,9 @@ def _taken(rest: dict[str, float], names: Sequence[str], room: float) -> float:
     return taken
 
 
-def _parts_of_other(before: Group, now: Group, *, scale: float, moves_rows: bool) -> Iterator[tuple[Kind, float]]:
+def _parts_of_other(
+    before: StageGroup, now: StageGroup, *, scale: float, moves_rows: bool
+) -> Iterator[tuple[Kind, float]]:
     """The parts of storage, Python and other waiting in the changed `other` time; they add up to 1.
 
     Scans and Python workers have what Spark measured. What is left is Python's if Spark does not measure its workers,
@@ -243,7 +252,7 @@ def _parts_of_other(before: Group, now: Group, *, scale: float, moves_rows: bool
     yield rest, 1 - storage - python
 
 
-def _kind_of_idle(before: Group, now: Group) -> Kind:
+def _kind_of_idle(before: StageGroup, now: StageGroup) -> Kind:
     if now.spent.wasted > before.spent.wasted:
         return "retries"
     if now.longest_ms * before.median_ms > SKEWED * before.longest_ms * now.median_ms:

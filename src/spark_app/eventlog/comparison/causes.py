@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 
 from spark_app.eventlog.comparison.attribution import Contribution, Kind
 from spark_app.eventlog.comparison.plan_changes import PlanChange, of_python, plan_changes
-from spark_app.eventlog.comparison.profile import Group, RunProfile
+from spark_app.eventlog.comparison.profile import RunProfile, StageGroup
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.model import memory_settings
 from spark_app.formatting import count, duration, quantity, share, size
@@ -47,7 +47,7 @@ def volume(before: RunProfile, now: RunProfile, amount: Contribution) -> str:
     return f"{_where(amount)} ran {quantity(amount.now.stages, 'stage')}, before {count(amount.before.stages)}"
 
 
-def _read(group: Group, *, of_files: bool = False) -> str:
+def _read(group: StageGroup, *, of_files: bool = False) -> str:
     volume = group.volume
     records, octets = volume.input_records, volume.input_bytes
     if not of_files:
@@ -66,7 +66,7 @@ def skew(_: RunProfile, __: RunProfile, amount: Contribution) -> str:
     return f"of {_where(amount)}, {_longest(amount.now)}, before {_longest(amount.before)}"
 
 
-def _longest(group: Group) -> str:
+def _longest(group: StageGroup) -> str:
     read = f" and read {share(group.largest_share)} of the data" if group.largest_share else ""
     return f"the longest task took {duration(group.longest_ms)}{read} (median {duration(group.median_ms)})"
 
@@ -79,7 +79,7 @@ def cores(before: RunProfile, now: RunProfile, amount: Contribution) -> str:
     return f"{_where(amount)} had {_at_once(amount.now)} tasks running at once, before {_at_once(amount.before)}"
 
 
-def _at_once(group: Group) -> str:
+def _at_once(group: StageGroup) -> str:
     return count(sum(astuple(group.spent)) / group.wall.work if group.wall.work else None)
 
 
@@ -120,7 +120,7 @@ def plan(before: RunProfile, now: RunProfile, amount: Contribution) -> str:
 
 
 def spent(field: str, what: str) -> Evidence:
-    """What tasks did with their time, by one field of `profile.Spent`."""
+    """What tasks did with their time, by one field of `profile.TaskTime`."""
 
     def evidence(_: RunProfile, __: RunProfile, amount: Contribution) -> str:
         current, baseline = (duration(getattr(group.spent, field)) for group in (amount.now, amount.before))

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from spark_app.eventlog.comparison.attribution import NO_GROUP
 from spark_app.eventlog.comparison.causes import Changed, host_text, setting_text
 from spark_app.eventlog.comparison.plan_changes import plan_changes
-from spark_app.eventlog.comparison.profile import Group, RunProfile, merged
+from spark_app.eventlog.comparison.profile import RunProfile, StageGroup, merged
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.formatting import count, duration, quantity, size
 
@@ -33,16 +33,16 @@ class _Total(NamedTuple):
     """A total over all tasks; one that is not always listed is listed where a run has any."""
 
     what: str
-    value: Callable[[Group], float | None]
+    value: Callable[[StageGroup], float | None]
     text: Callable[[float | None], str]
     is_always_listed: bool = False
 
 
-def _rows_read(total: Group) -> int | None:
+def _rows_read(total: StageGroup) -> int | None:
     return _rows(total.volume.input_records, total.volume.input_bytes)
 
 
-def _rows_written(total: Group) -> int | None:
+def _rows_written(total: StageGroup) -> int | None:
     return _rows(total.volume.output_records, total.volume.output_bytes)
 
 

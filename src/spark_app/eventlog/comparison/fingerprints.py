@@ -42,7 +42,7 @@ class Planned(NamedTuple):
 
 
 def planned(app: Application) -> dict[str, Planned]:
-    """The queries that ran jobs, by the place of their stages (see `profile.Group`)."""
+    """The queries that ran jobs, by the place of their stages (see `profile.StageGroup`)."""
     runs = {(place_and_flow(stage_groups.group_of(app, stage))[0], query.id): query for stage, query in _queries(app)}
     queries_by_place: dict[str, list[Query]] = {}
     for (place, _), query in runs.items():

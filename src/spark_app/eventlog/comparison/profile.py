@@ -17,7 +17,7 @@ VERSION: Final = 3
 """The version of the format. Others are not read: version 1 may contain passwords, version 2 names stages by lines."""
 
 
-class Spent(Struct, omit_defaults=True):
+class TaskTime(Struct, omit_defaults=True):
     """What tasks did with their time, in milliseconds of task time.
 
     Attributes:
@@ -36,7 +36,15 @@ class Spent(Struct, omit_defaults=True):
 
 
 class Wall(Struct, omit_defaults=True):
-    """Wall-clock time, in milliseconds; see `wallclock.TimeShare`."""
+    """The wall-clock time of stage attempts, in milliseconds.
+
+    Attributes:
+        work: Time in which their tasks ran, multiplied by their share of the slots.
+        idle: Time in which their tasks ran, multiplied by the share of the slots without a task.
+        waiting: Time in which they were submitted and no task of any stage ran.
+        gap: Time before their submission in which only the driver worked.
+        blocking: The part of their work during which all tasks of another job waited for cores.
+    """
 
     work: float = 0
     idle: float = 0
@@ -60,7 +68,7 @@ class Volume(Struct, omit_defaults=True):
     disk_spilled: int = 0
 
 
-class Group(Struct, omit_defaults=True):
+class StageGroup(Struct, omit_defaults=True):
     """All attempts of stages with the same work.
 
     Attributes:
@@ -78,7 +86,7 @@ class Group(Struct, omit_defaults=True):
     place: str
     flow: str
     wall: Wall
-    spent: Spent
+    spent: TaskTime
     volume: Volume
     stages: int = 0
     tasks: int = 0
@@ -141,7 +149,7 @@ class RunProfile(Struct):
     executors_lost: int
     spark_version: str | None
     settings: dict[str, str]
-    groups: list[Group]
+    groups: list[StageGroup]
     plans: dict[str, list[str]]
     operators: dict[str, list[OperatorSum]]
     workload: str = ""
@@ -158,13 +166,13 @@ def place_and_flow(group: str) -> tuple[str, str]:
     return place, flow.removesuffix("]")
 
 
-def merged(groups: Sequence[Group]) -> Group:
+def merged(groups: Sequence[StageGroup]) -> StageGroup:
     """Merges groups into one, with the place, the flow and the median of the first."""
     first = groups[0]
     return replace(
         first,
         wall=Wall(*map(sum, zip(*(astuple(group.wall) for group in groups), strict=True))),
-        spent=Spent(*map(sum, zip(*(astuple(group.spent) for group in groups), strict=True))),
+        spent=TaskTime(*map(sum, zip(*(astuple(group.spent) for group in groups), strict=True))),
         volume=Volume(*map(sum, zip(*(astuple(group.volume) for group in groups), strict=True))),
         stages=sum(group.stages for group in groups),
         tasks=sum(group.tasks for group in groups),

@@ -12,9 +12,9 @@ from spark_app.eventlog import cost
 from spark_app.eventlog.comparison import fingerprints
 from spark_app.eventlog.comparison.profile import (
     VERSION,
-    Group,
     RunProfile,
-    Spent,
+    StageGroup,
+    TaskTime,
     Volume,
     Wall,
     merged,
@@ -22,7 +22,7 @@ from spark_app.eventlog.comparison.profile import (
     sum_of_known,
 )
 from spark_app.eventlog.comparison.steps import steps
-from spark_app.eventlog.comparison.wallclock import Key, TimeShare, WallClock, wall_clock
+from spark_app.eventlog.comparison.wallclock import Key, WallClock, wall_clock
 from spark_app.eventlog.model import stage_groups
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt, Totals
@@ -99,7 +99,7 @@ def identity(app: Application, log: LogPath) -> tuple[str, int, str]:
     return app.name or "", app.began or 0, app.id or log.name
 
 
-def _groups(app: Application, clock: WallClock) -> list[Group]:
+def _groups(app: Application, clock: WallClock) -> list[StageGroup]:
     """Stages by their work, in the order of their first one; the shortest groups are one."""
     keys: dict[str, list[Key]] = defaultdict(list)
     for key, stage in app.stages.items():
@@ -132,15 +132,15 @@ def _measured(app: Application) -> dict[Key, dict[str, float]]:
 
 
 def _group(
-    app: Application, name: str, keys: list[Key], parts: list[TimeShare], *, times: list[Mapping[str, float]]
-) -> Group:
+    app: Application, name: str, keys: list[Key], parts: list[Wall], *, times: list[Mapping[str, float]]
+) -> StageGroup:
     stages = [app.stages[key] for key in keys]
     durations = sorted(duration for stage in stages for duration in stage.durations_ms)
     place, flow = place_and_flow(name)
-    return Group(
+    return StageGroup(
         place=place,
         flow=flow,
-        wall=Wall(*(round(sum(getattr(part, field) for part in parts), 1) for field in Wall.__struct_fields__)),
+        wall=Wall(*(round(sum(getattr(part, field) for part in parts), 1) or 0 for field in Wall.__struct_fields__)),
         spent=_spent(app, stages),
         volume=_volume(stages),
         stages=len({key[0] for key in keys}),
@@ -155,8 +155,8 @@ def _group(
     )
 
 
-def _spent(app: Application, stages: list[StageAttempt]) -> Spent:
-    spent, cpus = Spent(), app.task_cpus
+def _spent(app: Application, stages: list[StageAttempt]) -> TaskTime:
+    spent, cpus = TaskTime(), app.task_cpus
     for stage in stages:
         total = sum(stage.durations_ms)
         if _is_repeated(app, stage):
@@ -176,7 +176,7 @@ def _spent(app: Application, stages: list[StageAttempt]) -> Spent:
         spent.other += run - cpu - gc - wait
         spent.overhead += useful - run
         spent.wasted += total - useful
-    return Spent(*(round(ms, 1) for ms in astuple(spent)))
+    return TaskTime(*(round(ms, 1) for ms in astuple(spent)))
 
 
 def _used_share(stage: StageAttempt) -> float:

@@ -17,11 +17,10 @@ FIRST: Final = "failed_application"
 """The rule whose finding comes before all others."""
 
 
-def duration_of(app: Application) -> int:
+def duration_of(app: Application) -> float:
     """The duration that costs are a share of, in milliseconds; without the time in which a stream waits for data."""
-    usage = app.usage
-    waited = max(0, usage.outside_ms - app.streams.overhead_ms) if app.streams.queries or app.batches else 0
-    return usage.wall_ms - waited
+    waited = max(0, app.task_free.outside_ms - app.streams.overhead_ms) if app.streams.queries or app.batches else 0
+    return app.usage.wall_ms - waited
 
 
 def least_cost(app: Application, limits: Thresholds) -> float:

@@ -44,7 +44,7 @@ class StageView:
     @cached_property
     def slots(self) -> float | None:
         """How many tasks could run at once, on average over its duration; None if the log has no executor."""
-        return None if self.stage.usage is None else self.stage.usage.slots(self.app.task_cpus)
+        return None if self.stage.usage is None else self.stage.usage.slots
 
     @cached_property
     def idle_ms(self) -> float | None:

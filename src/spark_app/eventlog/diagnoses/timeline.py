@@ -8,7 +8,7 @@ from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Query
-from spark_app.eventlog.model.task_free import Kind, Stretch
+from spark_app.eventlog.model.occupancy import Kind, Stretch
 from spark_app.formatting import duration, share
 from spark_app.telemetry.spark_names import is_local
 

@@ -1,7 +1,8 @@
 """The events of one application, taken one by one, as what is known of it so far."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -13,12 +14,11 @@ from spark_app.eventlog.model.executors import Executor, Executors
 from spark_app.eventlog.model.host_load import HostLoad, LoadSample
 from spark_app.eventlog.model.input_bytes import is_missed
 from spark_app.eventlog.model.memory import MemorySample
+from spark_app.eventlog.model.occupancy import Occupancy, Span, TaskFreeTime, Utilization
 from spark_app.eventlog.model.queries import Queries
 from spark_app.eventlog.model.repeated_reads import RepeatedReads
 from spark_app.eventlog.model.stream_skew import skew_of
 from spark_app.eventlog.model.streams import Batch, Streams
-from spark_app.eventlog.model.task_free import TaskFreeTime
-from spark_app.eventlog.model.utilization import Utilization
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Event, JobProperties, StageInfo, TaskInfo, counted, whole_number
 
@@ -87,9 +87,9 @@ class Application:
         self._open: dict[int, Job] = {}
         self._jobs_seen = self._lost_starts = 0
         self._last_job = -1
-        self._take = self._takes()
+        self._handlers = self._handler_by_type()
 
-    def _takes(self) -> dict[type, Callable[[Any], Ended | None]]:
+    def _handler_by_type(self) -> dict[type, Callable[[Any], Ended | None]]:
         return {
             events.TaskStart: self._task_start,
             events.TaskEnd: self._task_end,
@@ -119,10 +119,10 @@ class Application:
             events.Compacted: self._compacted,
         }
 
-    def take(self, event: Event) -> Ended | None:
-        """Takes one event; gives what ends with it, if anything does."""
-        take = self._take.get(type(event))
-        return take(event) if take else None
+    def apply(self, event: Event) -> Ended | None:
+        """Applies one event; returns what ends with it, if anything does."""
+        handler = self._handlers.get(type(event))
+        return handler(event) if handler else None
 
     @property
     def has_begun(self) -> bool:
@@ -147,7 +147,14 @@ class Application:
     @property
     def slots(self) -> float | None:
         """How many tasks could run at once, on average over its time; None where the log tells of no executor."""
-        return self.usage.slots(self.task_cpus)
+        return self.usage.slots
+
+    def occupancy(
+        self, stages: Iterable[StageAttempt], period: tuple[float, float], *, others: Sequence[Iterable[Span]] = ()
+    ) -> Occupancy:
+        """Its executors and the tasks of some stages over a period, and what else to add up; see `Occupancy`."""
+        tasks = chain.from_iterable(stage.task_spans for stage in stages)
+        return Occupancy(self.executors.values(), tasks, period, task_cpus=self.task_cpus, others=others)
 
     def job_of(self, stage: StageAttempt) -> Job | None:
         """The job that a stage attempt ran for first; None where it is not known, or not any more."""
@@ -169,17 +176,15 @@ class Application:
         if self.first is None:
             self.first = self.last = time
         if (self.started or 0) <= time < self.first:  # in local mode the log has the executors before the application
-            self._spend(time, self.first, cores=0, tasks=0, is_at_work=False)
+            self.usage.spend(self.first - time, cores=0, slots=0, tasks=0)
+            self.task_free.spend(time, self.first, cores=0, tasks=0, is_at_work=False)
             self.first = time
         if time > self.last:
             is_busy = bool(self._open or self._sql.open)
-            self._spend(self.last, time, cores=self._executors.cores, tasks=self.running, is_at_work=is_busy)
+            cores, tasks = self._executors.cores, self.running
+            self.usage.spend(time - self.last, cores=cores, slots=self._executors.slots, tasks=tasks)
+            self.task_free.spend(self.last, time, cores=cores, tasks=tasks, is_at_work=is_busy)
             self.last = time
-
-    def _spend(self, started: int, ended: int, *, cores: int, tasks: int, is_at_work: bool) -> None:
-        """Adds a stretch of time in which nothing changed."""
-        self.usage.spend(ended - started, cores=cores, tasks=tasks, is_at_work=is_at_work)
-        self.task_free.spend(started, ended, cores=cores, tasks=tasks, is_at_work=is_at_work)
 
     def _log_start(self, event: events.LogStart) -> None:
         self.spark_version = event.spark_version
@@ -196,6 +201,7 @@ class Application:
 
     def _environment(self, event: events.EnvironmentUpdate) -> None:
         self.properties = dict(event.spark_properties)
+        self._executors.configured(self.task_cpus)
         self.name = self._given_name or self.name or self.properties.get("spark.app.name")
 
     @property
@@ -260,7 +266,7 @@ class Application:
         self._sql.counted(job.query if job else None, numbers)
         self.reuse.stage_ended(stage, job)
         if job is not None and job.batch is not None:
-            self.streams.stage_ended(job.batch, skew_of(stage, self.task_cpus))
+            self.streams.stage_ended(job.batch, skew_of(stage))
         return stage
 
     def _stage(self, info: StageInfo, properties: JobProperties | None) -> StageAttempt:
@@ -298,7 +304,7 @@ class Application:
             self._lost_starts += 1
         executor = self.executors.get(info.executor)
         if executor is not None:
-            executor.took(event)
+            executor.task_ended(event)
         if stage is None:
             return None
         if stage.is_input_missed and event.metrics is not None:

@@ -1,6 +1,7 @@
 """What an event log says about an application, as data: times in milliseconds since the epoch, None where unknown."""
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappush, heappushpop
 from typing import Final
@@ -8,9 +9,9 @@ from typing import Final
 from msgspec import Raw
 from msgspec.structs import replace
 
+from spark_app.eventlog.model.occupancy import Span, Utilization
 from spark_app.eventlog.model.streams import BatchKey
 from spark_app.eventlog.model.targets import Target
-from spark_app.eventlog.model.utilization import Utilization
 from spark_app.eventlog.parse.events import NOT_THE_TASK, JobProperties, StageInfo, TaskEnd, TaskInfo, TaskMetrics
 
 SLOWEST: Final = 5
@@ -167,6 +168,11 @@ class StageAttempt:
                 self.wasted.add(task.metrics, delay_ms=scheduler_delay_ms(info, task.metrics))
         if len(self.kept) < KEPT_FAILURES:
             self.kept.append(task)
+
+    @property
+    def task_spans(self) -> Iterator[Span]:
+        """When each of its task attempts ran that have ended."""
+        return ((launched, launched + ms, 1) for launched, ms in zip(self.launched, self.durations_ms, strict=True))
 
     @property
     def completed(self) -> int:

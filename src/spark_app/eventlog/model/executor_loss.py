@@ -18,19 +18,19 @@ KINDS: Final = (
     ("exited", r"exit|process lost|code \d+"),
 )
 """Kinds and their patterns; the first match counts."""
-MEANT: Final = frozenset({"released", "decommissioned"})
+EXPECTED_REMOVALS: Final = frozenset({"released", "decommissioned"})
 """Kinds that are no loss: the executor was released, exited normally, or was decommissioned."""
 OTHER: Final = "other"
 _MARKS: Final = tuple((kind, re.compile(mark, re.IGNORECASE)) for kind, mark in KINDS)
 
 
 def kind_of(reason: str) -> str:
-    """The kind of a reason as Spark logs it; every kind that is not `MEANT` is a loss."""
+    """The kind of a reason as Spark logs it; every kind that is not `EXPECTED_REMOVALS` is a loss."""
     return next((kind for kind, mark in _MARKS if mark.search(reason)), OTHER)
 
 
 def is_lost(app: Application, executor: Executor) -> bool:
     """Whether an executor disappeared before the end of its application, without being released or decommissioned."""
-    if executor.removed is None or kind_of(executor.reason or "") in MEANT:
+    if executor.removed is None or kind_of(executor.reason or "") in EXPECTED_REMOVALS:
         return False
     return app.ended is None or executor.removed < app.ended

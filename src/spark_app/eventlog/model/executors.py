@@ -1,6 +1,7 @@
 """What an event log says about executors, as data."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from spark_app.eventlog.model.memory import MemoryHistory, MemorySample
 from spark_app.eventlog.parse.events import EXECUTOR_LOST, ExecutorAdded, ExecutorRemoved, TaskEnd
@@ -30,7 +31,7 @@ class Executor:
     stored: int | None = None
     memory: MemoryHistory = field(default_factory=MemoryHistory)
 
-    def took(self, task: TaskEnd) -> None:
+    def task_ended(self, task: TaskEnd) -> None:
         """Takes the end of a task that it ran."""
         if task.peaks is not None and task.peaks.heap > 0:
             stage = (task.stage, task.stage_attempt)
@@ -58,24 +59,35 @@ class Executors:
 
     Attributes:
         known: By their ids.
-        cores: Of the executors that are there now.
+        cores, slots: Of the executors that are there now: cores, and tasks that they can run at once.
     """
 
     def __init__(self) -> None:
         """No executor has come."""
         self.known: dict[str, Executor] = {}
-        self.cores = 0
+        self.cores = self.slots = 0
+        self._task_cpus = 1
+
+    def configured(self, task_cpus: int) -> None:
+        """A task takes so many cores, also on the executors of which a log tells before its settings."""
+        self._task_cpus = task_cpus
+        self.slots = sum(each.cores // task_cpus for each in self.known.values() if each.removed is None)
 
     def added(self, event: ExecutorAdded) -> None:
         """An executor is there from now on."""
-        before = self.known.get(event.id)
-        self.cores += event.info.cores - (before.cores if before is not None and before.removed is None else 0)
-        self.known[event.id] = Executor(event.id, event.info.host, event.info.cores, event.time)
+        self._count(self.known.get(event.id), -1)
+        executor = self.known[event.id] = Executor(event.id, event.info.host, event.info.cores, event.time)
+        self._count(executor, 1)
 
     def removed(self, event: ExecutorRemoved) -> Executor | None:
         """An executor is gone; None if the log does not say that it came."""
         executor = self.known.get(event.id)
+        self._count(executor, -1)
         if executor is not None:
-            self.cores -= executor.cores if executor.removed is None else 0
             executor.removed, executor.reason = max(executor.added, event.time), event.reason
         return executor
+
+    def _count(self, executor: Executor | None, sign: Literal[1, -1]) -> None:
+        if executor is not None and executor.removed is None:
+            self.cores += sign * executor.cores
+            self.slots += sign * (executor.cores // self._task_cpus)

@@ -15,13 +15,12 @@ def has_state(stage: StageAttempt) -> bool:
     return any(rdd.name.startswith(_STATE) for rdd in stage.info.rdds)
 
 
-def skew_of(stage: StageAttempt, task_cpus: int) -> StateSkew | None:
+def skew_of(stage: StageAttempt) -> StateSkew | None:
     """The skew of a stage that has ended; None without state, or where its tasks cannot be compared."""
     if not has_state(stage) or not stage.slowest or len(stage.durations_ms) < 2:
         return None
     longest, middle, usage = stage.slowest[0].info, median(stage.durations_ms), stage.usage
     excess = max(0.0, longest.duration_ms - middle)
-    slots = usage.slots(task_cpus) if usage is not None else None
-    if usage is not None and slots:
-        excess = min(excess, max(0.0, usage.wall_ms - usage.task_ms / slots))
+    if usage is not None and usage.slots:
+        excess = min(excess, max(0.0, usage.wall_ms - usage.task_ms / usage.slots))
     return StateSkew(1, longest.duration_ms, middle, excess, {longest.index: 1})

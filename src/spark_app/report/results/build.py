@@ -138,7 +138,7 @@ def _run(run: RunInfo | None) -> schema.Run | None:
     )
 
 
-def _figures(figures: schema.Figures, spent: cost.Spent | None, prices: Prices | None) -> schema.Figures:
+def _figures(figures: schema.Figures, spent: cost.CoreHours | None, prices: Prices | None) -> schema.Figures:
     """The figures with what executors took, and its price."""
     price = spent.price(prices) if spent and prices else None
     return replace(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from spark_app.eventlog.cost import HOUR_MS, Spent, spent
+from spark_app.eventlog.cost import HOUR_MS, CoreHours, spent
 from spark_app.eventlog.what_if import Replay, WhatIf, what_if
 from spark_app.report.scope import Scope
 from spark_app.settings import Prices
@@ -24,7 +24,7 @@ class Choice:
     cores: int | None
     ms: float
     change: float | None
-    spent: Spent | None
+    spent: CoreHours | None
     price: Decimal | None
 
 
@@ -40,7 +40,7 @@ class Capacity:
         choices: The work as it was, and as it would be on other cores, fewest cores first.
     """
 
-    spent: Spent
+    spent: CoreHours
     price: Decimal | None
     currency: str | None
     replayed: WhatIf | None
@@ -53,19 +53,19 @@ def capacity(scope: Scope, prices: Prices | None) -> Capacity | None:
     took = spent(scope.app, period.start, period.end)
     if took is None:
         return None
-    replayed = what_if(scope.app, scope.stages, period.start, period.end)
+    replayed = what_if(scope.app, scope.stages, scope.occupancy)
     price, currency = (took.price(prices), prices.currency) if prices else (None, None)
     choices = _choices(took, replayed, prices) if replayed and replayed.is_credible else []
     return Capacity(took, price, currency, replayed, choices)
 
 
-def _choices(took: Spent, replayed: WhatIf, prices: Prices | None) -> list[Choice]:
+def _choices(took: CoreHours, replayed: WhatIf, prices: Prices | None) -> list[Choice]:
     own = Choice(replayed.cores, replayed.took_ms, None, took, took.price(prices) if prices else None)
     others = [_choice(other, took, replayed, prices) for other in replayed.others]
     return sorted([own, *others], key=lambda choice: choice.cores or float("inf"))
 
 
-def _choice(other: Replay, took: Spent, replayed: WhatIf, prices: Prices | None) -> Choice:
+def _choice(other: Replay, took: CoreHours, replayed: WhatIf, prices: Prices | None) -> Choice:
     """A replay, corrected by the error of the replay on the cores that there were.
 
     Its cores are registered for as much less than it takes as those were: the driver starts before executors do.

@@ -5,7 +5,6 @@ from typing import Final
 
 from spark_app.eventlog.model.exclusions import Exclusion
 from spark_app.eventlog.model.executors import Executor
-from spark_app.report import intervals
 from spark_app.report.intervals import Interval
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope
@@ -41,7 +40,7 @@ def executors(scope: Scope, limits: Limits) -> Executors:
     """The executors that were alive during the run or application, removed ones first.
 
     A task counts as running until the driver has its result, when its core works for the next one already: the running
-    tasks are at most the cores.
+    tasks are at most what the cores can run.
     """
     period = scope.period
     alive = [
@@ -49,10 +48,10 @@ def executors(scope: Scope, limits: Limits) -> Executors:
         for executor in scope.app.executors.values()
         if executor.added <= period.end and (executor.removed is None or executor.removed >= period.start)
     ]
-    cores = intervals.levels(intervals.of_cores(alive, period.end), period, buckets=BUCKETS)
-    tasks = intervals.levels(((task, 1) for task in intervals.of_tasks(scope.stages)), period, buckets=BUCKETS)
-    if any(cores):
-        tasks = [min(running, slots / scope.app.task_cpus) for running, slots in zip(tasks, cores, strict=True)]
+    occupied = scope.occupancy
+    cores, slots, tasks = (occupied.means(each, BUCKETS) for each in (occupied.cores, occupied.slots, occupied.tasks))
+    if any(slots):
+        tasks = list(map(min, tasks, slots))
     unfinished = sum(max(0, stage.started - len(stage.durations_ms)) for stage in scope.stages)
     top = max([*cores, *tasks], default=0.0)
     shown = sorted(alive, key=lambda executor: (executor.removed is None, executor.added))[: limits.executors]

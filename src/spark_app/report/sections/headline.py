@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from spark_app.eventlog.model.entities import Totals
+from spark_app.eventlog.model.occupancy import Utilization
 from spark_app.eventlog.model.outcome import BAD, GOOD, ending_of
 from spark_app.eventlog.model.shares import cpu_share, gc_share
 from spark_app.eventlog.reader import Reading
 from spark_app.formatting import quantity
-from spark_app.report import intervals
 from spark_app.report.results.schema import Figures
 from spark_app.report.results.values import ratio, whole
 from spark_app.report.scope import Scope
@@ -48,11 +48,11 @@ def _is_input_missed(scope: Scope) -> bool:
 
 
 def _figures(scope: Scope) -> Figures:
-    totals, period = [stage.totals for stage in scope.stages if stage.shuffle_read_bytes], scope.period
-    idle = sum(gap.length for gap in intervals.gaps(intervals.of_tasks(scope.stages), period))
+    totals = [stage.totals for stage in scope.stages if stage.shuffle_read_bytes]
+    used = scope.occupancy.utilization
     read = _counted(totals, lambda each: each.input_bytes, lambda each: each.input_records)
     return Figures(
-        duration_ms=whole(period.length),
+        duration_ms=whole(scope.period.length),
         jobs=len(scope.jobs),
         stages=len(scope.stages),
         queries=len(scope.queries),
@@ -67,9 +67,9 @@ def _figures(scope: Scope) -> Figures:
         gc_ratio=ratio(gc_share(totals, scope.app.task_cpus)),
         cpu_ratio=ratio(cpu_share(totals)),
         cores=sum(executor.cores for executor in scope.app.executors.values() if executor.removed is None) or None,
-        cores_busy_ratio=ratio(_cores_busy(scope)),
-        idle_ms=whole(idle),
-        idle_ratio=ratio(_ratio(idle, period.length)),
+        cores_busy_ratio=ratio(_cores_busy(used, scope.app.task_cpus)),
+        idle_ms=whole(used.idle_ms),
+        idle_ratio=ratio(used.idle_ms / used.wall_ms if used.wall_ms else None),
     )
 
 
@@ -89,11 +89,9 @@ def _outcome_of_run(scope: Scope) -> tuple[str, Mood, str | None]:
     return record.outcome.replace("_", " "), "good" if record.outcome == "succeeded" else "bad", record.error
 
 
-def _cores_busy(scope: Scope) -> float | None:
+def _cores_busy(used: Utilization, task_cpus: int) -> float | None:
     """Task time over core time; None where the log lacks executors, so that more cores would be busy than there are."""
-    cores, cpus = intervals.of_cores(scope.app.executors.values(), scope.period.end), scope.app.task_cpus
-    busy = intervals.within(((task, cpus) for task in intervals.of_tasks(scope.stages)), scope.period)
-    share = _ratio(busy, intervals.within(cores, scope.period))
+    share = used.task_ms * task_cpus / used.core_ms if used.core_ms else None
     return None if share is None or share > ALL_CORES else min(1.0, share)
 
 
@@ -105,10 +103,6 @@ def _counted(totals: list[Totals], of: Callable[[Totals], int], other: Callable[
     """A sum; unknown where there are bytes without rows or rows without bytes, which some sources do not count."""
     total = _sum(totals, of)
     return None if total == 0 and _sum(totals, other) else total
-
-
-def _ratio(part: float | None, whole: float | None) -> float | None:
-    return None if part is None or not whole else part / whole
 
 
 def unread(reading: Reading, scope: Scope, *, is_live: bool = False) -> list[str]:

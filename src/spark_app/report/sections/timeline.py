@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import Final, Literal
 
 from spark_app.eventlog import span_ids, spans
@@ -10,7 +11,7 @@ from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.outcome import BAD, ending_of
 from spark_app.eventlog.model.stage_groups import flow_of
 from spark_app.eventlog.model.streams import Batch
-from spark_app.report import formatting, intervals
+from spark_app.report import formatting
 from spark_app.report.intervals import Interval
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope, scheduling, stage_name
@@ -179,8 +180,7 @@ def ticks(length: float, most: int = MOST_TICKS) -> list[tuple[float, float]]:
 
 def _gaps(scope: Scope, most: int) -> list[tuple[float, float, float]]:
     """The longest stretches without a running task, in order."""
-    gaps = intervals.gaps(intervals.of_tasks(scope.stages), scope.period)
-    longest = sorted(gaps, key=lambda gap: -gap.length)[:most]
+    longest = sorted(starmap(Interval, scope.occupancy.gaps), key=lambda gap: -gap.length)[:most]
     least = scope.period.length / 2000
     return list(_placed(sorted(gap for gap in longest if gap.length >= least), scope.period))
 

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from spark_app.eventlog.comparison.profile import VERSION
-from spark_app.eventlog.cost import HOUR_MS, Spent
+from spark_app.eventlog.cost import HOUR_MS, CoreHours
 from spark_app.eventlog.parse.log_tailer import application_of
 from spark_app.runs import liveness
 from spark_app.runs.run_record import RECORD
@@ -38,9 +38,9 @@ class _Profile(msgspec.Struct):
     gib_ms: float | None = None
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> CoreHours:
         """What its executors took."""
-        return Spent(self.core_ms / HOUR_MS, None if self.gib_ms is None else self.gib_ms / HOUR_MS)
+        return CoreHours(self.core_ms / HOUR_MS, None if self.gib_ms is None else self.gib_ms / HOUR_MS)
 
 
 class _Record(msgspec.Struct):
@@ -76,7 +76,7 @@ class Run:
     outcome: str
     started: float
     duration_ms: float | None
-    spent: Spent | None
+    spent: CoreHours | None
     profile: Path | None
     report: str | None
 

@@ -47,7 +47,7 @@ def followed(lines: Iterator[Line]) -> tuple[Application, dict[str, SparkSpan]]:
     app, found = Application("app-1"), list[SparkSpan]()
     forgetting = Eviction(app)
     for event in events_of(lines):
-        over = app.take(event)
+        over = app.apply(event)
         if over is not None:
             found += spans.of_ended(app, over)
             forgetting.after(over)
@@ -98,7 +98,7 @@ def test_a_job_that_begins_after_its_query_was_forgotten_still_finds_it() -> Non
     """A bare query has its place in the trace."""
     app, sent = followed(stream(5 * KEPT))
     (begun,) = events_of([job(9001, [9001], time=2000, **{"spark.sql.execution.id": "0"})])
-    app.take(begun)
+    app.apply(begun)
     assert span_ids.of_job(app, app.jobs[9001]).parent_id == sent["sql 0"].place.span_id
 
 

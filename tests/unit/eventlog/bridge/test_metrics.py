@@ -46,7 +46,7 @@ def meter(lines: Iterable[Line]) -> MetricsAggregator:
     app = Application("app-1")
     found = MetricsAggregator(app)
     for event in events_of(lines):
-        app.take(event)
+        app.apply(event)
         found.take(event)
     return found
 
@@ -366,7 +366,7 @@ def test_nothing_ever_decreases() -> None:
     app, last = Application("app-1"), dict[tuple[str, ...], list[int]]()
     asked = MetricsAggregator(app)
     for event in events_of(lines):
-        app.take(event)
+        app.apply(event)
         asked.take(event)
         now = flat(asked.aggregate())
         assert all(before <= after for key in last for before, after in zip(last[key], now[key], strict=True))

@@ -24,7 +24,7 @@ def counted(path: Path) -> tuple[Aggregate, list[Event]]:
     for line in follower.new():
         event = events.event(line)
         if event is not None:
-            app.take(event)
+            app.apply(event)
             meter.take(event)
             taken.append(event)
     follower.close()
@@ -91,7 +91,7 @@ def test_a_group_is_known_when_its_stage_begins(version: str, tmp_path: Path) ->
     for line in follower.new():
         event = events.event(line)
         if event is not None:
-            app.take(event)
+            app.apply(event)
         if isinstance(event, events.StageSubmitted):
             key = (event.info.id, event.info.attempt)
             early[key] = group_of(app, app.stages[key])

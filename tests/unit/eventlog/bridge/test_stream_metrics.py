@@ -76,7 +76,7 @@ def meter(lines: Iterable[Line], *, now: float = ENDED, properties: dict[str, st
     app = Application("app-1")
     found = MetricsAggregator(app, clock=lambda: now)
     for event in events_of([log.started(), log.environment(properties or {}), *lines]):
-        app.take(event)
+        app.apply(event)
         found.take(event)
     return found
 

@@ -6,7 +6,7 @@ import pytest
 
 from spark_app.eventlog.comparison import profiling
 from spark_app.eventlog.comparison.attribution import contributions
-from spark_app.eventlog.comparison.profile import OperatorSum, RunProfile, Spent
+from spark_app.eventlog.comparison.profile import OperatorSum, RunProfile, TaskTime
 from spark_app.eventlog.model.host_load import HostLoad, LoadSample
 from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.parse.log_tailer import ReadErrors
@@ -22,21 +22,21 @@ def test_the_time_of_tasks_is_told_apart() -> None:
     """Processor, collector, shuffle, the rest of the run, the way to and fro; together the time of the tasks."""
     task = Task(0, 1000, cpu=500, gc=100, wait=50, overhead=150)
     (group,) = Run(1000, [Stage("sum up", 0, 1000, [task, task])]).summary.groups
-    assert group.spent == Spent(cpu=1000, gc=200, shuffle_wait=100, other=400, overhead=300)
+    assert group.spent == TaskTime(cpu=1000, gc=200, shuffle_wait=100, other=400, overhead=300)
 
 
 def test_the_time_of_a_task_on_two_cores_counts_once() -> None:
     """Spark says the run time of a task as often as it takes cores: 2 x 900 ms of a task of 1000 ms."""
     stages = [Stage("sum up", 0, 1000, [Task(0, 1000, cpu=500, overhead=1000 - 2 * 900)])]
     (group,) = Run(1000, stages, settings={"spark.task.cpus": "2"}).summary.groups
-    assert group.spent == Spent(cpu=500, other=400, overhead=100)
+    assert group.spent == TaskTime(cpu=500, other=400, overhead=100)
 
 
 def test_failed_tasks_are_wasted_time_and_no_volume() -> None:
     """What a failed task did counts as lost, not as processor time, nor as rows."""
     tasks = [Task(0, 400, cpu=400, rows=7, has_failed=True), Task(400, 1000, cpu=500, rows=7)]
     (group,) = Run(1000, [Stage("sum up", 0, 1000, tasks)]).summary.groups
-    assert (group.spent, group.failed) == (Spent(cpu=500, other=100, wasted=400), 1)
+    assert (group.spent, group.failed) == (TaskTime(cpu=500, other=100, wasted=400), 1)
     assert group.volume.input_records == 7
 
 
@@ -44,7 +44,7 @@ def test_an_attempt_after_a_good_one_is_wasted() -> None:
     """What is made again since its results were lost is no progress."""
     stages = [Stage("a", 0, 500, [Task(0, 500, cpu=500)]), Stage("a", 500, 900, [Task(500, 900, cpu=400)], attempt=1)]
     (group,) = Run(1000, stages).summary.groups
-    assert (group.spent, group.stages) == (Spent(cpu=500, wasted=400), 1)
+    assert (group.spent, group.stages) == (TaskTime(cpu=500, wasted=400), 1)
 
 
 def test_numbers_that_vary_are_no_other_group() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from spark_app.eventlog import cost
-from spark_app.eventlog.comparison.wallclock import TimeShare, WallClock, wall_clock
+from spark_app.eventlog.comparison.profile import Wall
+from spark_app.eventlog.comparison.wallclock import WallClock, wall_clock
 from spark_app.eventlog.reader import read
-from spark_app.report.intervals import Interval, gaps, of_tasks
 from tests.unit.eventlog.made import Run, Stage, Task
 
 RECORDED = Path(__file__).parents[3] / "eventlogs" / "diagnoses"
@@ -24,8 +24,8 @@ def test_each_part_of_the_time_is_told_apart() -> None:
     second = Stage("b", 3500, 5500, [Task(3500, 5500)])
     clock = wall_clock(Run(6000, [first, second]).application)
     assert (clock.startup, clock.end, clock.core_ms) == (1000, 500, 12_000)
-    assert clock.parts[0, 0] == TimeShare(work=1300, idle=500, waiting=200)
-    assert clock.parts[1, 0] == TimeShare(work=1000, idle=1000, gap=500)
+    assert clock.parts[0, 0] == Wall(work=1300, idle=500, waiting=200)
+    assert clock.parts[1, 0] == Wall(work=1000, idle=1000, gap=500)
 
 
 def test_an_application_without_stages_is_all_start() -> None:
@@ -47,18 +47,11 @@ def test_a_task_may_need_several_cores() -> None:
     """An executor runs as many tasks as their share of its cores allows; all of its cores cost, as elsewhere."""
     run = Run(1000, [Stage("a", 0, 1000, [Task(0, 1000)])], cores=4, settings={"spark.task.cpus": "2"})
     clock = wall_clock(run.application)
-    assert (clock.parts[0, 0], clock.core_ms) == (TimeShare(work=500, idle=500), 4000)
+    assert (clock.parts[0, 0], clock.core_ms) == (Wall(work=500, idle=500), 4000)
     lost = replace(run, lost_at=500).application
     spent = cost.spent(lost, lost.began or 0, lost.last)
     assert spent is not None
     assert wall_clock(lost).core_ms == spent.core_hours * cost.HOUR_MS == 6000
-
-
-def test_cores_that_are_too_few_for_a_task_cost_too() -> None:
-    """An executor of three cores runs one task of two."""
-    run = Run(1000, [Stage("a", 0, 1000, [Task(0, 1000)])], cores=3, settings={"spark.task.cpus": "2"})
-    clock = wall_clock(run.application)
-    assert (clock.parts[0, 0], clock.core_ms) == (TimeShare(work=1000), 3000)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -80,6 +73,6 @@ def test_the_time_without_a_task_is_the_same_in_findings_reports_and_comparisons
     app = read(log).app
     clock = wall_clock(app)
     compared = clock.startup + clock.end + sum(part.waiting + part.gap for part in clock.parts.values())
-    reported = sum(gap.length for gap in gaps(of_tasks(app.stages.values()), Interval(app.began or 0, app.last)))
+    reported = app.occupancy(app.stages.values(), (app.began or 0, app.last)).utilization.idle_ms
     assert compared == pytest.approx(reported)
-    assert app.task_free.total_ms == pytest.approx(compared, rel=0.001)
+    assert app.usage.idle_ms == sum(app.task_free.sums.values()) == pytest.approx(compared, rel=0.001)

@@ -4,7 +4,7 @@ import pytest
 
 from spark_app.eventlog.diagnoses.diagnose import diagnose
 from spark_app.eventlog.findings import Finding, Severity
-from spark_app.eventlog.model.utilization import Utilization
+from spark_app.eventlog.model.occupancy import Utilization
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, settings
 from tests.unit.eventlog.log import Line
@@ -45,13 +45,11 @@ def test_every_time_is_of_one_kind() -> None:
         log.query_ended(0, time=7500),
         log.ended(9000),
     ]
-    expected = Utilization(
-        wall_ms=8000, core_ms=13_000, task_ms=3000, planning_ms=2000, waiting_ms=500, outside_ms=2500
-    )
+    expected = Utilization(wall_ms=8000, core_ms=13_000, slot_ms=13_000, task_ms=3000, busy_ms=3000)
     app = log.application(lines)
     assert app.usage.since(Utilization()) == expected
     assert app.task_free.sums == {"startup": 1000, "planning": 2000, "waiting": 500, "between": 0, "ending": 1500}
-    assert app.usage.busy_ms == app.usage.wall_ms - app.task_free.total_ms == 3000
+    assert app.usage.idle_ms == sum(app.task_free.sums.values()) == 5000
 
 
 def test_concurrent_tasks_count_each() -> None:
@@ -65,7 +63,7 @@ def test_a_stage_knows_what_went_on_beside_it() -> None:
     """Cores and tasks of the whole application, while it ran and not before."""
     app = log.application([log.started(1000), log.executor(cores=2), *job(0, 2000, 5000), *job(1, 6000, 8000)])
     usage = app.stages[1, 0].usage
-    assert usage == Utilization(wall_ms=2000, core_ms=4000, task_ms=2000)
+    assert usage == Utilization(wall_ms=2000, core_ms=4000, slot_ms=4000, task_ms=2000, busy_ms=2000)
 
 
 def test_cores_go_with_their_executor() -> None:
@@ -166,8 +164,8 @@ def test_a_log_of_ends_only_is_not_whole() -> None:
 def test_what_is_told_late_is_time_as_well() -> None:
     """The start of an application is in its log after the first executor, which came later."""
     lines = [log.executor(time=2500), log.started(1000), log.ended(9000)]
-    usage = log.application(lines).usage
-    assert (usage.wall_ms, usage.outside_ms) == (8000, 8000)
+    app = log.application(lines)
+    assert (app.usage.wall_ms, app.task_free.outside_ms) == (8000, 8000)
 
 
 def test_idle_cores_are_told_from_some_idle_time_on() -> None:

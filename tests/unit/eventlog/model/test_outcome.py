@@ -26,10 +26,10 @@ def run(*jobs: bool | str, end: ApplicationEnd | None = END, code: int | None = 
     app = Application("app-1")
     for number, error in enumerate(jobs):
         failed = JobResult("JobFailed", JobException(error) if isinstance(error, str) else None)
-        app.take(JobStart(number, 1000 * number + 1))
-        app.take(JobEnd(number, 1000 * number + 2, failed if error else JobResult("JobSucceeded")))
+        app.apply(JobStart(number, 1000 * number + 1))
+        app.apply(JobEnd(number, 1000 * number + 2, failed if error else JobResult("JobSucceeded")))
     if end is not None:
-        app.take(end)
+        app.apply(end)
     app.process_exit_code, app.is_alive = code, is_alive
     return app
 
@@ -91,7 +91,7 @@ def test_a_query_decides_for_its_jobs(
     """Adaptive execution cancels jobs of queries that succeed; a commit fails after all jobs have succeeded."""
     app = Application("app-1")
     for event in [*failing_query(error=error, has_failed=has_failed), END]:
-        app.take(event)
+        app.apply(event)
     ending = ending_of(app)
     assert (ending.outcome, ending.error, ending.query) == (outcome, reported, 7 if reported else None)
 

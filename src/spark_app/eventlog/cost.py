@@ -47,8 +47,8 @@ class CoreHours:
 def spent(app: Application, start: float, end: float) -> CoreHours | None:
     """What executors took between two instants, in milliseconds since the epoch; None without any."""
     held, memory = app.occupancy((), (start, end)), requested_memory(app.properties)
-    core_hours = held.utilization.core_ms / HOUR_MS
-    gib_hours = None if memory is None else held.executor_ms / HOUR_MS * memory / GIB
+    core_hours = held.total(held.cores) / HOUR_MS
+    gib_hours = None if memory is None else held.total(held.executors) / HOUR_MS * memory / GIB
     return CoreHours(core_hours, gib_hours) if core_hours else None
 
 

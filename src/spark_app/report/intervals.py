@@ -1,8 +1,10 @@
 """Arithmetic on time intervals in milliseconds: gaps between them, and the interval that has them all."""
 
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, starmap
 from typing import NamedTuple
+
+from spark_app.eventlog.model.occupancy import levels, zeros
 
 
 class Interval(NamedTuple):
@@ -19,16 +21,8 @@ class Interval(NamedTuple):
 
 def gaps(busy: Iterable[Interval], within: Interval) -> list[Interval]:
     """The stretches within bounds that no interval covers, in order."""
-    uncovered, reached = [], within.start
-    for interval in sorted(busy):
-        if interval.start > reached:
-            uncovered.append(Interval(reached, min(interval.start, within.end)))
-        reached = max(reached, interval.end)
-        if reached >= within.end:
-            break
-    if reached < within.end:
-        uncovered.append(Interval(reached, within.end))
-    return [gap for gap in uncovered if gap.length > 0]
+    instants, (covered,) = levels(within, ((*interval, 1) for interval in busy))
+    return list(starmap(Interval, zeros(instants, covered)))
 
 
 def bounds(*times: Iterable[float | None]) -> Interval | None:

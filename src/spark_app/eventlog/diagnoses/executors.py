@@ -49,8 +49,6 @@ def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:
         return []
     reason, _ = Counter(excerpt(executor.reason or "no reason given") for executor in lost).most_common(1)[0]
     tasks, task_ms = sum(executor.lost_tasks for executor in lost), sum(executor.lost_task_ms for executor in lost)
-    wall = app.usage.wall_of(task_ms)
-    cost = task_ms / max(1.0, app.slots or 0.0) if wall is None else wall
     return [
         Finding(
             "lost_executors",
@@ -60,7 +58,7 @@ def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:
             _advice(reason),
             {"lost_executors": len(lost), "executors": len(app.executors)}
             | {"lost_tasks": tasks, "lost_task_ms": task_ms},
-            cost_ms=cost,
+            cost_ms=app.usage.wall_of(task_ms),
         )
     ]
 

@@ -32,17 +32,13 @@ def repeated_scan(app: Application, limits: Thresholds) -> list[Finding]:
     """
     repeated = [reads for reads in app.reuse.reads if reads.times >= limits.repeated_scans]
     most = sorted(repeated, key=lambda reads: reads.repeated_ms or 0, reverse=True)[:MOST]
-    return [_repeated(app, reads, _wall_of(app, reads.repeated_ms)) for reads in most if reads.repeated_ms is not None]
+    return [
+        _repeated(app, reads, app.usage.wall_of(reads.repeated_ms)) for reads in most if reads.repeated_ms is not None
+    ]
 
 
 def _repeated_bytes(reads: Reads) -> int:
     return (reads.times - 1) * reads.bytes
-
-
-def _wall_of(app: Application, task_ms: float | None) -> float | None:
-    """Task time as wall-clock time, divided by the mean number of running tasks, or by the slots."""
-    wall = None if task_ms is None else app.usage.wall_of(task_ms)
-    return task_ms / app.slots if wall is None and task_ms is not None and app.slots else wall
 
 
 def _repeated(app: Application, reads: Reads, cost: float | None) -> Finding:
@@ -76,7 +72,9 @@ def unused_cache(app: Application, limits: Thresholds) -> list[Finding]:
         the 5 that took longest.
     """
     least = least_cost(app, limits)
-    unused = [cache for cache in app.reuse.caches if cache.uses == 1 and (_wall_of(app, cache.fill_ms) or 0) >= least]
+    unused = [
+        cache for cache in app.reuse.caches if cache.uses == 1 and (app.usage.wall_of(cache.fill_ms) or 0) >= least
+    ]
     return [_unused(app, cache) for cache in sorted(unused, key=lambda cache: cache.fill_ms, reverse=True)[:MOST]]
 
 

@@ -53,9 +53,7 @@ class StageView:
         The attempt could end that much sooner if its work were spread over all slots.
         """
         usage = self.stage.usage
-        if usage is None or not self.slots or not self.app.is_whole:
-            return None
-        return max(0.0, usage.wall_ms - usage.task_ms / self.slots)
+        return None if usage is None or not self.app.is_whole else usage.unused_ms
 
     def wall_of(self, task_ms: float) -> float:
         """What a part of the time of its tasks took of the wall-clock time; at most its duration.
@@ -63,7 +61,7 @@ class StageView:
         The part is divided by the mean number of tasks that ran meanwhile, or by the slots where that is unknown.
         """
         wall = None if self.stage.usage is None else self.stage.usage.wall_of(task_ms)
-        return min(float(self.wall_ms), task_ms / max(1.0, self.slots or 1.0) if wall is None else wall)
+        return min(float(self.wall_ms), task_ms if wall is None else wall)
 
     @cached_property
     def settings(self) -> Mapping[str, str]:

@@ -60,12 +60,19 @@ class Utilization:
         """Wall-clock time in which no task ran."""
         return self.wall_ms - self.busy_ms
 
+    @property
+    def unused_ms(self) -> float | None:
+        """Wall-clock time, multiplied by the share of the slots that ran no task; None where no executor was there."""
+        return max(0.0, self.wall_ms - self.task_ms / self.slots) if self.slots else None
+
     def wall_of(self, task_ms: float) -> float | None:
         """What a part of the task time took of the wall-clock time: divided by the mean number of running tasks.
 
-        None where no task is known to have run.
+        Where no task is known to have run, it is divided by the slots; None where those are unknown, too.
         """
-        return task_ms * self.busy_ms / self.task_ms if self.task_ms else None
+        if self.task_ms:
+            return task_ms * self.busy_ms / self.task_ms
+        return task_ms / max(1.0, self.slots) if self.slots else None
 
     def copy(self) -> "Utilization":
         """The sums as they are now."""
@@ -114,15 +121,7 @@ class TaskFreeTime:
         return self.sums["startup"] + self.sums["between"] + self.sums["ending"]
 
     def spend(self, started: int, ended: int, *, cores: int, tasks: int, is_at_work: bool) -> None:
-        """Adds a stretch of time in which nothing changed.
-
-        Args:
-            started: Its start; milliseconds since the epoch.
-            ended: Its end.
-            cores: The cores of the registered executors.
-            tasks: The running tasks.
-            is_at_work: Whether a query or a job ran.
-        """
+        """Adds a stretch of time in which nothing changed; `is_at_work`: a query or a job ran."""
         if tasks or is_at_work:
             self._resume()
         if tasks:
@@ -130,7 +129,11 @@ class TaskFreeTime:
             return
         within: Kind = "planning" if cores else "waiting"
         outside: Kind = "ending" if self._has_worked else "startup"
-        self._extend(within if is_at_work else outside, started, ended)
+        kind = within if is_at_work else outside
+        self.sums[kind] += ended - started
+        if self._open is not None and self._open.kind == kind:
+            started = self._open.started
+        self._open = self._keep(Stretch(kind, started, ended))
 
     def _resume(self) -> None:
         """The driver works again: what seemed to be the end was between two queries or jobs."""
@@ -141,17 +144,10 @@ class TaskFreeTime:
             self._keep(self.longest.pop("ending")._replace(kind="between"))
             self._open = None
 
-    def _extend(self, kind: Kind, started: int, ended: int) -> None:
-        """Adds to the stretch that still lasts, or begins another."""
-        self.sums[kind] += ended - started
-        is_same = self._open is not None and self._open.kind == kind
-        self._open = Stretch(kind, self._open.started if self._open and is_same else started, ended)
-        self._keep(self._open)
-
-    def _keep(self, stretch: Stretch) -> None:
-        known = self.longest.get(stretch.kind)
-        if known is None or stretch.length_ms > known.length_ms:
-            self.longest[stretch.kind] = stretch
+    def _keep(self, stretch: Stretch) -> Stretch:
+        longest = self.longest.get(stretch.kind, stretch)
+        self.longest[stretch.kind] = max(longest, stretch, key=lambda each: each.length_ms)
+        return stretch
 
 
 class Occupancy:
@@ -160,7 +156,7 @@ class Occupancy:
     Attributes:
         instants: When one of them changes, from the start of the period to its end; milliseconds since the epoch.
         executors, cores, slots, tasks: How many there were from each instant to the next; a slot runs a task at a time.
-        others: The same of what else was asked for.
+        others: The same of what else was to be added up.
     """
 
     def __init__(
@@ -172,29 +168,17 @@ class Occupancy:
         task_cpus: int,
         others: Sequence[Iterable[Span]] = (),
     ) -> None:
-        """Adds up what there was at each instant.
-
-        Args:
-            executors: The executors; one that was never removed stays to the end.
-            tasks: From when to when each task ran.
-            period: From when to when; milliseconds since the epoch.
-            task_cpus: How many cores a task takes.
-            others: What else to add up.
-        """
+        """Adds up what there was at each instant; an executor that was never removed stays to the end."""
         lives = [(each.added, inf if each.removed is None else each.removed, each.cores) for each in executors]
-        self.instants, (self.executors, self.cores, self.slots, self.tasks, *self.others) = levels(
-            period,
-            [(added, gone, 1) for added, gone, _ in lives],
-            lives,
-            [(added, gone, cores // task_cpus) for added, gone, cores in lives],
-            tasks,
-            *others,
-        )
+        numbers = [(added, gone, 1) for added, gone, _ in lives]
+        slots = [(added, gone, cores // task_cpus) for added, gone, cores in lives]
+        self.instants, values = levels(period, numbers, lives, slots, tasks, *others)
+        self.executors, self.cores, self.slots, self.tasks, *self.others = values
+        self.lengths_ms = [until - since for since, until in pairwise(self.instants)]
 
-    @cached_property
-    def lengths_ms(self) -> list[float]:
-        """The time from each instant to the next."""
-        return [until - since for since, until in pairwise(self.instants)]
+    def total(self, values: Iterable[int]) -> float:
+        """Time, multiplied by one of the quantities."""
+        return sum(ms * value for ms, value in zip(self.lengths_ms, values, strict=True))
 
     @cached_property
     def utilization(self) -> Utilization:
@@ -204,19 +188,10 @@ class Occupancy:
             used.spend(ms, cores=cores, slots=slots, tasks=tasks)
         return used
 
-    @property
-    def executor_ms(self) -> float:
-        """Time, multiplied by the registered executors."""
-        return sum(ms * executors for ms, executors in zip(self.lengths_ms, self.executors, strict=True))
-
     @cached_property
     def gaps(self) -> list[tuple[float, float]]:
         """The stretches in which no task ran, in order."""
-        spans = zip(pairwise(self.instants), self.tasks, strict=True)
-        stretches = [
-            (bool(tasks), [each for each, _ in own]) for tasks, own in groupby(spans, lambda span: span[1] > 0)
-        ]
-        return [(own[0][0], own[-1][1]) for is_busy, own in stretches if not is_busy]
+        return zeros(self.instants, self.tasks)
 
     def means(self, values: Sequence[int], parts: int) -> list[float]:
         """The mean of one of the quantities in each of equally long parts of the period; empty if it has no length."""
@@ -255,3 +230,10 @@ def _changes(spans: Iterable[Span], start: float, end: float) -> dict[float, int
             changes[since] += number
             changes[until] -= number
     return changes
+
+
+def zeros(instants: Sequence[float], values: Iterable[int]) -> list[tuple[float, float]]:
+    """The stretches of time in which there is nothing of a quantity, in order."""
+    steps = groupby(zip(pairwise(instants), values, strict=True), lambda step: step[1] > 0)
+    stretches = [[span for span, _ in own] for is_some, own in steps if not is_some]
+    return [(own[0][0], own[-1][1]) for own in stretches]

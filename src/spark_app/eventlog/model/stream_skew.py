@@ -21,6 +21,6 @@ def skew_of(stage: StageAttempt) -> StateSkew | None:
         return None
     longest, middle, usage = stage.slowest[0].info, median(stage.durations_ms), stage.usage
     excess = max(0.0, longest.duration_ms - middle)
-    if usage is not None and usage.slots:
-        excess = min(excess, max(0.0, usage.wall_ms - usage.task_ms / usage.slots))
+    if usage is not None and usage.unused_ms is not None:
+        excess = min(excess, usage.unused_ms)
     return StateSkew(1, longest.duration_ms, middle, excess, {longest.index: 1})

@@ -65,7 +65,7 @@ class Work:
 
 def work(app: Application, part: Query | Job | Batch | StageAttempt) -> Work:
     """A part of the work of an application."""
-    ended = _end_of(app, part)
+    ended = end_of(app, part)
     match part:
         case Query():
             failure = failure_of(part.error)
@@ -258,16 +258,16 @@ def _span(
     return SparkSpan(kind, name, part.place, part.started, last, attributes, part.failure)
 
 
-def _end_of(app: Application, part: StageAttempt | Job | Query | Batch | None) -> int | None:
+def end_of(app: Application, part: StageAttempt | Job | Query | Batch | None) -> int | None:
     """When something ended; where the log lacks its end, when the whole ended that it is a part of."""
     match part:
         case StageAttempt():
-            return _end_of(app, app.job_of(part)) if part.info.completed is None else part.info.completed
+            return end_of(app, app.job_of(part)) if part.info.completed is None else part.info.completed
         case Job():
-            return _end_of(app, app.query_of(part) or _batch(app, part)) if part.completed is None else part.completed
+            return end_of(app, app.query_of(part) or _batch(app, part)) if part.completed is None else part.completed
         case Query():
             root = None if part.root is None else app.queries.get(part.root)
-            return _end_of(app, root or _batch(app, part)) if part.ended is None else part.ended
+            return end_of(app, root or _batch(app, part)) if part.ended is None else part.ended
         case Batch():
             return part.ended
     return None

@@ -5,14 +5,18 @@ and its tasks that began since then are not in the file yet: where the driver an
 guesses at them.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, Literal
 
+from spark_app.eventlog import span_ids, spans
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.streams import Streams
+from spark_app.eventlog.span_ids import SpanIds
 from spark_app.formatting import count, quantity
 from spark_app.report import formatting
 from spark_app.report.scope import Scope, stage_name
@@ -20,6 +24,7 @@ from spark_app.report.scope import Scope, stage_name
 MOST: Final = 30
 """Rows of open work, the oldest first."""
 Kind = Literal["query", "job", "stage"]
+Part = Query | Job | StageAttempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +47,20 @@ class Work:
     Attributes:
         kind, id: Which it is: `stage 3.1` is the second attempt of stage 3.
         name: What the program calls it; empty where the row above says it.
-        depth: How many of the rows above it is a part of.
         since: When it started, in milliseconds since the epoch.
         done, total: Tasks of a stage, or stages of a job; a job may skip some of them.
         running: Tasks of a stage that run.
+        depth: How many of the rows above it is a part of.
     """
 
     kind: Kind
     id: str
     name: str
-    depth: int
     since: int | None
     done: int | None = None
     total: int | None = None
     running: int = 0
+    depth: int = 0
 
     @property
     def progress(self) -> str:
@@ -102,72 +107,59 @@ def now(scope: Scope, running: Sequence[RunningStage] = ()) -> Now:
     app = scope.app
     if app.ended is not None:
         return Now("ended", app.ended, app.last or None, "", None, [], 0)
-    work = list(_work(scope, running))
-    waits, since = _waits_for_tasks(app, running) if running else _waits(app)
+    all_parts: chain[Part] = chain(app.queries.values(), app.jobs.values(), app.stages.values())
+    parts = [part for part in all_parts if spans.end_of(app, part) is None]
+    work = list(_work(scope, parts, running))
+    waits, since = _waits_for_tasks(app, running) if running else _waits(app, parts)
     state: Literal["running", "no end in its log"] = "running" if app.is_alive else "no end in its log"
     left_out = max(0, len(work) - MOST)
     return Now(state, app.started, app.last or None, waits, since, work[:MOST], left_out, is_answered=bool(running))
 
 
-def _open_stages(app: Application) -> list[StageAttempt]:
-    """Stages without an end, but for those whose job has ended: Spark cancels them without a word."""
-    jobs = ((stage, app.job_of(stage)) for stage in app.stages.values() if stage.info.completed is None)
-    return [stage for stage, job in jobs if job is None or job.completed is None]
-
-
-def _open_jobs(app: Application) -> list[Job]:
-    return [job for job in app.jobs.values() if job.completed is None]
-
-
-def _open_queries(app: Application) -> list[Query]:
-    return [query for query in app.queries.values() if query.ended is None]
-
-
-def _work(scope: Scope, running: Sequence[RunningStage]) -> Iterator[Work]:
-    """Open work as a tree: queries with their parts, then the jobs and stages that are part of none."""
-    queries, jobs, stages = _open_queries(scope.app), _open_jobs(scope.app), _stages(scope, running)
-    ids = {query.id for query in queries}
-    for query in queries:
-        if query.root not in ids:
-            family = [query, *(each for each in queries if each.root == query.id)]
-            name = scope.named(work_names.of_query(scope.app, query))
-            yield Work("query", str(query.id), name, 0, query.started)
-            yield from _jobs(scope, [job for job in jobs if job.query in {each.id for each in family}], stages, 1)
-    yield from _jobs(scope, [job for job in jobs if job.query not in ids], stages, 0)
-    known = {job.id for job in jobs}
-    yield from (work for job, work in stages if job not in known)
-
-
-def _stages(scope: Scope, running: Sequence[RunningStage]) -> list[tuple[int | None, Work]]:
-    """Open stages with the numbers of their jobs: those of the log, then those that only the driver knows."""
+def _work(scope: Scope, parts: Sequence[Part], running: Sequence[RunningStage]) -> Iterator[Work]:
+    """Open work as the tree of the trace: first that of the log, then the stages that only the driver knows."""
     known = {(stage.id, stage.attempt): stage for stage in running}
-    logged = [
-        (stage.job, _stage(scope, stage, known.pop((stage.info.id, stage.info.attempt), None)))
-        for stage in _open_stages(scope.app)
-    ]
-    jobs = _open_jobs(scope.app)
-    owners = ((next((job.id for job in jobs if stage.id in job.stages), None), stage) for stage in known.values())
-    return [*logged, *((job, _running_stage(stage)) for job, stage in owners)]
+    rows = [(spans.work(scope.app, part).place, _row(scope, part, known)) for part in parts]
+    rows += [(_place(scope.app, parts, stage), _running_stage(stage)) for stage in known.values()]
+    ids, below = {place.span_id for place, _ in rows}, defaultdict[int | None, list[tuple[int, Work]]](list)
+    for place, row in rows:
+        below[place.parent_id if place.parent_id in ids else None].append((place.span_id, row))
+
+    def tree(parent: int | None, depth: int) -> Iterator[Work]:
+        for span_id, row in below[parent]:
+            yield replace(row, depth=depth, name="" if depth and row.kind == "job" else row.name)
+            yield from tree(span_id, depth + 1)
+
+    return tree(None, 0)
 
 
-def _jobs(scope: Scope, jobs: list[Job], stages: list[tuple[int | None, Work]], depth: int) -> Iterator[Work]:
-    for job in jobs:
-        ended = {key[0] for key in job.ran if (stage := scope.app.stages.get(key)) and stage.info.completed is not None}
-        name = scope.named(work_names.of_job(job)) if depth == 0 else ""
-        yield Work("job", str(job.id), name, depth, job.submitted, len(ended), len(job.stages))
-        yield from (replace(work, depth=depth + 1) for owner, work in stages if owner == job.id)
+def _row(scope: Scope, part: Part, known: dict[tuple[int, int], RunningStage]) -> Work:
+    """An open part of the work by the log; a stage with the tasks that the driver says, if it does."""
+    match part:
+        case Query():
+            return Work("query", str(part.id), scope.named(work_names.of_query(scope.app, part)), part.started)
+        case Job():
+            ran = (scope.app.stages.get(key) for key in part.ran)
+            ended = {stage.info.id for stage in ran if stage is not None and stage.info.completed is not None}
+            name = scope.named(work_names.of_job(part))
+            return Work("job", str(part.id), name, part.submitted, done=len(ended), total=len(part.stages))
+    info, answer = part.info, known.pop((part.info.id, part.info.attempt), None)
+    tasks = (part.completed, info.tasks, _running(part)) if answer is None else _tasks(answer)
+    return Work(
+        "stage", _number(info.id, info.attempt), formatting.line(stage_name(scope, part)), info.submitted, *tasks
+    )
 
 
-def _stage(scope: Scope, stage: StageAttempt, answer: RunningStage | None) -> Work:
-    """An open stage of the log, with the tasks that the driver says, if it does."""
-    info, name = stage.info, formatting.line(stage_name(scope, stage))
-    tasks = (stage.completed, info.tasks, _running(stage)) if answer is None else _tasks(answer)
-    return Work("stage", _number(info.id, info.attempt), name, 0, info.submitted, *tasks)
+def _place(app: Application, parts: Sequence[Part], stage: RunningStage) -> SpanIds:
+    """Where a stage would be in the trace that only the driver knows: below the first open job that may need it."""
+    jobs = (part for part in parts if isinstance(part, Job) and stage.id in part.stages)
+    above = next((span_ids.of_job(app, job) for job in jobs), span_ids.of_application(app))
+    return above.child(0)
 
 
 def _running_stage(stage: RunningStage) -> Work:
-    name = formatting.line(stage.name)
-    return Work("stage", _number(stage.id, stage.attempt), name, 0, stage.since, *_tasks(stage))
+    number, name = _number(stage.id, stage.attempt), formatting.line(stage.name)
+    return Work("stage", number, name, stage.since, *_tasks(stage))
 
 
 def _tasks(stage: RunningStage) -> tuple[int, int, int]:
@@ -193,18 +185,19 @@ def _waits_for_tasks(app: Application, running: Sequence[RunningStage]) -> tuple
     return f"No task runs: {quantity(later, 'task')} of {what} wait.", _last_task(app)
 
 
-def _waits(app: Application) -> tuple[str, int | None]:
+def _waits(app: Application, parts: Sequence[Part]) -> tuple[str, int | None]:
     """What an application waits for, and since when no task was seen to run."""
-    stages, jobs, queries = _open_stages(app), _open_jobs(app), _open_queries(app)
+    stages = [part for part in parts if isinstance(part, StageAttempt)]
     running = sum(map(_running, stages))
     if running:
         later = sum(max(0, stage.info.tasks - stage.started) for stage in stages)
         rest = f"; {quantity(later, 'more task')} of the same stages had not started" if later else ""
         return f"{quantity(running, 'task')} ran at the last event{rest}.", None
-    return _without_tasks(app, stages, jobs, queries), _last_task(app)
+    return _without_tasks(app, stages, parts), _last_task(app)
 
 
-def _without_tasks(app: Application, stages: list[StageAttempt], jobs: list[Job], queries: list[Query]) -> str:
+def _without_tasks(app: Application, stages: Sequence[StageAttempt], parts: Sequence[Part]) -> str:
+    jobs, queries = ([part.id for part in parts if isinstance(part, kind)] for kind in (Job, Query))
     has_executor = any(executor.removed is None for executor in app.executors.values())
     if (stages or jobs) and not has_executor:
         return "No task runs: tasks wait for executors, and none is registered."
@@ -215,10 +208,9 @@ def _without_tasks(app: Application, stages: list[StageAttempt], jobs: list[Job]
         return f"No task was running at the last event; the end of {what} is not in the log yet."
     if jobs:
         whose = "it" if len(jobs) == 1 else "them"
-        return f"{_named('Job', [job.id for job in jobs])} began; no open stage of {whose} is in the log yet."
+        return f"{_named('Job', jobs)} began; no open stage of {whose} is in the log yet."
     if queries:
-        what = _named("query", [query.id for query in queries])
-        return f"No job runs: the driver plans {what}, or works on what its jobs returned."
+        return f"No job runs: the driver plans {_named('query', queries)}, or works on what its jobs returned."
     if (idle := _idle_streams(app.streams)) is not None:
         return idle
     if app.jobs or app.queries:

@@ -50,6 +50,14 @@ def test_open_work_is_a_tree_with_progress() -> None:
     assert moment.waiting_since is None
 
 
+def test_the_parts_of_a_query_are_below_it_as_in_its_trace() -> None:
+    """A query that is a part of another one, and its job; what ended with the whole is not open."""
+    begun = [log.query(0), log.query(1, root=0), log.job(0, [0], **{"spark.sql.execution.id": "1"}), log.stage(0)]
+    below = [("query 0", 0), ("query 1", 1), ("job 0", 2), ("stage 0", 3)]
+    assert [row[:2] for row in rows(at(*begun))] == below
+    assert rows(at(*begun, log.query_ended(1))) == [("query 0", 0, "")]
+
+
 def test_the_driver_says_what_the_log_has_not_yet() -> None:
     """A stage that the log lacks is below its job; one that it has gets the tasks of the driver."""
     app = log.application([*BEGUN, log.job(0, [0, 1]), log.stage(0, tasks=4)])

@@ -168,8 +168,8 @@ def of_query(app: Application, query: Query) -> SparkSpan:
         names.PLAN_IS_CUT: (plan.is_cut or len(text) > MAX_PLAN) or None,
     }
     span = _span(app, names.QUERY_SPAN, plan.first.name or "unknown", work(app, query), known)
-    plan_told = {names.PLAN.name: shortened(text, MAX_PLAN)} if text else {}
-    return dataclasses.replace(span, attributes={**span.attributes, **plan_told})
+    plan_attribute = {names.PLAN.name: shortened(text, MAX_PLAN)} if text else {}
+    return dataclasses.replace(span, attributes={**span.attributes, **plan_attribute})
 
 
 def of_batch(app: Application, batch: Batch) -> SparkSpan:

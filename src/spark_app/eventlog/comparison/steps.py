@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.stage_groups import said
+from spark_app.eventlog.model.stage_groups import stable_name
 
 
 def steps(app: Application) -> dict[str, float]:
@@ -16,7 +16,7 @@ def steps(app: Application) -> dict[str, float]:
     names: dict[str, str] = {}
     times: dict[str, list[float]] = defaultdict(list)
     for step, description, started, ended in _work(app):
-        names[step] = min(filter(None, (names.get(step), said(description))), key=len, default="")
+        names[step] = min(filter(None, (names.get(step), stable_name(description))), key=len, default="")
         times[step] += (started, ended)
     durations: dict[str, float] = defaultdict(float)
     for step, own in times.items():

@@ -30,7 +30,7 @@ def repeated_scan(app: Application, limits: Thresholds) -> list[Finding]:
         (text, CSV, JSON) it is at most the run time of the tasks of the shortest scan, for each scan but one. The rule
         tracks 1000 sets of files and reports the 5 worst.
     """
-    repeated = [reads for reads in app.reuse.reads if reads.times >= limits.repeated_scans]
+    repeated = [reads for reads in app.repeated_reads.reads if reads.times >= limits.repeated_scans]
     most = sorted(repeated, key=lambda reads: reads.repeated_ms or 0, reverse=True)[:MOST]
     return [
         _repeated(app, reads, app.usage.wall_of(reads.repeated_ms)) for reads in most if reads.repeated_ms is not None
@@ -73,7 +73,9 @@ def unused_cache(app: Application, limits: Thresholds) -> list[Finding]:
     """
     least = least_cost(app, limits)
     unused = [
-        cache for cache in app.reuse.caches if cache.uses == 1 and (app.usage.wall_of(cache.fill_ms) or 0) >= least
+        cache
+        for cache in app.repeated_reads.caches
+        if cache.uses == 1 and (app.usage.wall_of(cache.fill_ms) or 0) >= least
     ]
     return [_unused(app, cache) for cache in sorted(unused, key=lambda cache: cache.fill_ms, reverse=True)[:MOST]]
 

@@ -46,7 +46,7 @@ class Application:
         task_free: The time without a running task so far.
         host_load: The load of the driver's host, where something measured it; Spark does not.
         log_records: What its Python program has logged, where something collected it: the newest.
-        reuse: Repeated reads and caches.
+        repeated_reads: Repeated reads and caches.
         left_out: SQL executions that ended before the log was compacted.
         clock: What was corrected because the clock of the driver was set back.
     """
@@ -83,7 +83,7 @@ class Application:
         self.task_free = TaskFreeTime()
         self.host_load: HostLoad | None = None
         self.log_records: deque[events.LogRecord] = deque(maxlen=MOST_LOG_RECORDS)
-        self.reuse = RepeatedReads()
+        self.repeated_reads = RepeatedReads()
         self._open: dict[int, Job] = {}
         self._jobs_seen = self._lost_starts = 0
         self._last_job = -1
@@ -264,7 +264,7 @@ class Application:
         stage.usage = None if stage.before is None else self.usage.since(stage.before)
         numbers = counted(info.accumulables)
         self._sql.counted(job.query if job else None, numbers)
-        self.reuse.stage_ended(stage, job)
+        self.repeated_reads.stage_ended(stage, job)
         if job is not None and job.batch is not None:
             self.streams.stage_ended(job.batch, skew_of(stage))
         return stage
@@ -344,7 +344,7 @@ class Application:
         self._saw(time)
         query = self._sql.ended(event, time)
         if query is not None:
-            self.reuse.query_ended(query, self.stages_of(query), self.numbers)
+            self.repeated_reads.query_ended(query, self.stages_of(query), self.numbers)
         return query
 
     def _observed(self, event: events.Observed) -> None:

@@ -68,24 +68,24 @@ def flow_of(app: Application, stage: StageAttempt) -> str:
 def _texts(app: Application, stage: StageAttempt, job: Job | None) -> Iterator[str]:
     """Descriptions and call sites of a stage, the most specific first; empty where they lead into Spark."""
     if job is not None:
-        yield said(job.properties.description)
+        yield stable_name(job.properties.description)
         query = app.query_of(job)
         while query is not None:
-            yield _asked(query)
+            yield _query_name(query)
             query = app.queries.get(query.root) if query.root is not None else None
-    yield said(stage.info.name)
-    yield said(job.properties.call_site if job is not None else None)
+    yield stable_name(stage.info.name)
+    yield stable_name(job.properties.call_site if job is not None else None)
 
 
-def _asked(query: Query) -> str:
+def _query_name(query: Query) -> str:
     """The description or call of a query; a call with the folder or the table that it writes."""
-    text = said(query.description)
+    text = stable_name(query.description)
     if not query.target or CALL.fullmatch(query.description) is None:
         return text
     return f"{text}{':' if ' at ' in text else ''} {_varied(query.target.name.rstrip('/').rpartition('/')[2])}"
 
 
-def said(text: str | None) -> str:
+def stable_name(text: str | None) -> str:
     """A description or a call site without its line and what else varies; empty for a call from inside Spark."""
     call = CALL.fullmatch(text or "")
     if call is None:

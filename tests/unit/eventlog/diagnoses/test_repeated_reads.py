@@ -56,14 +56,14 @@ def test_what_is_kept_in_mind_is_bounded() -> None:
     lines = [ran(number, scan(f"/{number}", files=1, size=1)) for number in range(MOST + 5)]
     lines = [*lines[:3], ran(5000, often), *lines[3:700], ran(5001, often), *lines[700:], ran(5002, often)]
     app = application(*lines)
-    assert len(app.reuse.reads) == MOST
+    assert len(app.repeated_reads.reads) == MOST
     assert [finding.numbers["times"] for finding in found(app, "repeated_scan", **EVERY_COST)] == [3]
 
 
 def test_a_plan_that_is_none_is_no_reason_to_stop_reading() -> None:
     """A line that another program has damaged."""
     broken = {"Location": "", "metrics": [], "children": []}
-    assert application(ran(1, broken)).reuse.reads == []
+    assert application(ran(1, broken)).repeated_reads.reads == []
 
 
 @pytest.mark.parametrize(("scans", "is_found"), [(1, True), (2, False)])
@@ -107,6 +107,6 @@ def test_caches_are_ranked_by_what_filled_them_and_few_are_told() -> None:
     """A stream that caches each batch does not flood anybody, and does not grow."""
     lines = [ran(number, node("InMemoryTableScan"), rdds=[cached(number)]) for number in range(repeated_reads.MOST + 5)]
     app = application(*lines)
-    assert len(app.reuse.caches) == repeated_reads.MOST
+    assert len(app.repeated_reads.caches) == repeated_reads.MOST
     assert len(found(app, "unused_cache", **EVERY_COST)) == 5
     assert not found(app, "unused_cache")

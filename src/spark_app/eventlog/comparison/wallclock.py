@@ -38,21 +38,17 @@ def wall_clock(app: Application) -> WallClock:
     began: float = app.began or 0
     period, stages = (began, max(began, app.last)), app.stages
     submitted = {key: _submitted(app, stage) for key, stage in stages.items() if stage.info.submitted is not None}
-    others = submitted.values(), _starved(app, period)
-    held = app.occupancy(stages.values(), period, others=others)
+    held = app.occupancy(stages.values(), period, others=(submitted.values(), _starved(app, period)))
     passed = _Passed(held)
     parts = {key: passed.between(*stage.task_spans) for key, stage in stages.items()}
-    startup, reached = None, began
-    for key, span in sorted(submitted.items(), key=lambda item: item[1][0]):
-        gap, reached = passed.between((reached, span[0], 1)).gap, span[0]
-        parts[key].waiting = passed.between(span).waiting
-        if startup is None:
-            startup = gap
-        else:
-            parts[key].gap = gap
-    rest = passed.between((reached, period[1], 1)).gap
-    core_ms = held.utilization.core_ms
-    return WallClock(rest, 0, core_ms, parts) if startup is None else WallClock(startup, rest, core_ms, parts)
+    order = sorted(submitted, key=lambda key: submitted[key][0])
+    instants = began, *(submitted[key][0] for key in order), period[1]
+    startup, *gaps = (passed.between((since, until, 1)).gap for since, until in pairwise(instants))
+    for key in order:
+        parts[key].waiting = passed.between(submitted[key]).waiting
+    for key, gap in zip(order[1:], gaps, strict=False):
+        parts[key].gap = gap
+    return WallClock(startup, gaps[-1] if gaps else 0, held.total(held.cores), parts)
 
 
 class _Passed:

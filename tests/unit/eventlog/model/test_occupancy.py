@@ -1,10 +1,5 @@
 """Cores, slots and running tasks over time, as idle time, core-hours, what-if and comparisons have them."""
 
-import random
-from dataclasses import replace
-
-import pytest
-
 from spark_app.eventlog import cost
 from spark_app.eventlog.comparison.profile import Wall
 from spark_app.eventlog.comparison.wallclock import wall_clock
@@ -31,6 +26,14 @@ def test_the_sums_are_those_of_the_period() -> None:
     used = occupancy((3, 6), (4, 5), (8, 20)).utilization
     assert used == Utilization(wall_ms=10, core_ms=16, slot_ms=16, task_ms=6, busy_ms=5)
     assert (used.idle_ms, used.slots) == (5, 1.6)
+
+
+def test_task_time_is_divided_by_running_tasks_or_else_by_slots() -> None:
+    """No task time takes longer than itself; without executors nobody knows."""
+    assert Utilization(wall_ms=10, core_ms=40, slot_ms=40, task_ms=16, busy_ms=8).wall_of(6) == 3
+    assert Utilization(wall_ms=10, core_ms=40, slot_ms=40).wall_of(6) == 1.5
+    assert Utilization(wall_ms=10, core_ms=5, slot_ms=5).wall_of(6) == 6
+    assert Utilization(wall_ms=10).wall_of(6) is None
 
 
 def test_means_are_of_equal_parts() -> None:
@@ -84,35 +87,3 @@ def test_executors_before_the_settings_of_a_log_have_slots() -> None:
     """In local mode, the log tells of the executor first."""
     lines = [log.executor(cores=4, time=1000), log.environment({"spark.task.cpus": "2"}), log.started(1000)]
     assert log.application([*lines, log.ended(5000)]).slots == 2
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_what_is_summed_while_events_are_read_is_what_the_read_log_has(seed: int) -> None:
-    """Executors come and go, tasks overlap, and a task takes one core or two."""
-    draw = random.Random(seed)
-    tasks = [(at := draw.randrange(9000), at + draw.randrange(1, 1500)) for _ in range(20)]
-    run = Run(12_000, [Stage("a", 0, 11_000, [Task(*task) for task in tasks])], cores=draw.randrange(2, 6))
-    run = replace(run, lost_at=draw.randrange(9000), settings={"spark.task.cpus": str(draw.randrange(1, 3))})
-    lines = run.lines()
-    starts = [_start_of(line) for line in lines if line["Event"] == "SparkListenerTaskEnd"]
-    app = log.application(sorted([*lines, *starts], key=_order))
-    assert app.usage == app.occupancy(app.stages.values(), (app.began or 0, app.last)).utilization
-
-
-def _start_of(end: log.Line) -> log.Line:
-    return {**end, "Event": "SparkListenerTaskStart"}
-
-
-def _order(line: log.Line) -> int:
-    """When an event happens; those that have no time come first."""
-    match line["Event"]:
-        case "SparkListenerTaskStart":
-            return int(line["Task Info"]["Launch Time"])
-        case "SparkListenerTaskEnd":
-            return int(line["Task Info"]["Finish Time"])
-        case "SparkListenerStageSubmitted":
-            return int(line["Stage Info"]["Submission Time"])
-        case "SparkListenerStageCompleted":
-            return int(line["Stage Info"]["Completion Time"])
-    times = (line[name] for name in ("Timestamp", "Submission Time", "Completion Time", "time") if name in line)
-    return int(next(times, 0))

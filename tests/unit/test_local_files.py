@@ -76,6 +76,15 @@ def test_write_atomic_replaces_a_file_whole_or_not_at_all(tmp_path: Path) -> Non
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["file", "taken"]
 
 
+def test_who_reads_a_file_while_it_is_written_reads_the_old_content(tmp_path: Path) -> None:
+    """All of it, in its own time: nothing is written over what a reader has opened."""
+    write_atomic(tmp_path / "file", b"old content")
+    with (tmp_path / "file").open("rb") as reader:
+        start = reader.read(3)
+        write_atomic(tmp_path / "file", b"new")
+        assert start + reader.read() == b"old content"
+
+
 def hold(file: Path, held: Event, release: Event) -> None:
     """Holds a lock until it may release it."""
     with exclusive_lock(file):

@@ -73,9 +73,11 @@ def test_true_and_false_are_never_masked() -> None:
     ],
 )
 def test_a_secret_in_text_is_masked(text: str, shown: str) -> None:
-    """In options, URLs, objects and headers; the rest stays."""
+    """In options, URLs, objects and headers, also at the end of a long plan; the rest stays."""
     assert redacted(text) == shown
     assert redacted(shown) == shown
+    plan = "FileScan\n" * 2_000
+    assert redacted(f"{plan}{text}") == f"{plan}{shown}"
 
 
 @pytest.mark.parametrize(

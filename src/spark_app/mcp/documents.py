@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import astuple
 
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import Query, StageAttempt
@@ -12,14 +13,14 @@ from spark_app.mcp.answers import Document, Rows
 from spark_app.redaction import setting
 from spark_app.report.formatting import line, text
 from spark_app.report.limits import Limits
-from spark_app.report.results import build, schema, values
+from spark_app.report.results import schema, values
 from spark_app.report.scope import Scope
 from spark_app.report.sections import queries, stages
 from spark_app.report.sections.queries import Node
 from spark_app.report.sections.streams import Stream
 
-EVERYTHING: Final = Limits(findings=1_000_000, tasks=50, operators_of_one=500)
-NO_LISTS: Final = Limits(findings=0, stages=0, queries=0, operators=0)
+EVERYTHING: Final = Limits(tasks=50, operators_of_one=500)
+NO_LISTS: Final = Limits(stages=0, tasks=0, queries=0, operators=0)
 WORST: Final = 5
 MOST_IDS: Final = 50
 """Stages of a query, or that a stage reads from, that are named."""
@@ -50,12 +51,12 @@ def cause_row(cause: schema.Cause) -> Document:
 
 def stage_row(about: Scope, stage: StageAttempt) -> Document:
     """A stage attempt among others."""
-    return document(build.of_stage(stages.of_attempt(about, stage, EVERYTHING))) | {"started": None}
+    return document(values.document(schema.Stage, stages.of_attempt(about, stage, NO_LISTS))) | {"started": None}
 
 
 def query_row(about: Scope, query: Query) -> Document:
     """A query among others."""
-    return document(build.of_query(queries.of_query(about, query, NO_LISTS))) | {"started": None}
+    return document(values.document(schema.Query, queries.of_query(about, query, NO_LISTS))) | {"started": None}
 
 
 def stream_row(stream: Stream) -> Document:
@@ -92,14 +93,14 @@ def stage_document(about: Scope, attempt: StageAttempt, found: list[Finding]) ->
     shown = stages.of_attempt(about, attempt, EVERYTHING)
     key = (attempt.info.id, attempt.info.attempt)
     query = about.app.query_of(about.app.job_of(attempt))
-    return document(build.of_stage(shown)) | {
+    return document(values.document(schema.Stage, shown)) | {
         "attempts": [each.info.attempt for each in about.stages if each.info.id == attempt.info.id],
         "call_site": line(shown.call_site) or None,
         "reads_from_stages": attempt.info.parents[:MOST_IDS],
         "number_of_stages_read_from": len(attempt.info.parents),
         "job": attempt.job,
         "query": query and {"id": query.id, "name": query_row(about, query)["name"]},
-        "task_times_ms": shown.spread and [round(each) for each in shown.spread.times],
+        "task_times_ms": shown.task_times and astuple(shown.task_times),
         "task_seconds": _seconds(attempt),
         "findings": [
             {"rule": each.rule, "text": text(each.text), "advice": text(each.advice)}
@@ -141,7 +142,7 @@ def query_document(about: Scope, query: Query) -> Document:
     """A query with its plan."""
     shown = queries.of_query(about, query, EVERYTHING)
     ran = list(dict.fromkeys(each.info.id for each in about.app.stages_of(query)))
-    return document(build.of_query(shown)) | {
+    return document(values.document(schema.Query, shown)) | {
         "writes_to": query.target and line(query.target.name),
         "stages": ran[:MOST_IDS],
         "number_of_stages": len(ran),

@@ -79,7 +79,7 @@ class Tools:
         with self._lock:
             analysis, about, info = self._read(run)
             found = analysis.findings_of(info)
-            whole = build.application(analysis.reading, info, found, analysis.comparison, report="", limits=NO_LISTS)
+            whole = build.application(analysis.reading, info, [], analysis.comparison, report="", limits=NO_LISTS)
             worst = [{"rule": each.rule, "severity": each.severity, "text": text(each.text)} for each in found[:WORST]]
             listed = streams.streams(about, Limits(streams=MOST_STREAMS, points=1)).shown
             shown = document(whole) | {
@@ -110,7 +110,7 @@ class Tools:
             analysis, _, info = self._read(run)
             found = analysis.findings_of(info)
             wanted = [each for each in found if severity in (None, each.severity) and rule in (None, each.rule)]
-            rows = Rows(wanted, build.of_finding)
+            rows = Rows(wanted, build.finding)
             return answer({"run": run, "findings": rows}, Page(limit, offset))
 
     def compare(

@@ -83,12 +83,12 @@ def number(value: float | None) -> str:
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.4g}"
 
 
-def timestamp(milliseconds: float | None) -> str:
-    """Milliseconds since the epoch as an instant in UTC; unknown if no calendar has it."""
-    if milliseconds is None:
-        return UNKNOWN
+def timestamp(instant: float | datetime | None) -> str:
+    """An instant, or milliseconds since the epoch, in UTC; unknown if no calendar has it."""
+    if instant is None or isinstance(instant, datetime):
+        return formatting.timestamp(instant) if instant else UNKNOWN
     try:
-        return formatting.timestamp(datetime.fromtimestamp(milliseconds / 1000, UTC))
+        return formatting.timestamp(datetime.fromtimestamp(instant / 1000, UTC))
     except (OverflowError, ValueError, OSError):
         return UNKNOWN
 

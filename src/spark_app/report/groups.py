@@ -17,8 +17,8 @@ class Listed(Protocol):
         """What the program calls it, and where it is from."""
 
     @property
-    def duration(self) -> float | None:
-        """In milliseconds; None while it runs."""
+    def duration_ms(self) -> float | None:
+        """None while it runs."""
 
     @property
     def status(self) -> str:
@@ -38,7 +38,7 @@ class Group(Generic[Row]):
     @property
     def time(self) -> float:
         """Of all rows together, in milliseconds."""
-        return sum(row.duration or 0.0 for row in self.rows)
+        return sum(row.duration_ms or 0.0 for row in self.rows)
 
     @property
     def failed(self) -> int:

@@ -8,7 +8,7 @@ class Row:
     """A row of a list."""
 
     name: str
-    duration: float | None = 2.0
+    duration_ms: float | None = 2.0
     status: str = "done"
 
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import astuple
 
 from spark_app.eventlog.findings import Place
 from spark_app.eventlog.reader import read
@@ -200,11 +201,12 @@ def test_quantiles_are_times_of_real_tasks(reading: Read) -> None:
     """By the rank that Spark takes in its UI, of 10 tasks of 200 to 2,000 ms."""
     tasks = [made.ended_task(number, 0, 2200, (number + 1) * 200) for number in range(10)]
     lines = [log.started(), log.job(0, [0]), log.stage(0, tasks=10), *tasks, log.stage(0, end=4300), log.ended()]
-    spread = stages(scope(reading(lines).app, None), Limits()).shown[0].spread
-    assert spread is not None
-    assert list(spread.times) == [200, 600, 1200, 1600, 2000, 2000]
-    assert spread.skew == pytest.approx(2000 / 1200)
-    assert spread.at[5] == pytest.approx(65.1)
+    section = stages(scope(reading(lines).app, None), Limits())
+    (stage,) = section.shown
+    assert stage.task_times is not None
+    assert astuple(stage.task_times) == (200, 600, 1200, 1600, 2000, 2000)
+    assert stage.skew == pytest.approx(2000 / 1200)
+    assert section.at(2000) == pytest.approx(65.1)
 
 
 def test_limits_keep_the_longest_and_count_the_rest(reading: Read) -> None:

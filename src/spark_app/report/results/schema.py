@@ -3,6 +3,9 @@
 All keys are always there; None is unknown, or not for this command. Names end with their unit: `_ms`, `_bytes`, and
 `_ratio` from 0 to 1, or above it for a difference. Texts have their secrets masked.
 
+The sections of a report make the same structs, with what only a page draws; `values.document` makes the document of
+them, whose texts are masked and cut as the types of the fields say.
+
 `python -m spark_app.report.results.schema > docs/results.schema.json` writes the schema after a change. A new key keeps
 the version; a key that goes, or means something else, raises it.
 """
@@ -16,19 +19,31 @@ import msgspec
 from msgspec import Meta, Struct
 
 from spark_app.eventlog.comparison.attribution import Kind
+from spark_app.eventlog.diagnoses import excerpts
 from spark_app.eventlog.findings import Severity, Subject
 from spark_app.eventlog.model import outcome
+from spark_app.redaction import redacted
+from spark_app.report.formatting import line, text
+from spark_app.report.results.values import MOST_TEXT
 from spark_app.report.scope import Status
 from spark_app.telemetry import names
 
 NAME: Final = "spark-app.results"
 VERSION: Final = 1
+MOST_NAME: Final = 240
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 Command = Literal["observe", "report", "compare"]
 Outcome = Literal[outcome.Outcome, names.Outcome]
 Count = Annotated[int, Meta(ge=0)]
 Known = Count | None
+Name = Annotated[str, Meta(extra={"shown": lambda content: line(content, MOST_NAME)})]
+"""A text on one line; any other text is cut at `MOST_TEXT`, and may have several."""
+ErrorText = Annotated[str, Meta(extra={"shown": lambda content: line(excerpts.error(content), MOST_NAME)})]
+"""The message of an error, without its stack trace."""
+TextIfAny = Annotated[str, Meta(extra={"shown": lambda content: text(content, MOST_TEXT) or None})]
+Location = Annotated[str, Meta(extra={"shown": lambda content: redacted(str(content))})]
+"""A path or a URL, which a script opens."""
 
 
 class Error(Struct):
@@ -106,7 +121,7 @@ class Place(Struct):
 
     stage: StageKey | None
     query: int | None
-    stream: str | None
+    stream: Name | None
     cost_ms: Known
 
 
@@ -124,14 +139,17 @@ class Finding(Struct):
     evidence: dict[str, int | float]
     cost_ms: Known
     cost_ratio: float | None
-    operator: str | None
+    operator: Name | None
     places: list[Place]
 
 
 class TaskTimes(Struct):
-    """How long the tasks of a stage took."""
+    """How long the tasks of a stage took: 5 % of them at most `p5_ms`."""
 
+    p5_ms: Count
+    p25_ms: Count
     median_ms: Count
+    p75_ms: Count
     p95_ms: Count
     longest_ms: Count
 
@@ -153,9 +171,9 @@ class Stage(Struct):
 
     id: Count
     attempt: Count
-    name: str
+    name: Name
     status: Status
-    error: str | None
+    error: ErrorText | None
     started: datetime | None
     duration_ms: Known
     tasks: Count
@@ -171,9 +189,9 @@ class Query(Struct):
     """A SQL execution."""
 
     id: Count
-    name: str
+    name: Name
     status: Status
-    error: str | None
+    error: ErrorText | None
     started: datetime | None
     duration_ms: Known
     jobs: Count
@@ -190,13 +208,13 @@ class Setting(Struct):
 class LogRecord(Struct):
     """What the Python program of the driver has logged, at a line of its code; `exception` is the stack trace."""
 
-    at: datetime | None
+    time: datetime | None = msgspec.field(name="at")
     severity: str
-    logger: str
+    logger: Name
     message: str
-    file: str
+    file: Name
     line: Count
-    exception: str | None
+    exception: TextIfAny | None
 
 
 class Cause(Struct):
@@ -222,9 +240,9 @@ class Comparison(Struct):
     Below `noise_ms` a difference is not significant and has no causes.
     """
 
-    application: str
-    now: str
-    before: str
+    application: Name
+    now: Name
+    before: Name
     runs: Count
     now_ms: Count
     before_ms: Count
@@ -247,17 +265,17 @@ class Application(Struct):
     program, where it was observed; they, and its Spark jobs, belong to the trace `trace_id`.
     """
 
-    id: str
-    name: str
-    log: str
-    report: str
+    id: Name
+    name: Name
+    log: Location
+    report: Location
     run: Run | None
-    spark_version: str | None
+    spark_version: Name | None
     started: datetime | None
     ended: datetime | None
     outcome: Outcome
-    summary: str
-    error: str | None
+    summary: Name
+    error: ErrorText | None
     figures: Figures
     findings: list[Finding]
     stages: list[Stage]

@@ -1,10 +1,18 @@
-"""Numbers and instants as the JSON document has them: as exact as their unit, and null where they are unknown."""
+"""Values as the JSON document has them: numbers as exact as their unit, null where they are unknown, texts masked."""
 
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final
+from functools import cache
+from typing import Any, Final, TypeVar
 
+from msgspec import Struct, inspect
+
+from spark_app.report.formatting import text
+
+Document = TypeVar("Document", bound=Struct)
+MOST_TEXT: Final = 800
+"""Characters of a text whose type says no other number."""
 DIGITS: Final = 4
 _WHOLE: Final = ("ms", "bytes")
 
@@ -17,6 +25,11 @@ def ratio(value: float | None) -> float | None:
 def whole(value: float | None) -> int | None:
     """Milliseconds, bytes or a count; never below 0, as clocks that were set back would have it."""
     return None if value is None or not math.isfinite(value) else max(0, round(value))
+
+
+def counted(number: int, other: int) -> int | None:
+    """Rows, or bytes; unknown where only the other was counted, as some sources do."""
+    return None if other and not number else number
 
 
 def instant(milliseconds: float | None) -> datetime | None:
@@ -39,3 +52,43 @@ def _rounded(name: str, number: float) -> int | float:
     if unit in _WHOLE or number == round(number):
         return round(number)
     return round(number, DIGITS if unit == "ratio" else 2)
+
+
+def document(kind: type[Document], source: object, **known: Any) -> Document:
+    """What the document says of an object, by the attributes that have the names of the fields.
+
+    Args:
+        kind: A struct of the schema: its types say how exact numbers are, and how long texts.
+        source: Has the attributes; may have more.
+        known: Fields that are taken as they are.
+    """
+    fields = {name: each for name, each in _fields(kind).items() if name not in known}
+    return kind(**{name: _shown(each, getattr(source, name)) for name, each in fields.items()}, **known)
+
+
+@cache
+def _fields(kind: type[Struct]) -> dict[str, inspect.Type]:
+    about = inspect.type_info(kind)
+    return {field.name: field.type for field in about.fields} if isinstance(about, inspect.StructType) else {}
+
+
+def _shown(kind: inspect.Type, value: Any) -> Any:
+    """A value as its type says; what is neither a text nor a number is taken as it is."""
+    match kind:
+        case inspect.UnionType(types=types):
+            return None if value is None else _shown(types[0], value)
+        case inspect.Metadata(extra={"shown": shown}):
+            return shown(value)
+        case inspect.StrType():
+            return text(value, MOST_TEXT)
+        case inspect.IntType():
+            return whole(value) if kind.ge == 0 else round(value)
+        case inspect.FloatType():
+            return ratio(value)
+        case inspect.DateTimeType():
+            return value if isinstance(value, datetime) else instant(value)
+        case inspect.ListType(item_type=item):
+            return [_shown(item, each) for each in value]
+        case inspect.StructType(cls=cls):
+            return cls(*value) if type(value) is tuple else document(cls, value)
+    return value

@@ -10,7 +10,9 @@ from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.operators import Number, Operator, own_plan_of
 from spark_app.report.groups import Group, grouped
 from spark_app.report.limits import Limits
-from spark_app.report.scope import Scope, Status, scheduling
+from spark_app.report.results import schema
+from spark_app.report.results.values import instant, whole
+from spark_app.report.scope import Scope, scheduling
 
 _FIRST: Final = ("number of output rows", "number of written rows", "number of files read", "data size", "spill size")
 MAX_METRICS: Final = 12
@@ -26,24 +28,17 @@ class Node:
     metrics: list[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Sql:
-    """A SQL execution; `nodes` is None where its plan is not listed or cannot be read, and `note` says why.
+class Sql(schema.Query, kw_only=True):
+    """A SQL execution of the document, with what only a page draws.
 
-    `stack` are the lines of the program that ran it, where PySpark's calls are named (`spark_app.spark.call_sites`).
+    Attributes:
+        stack: The lines of the program that ran it, where PySpark's calls are named (`spark_app.spark.call_sites`).
+        nodes: None where its plan is not listed or cannot be read; `note` says why.
     """
 
-    anchor: str
-    id: int
-    name: str
     group: str | None
     pool: str | None
     stack: str
-    started: float
-    duration: float | None
-    status: Status
-    error: str | None
-    jobs: int
     replans: int
     nodes: list[Node] | None
     note: str | None
@@ -68,8 +63,8 @@ def queries(scope: Scope, limits: Limits) -> Queries:
     for query in ranked(scope)[: limits.queries]:
         nodes, note = _plan(query, min(room, limits.operators_of_one))
         room -= len(nodes or ())
-        executions.append(_sql(scope, query, nodes, note))
-    return Queries(sorted(executions, key=lambda query: (query.started, query.id)), len(scope.queries))
+        executions.append((query.started, query.id, _sql(scope, query, nodes, note)))
+    return Queries([each for *_, each in sorted(executions, key=lambda each: each[:2])], len(scope.queries))
 
 
 def ranked(scope: Scope) -> list[Query]:
@@ -87,20 +82,18 @@ def _weight(scope: Scope, query: Query) -> float:
 
 
 def _sql(scope: Scope, query: Query, nodes: list[Node] | None, note: str | None) -> Sql:
-    status: Status = "failed" if query.error else "done" if query.ended is not None else "not finished"
     site, _, stack = query.details.partition("\n")
     group, pool = scheduling(scope.app.jobs[number] for number in query.jobs if number in scope.app.jobs)
     return Sql(
-        anchor=f"query-{query.id}",
         id=query.id,
         name=scope.named(work_names.of_query(scope.app, query)),
         group=group,
         pool=pool,
         stack=stack if work_names.placed(site) else "",
-        started=query.started,
-        duration=None if query.ended is None else query.ended - query.started,
-        status=status,
+        status="failed" if query.error else "done" if query.ended is not None else "not finished",
         error=query.error,
+        started=instant(query.started),
+        duration_ms=None if query.ended is None else whole(query.ended - query.started),
         jobs=len(query.jobs),
         replans=query.plans - 1,
         nodes=nodes,

@@ -15,25 +15,14 @@ from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.python_functions import Calls
 from spark_app.report.groups import Group, grouped
 from spark_app.report.limits import Limits
-from spark_app.report.scope import Scope, Status, scheduling, stage_name
+from spark_app.report.results import schema
+from spark_app.report.results.values import counted, instant, whole
+from spark_app.report.scope import Scope, scheduling, stage_name
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 _LEAST_MS: Final = 1.0
 _MEANING: Final = {"Success": "", RESUBMITTED: OUTPUT_LOST}
 """What to show for reasons without a text of their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Task times in milliseconds at 5, 25, 50, 75, 95 and 100 %, and their positions on the axis in percent."""
-
-    times: tuple[float, ...]
-    at: tuple[float, ...]
-
-    @property
-    def skew(self) -> float | None:
-        """The longest over the median."""
-        return self.times[5] / self.times[2] if self.times[2] else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,46 +37,54 @@ class Task:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A stage attempt; times in milliseconds; `totals` is None where no task reported metrics."""
+class Stage(schema.Stage, kw_only=True):
+    """A stage attempt of the document, with what only a page draws.
 
-    anchor: str
-    id: int
-    attempt: int
+    Attributes:
+        totals: None where no task reported metrics.
+        slowest, troubled: The longest tasks of several, and those that failed, were killed or retried.
+    """
+
     call_site: str
-    name: str
     group: str | None
     pool: str | None
-    status: Status
-    failure: str | None
-    started: float | None
-    duration: float | None
-    tasks: int
-    ended: int
-    failed: int
-    killed: int
-    speculative: int
-    spread: Spread | None
+    speculative_tasks: int
     totals: Totals | None
-    gc_share: float | None
     is_input_missed: bool
     slowest: list[Task]
     troubled: list[Task]
 
+    @property
+    def skew(self) -> float | None:
+        """The longest task over the median one; None where no several tasks have ended."""
+        times = self.task_times if self.ended_tasks > 1 else None
+        return times.longest_ms / times.median_ms if times and times.median_ms else None
+
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The longest stage attempts by start; `ticks` of the axis of task times (percent, milliseconds)."""
+    """The longest stage attempts by start; `axis` are the powers of ten around all task times."""
 
     shown: list[Stage]
     total: int
-    ticks: list[tuple[float, float]]
+    axis: tuple[int, int]
 
     @property
     def groups(self) -> list[Group[Stage]]:
         """The same in groups."""
         return grouped(self.shown)
+
+    @property
+    def ticks(self) -> list[tuple[float, float]]:
+        """The ends of the axis, and its middle if that is a power of ten: more labels overlap in a narrow window."""
+        low, high = self.axis
+        step = (high - low) // 2 if (high - low) % 2 == 0 else high - low
+        return [(self.at(10**power), 10**power) for power in range(low, high + 1, step)]
+
+    def at(self, ms: float) -> float:
+        """Where a task time is on the axis, in percent."""
+        low, high = self.axis
+        return round((math.log10(max(_LEAST_MS, ms)) - low) / (high - low) * 100, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +121,8 @@ def functions(scope: Scope, limits: Limits, *, events: LogPath) -> Functions:
 def stages(scope: Scope, limits: Limits) -> Stages:
     """The failed stage attempts and the longest ones."""
     chosen = sorted(ranked(scope)[: limits.stages], key=lambda stage: (stage.info.submitted or 0, stage.info.id))
-    spreads = [_quantiles(stage.durations_ms) for stage in chosen]
-    low, high = _axis([spread for spread in spreads if spread])
-    shown = [
-        _stage(scope, stage, limits, _spread(spread, low, high)) for stage, spread in zip(chosen, spreads, strict=True)
-    ]
-    return Stages(shown, len(scope.stages), _ticks(low, high))
+    shown = [of_attempt(scope, stage, limits) for stage in chosen]
+    return Stages(shown, len(scope.stages), _axis([stage.task_times for stage in shown if stage.task_times]))
 
 
 def ranked(scope: Scope) -> list[StageAttempt]:
@@ -138,74 +131,70 @@ def ranked(scope: Scope) -> list[StageAttempt]:
 
 
 def of_attempt(scope: Scope, stage: StageAttempt, limits: Limits) -> Stage:
-    """One stage attempt, with an axis of its own."""
-    times = _quantiles(stage.durations_ms)
-    return _stage(scope, stage, limits, _spread(times, *_axis([times] if times else [])))
-
-
-def _weight(stage: StageAttempt) -> float:
-    if stage.info.submitted is not None and stage.info.completed is not None:
-        return stage.info.completed - stage.info.submitted
-    return sum(stage.durations_ms)
-
-
-def _quantiles(durations: Sequence[int]) -> tuple[float, ...] | None:
-    """Times of real tasks, by the rank that Spark takes in its UI; source: `AppStatusStore.taskSummary`."""
-    if not durations:
-        return None
-    ordered = sorted(durations)
-    return tuple(float(ordered[min(int(share * len(ordered)), len(ordered) - 1)]) for share in QUANTILES)
-
-
-def _axis(spreads: Sequence[tuple[float, ...]]) -> tuple[float, float]:
-    """The powers of ten around all times."""
-    low = min((max(_LEAST_MS, spread[0]) for spread in spreads), default=_LEAST_MS)
-    high = max((max(_LEAST_MS, spread[-1]) for spread in spreads), default=_LEAST_MS)
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return float(first), float(max(last, first + 1))
-
-
-def _spread(times: tuple[float, ...] | None, low: float, high: float) -> Spread | None:
-    if times is None:
-        return None
-    at = ((math.log10(max(_LEAST_MS, time)) - low) / (high - low) * 100 for time in times)
-    return Spread(times, tuple(round(percent, 1) for percent in at))
-
-
-def _ticks(low: float, high: float) -> list[tuple[float, float]]:
-    """The ends of the axis, and its middle if that is a power of ten: more labels overlap in a narrow window."""
-    step = int(high - low) // 2 if (high - low) % 2 == 0 else int(high - low)
-    return [((power - low) / (high - low) * 100, 10**power) for power in range(int(low), int(high) + 1, step)]
-
-
-def _stage(scope: Scope, stage: StageAttempt, limits: Limits, spread: Spread | None) -> Stage:
-    info = stage.info
-    status: Status = "failed" if info.failure else "done" if info.completed is not None else "not finished"
-    job = scope.app.job_of(stage)
+    """One stage attempt."""
+    info, job = stage.info, scope.app.job_of(stage)
+    totals = stage.totals if stage.shuffle_read_bytes else None
     group, pool = scheduling([job] if job else [])
     return Stage(
-        anchor=f"stage-{info.id}-{info.attempt}",
         id=info.id,
         attempt=info.attempt,
         call_site="" if work_names.is_nowhere(info.name) else info.name,
         name=stage_name(scope, stage),
         group=group,
         pool=pool,
-        status=status,
-        failure=info.failure,
-        started=info.submitted,
-        duration=None if info.submitted is None or info.completed is None else info.completed - info.submitted,
+        status="failed" if info.failure else "done" if info.completed is not None else "not finished",
+        error=info.failure,
+        started=instant(info.submitted),
+        duration_ms=whole(_time(stage)),
         tasks=info.tasks,
-        ended=len(stage.durations_ms),
-        failed=stage.failed,
-        killed=stage.killed,
-        speculative=stage.speculative,
-        spread=spread,
-        totals=stage.totals if stage.shuffle_read_bytes else None,
-        gc_share=gc_share([stage.totals], scope.app.task_cpus) if stage.shuffle_read_bytes else None,
+        ended_tasks=len(stage.durations_ms),
+        failed_tasks=stage.failed,
+        killed_tasks=stage.killed,
+        speculative_tasks=stage.speculative,
+        task_times=_task_times(stage.durations_ms),
+        data=_data(totals, is_input_missed=stage.is_input_missed) if totals else None,
+        totals=totals,
+        gc_ratio=gc_share([totals], scope.app.task_cpus) if totals else None,
         is_input_missed=stage.is_input_missed,
         slowest=[_task(task) for task in stage.slowest[: limits.tasks]] if len(stage.durations_ms) > 1 else [],
         troubled=[_task(task) for task in stage.kept[: limits.tasks]],
+    )
+
+
+def _time(stage: StageAttempt) -> int | None:
+    submitted, completed = stage.info.submitted, stage.info.completed
+    return None if submitted is None or completed is None else completed - submitted
+
+
+def _weight(stage: StageAttempt) -> int:
+    time = _time(stage)
+    return sum(stage.durations_ms) if time is None else time
+
+
+def _task_times(durations: Sequence[int]) -> schema.TaskTimes | None:
+    """Times of real tasks, by the rank that Spark takes in its UI; source: `AppStatusStore.taskSummary`."""
+    if not durations:
+        return None
+    ordered = sorted(durations)
+    return schema.TaskTimes(*(max(0, ordered[min(int(share * len(ordered)), len(ordered) - 1)]) for share in QUANTILES))
+
+
+def _axis(times: Sequence[schema.TaskTimes]) -> tuple[int, int]:
+    low = min((max(_LEAST_MS, each.p5_ms) for each in times), default=_LEAST_MS)
+    high = max((max(_LEAST_MS, each.longest_ms) for each in times), default=_LEAST_MS)
+    first = math.floor(math.log10(low))
+    return first, max(math.ceil(math.log10(high)), first + 1)
+
+
+def _data(totals: Totals, *, is_input_missed: bool) -> schema.Data:
+    return schema.Data(
+        rows_read=counted(totals.input_records, totals.input_bytes),
+        bytes_read=None if is_input_missed else counted(totals.input_bytes, totals.input_records),
+        rows_written=counted(totals.output_records, totals.output_bytes),
+        bytes_written=counted(totals.output_bytes, totals.output_records),
+        shuffle_read_bytes=totals.shuffle_read_bytes,
+        shuffle_written_bytes=totals.shuffle_write_bytes,
+        spilled_bytes=totals.disk_spilled,
     )
 
 

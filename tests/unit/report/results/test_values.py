@@ -1,8 +1,10 @@
 import json
+from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
-from spark_app.report.results import values
+from spark_app.report.results import schema, values
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,30 @@ def test_times_before_the_start_are_0() -> None:
 def test_a_time_that_no_calendar_has_is_null(milliseconds: float) -> None:
     """A broken log ends no command."""
     assert values.instant(milliseconds) is None
+
+
+def test_a_document_is_made_of_an_object_by_the_types_of_its_fields() -> None:
+    """Texts are masked and cut, numbers rounded; what the struct does not have stays out of it."""
+    source = SimpleNamespace(
+        id=3,
+        attempt=0,
+        name="load\npassword=hunter2 " + "n" * 1000,
+        status="failed",
+        error="boom password=hunter2\n\tat x.y(Z.java)",
+        started=1000.4,
+        duration_ms=-1.5,
+        tasks=1,
+        ended_tasks=1,
+        failed_tasks=1,
+        killed_tasks=0,
+        task_times=(1, 2, 3, 4, 5, 6),
+        data=None,
+        gc_ratio=0.123456,
+        of_the_page="more",
+    )
+    stage = values.document(schema.Stage, source, attempt=1)
+    assert (stage.id, stage.attempt, stage.duration_ms, stage.gc_ratio) == (3, 1, 0, 0.1235)
+    assert stage.name.startswith("load password=(redacted) nnn")
+    assert (len(stage.name), stage.error) == (240, "boom password=(redacted)")
+    assert stage.started == datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert stage.task_times == schema.TaskTimes(1, 2, 3, 4, 5, 6)

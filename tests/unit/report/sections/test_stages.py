@@ -43,8 +43,8 @@ def test_the_median_of_two_tasks_is_the_longer_one(reading: Read) -> None:
     """As in Spark's own UI: two tasks are no skew of 35 x."""
     tasks = [made.ended_task(0, 0, 2200, 1000), made.ended_task(1, 0, 2200, 35_000)]
     (stage,) = listed(reading, log.job(0, [0]), log.stage(0, tasks=2), *tasks, log.stage(0, end=40_000, tasks=2))
-    assert stage.spread is not None
-    assert (stage.spread.times[2], stage.spread.skew) == (35_000, 1.0)
+    assert stage.task_times is not None
+    assert (stage.task_times.median_ms, stage.skew) == (35_000, 1.0)
 
 
 @pytest.mark.parametrize(("longest", "ticks"), [(90, [10, 100]), (900, [10, 100, 1000]), (9000, [10, 10_000])])

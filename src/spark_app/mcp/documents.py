@@ -1,6 +1,7 @@
 """The documents of the answers: what the report shows of a run, in the keys of its JSON, for an assistant."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -8,7 +9,6 @@ from msgspec.structs import astuple
 
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import Query, StageAttempt
-from spark_app.eventlog.model.stream_samples import StreamSample
 from spark_app.mcp.answers import Document, Rows
 from spark_app.redaction import setting
 from spark_app.report.formatting import line, text
@@ -17,10 +17,9 @@ from spark_app.report.results import schema, values
 from spark_app.report.scope import Scope
 from spark_app.report.sections import queries, stages
 from spark_app.report.sections.queries import Node
-from spark_app.report.sections.streams import Stream
 
 EVERYTHING: Final = Limits(tasks=50, operators_of_one=500)
-NO_LISTS: Final = Limits(stages=0, tasks=0, queries=0, operators=0)
+NO_LISTS: Final = Limits(stages=0, tasks=0, queries=0, operators=0, streams=10_000, points=1)
 WORST: Final = 5
 MOST_IDS: Final = 50
 """Stages of a query, or that a stage reads from, that are named."""
@@ -59,35 +58,6 @@ def query_row(about: Scope, query: Query) -> Document:
     return document(values.document(schema.Query, queries.of_query(about, query, NO_LISTS))) | {"started": None}
 
 
-def stream_row(stream: Stream) -> Document:
-    """A streaming query over all its batches; the state and the lag are those after the last one."""
-    query, total = stream.query, stream.total
-    return {
-        "name": line(stream.name),
-        "status": stream.status,
-        "error": text(query.error) if query.error else None,
-        "starts": query.runs,
-        "trigger_interval_ms": query.trigger.interval_ms,
-        "busy_ratio": values.ratio(stream.work_share),
-    } | (_batches(total) if total else {})
-
-
-def _batches(total: StreamSample) -> Document:
-    states = [state.rows for state in total.state.values() if state.rows is not None]
-    return {
-        "batches": total.batches,
-        "batches_without_rows": total.empty,
-        "rows_read": total.rows,
-        "rows_written": total.rows_out,
-        "mean_batch_ms": round(total.duration_ms / total.batches),
-        "longest_batch_ms": total.longest_ms,
-        "phases_ms": total.phases_ms,
-        "watermark": values.instant(total.watermark),
-        "lag_records": sum(total.lag.values()) if total.lag is not None else None,
-        "state_rows": sum(states) if states else None,
-    }
-
-
 def stage_document(about: Scope, attempt: StageAttempt, found: list[Finding]) -> Document:
     """A stage attempt with its tasks, findings and query."""
     shown = stages.of_attempt(about, attempt, EVERYTHING)
@@ -107,8 +77,8 @@ def stage_document(about: Scope, attempt: StageAttempt, found: list[Finding]) ->
             for each in found
             if key in [place.stage for place in each.places or (each.place,)]
         ][:WORST],
-        "slowest_tasks": Rows(shown.slowest, _task),
-        "failed_killed_or_repeated_tasks": Rows(shown.troubled, _task),
+        "slowest_tasks": Rows(shown.slowest, partial(values.document, stages.Task)),
+        "failed_killed_or_repeated_tasks": Rows(shown.troubled, partial(values.document, stages.Task)),
     }
 
 
@@ -125,17 +95,6 @@ def _seconds(attempt: StageAttempt) -> Document | None:
         "deserializing": totals.deserialize_ms,
     }
     return {name: None if value is None else round(value / 1000, 3) for name, value in milliseconds.items()}
-
-
-def _task(task: stages.Task) -> Document:
-    return {
-        "index": task.index,
-        "attempt": task.attempt,
-        "executor": line(task.executor),
-        "duration_ms": round(task.duration),
-        "how": task.how,
-        "why": text(task.why) or None,
-    }
 
 
 def query_document(about: Scope, query: Query) -> Document:

@@ -22,18 +22,15 @@ from spark_app.mcp.documents import (
     query_row,
     stage_document,
     stage_row,
-    stream_row,
 )
 from spark_app.mcp.library import Library
 from spark_app.mcp.search import Wanted, search
 from spark_app.report.formatting import text
-from spark_app.report.limits import Limits
 from spark_app.report.results import build
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import Scope, scope
-from spark_app.report.sections import queries, stages, streams
+from spark_app.report.sections import queries, stages
 
-MOST_STREAMS: Final = 10_000
 WIDEST: Final = MOST_CHARACTERS * 5 // 12
 """An event is JSON within JSON: each of its quotes and backslashes takes two characters of an answer."""
 
@@ -81,7 +78,6 @@ class Tools:
             found = analysis.findings_of(info)
             whole = build.application(analysis.reading, info, [], analysis.comparison, report="", limits=NO_LISTS)
             worst = [{"rule": each.rule, "severity": each.severity, "text": text(each.text)} for each in found[:WORST]]
-            listed = streams.streams(about, Limits(streams=MOST_STREAMS, points=1)).shown
             shown = document(whole) | {
                 "report": None,
                 "comparison": brief(whole.comparison),
@@ -89,7 +85,7 @@ class Tools:
                 "findings": worst,
                 "stages": Rows(stages.ranked(about), partial(stage_row, about)),
                 "queries": Rows(queries.ranked(about), partial(query_row, about)),
-                "streaming_queries": Rows(listed, stream_row) if listed else None,
+                "streaming_queries": Rows(whole.streaming_queries) if whole.streaming_queries else None,
             }
             return answer(shown, Page(limit, offset))
 

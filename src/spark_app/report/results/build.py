@@ -16,11 +16,11 @@ from spark_app.report.results import schema
 from spark_app.report.results.values import DIGITS, document, evidence, ratio
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
-from spark_app.report.sections import headline, queries, stages
+from spark_app.report.sections import headline, queries, stages, streams
 from spark_app.settings import Prices
 
-LIMITS: Final = Limits(operators=0, tasks=0)
-"""Those of the report; plans and tasks are not in the document."""
+LIMITS: Final = Limits(operators=0, tasks=0, points=1)
+"""Those of the report; plans, tasks and charts are not in the document."""
 
 
 def application(
@@ -42,7 +42,7 @@ def application(
         compared: How it compares with earlier ones.
         report: The path or the URL of the report.
         prices: What executors cost.
-        limits: How many stages, queries and log records are listed.
+        limits: How many stages, queries, streaming queries and log records are listed.
     """
     about, app = scope(reading.app, run), reading.app
     top, record = headline.headline(about), run.record if run else None
@@ -61,6 +61,7 @@ def application(
         figures=_with_cost(top.figures, spent, prices),
         stages=stages.stages(about, limits).shown,
         queries=queries.queries(about, limits).shown,
+        streaming_queries=streams.streams(about, limits).shown,
         remarks=headline.unread(reading, about),
         log_records=list(app.log_records)[-limits.logs :],
         trace_id=f"{span_ids.of_application(app).trace_id:032x}",

@@ -197,6 +197,31 @@ class Query(Struct):
     jobs: Count
 
 
+class Stream(Struct):
+    """A streaming query over all its batches; `lag_records`, `lag_ms`, `watermark` and `state_rows` are after the last.
+
+    `phases_ms` has the parts of their work by Spark's names; `lag_ms` is of the topic that is furthest behind.
+    """
+
+    name: Name
+    status: str
+    error: ErrorText | None
+    starts: Count
+    trigger_interval_ms: Known
+    busy_ratio: float | None
+    batches: Count
+    batches_without_rows: Known = None
+    rows_read: Known = None
+    rows_written: Known = None
+    mean_batch_ms: Known = None
+    longest_batch_ms: Known = None
+    phases_ms: dict[str, Count] = {}
+    watermark: datetime | None = None
+    lag_records: Known = None
+    lag_ms: Known = None
+    state_rows: Known = None
+
+
 class Setting(Struct):
     """A Spark property that changed; None where it is not set."""
 
@@ -260,9 +285,9 @@ class Comparison(Struct):
 class Application(Struct):
     """A Spark application, or the part of it that belongs to a spark-app run.
 
-    `stages` has the failed and the longest 500, `queries` 200, `findings` the worst 100. `comparison` is with the last
-    successful runs of the application. `remarks` say what the log lacks. `log_records` are the newest 300 of the
-    program, where it was observed; they, and its Spark jobs, belong to the trace `trace_id`.
+    `stages` has the failed and the longest 500, `queries` 200, `streaming_queries` 100, `findings` the worst 100.
+    `comparison` is with the last successful runs of the application. `remarks` say what the log lacks. `log_records`
+    are the newest 300 of the program, where it was observed; they, and its Spark jobs, belong to the trace `trace_id`.
     """
 
     id: Name
@@ -284,6 +309,7 @@ class Application(Struct):
     remarks: list[str]
     trace_id: str
     log_records: list[LogRecord]
+    streaming_queries: list[Stream] = []
 
 
 class Results(Struct, kw_only=True):

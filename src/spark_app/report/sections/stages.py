@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
 from spark_app.eventlog import python_functions
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.entities import StageAttempt, Totals
@@ -25,16 +27,15 @@ _MEANING: Final = {"Success": "", RESUBMITTED: OUTPUT_LOST}
 """What to show for reasons without a text of their own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A task attempt, how it ended and why it failed; `duration` in milliseconds."""
+class Task(Struct):
+    """A task attempt, how it ended and why it failed."""
 
-    index: int
-    attempt: int
-    executor: str
-    duration: float
+    index: schema.Count
+    attempt: schema.Count
+    executor: schema.Name
+    duration_ms: schema.Count
     how: str
-    why: str
+    why: schema.TextIfAny | None
 
 
 class Stage(schema.Stage, kw_only=True):

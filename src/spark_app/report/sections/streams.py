@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.stream_samples import StreamSample, together
@@ -12,6 +12,8 @@ from spark_app.report import charts, formatting, intervals
 from spark_app.report.charts import Chart, Step, Values
 from spark_app.report.intervals import Interval
 from spark_app.report.limits import Limits
+from spark_app.report.results import schema
+from spark_app.report.results.values import instant, whole
 from spark_app.report.scope import Scope
 from spark_app.report.sections.headline import Mood
 from spark_app.report.sections.timeline import ticks
@@ -47,26 +49,18 @@ class Point:
     sample: StreamSample
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """A streaming query; `stops` and `idle` are left and width in percent.
+class Stream(schema.Stream, kw_only=True):
+    """A streaming query of the document, with what only a page draws; `stops` and `idle` are left and width in percent.
 
     `total` are all its batches together; None for a query of which the log has none, as where its first one failed.
     """
 
     anchor: str
     query: StreamQuery
-    status: str
     total: StreamSample | None
-    work_share: float | None
     charts: list[Chart]
     idle: list[tuple[float, float]]
     stops: list[tuple[float, float]]
-
-    @property
-    def name(self) -> str:
-        """What the program calls it, or else its id."""
-        return self.query.name or self.query.id
 
     @property
     def mood(self) -> Mood:
@@ -79,23 +73,11 @@ class Stream:
         return None if self.total is None else _ratio(self.total.rows, self.total.duration_ms / 1000)
 
     @property
-    def lag(self) -> int | None:
-        """Records of all topics that were not read after the last batch."""
-        return None if self.total is None or self.total.lag is None else sum(self.total.lag.values())
-
-    @property
-    def lag_ms(self) -> float | None:
-        """How old the newest record was after the last batch, of the topic that is furthest behind; None if unknown."""
-        seconds = {} if self.total is None else self.total.lag_seconds
-        return 1000 * max(seconds.values()) if seconds else None
-
-    @property
     def topics(self) -> list[tuple[str, int | None, float | None]]:
         """Topics whose lag is known, in records or in milliseconds, after the last batch."""
         if self.total is None:
             return []
-        records, seconds = self.total.lag or {}, self.total.lag_seconds
-        ms = {topic: 1000 * value for topic, value in seconds.items()}
+        records, ms = self.total.lag or {}, _lag_ms(self.total)
         return [(topic, records.get(topic), ms.get(topic)) for topic in sorted(records.keys() | ms.keys())]
 
     def state(self, name: str) -> int | None:
@@ -156,13 +138,35 @@ def _stream(scope: Scope, query: StreamQuery, anchor: str, axis: Interval, limit
     return Stream(
         anchor=anchor,
         query=query,
-        status=_status(scope, query),
         total=total,
-        work_share=None if total is None else _ratio(total.duration_ms, ended - total.started),
+        name=query.name or query.id,
+        status=_status(scope, query),
+        error=query.error,
+        starts=query.runs,
+        trigger_interval_ms=query.trigger.interval_ms,
+        busy_ratio=None if total is None else _ratio(total.duration_ms, ended - total.started),
+        **({"batches": 0} if total is None else _numbers(total)),
         charts=[chart for chart in _charts(query, points, axis) if chart.series],
         idle=_placed(idle, axis),
         stops=_placed(stops, axis),
     )
+
+
+def _numbers(total: StreamSample) -> dict[str, Any]:
+    """What the document says of all batches together."""
+    return {
+        "batches": total.batches,
+        "batches_without_rows": total.empty,
+        "rows_read": total.rows,
+        "rows_written": total.rows_out,
+        "mean_batch_ms": whole(_mean(total)),
+        "longest_batch_ms": total.longest_ms,
+        "phases_ms": total.phases_ms,
+        "watermark": instant(total.watermark),
+        "lag_records": None if total.lag is None else sum(total.lag.values()),
+        "lag_ms": whole(max(_lag_ms(total).values(), default=None)),
+        "state_rows": _state(total, "rows"),
+    }
 
 
 def _status(scope: Scope, query: StreamQuery) -> str:

@@ -57,7 +57,7 @@ def test_sums_are_over_all_batches(reading: Read) -> None:
     """Of a query that counts what it reads; what it does not count is not known."""
     shown = stream(reading, every_second(10, 20))
     assert shown.total is not None
-    assert (shown.total.batches, shown.total.rows, shown.total.rows_out, shown.lag) == (10, 100, None, None)
+    assert (shown.total.batches, shown.rows_read, shown.rows_written, shown.lag_records) == (10, 100, None, None)
     assert shown.rate == pytest.approx(20)
     assert {each.title for each in shown.charts} == {"Rows per second", "Time of a batch"}
 
@@ -127,7 +127,7 @@ def test_lag_watermark_and_state_are_drawn_where_they_are_known(reading: Read) -
         "stateOperators": [{"numRowsTotal": 5, "memoryUsedBytes": 7}, {"numRowsTotal": 6, "memoryUsedBytes": 8}],
     }
     shown = stream(reading, [made.stream_batch(0, 10_000, **more)])
-    assert shown.lag == 7
+    assert shown.lag_records == 7
     last = {each.title: {series.name: series.last for series in each.series} for each in shown.charts}
     assert last["Lag in records"] == {"t": 7}
     assert last["Event time behind the clock"] == {"newest event": 1500, "watermark": 6500}
@@ -143,7 +143,7 @@ def test_memory_of_a_state_that_spark_does_not_measure_is_not_drawn(reading: Rea
     charts = {each.title: each for each in shown.charts}
     assert {series.name: series.last for series in charts["Memory of the state"].series} == {"memory": 9}
     assert shown.state("memory_bytes") is None
-    assert shown.state("rows") == 7000
+    assert shown.state_rows == 7000
 
 
 def test_batches_that_violate_expectations_are_marked(reading: Read) -> None:
@@ -168,7 +168,7 @@ def test_lag_in_time_is_drawn_where_the_newest_record_was_observed(reading: Read
     quiet = row | {"values": [None]}
     more: dict[str, Any] = {"observedMetrics": {"input files": row, "input quiet": quiet, "rows": row}}
     shown = stream(reading, [made.stream_batch(0, 10_000, **more)])
-    assert (shown.lag, shown.lag_ms) == (None, 6000)
+    assert (shown.lag_records, shown.lag_ms) == (None, 6000)
     assert shown.topics == [("files", None, 6000), ("quiet", None, 0)]
     last = {series.name: series.last for series in chart(shown, "Lag in time").series}
     assert last == {"files": 6000, "quiet": 0}

@@ -3,7 +3,7 @@
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import Thresholds
     from spark_app.eventlog.findings import Finding
-    from spark_app.eventlog.model.entities import StageAttempt
     from spark_app.eventlog.reader import Reading
     from spark_app.execution.analysis import Analysis
     from spark_app.observe.event_log_injection import EventLogInjection
@@ -248,19 +247,23 @@ def report_each(
 
 
 def figures(reading: "Reading") -> dict[str, str]:
-    """One row of the table, by column; `-` for what the log does not contain."""
+    """One row of the table, by column: the figures of the JSON document; `-` for what the log does not contain."""
     from spark_app.eventlog.model.outcome import ending_of
+    from spark_app.report.results.markdown import moved
+    from spark_app.report.scope import scope
+    from spark_app.report.sections.headline import headline
 
-    app, stages = reading.app, reading.app.stages.values()
-    end = app.ended if app.ended is not None else app.last
-    tasks, failed_tasks = sum(len(stage.durations_ms) for stage in stages), sum(stage.failed for stage in stages)
+    app, shown = reading.app, headline(scope(reading.app, None)).figures
     return {
         "application": _name(reading),
         "outcome": ending_of(app).outcome,
-        "time": formatting.duration(None if app.started is None else end - app.started),
-        "jobs": _failing(len(app.jobs), sum(job.has_failed for job in app.jobs.values())),
-        "tasks": _failing(tasks, failed_tasks),
-        **_amounts(stages, are_known=not tasks or any(stage.shuffle_read_bytes for stage in stages)),
+        "time": formatting.duration(None if app.started is None else shown.duration_ms),
+        "jobs": _failing(shown.jobs, sum(job.has_failed for job in app.jobs.values())),
+        "tasks": _failing(shown.tasks, shown.failed_tasks),
+        "read": moved(shown.rows_read, shown.bytes_read),
+        "written": moved(shown.rows_written, shown.bytes_written),
+        "shuffled": formatting.size(shown.shuffled_bytes),
+        "spilled": formatting.size(shown.spilled_bytes),
     }
 
 
@@ -270,27 +273,6 @@ def _name(reading: "Reading") -> str:
 
 def _failing(number: int, failed: int) -> str:
     return f"{formatting.count(number)} ({formatting.count(failed)} failed)" if failed else formatting.count(number)
-
-
-def _amounts(stages: "Iterable[StageAttempt]", *, are_known: bool) -> dict[str, str]:
-    """Rows and bytes; `-` if tasks ended but none reported metrics. Spark does not count the bytes of local Parquet."""
-    if not are_known:
-        return dict.fromkeys(("read", "written", "shuffled", "spilled"), formatting.UNKNOWN)
-    totals = [stage.totals for stage in stages]
-    is_missed, read = any(stage.is_input_missed for stage in stages), sum(each.input_bytes for each in totals)
-    return {
-        "read": _amount(sum(each.input_records for each in totals), None if is_missed else read),
-        "written": _amount(sum(each.output_records for each in totals), sum(each.output_bytes for each in totals)),
-        "shuffled": formatting.size(sum(each.shuffle_write_bytes for each in totals)),
-        "spilled": formatting.size(sum(each.disk_spilled for each in totals)),
-    }
-
-
-def _amount(rows: int, size: int | None) -> str:
-    """Rows and bytes; a 0 beside the other was not counted: some sources count only one of them."""
-    is_counted = {"rows": bool(rows or not size), "size": size is not None and bool(size or not rows)}
-    shown = {"rows": formatting.quantity(rows, "row"), "size": formatting.size(size or 0)}
-    return ", ".join(text for name, text in shown.items() if is_counted[name])
 
 
 def _report(terminal: "Terminal", analysis: "Analysis", output: Path) -> str:

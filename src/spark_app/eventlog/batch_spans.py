@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from spark_app.eventlog.span_ids import SpanContext, context_of
 from spark_app.telemetry import spark_names as names
 from spark_app.telemetry.names import Attribute
-from spark_app.telemetry.stream_progress import Progress, StateOperator, offsets
+from spark_app.telemetry.stream_progress import Progress, StateOperator, offsets, sum_of_known
 
 MAX_LINKS: Final = 32
 """The most links of a span: a sample of 16 contexts for each of two topics."""
@@ -91,8 +91,7 @@ def _number(value: Any) -> int | None:
 
 
 def _sum(state: list[StateOperator], name: str) -> int | None:
-    values = [value for operator in state if (value := _number(getattr(operator, name))) is not None]
-    return _number(sum(values)) if values else None
+    return _number(sum_of_known(_number(getattr(operator, name)) for operator in state))
 
 
 def _instant(milliseconds: int | None) -> str | None:

@@ -15,7 +15,7 @@ from spark_app.runs.liveness import is_running
 from spark_app.runs.run_record import PUBLISHED
 from spark_app.telemetry.names import StreamState
 from spark_app.telemetry.stream_lag import Lag
-from spark_app.telemetry.stream_progress import Progress, total
+from spark_app.telemetry.stream_progress import Progress, sum_of_known
 
 LOG: Final = logging.getLogger(__name__)
 STATUS: Final = "stream.json"
@@ -94,7 +94,7 @@ def progressed(status: StreamStatus, progress: Progress, counts: Mapping[str, in
         lag_records=None if lag is None else sum(lag.values()),
         lag_seconds=max(progress.lag_seconds.values(), default=None),
         watermark=None if progress.watermark is None else progress.event_time["watermark"],
-        state_rows=total(operator.rows for operator in progress.state),
+        state_rows=sum_of_known(operator.rows for operator in progress.state),
     )
 
 

@@ -20,8 +20,17 @@ QUANTILES: Final = (0.5, 0.9, 0.99)
 STREAM_STATES: Final[tuple[StreamState, ...]] = (
     "starting", "waiting", "running", "idle", "restarting", "stopped", "failed"
 )  # fmt: skip
-STREAM_PHASES: Final = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "addBatch", "commitOffsets", "other")
-"""The keys of `durationMs` in Spark's progress, in the order of the phases; any other key counts as `other`."""
+PHASE_MEANINGS: Final = {
+    "latestOffset": "asked the sources for their latest offsets",
+    "getBatch": "asked the sources for the rows between two offsets",
+    "queryPlanning": "planned the query",
+    "walCommit": "wrote the offsets of the batch to the checkpoint",
+    "addBatch": "ran the query and the sink",
+    "commitOffsets": "wrote to the checkpoint that the batch is done",
+}
+"""The keys of `durationMs` in Spark's progress, in the order of the phases: what Spark did."""
+STREAM_PHASES: Final = (*PHASE_MEANINGS, "other")
+"""The same; any other key counts as `other`."""
 
 TRACEPARENT: Final = "traceparent"
 """The context of a record in its headers, and of a job in its properties, as W3C's Trace Context names it."""

@@ -6,7 +6,7 @@ OpenTelemetry has no semantic conventions for Spark; these names follow those of
 from collections.abc import Mapping
 from typing import Final
 
-from spark_app.telemetry.names import APPLICATION, TRACEPARENT, Attribute, Metric, SpanName
+from spark_app.telemetry.names import APPLICATION, PHASE_MEANINGS, TRACEPARENT, Attribute, Metric, SpanName
 
 APPLICATION_ID: Final = Attribute("spark.app.id", str, "id of the application, assigned by the cluster manager")
 APPLICATION_ATTEMPT: Final = Attribute(
@@ -69,14 +69,7 @@ BATCH_SPANS_LEFT_OUT: Final = Attribute(
 )
 BATCH_PHASES: Final = {
     phase: Attribute(f"spark.streaming.batch.duration.{phase}", int, f"ms of the batch in which Spark {meaning}")
-    for phase, meaning in (
-        ("latestOffset", "asked the sources for their latest offsets"),
-        ("getBatch", "asked the sources for the rows between two offsets"),
-        ("queryPlanning", "planned the query"),
-        ("walCommit", "wrote the offsets of the batch to the checkpoint"),
-        ("addBatch", "ran the query and the sink"),
-        ("commitOffsets", "wrote to the checkpoint that the batch is done"),
-    )
+    for phase, meaning in PHASE_MEANINGS.items()
 }
 """The parts of the work of a batch, by Spark's names."""
 WATERMARK: Final = Attribute(

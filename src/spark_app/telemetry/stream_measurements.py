@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from spark_app.telemetry import names
 from spark_app.telemetry.names import Attribute, Metric
-from spark_app.telemetry.stream_progress import Progress, total
+from spark_app.telemetry.stream_progress import Progress, sum_of_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ def measurements(progress: Progress) -> list[Measurement]:
         names.STREAM_BATCH_DURATION: _seconds(progress.duration_ms),
         names.STREAM_INPUT_RATE: progress.input_rate,
         names.STREAM_PROCESSED_RATE: progress.processed_rate,
-        names.STREAM_STATE_ROWS: total(operator.rows for operator in progress.state),
-        names.STREAM_STATE_MEMORY: total(operator.memory_bytes for operator in progress.state),
-        names.STREAM_STATE_COMMIT: _seconds(total(operator.commit_ms for operator in progress.state)),
+        names.STREAM_STATE_ROWS: sum_of_known(operator.rows for operator in progress.state),
+        names.STREAM_STATE_MEMORY: sum_of_known(operator.memory_bytes for operator in progress.state),
+        names.STREAM_STATE_COMMIT: _seconds(sum_of_known(operator.commit_ms for operator in progress.state)),
         names.STREAM_LATE: progress.rows_late,
         names.STREAM_WATERMARK_DELAY: _seconds(progress.watermark_delay_ms),
         names.STREAM_UNKNOWN_FIELDS: progress.unknown_fields,

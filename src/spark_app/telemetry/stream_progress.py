@@ -191,24 +191,24 @@ class Progress(Struct, gc=False):
     @property
     def rows_duplicate(self) -> int | None:
         """Rows dropped as duplicates, by the operators that drop them; None without one."""
-        return total(operator.duplicates for operator in self.state)
+        return sum_of_known(operator.duplicates for operator in self.state)
 
     @property
     def rows_late(self) -> int | None:
         """Rows dropped as too late; None without state, where nothing can be late."""
-        return total(operator.dropped for operator in self.state)
+        return sum_of_known(operator.dropped for operator in self.state)
 
     @property
     def violations(self) -> int | None:
         """Violations by the rows of the micro-batch, over all expectations; None where no row was checked."""
         rows = [row for name, row in (self.observed or {}).items() if row and name.startswith(EXPECTATIONS)]
         checked = [row for row in rows if _count(row.get(CHECKED))]
-        return total(_count(value) for row in checked for name, value in row.items() if name != CHECKED)
+        return sum_of_known(_count(value) for row in checked for name, value in row.items() if name != CHECKED)
 
     @property
     def unknown_fields(self) -> int | None:
         """Well-formed records with fields that the schema of their topic does not know; None where nobody looks."""
-        return total(_count(row.get(UNKNOWN_FIELDS)) for row in (self.observed or {}).values() if row)
+        return sum_of_known(_count(row.get(UNKNOWN_FIELDS)) for row in (self.observed or {}).values() if row)
 
     @property
     def lag(self) -> dict[str, int] | None:
@@ -311,7 +311,7 @@ def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def total(numbers: Iterable[int | None]) -> int | None:
+def sum_of_known(numbers: Iterable[int | None]) -> int | None:
     """The sum of what is known; None where nothing is."""
     known = [number for number in numbers if number is not None]
     return sum(known) if known else None

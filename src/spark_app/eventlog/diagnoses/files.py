@@ -1,13 +1,12 @@
 """Rules about files that queries read and write."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.findings import Finding, rule
-from spark_app.eventlog.model.operators import SCAN_TIME, Operator
+from spark_app.eventlog.model.operators import SCAN_TIME
 from spark_app.eventlog.model.repeated_reads import FILE_BYTES, FILES, file_scans, place
 from spark_app.formatting import count, size
 
@@ -16,7 +15,6 @@ OPEN_COST_BYTES: Final = 4 * 1024**2
 WRITTEN_FILES: Final = "number of written files"
 WRITTEN_BYTES: Final = ("written output", "bytes of written output")
 PARTITIONS: Final = "number of partitions read"
-_TARGET: Final = re.compile(r"InsertIntoHadoopFsRelationCommand ([^\s,]+),")
 
 
 @rule(subject="data", adds=("read_bytes",))
@@ -72,7 +70,7 @@ def small_files_written(view: QueryView) -> Iterator[Finding]:
         files, total = sum(each.output_tasks for each in totals), sum(each.output_bytes for each in totals)
     if total is None or files < 2 or total >= files * view.limits.small_file_bytes:
         return
-    target = _target(counted[0] if counted else None)
+    target = view.query.target.path or "" if counted and view.query.target else ""
     least, most = ("", "") if counted else ("at least ", "at most ")
     yield view.finding(
         "small_files_written",
@@ -84,12 +82,6 @@ def small_files_written(view: QueryView) -> Iterator[Finding]:
         numbers={"files": files, "written_bytes": total, "mean_file_bytes": total / files},
         cause=target,
     )
-
-
-def _target(command: Operator | None) -> str:
-    """The folder that a command writes; empty if its text does not contain it."""
-    written = None if command is None else _TARGET.search(command.text)
-    return written[1] if written else ""
 
 
 def _to(target: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from spark_app.telemetry.stream_progress import Progress, StateOperator, total
+from spark_app.telemetry.stream_progress import Progress, StateOperator, sum_of_known
 
 KEPT: Final = 256
 """Samples are merged to this many when there are twice as many."""
@@ -161,7 +161,7 @@ class StreamSample:
             self.phases_ms[name] = self.phases_ms.get(name, 0) + ms
         self.rows, self.rows_out = added(self.rows, later.rows), added(self.rows_out, later.rows_out)
         self._add_sources(later.source_rows)
-        self.violations = total((self.violations, later.violations))
+        self.violations = sum_of_known((self.violations, later.violations))
         self.watermark, self.lag, self.lag_seconds = later.watermark, later.lag, later.lag_seconds
         if later.newest is not None:
             self.newest = later.newest if self.newest is None else max(self.newest, later.newest)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -64,8 +63,8 @@ def _figures(figures: Figures) -> str:
         "jobs": formatting.count(figures.jobs),
         "tasks": formatting.count(figures.tasks),
         "failed tasks": formatting.count(figures.failed_tasks) if figures.failed_tasks else "",
-        "read": _moved(figures.rows_read, figures.bytes_read),
-        "written": _moved(figures.rows_written, figures.bytes_written),
+        "read": moved(figures.rows_read, figures.bytes_read),
+        "written": moved(figures.rows_written, figures.bytes_written),
         "shuffled": formatting.size(figures.shuffled_bytes),
         "spilled": formatting.size(figures.spilled_bytes),
         "cores busy": formatting.share(figures.cores_busy_ratio),
@@ -73,12 +72,10 @@ def _figures(figures: Figures) -> str:
     return " · ".join(f"{name} **{escaped(text)}**" for name, text in parts.items() if text)
 
 
-def _moved(rows: int | None, size: int | None) -> str:
-    known = (
-        [] if rows is None else [formatting.quantity(rows, "row")],
-        [] if size is None else [formatting.size(size)],
-    )
-    return ", ".join(chain(*known)) or formatting.UNKNOWN
+def moved(rows: int | None, size: int | None) -> str:
+    """Rows and bytes, as far as they are known."""
+    known = [formatting.quantity(rows, "row")] if rows is not None else []
+    return ", ".join(known + ([formatting.size(size)] if size is not None else [])) or formatting.UNKNOWN
 
 
 def _findings(findings: Sequence[Finding]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from spark_app.report.results.values import instant, whole
 from spark_app.report.scope import Scope
 from spark_app.report.sections.headline import Mood
 from spark_app.report.sections.timeline import ticks
+from spark_app.telemetry.stream_progress import sum_of_known
 
 STOPPED: Final = "stopped"
 FAILED: Final = "failed"
@@ -286,9 +287,7 @@ def _behind(point: Point, event_time: int | None) -> float | None:
 
 
 def _state(sample: StreamSample, name: str) -> int | None:
-    values: list[int | None] = [getattr(state, name) for state in sample.state.values()]
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    return sum_of_known(getattr(state, name) for state in sample.state.values())
 
 
 def _ratio(part: float | None, whole: float) -> float | None:

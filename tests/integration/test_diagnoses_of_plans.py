@@ -6,7 +6,7 @@ import pytest
 
 from spark_app.eventlog import reader
 from spark_app.eventlog.diagnoses.diagnose import APPLICATION_RULES, QUERY_RULES, of_application, of_query
-from spark_app.eventlog.diagnoses.judgement import Causes
+from spark_app.eventlog.diagnoses.judgement import FindingGroups
 from spark_app.eventlog.diagnoses.repeated_reads import repeated_scan, unused_cache
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
@@ -40,7 +40,7 @@ def findings(app: Application) -> list[Finding]:
     """What the rules about plans found in it, in each query by itself."""
     of_queries = (of_query(app, query, LOW) for query in app.queries.values())
     places = [*of_queries, [finding for finding in of_application(app, LOW) if finding.rule in RULES]]
-    return [finding for found in places for finding in Causes(found).judged(app, LOW)]
+    return [finding for found in places for finding in FindingGroups(found).ranked(app, LOW)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

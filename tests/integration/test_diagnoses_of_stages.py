@@ -13,7 +13,7 @@ from spark_app.eventlog.diagnoses import diagnose
 from spark_app.eventlog.diagnoses.diagnose import APPLICATION_RULES, STAGE_RULES
 from spark_app.eventlog.diagnoses.exclusions import excluded_executors
 from spark_app.eventlog.diagnoses.failure import failed_application
-from spark_app.eventlog.diagnoses.judgement import Causes
+from spark_app.eventlog.diagnoses.judgement import FindingGroups
 from spark_app.eventlog.diagnoses.repeated_reads import repeated_scan, unused_cache
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
@@ -110,7 +110,7 @@ def findings_by_group(log: Path) -> Mapping[str, list[Finding]]:
     app = reader.read(log).app
     by_group: dict[str, list[Finding]] = {job.properties.group or "none": [] for job in app.jobs.values()}
     for stage in app.stages.values():
-        findings = Causes(diagnose.of_stage(app, stage, STAGE_THRESHOLDS)).judged(app, STAGE_THRESHOLDS)
+        findings = FindingGroups(diagnose.of_stage(app, stage, STAGE_THRESHOLDS)).ranked(app, STAGE_THRESHOLDS)
         by_group.setdefault((stage.properties.group if stage.properties else None) or "none", []).extend(findings)
     return by_group
 

@@ -9,7 +9,7 @@ from spark_app.eventlog.bridge.batch_traces import BatchTraces
 from spark_app.eventlog.bridge.metrics_aggregator import MetricsAggregator
 from spark_app.eventlog.bridge.stream_periods import StreamPeriods
 from spark_app.eventlog.diagnoses import diagnose
-from spark_app.eventlog.diagnoses.judgement import Causes
+from spark_app.eventlog.diagnoses.judgement import FindingGroups
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application, Ended
@@ -50,7 +50,7 @@ class EventProcessor:
         self.tasks = self.jobs = self.tasks_suppressed = self.spans_suppressed = 0
         self._on_span, self._thresholds = on_span, thresholds
         self._functions = PythonFunctions(app, events_folder)
-        self._causes, self._streams = Causes(), StreamPeriods(app, thresholds)
+        self._groups, self._streams = FindingGroups(), StreamPeriods(app, thresholds)
         self._traces = BatchTraces(self._emit)
         self._reported: set[tuple[str, str]] = set()
 
@@ -65,8 +65,8 @@ class EventProcessor:
         """Sends the spans of everything that is still open, marked incomplete, and the span of the application."""
         self.meter.stop()
         for finding in chain(diagnose.of_application(self.app, self._thresholds), self._streams.rest()):
-            self._causes.add(finding)
-        findings = tuple(self._causes.judged(self.app, self._thresholds))
+            self._groups.add(finding)
+        findings = tuple(self._groups.ranked(self.app, self._thresholds))
         self.meter.found(finding for finding in findings if (finding.rule, finding.cause) not in self._reported)
         functions = self._functions.of_the_end()
         open_stages = (stage for stage in self.app.stages.values() if stage.info.completed is None)
@@ -97,9 +97,9 @@ class EventProcessor:
     def _judged(self, found: list[Finding]) -> Iterator[Finding]:
         """What costs enough alone, or makes its cause cost enough for the first time."""
         for finding in found:
-            self._causes.add(finding)
-            cause, key = self._causes.judged_cause(finding, self.app, self._thresholds), (finding.rule, finding.cause)
-            alone = Causes([finding]).judged_cause(finding, self.app, self._thresholds)
+            self._groups.add(finding)
+            cause, key = self._groups.finding_of(finding, self.app, self._thresholds), (finding.rule, finding.cause)
+            alone = FindingGroups([finding]).finding_of(finding, self.app, self._thresholds)
             reported = alone if alone is not None or key in self._reported else cause
             if reported is not None:
                 yield reported

@@ -25,7 +25,7 @@ from spark_app.eventlog.diagnoses import (
     tasks,
     timeline,
 )
-from spark_app.eventlog.diagnoses.judgement import Causes
+from spark_app.eventlog.diagnoses.judgement import FindingGroups
 from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.stage import StageView
 from spark_app.eventlog.diagnoses.stream import StreamView, view
@@ -101,7 +101,9 @@ def diagnose(
         thresholds: The thresholds of the rules.
         covers: Whether a place counts; a run in an application leaves out those of the other runs.
     """
-    return Causes(finding for finding in _in_places(app, thresholds) if covers(finding.place)).judged(app, thresholds)
+    return FindingGroups(finding for finding in _in_places(app, thresholds) if covers(finding.place)).ranked(
+        app, thresholds
+    )
 
 
 def _in_places(app: Application, thresholds: Thresholds) -> Iterator[Finding]:

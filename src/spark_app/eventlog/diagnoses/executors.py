@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from typing import Final
 
-from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
@@ -97,7 +97,7 @@ def memory_over(app: Application, limits: Thresholds) -> list[Finding]:
             "info",
             f"No executor used more than {size(peak)} of {size(memory)} of heap ({share(peak / memory)}), by the "
             f"reports of {quantity(len(executors), 'executor')}.",
-            f"Lower {switches.now(app.properties, memory_settings.memory(app.properties))}, "
+            f"Lower {settings_advice.now(app.properties, memory_settings.memory(app.properties))}, "
             f"or run more tasks at once ({memory_settings.cores(app.properties)}).",
             {"peak_heap_bytes": peak, "executor_memory_bytes": memory, "executors": len(executors)},
         )
@@ -117,7 +117,7 @@ def memory_under(app: Application, limits: Thresholds) -> list[Finding]:
     executors, memory = _measured(app, limits), executor_memory(app)
     if memory is None:
         return []
-    raised = switches.now(app.properties, memory_settings.memory(app.properties))
+    raised = settings_advice.now(app.properties, memory_settings.memory(app.properties))
     fewer = memory_settings.cores(app.properties)
     full = [executor for executor in executors if (executor.peak_heap or 0) > limits.memory_under_ratio * memory]
     if not full:

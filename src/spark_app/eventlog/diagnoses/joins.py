@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.diagnoses.shuffle_cost import DATA_SIZE, ROWS, rows_of, shuffle_ms
 from spark_app.eventlog.findings import Finding, rule
@@ -50,7 +50,8 @@ def large_broadcast(view: QueryView) -> Iterator[Finding]:
         yield view.finding(
             "large_broadcast",
             f"broadcasts {size(sent)}{size_in_rows} to each executor{took}",
-            advice=f"Remove the F.broadcast hint, or lower {switches.now(view.settings, switches.BROADCAST)} and "
+            advice="Remove the F.broadcast hint, or lower "
+            f"{settings_advice.now(view.settings, settings_advice.BROADCAST)} and "
             "spark.sql.adaptive.autoBroadcastJoinThreshold; or broadcast only the rows and columns needed.",
             operator=exchange,
             numbers={"broadcast_bytes": sent} | ({} if rows is None else {"broadcast_rows": rows}),
@@ -90,7 +91,7 @@ def sort_merge_join_could_broadcast(view: QueryView) -> Iterator[Finding]:
             yield view.finding(
                 "sort_merge_join_could_broadcast",
                 f"{join.name} shuffles {size(few)} of its {_NAMES[small]} side and {size(many)} of the other",
-                advice=f"{switches.allow_broadcast(view.settings)}Broadcast the small side: "
+                advice=f"{settings_advice.allow_broadcast(view.settings)}Broadcast the small side: "
                 "large.join(F.broadcast(small), ...), or raise spark.sql.autoBroadcastJoinThreshold above its size "
                 "(and remove a merge or shuffle_hash hint).",
                 operator=join,

@@ -9,7 +9,7 @@ from spark_app.eventlog.findings import RULES, Finding, Place, Rule
 from spark_app.eventlog.model.application import Application
 from spark_app.formatting import quantity
 
-MOST_CAUSES: Final = 200
+MOST_GROUPS: Final = 200
 """How many causes of an application are tracked: texts of errors and paths have many values."""
 MOST_PLACES: Final = 5
 """How many places of a cause are named: those with the highest costs."""
@@ -29,8 +29,8 @@ def least_cost(app: Application, limits: Thresholds) -> float:
 
 
 @dataclass(slots=True)
-class _Cause:
-    """The places of a cause so far; `worst` is the finding of that with the highest cost."""
+class _Group:
+    """The findings of a cause so far; `worst` is the finding of that with the highest cost."""
 
     worst: Finding
     places: list[Place] = field(default_factory=list)
@@ -53,32 +53,32 @@ class _Cause:
         self.places = sorted([*self.places, finding.place], key=lambda place: -(place.cost_ms or 0))[:MOST_PLACES]
 
 
-class Causes:
+class FindingGroups:
     """What rules have found in an application, by cause, in bounded memory."""
 
     def __init__(self, findings: Iterable[Finding] = ()) -> None:
         """Starts with some findings, each of one place and not judged yet."""
-        self._causes: dict[tuple[str, str], _Cause] = {}
+        self._groups: dict[tuple[str, str], _Group] = {}
         for finding in findings:
             self.add(finding)
 
     def add(self, finding: Finding) -> None:
-        """Adds a finding of one place; causes beyond `MOST_CAUSES` are left out."""
+        """Adds a finding of one place; causes beyond `MOST_GROUPS` are left out."""
         key = finding.rule, finding.cause
-        if key not in self._causes:
-            if len(self._causes) >= MOST_CAUSES:
+        if key not in self._groups:
+            if len(self._groups) >= MOST_GROUPS:
                 return
-            self._causes[key] = _Cause(finding)
-        self._causes[key].add(finding)
+            self._groups[key] = _Group(finding)
+        self._groups[key].add(finding)
 
-    def judged_cause(self, finding: Finding, app: Application, limits: Thresholds) -> Finding | None:
-        """The cause of a finding with all its places so far; None if it costs too little."""
-        cause = self._causes.get((finding.rule, finding.cause))
-        return None if cause is None else _judged(cause, app, limits)
+    def finding_of(self, finding: Finding, app: Application, limits: Thresholds) -> Finding | None:
+        """The finding for all places so far of the cause of a finding; None if it costs too little."""
+        group = self._groups.get((finding.rule, finding.cause))
+        return None if group is None else _finding(group, app, limits)
 
-    def judged(self, app: Application, limits: Thresholds) -> list[Finding]:
+    def ranked(self, app: Application, limits: Thresholds) -> list[Finding]:
         """One finding for each cause that costs enough, in the order in which they are shown."""
-        found = (_judged(cause, app, limits) for cause in self._causes.values())
+        found = (_finding(group, app, limits) for group in self._groups.values())
         return ranked(finding for finding in found if finding is not None)
 
 
@@ -91,43 +91,43 @@ def _rank(finding: Finding) -> tuple[bool, bool, float]:
     return finding.rule != FIRST, finding.severity != "warning", -(finding.cost_ms or 0)
 
 
-def _judged(cause: _Cause, app: Application, limits: Thresholds) -> Finding | None:
-    worst, length = cause.worst, duration_of(app)
-    cost = cause.cost_ms if cause.cost_ms is None or not length else min(cause.cost_ms, float(length))
+def _finding(group: _Group, app: Application, limits: Thresholds) -> Finding | None:
+    worst, length = group.worst, duration_of(app)
+    cost = group.cost_ms if group.cost_ms is None or not length else min(group.cost_ms, float(length))
     is_costly = cost is not None and cost >= least_cost(app, limits)
     severity, declared = worst.severity, RULES.get(worst.rule, Rule())
     if declared.reports_always:
-        severity = "warning" if is_costly or cause.is_warning else "info"
+        severity = "warning" if is_costly or group.is_warning else "info"
     elif cost is None and declared.more_than is not None:
         name, threshold = declared.more_than
-        if cause.sums[name] <= getattr(limits, threshold):
+        if group.sums[name] <= getattr(limits, threshold):
             return None
     elif cost is not None and not is_costly:
         return None
     return replace(
         worst,
         severity=severity,
-        text=_text(cause),
-        numbers=_numbers(cause),
+        text=_text(group),
+        numbers=_numbers(group),
         cost_ms=cost,
         cost_ratio=None if cost is None or not length else cost / length,
-        places=tuple(cause.places),
+        places=tuple(group.places),
     )
 
 
-def _text(cause: _Cause) -> str:
+def _text(group: _Group) -> str:
     """The text of the worst place, with the number and the names of the others."""
-    if cause.count == 1:
-        return cause.worst.text
-    if cause.worst.stream is not None:  # its places are periods of one query
-        return f"{cause.worst.text}; the same in {quantity(cause.count - 1, 'other period')}"
-    names = dict.fromkeys(str(place) for place in cause.places if place != cause.worst.place)
-    others = quantity(cause.count - 1, "more place")
-    return f"{cause.worst.text}; with {others} ({', '.join(names)}{', …' if cause.count > MOST_PLACES else ''})"
+    if group.count == 1:
+        return group.worst.text
+    if group.worst.stream is not None:  # its places are periods of one query
+        return f"{group.worst.text}; the same in {quantity(group.count - 1, 'other period')}"
+    names = dict.fromkeys(str(place) for place in group.places if place != group.worst.place)
+    others = quantity(group.count - 1, "more place")
+    return f"{group.worst.text}; with {others} ({', '.join(names)}{', …' if group.count > MOST_PLACES else ''})"
 
 
-def _numbers(cause: _Cause) -> dict[str, float]:
+def _numbers(group: _Group) -> dict[str, float]:
     """The numbers of the worst place, with the sums over all places of those that its rule adds."""
-    if cause.count == 1:
-        return dict(cause.worst.numbers)
-    return {**cause.worst.numbers, **cause.sums, "places": cause.count}
+    if group.count == 1:
+        return dict(group.worst.numbers)
+    return {**group.worst.numbers, **group.sums, "places": group.count}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, Severity
@@ -50,7 +50,7 @@ class QueryView:
     @cached_property
     def settings(self) -> Mapping[str, str]:
         """The settings that applied to it."""
-        return switches.settings_of(self.app, self.query)
+        return settings_advice.settings_of(self.app, self.query)
 
     def stages_of(self, operator: Operator) -> list[StageAttempt]:
         """The attempts of stages that the operator ran in."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.excerpts import PYTHON, error, excerpt
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
 from spark_app.eventlog.findings import Finding, rule
@@ -34,7 +34,7 @@ def spill(view: StageView) -> Finding | None:
         "spill",
         f"{count(tasks)} of {count(len(view.stage.spilled_bytes))} tasks spilled {size(spilled)} to disk "
         f"({size(view.stage.totals.memory_spilled)} in memory)",
-        advice=f"{switches.enough_memory(view.settings)}Make smaller partitions "
+        advice=f"{settings_advice.enough_memory(view.settings)}Make smaller partitions "
         f"({view.more_partitions}; repartition), give each task more memory "
         f"({_more_memory(view)}), or keep fewer columns and rows before the shuffle.",
         numbers={"disk_spilled_bytes": spilled, "memory_spilled_bytes": view.stage.totals.memory_spilled}
@@ -45,7 +45,7 @@ def spill(view: StageView) -> Finding | None:
 
 def _more_memory(view: StageView) -> str:
     settings = view.app.properties
-    memory = switches.now(settings, memory_settings.memory(settings))
+    memory = settings_advice.now(settings, memory_settings.memory(settings))
     return f"a higher {memory}, or fewer {memory_settings.cores(settings)}"
 
 
@@ -153,10 +153,11 @@ def retried_stage(view: StageView) -> Finding | None:
 
 
 def _keep_output(view: StageView) -> str:
-    if not switches.is_off(view.settings, switches.SHUFFLE_SERVICE):
+    if not settings_advice.is_off(view.settings, settings_advice.SHUFFLE_SERVICE):
         return ""
     service, decommission = (
-        switches.now(view.settings, name) for name in (switches.SHUFFLE_SERVICE, switches.DECOMMISSION)
+        settings_advice.now(view.settings, name)
+        for name in (settings_advice.SHUFFLE_SERVICE, settings_advice.DECOMMISSION)
     )
     return (
         f"An external shuffle service keeps their output: {service}; so does decommissioning: {decommission} "

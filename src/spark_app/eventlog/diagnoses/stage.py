@@ -7,7 +7,7 @@ from functools import cached_property
 from statistics import median
 from typing import Final
 
-from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, Severity
@@ -66,7 +66,7 @@ class StageView:
     @cached_property
     def settings(self) -> Mapping[str, str]:
         """The settings that applied to it."""
-        return switches.settings_of(self.app, self.app.query_of(self.app.job_of(self.stage)))
+        return settings_advice.settings_of(self.app, self.app.query_of(self.app.job_of(self.stage)))
 
     @property
     def is_of_rdds(self) -> bool:
@@ -77,7 +77,7 @@ class StageView:
     @property
     def more_partitions(self) -> str:
         """What makes more partitions of the shuffle that it reads."""
-        return switches.more_partitions(self.settings, is_rdd=self.is_of_rdds, has_state=has_state(self.stage))
+        return settings_advice.more_partitions(self.settings, is_rdd=self.is_of_rdds, has_state=has_state(self.stage))
 
     @property
     def is_of_join(self) -> bool:

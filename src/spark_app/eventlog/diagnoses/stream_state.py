@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Final
 
-from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stream import StreamView
 from spark_app.eventlog.findings import Finding, rule
@@ -130,8 +130,8 @@ def many_state_partitions(view: StreamView) -> Finding | None:
         "many_state_partitions",
         f"its state has {count(partitions)} partitions on {count(slots)} slots, and a batch updates {count(updated)} "
         f"rows in all of them; its tasks took {duration(commit_ms)} to commit them",
-        advice=f"Lower {switches.now(view.settings, switches.PARTITIONS)}. The number of partitions is fixed when a "
-        f"query first starts, so that it needs a new checkpoint.{_changelog(view)}",
+        advice=f"Lower {settings_advice.now(view.settings, settings_advice.PARTITIONS)}. The number of partitions is "
+        f"fixed when a query first starts, so that it needs a new checkpoint.{_changelog(view)}",
         numbers={
             "state_partitions": partitions,
             "slots": slots,

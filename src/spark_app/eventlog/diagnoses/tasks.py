@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
 from spark_app.eventlog.findings import Finding, rule
@@ -72,7 +72,7 @@ def _cause(view: StageView, longest: TaskEnd) -> tuple[str, str, dict[str, float
     others_had = f"the others {size(mean)} and {count(mean_rows)} on average"
     if not view.is_shuffled:
         return f"{had}, {others_had}", _BIG_FILE, numbers, "input"
-    split = switches.split_skew(view.settings) if view.is_of_join else ""
+    split = settings_advice.split_skew(view.settings) if view.is_of_join else ""
     return f"{had}, {others_had}", f"{split}{_HOT_KEY}", numbers, "key"
 
 
@@ -110,8 +110,10 @@ def tiny_tasks(view: StageView) -> Finding | None:
         return None
     overhead = totals.scheduler_delay_ms + totals.deserialize_ms + totals.serialize_ms
     cost = min(view.wall_ms, overhead / view.slots + (view.idle_ms or 0))
-    merge = switches.merge_partitions(view.settings) if view.is_shuffled and not view.is_of_rdds else ""
-    fewer = switches.fewer_partitions(view.settings, is_rdd=view.is_of_rdds) if view.is_shuffled else FEWER_OF_INPUT
+    merge = settings_advice.merge_partitions(view.settings) if view.is_shuffled and not view.is_of_rdds else ""
+    fewer = (
+        settings_advice.fewer_partitions(view.settings, is_rdd=view.is_of_rdds) if view.is_shuffled else FEWER_OF_INPUT
+    )
     return view.finding(
         "tiny_tasks",
         f"{count(tasks)} tasks of {duration(view.median_ms)} (median); {duration(cost)} of {duration(view.wall_ms)} "

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.query import query_name
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
@@ -131,7 +131,7 @@ def idle_cores(app: Application, limits: Thresholds) -> list[Finding]:
 
 
 def _scaling(app: Application) -> str:
-    timeout = switches.now(app.properties, "spark.dynamicAllocation.executorIdleTimeout")
-    if switches.is_off(app.properties, switches.DYNAMIC):
-        return f"let Spark scale them: {switches.now(app.properties, switches.DYNAMIC)}"
+    timeout = settings_advice.now(app.properties, "spark.dynamicAllocation.executorIdleTimeout")
+    if settings_advice.is_off(app.properties, settings_advice.DYNAMIC):
+        return f"let Spark scale them: {settings_advice.now(app.properties, settings_advice.DYNAMIC)}"
     return f"release them sooner: a shorter {timeout}"

@@ -215,7 +215,7 @@ class Stream(Struct):
     rows_written: Known = None
     mean_batch_ms: Known = None
     longest_batch_ms: Known = None
-    phases_ms: dict[str, Count] = {}
+    phases_ms: dict[Name, Count] = {}
     watermark: datetime | None = None
     lag_records: Known = None
     lag_ms: Known = None

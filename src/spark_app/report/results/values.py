@@ -89,6 +89,8 @@ def _shown(kind: inspect.Type, value: Any) -> Any:
             return value if isinstance(value, datetime) else instant(value)
         case inspect.ListType(item_type=item):
             return [_shown(item, each) for each in value]
+        case inspect.DictType(key_type=key, value_type=item):
+            return {_shown(key, name): _shown(item, each) for name, each in value.items()}
         case inspect.StructType(cls=cls):
             return cls(*value) if type(value) is tuple else document(cls, value)
     return value

@@ -22,7 +22,7 @@ from spark_app.runs.model_card import (
 )
 
 Row = TypeVar("Row")
-OURS: Final = "query"
+CANDIDATE: Final = "query"
 PRODUCTION: Final = "run"
 """Colours, as classes of the style sheet; the lines of production are dashed, too."""
 BAR: Final = 120
@@ -76,14 +76,14 @@ class ScoreRow:
 
     name: str
     meaning: Meaning | None
-    ours: Estimate
-    theirs: Estimate | None
+    candidate: Estimate
+    production: Estimate | None
     blind: float | None
 
     @property
     def change(self) -> float | None:
         """By how much it is above production's."""
-        return _difference(self.ours.value, self.theirs.value if self.theirs else None)
+        return _difference(self.candidate.value, self.production.value if self.production else None)
 
     @property
     def is_better(self) -> bool | None:
@@ -93,8 +93,8 @@ class ScoreRow:
     @property
     def whiskers(self) -> tuple[Whisker, Whisker, float | None]:
         """Both estimates and the model that knows nothing on one axis, which holds all of them."""
-        theirs = self.theirs or Estimate(value=None)
-        blind, *placed = _placed([self.blind, *_parts(self.ours), *_parts(theirs)])
+        production = self.production or Estimate(value=None)
+        blind, *placed = _placed([self.blind, *_parts(self.candidate), *_parts(production)])
         return Whisker(*placed[:3]), Whisker(*placed[3:]), blind
 
 
@@ -189,13 +189,13 @@ class Drift:
 class SliceRow:
     """The scores of a slice, and production's on the same rows."""
 
-    ours: SliceScore
-    theirs: SliceScore | None
+    candidate: SliceScore
+    production: SliceScore | None
 
     @property
     def change(self) -> float | None:
         """By how much the ROC AUC is above production's."""
-        return _difference(self.ours.roc_auc, self.theirs.roc_auc if self.theirs else None)
+        return _difference(self.candidate.roc_auc, self.production.roc_auc if self.production else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,9 +278,9 @@ def _decision(card: ModelCard) -> Decision:
 
 
 def _scores(judged: Evaluation, production: Evaluation | None) -> list[ScoreRow]:
-    theirs = production.scores if production else {}
+    scores = production.scores if production else {}
     return [
-        ScoreRow(name, MEANINGS.get(name), estimate, theirs.get(name), _blind(name, judged))
+        ScoreRow(name, MEANINGS.get(name), estimate, scores.get(name), _blind(name, judged))
         for name, estimate in judged.scores.items()
     ]
 
@@ -315,7 +315,7 @@ class _Drawn(NamedTuple):
 def _plots(judged: Evaluation, production: Evaluation | None, most: int) -> list[Plot]:
     """The version in front of production."""
     behind = [_Drawn(f"production, version {production.version}", PRODUCTION, production)] if production else []
-    drawn = [*behind, _Drawn(f"version {judged.version}", OURS, judged)]
+    drawn = [*behind, _Drawn(f"version {judged.version}", CANDIDATE, judged)]
     return [_roc(drawn, most), _precision_recall(drawn, most), _calibration(drawn, most)]
 
 
@@ -358,7 +358,7 @@ def _marks(places: Iterable[tuple[_Drawn, float | None, float | None]]) -> Itera
 
 
 def _calibration(drawn: Sequence[_Drawn], most: int) -> Plot:
-    ours, bins = drawn[-1], drawn[-1].of.calibration[:most]
+    version, bins = drawn[-1], drawn[-1].of.calibration[:most]
     top = curves.top_of([max(each.predicted, each.observed) for one in drawn for each in one.of.calibration])
     points = [[Point(each.predicted, each.observed) for each in one.of.calibration] for one in drawn]
     spans = [(each.predicted, curves.wilson(each.observed * each.rows, each.rows)) for each in bins]
@@ -371,7 +371,7 @@ def _calibration(drawn: Sequence[_Drawn], most: int) -> Plot:
         "observed share of positives",
         [curves.curve(one.name, one.colour, each, most=most, top=top) for one, each in zip(drawn, points, strict=True)],
         reference=(curves.line([Point(0, 0), Point(top, top)], top), "perfect"),
-        marks=[Mark(*curves.place(point, top), ours.name, ours.colour) for point in points[-1][:most]],
+        marks=[Mark(*curves.place(point, top), version.name, version.colour) for point in points[-1][:most]],
         whiskers="".join(curves.line([Point(x, span[0]), Point(x, span[1])], top) for x, span in spans if span),
         bars=[(curves.place(Point(each.predicted, 0), top)[0], round(BAR * each.rows / rows, 1)) for each in bins],
         top=top,
@@ -396,19 +396,23 @@ def _importances(card: ModelCard) -> list[FeatureImportance]:
 
 def _drifts(judged: Evaluation, production: Evaluation | None) -> list[Drift]:
     """The features, the furthest shifted first."""
-    theirs = production.drift if production else {}
-    names = [*judged.drift, *(name for name in theirs if name not in judged.drift)]
-    drifts = [Drift(name, judged.drift.get(name), theirs.get(name)) for name in names]
+    drift = production.drift if production else {}
+    names = [*judged.drift, *(name for name in drift if name not in judged.drift)]
+    drifts = [Drift(name, judged.drift.get(name), drift.get(name)) for name in names]
     return sorted(drifts, key=lambda each: -(each.worst or 0.0))
 
 
 def _slices(judged: Evaluation, production: Evaluation | None) -> list[SliceRow]:
     """By column, the worst slice first; those without a score last."""
-    theirs = {(each.column, each.value): each for each in production.slices} if production else {}
+    known = {(each.column, each.value): each for each in production.slices} if production else {}
     columns = list(dict.fromkeys(each.column for each in judged.slices))
-    rows = [SliceRow(each, theirs.get((each.column, each.value))) for each in judged.slices]
+    rows = [SliceRow(each, known.get((each.column, each.value))) for each in judged.slices]
     return sorted(
-        rows, key=lambda row: (columns.index(row.ours.column), 2.0 if row.ours.roc_auc is None else row.ours.roc_auc)
+        rows,
+        key=lambda row: (
+            columns.index(row.candidate.column),
+            2.0 if row.candidate.roc_auc is None else row.candidate.roc_auc,
+        ),
     )
 
 
@@ -431,8 +435,8 @@ def _parts(estimate: Estimate) -> tuple[float | None, float | None, float | None
     return estimate.value, estimate.low, estimate.high
 
 
-def _difference(ours: float | None, theirs: float | None) -> float | None:
-    return None if ours is None or theirs is None else ours - theirs
+def _difference(candidate: float | None, production: float | None) -> float | None:
+    return None if candidate is None or production is None else candidate - production
 
 
 def _ratio(part: float, whole: float) -> float | None:

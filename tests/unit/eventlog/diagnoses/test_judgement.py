@@ -5,7 +5,7 @@ import pytest
 
 from spark_app.eventlog import reader
 from spark_app.eventlog.diagnoses import diagnose
-from spark_app.eventlog.diagnoses.judgement import MOST_CAUSES, MOST_PLACES, Causes, duration_of, least_cost
+from spark_app.eventlog.diagnoses.judgement import MOST_GROUPS, MOST_PLACES, FindingGroups, duration_of, least_cost
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import RULES, Finding, Place
 from spark_app.eventlog.model.application import Application
@@ -40,14 +40,14 @@ def test_a_cause_must_cost_a_share_of_the_application(minutes: int, least: float
     """A twentieth; at least five seconds, and at most three minutes are asked for."""
     app = application(minutes * MINUTE)
     assert least_cost(app, DEFAULTS) == least
-    assert Causes([spill(1, least)]).judged(app, DEFAULTS)
-    assert not Causes([spill(1, least - 1)]).judged(app, DEFAULTS)
+    assert FindingGroups([spill(1, least)]).ranked(app, DEFAULTS)
+    assert not FindingGroups([spill(1, least - 1)]).ranked(app, DEFAULTS)
 
 
 def test_places_of_one_cause_are_one_finding_with_the_sum_of_their_costs() -> None:
     """Each alone costs too little; the worst gives the words."""
     app = application(MINUTE)
-    (finding,) = Causes([spill(1, 2000), spill(2, 3000), spill(3, 1000)]).judged(app, DEFAULTS)
+    (finding,) = FindingGroups([spill(1, 2000), spill(2, 3000), spill(3, 1000)]).ranked(app, DEFAULTS)
     assert (finding.cost_ms, finding.cost_ratio, finding.stage) == (6000, 0.1, (2, 0))
     assert finding.text == "Stage 2: spilled; with 2 more places (stage 1, stage 3)"
     assert finding.places == (Place((2, 0), None, 3000), Place((1, 0), None, 2000), Place((3, 0), None, 1000))
@@ -67,19 +67,19 @@ def test_what_is_added_is_evidence_of_its_rule() -> None:
 
 def test_other_causes_are_other_findings() -> None:
     """Two paths, of which each costs enough; the more expensive one is first."""
-    causes = Causes([spill(1, 6000, cause="a"), spill(2, 7000, cause="b")])
-    assert [finding.cause for finding in causes.judged(application(MINUTE), DEFAULTS)] == ["b", "a"]
+    causes = FindingGroups([spill(1, 6000, cause="a"), spill(2, 7000, cause="b")])
+    assert [finding.cause for finding in causes.ranked(application(MINUTE), DEFAULTS)] == ["b", "a"]
 
 
 def test_nothing_costs_more_than_the_application() -> None:
     """Stages that run at once have costs whose sum may."""
-    (finding,) = Causes([spill(1, MINUTE), spill(2, MINUTE)]).judged(application(MINUTE), DEFAULTS)
+    (finding,) = FindingGroups([spill(1, MINUTE), spill(2, MINUTE)]).ranked(application(MINUTE), DEFAULTS)
     assert (finding.cost_ms, finding.cost_ratio) == (MINUTE, 1.0)
 
 
 def test_a_rule_without_a_cost_is_not_judged_by_it() -> None:
     """It has a threshold of its own."""
-    (finding,) = Causes([spill(1, None)]).judged(application(MINUTE), DEFAULTS)
+    (finding,) = FindingGroups([spill(1, None)]).ranked(application(MINUTE), DEFAULTS)
     assert (finding.cost_ms, finding.cost_ratio, finding.cost) == (None, None, "")
 
 
@@ -91,14 +91,14 @@ def test_a_rule_without_a_cost_is_not_judged_by_it() -> None:
 def test_failures_are_reported_at_any_cost(severity: Any, cost_ms: float, judged: str) -> None:
     """As a warning where they cost enough, or where a stage failed."""
     failed = Finding("failed_tasks", severity, "", "", {}, cost_ms)
-    assert [finding.severity for finding in Causes([failed]).judged(application(MINUTE), DEFAULTS)] == [judged]
+    assert [finding.severity for finding in FindingGroups([failed]).ranked(application(MINUTE), DEFAULTS)] == [judged]
 
 
 def test_many_places_and_causes_are_bounded() -> None:
     """Errors have many texts, and streams have many batches."""
-    causes = Causes(spill(number, 6000, cause=str(number)) for number in range(MOST_CAUSES + 9))
-    assert len(causes.judged(application(MINUTE), DEFAULTS)) == MOST_CAUSES
-    (finding,) = Causes(spill(number, number) for number in range(500)).judged(application(MINUTE), DEFAULTS)
+    causes = FindingGroups(spill(number, 6000, cause=str(number)) for number in range(MOST_GROUPS + 9))
+    assert len(causes.ranked(application(MINUTE), DEFAULTS)) == MOST_GROUPS
+    (finding,) = FindingGroups(spill(number, number) for number in range(500)).ranked(application(MINUTE), DEFAULTS)
     assert len(finding.places) == MOST_PLACES
     assert finding.text == "Stage 499: spilled; with 499 more places (stage 498, stage 497, stage 496, stage 495, …)"
 
@@ -127,7 +127,7 @@ def test_periods_of_a_query_are_one_finding() -> None:
         Finding("falling_behind", "warning", "Streaming query orders: x", "", each, cost, stream="orders")
         for each, cost in zip(numbers, (4000, 5000), strict=True)
     ]
-    (finding,) = Causes(periods).judged(application(MINUTE), DEFAULTS)
+    (finding,) = FindingGroups(periods).ranked(application(MINUTE), DEFAULTS)
     assert finding.text == "Streaming query orders: x; the same in 1 other period"
     assert finding.numbers == {"batches": 30, "lag_records": 9, "places": 2}
     assert finding.cost_ms == 9000

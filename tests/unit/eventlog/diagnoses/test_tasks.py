@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from spark_app.eventlog.diagnoses import switches
+from spark_app.eventlog.diagnoses import settings_advice
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import DEFAULTS, EVERY_COST, found, settings, shuffle, stage, task
 from tests.unit.eventlog.log import Line
@@ -246,5 +246,5 @@ def test_partitions_of_rdds_are_not_those_of_sql(rule: str, lines: list[Line]) -
 
 def test_more_partitions_of_state_need_a_new_checkpoint() -> None:
     """A query with state keeps the number of its partitions."""
-    more = switches.more_partitions({}, is_rdd=False, has_state=True)
+    more = settings_advice.more_partitions({}, is_rdd=False, has_state=True)
     assert more.endswith("(default 200), for which a query with state needs a new checkpoint")

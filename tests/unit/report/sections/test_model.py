@@ -115,7 +115,7 @@ def test_features_slices_and_candidates_are_ranked(section: Section) -> None:
     """The greatest importance, the best candidate, the worst slice of each column and the furthest drift first."""
     found = section(cards.card())
     assert [(each.name, each.width) for each in found.importances.shown[:2]] == [("amount_log", 100), ("channel", 60)]
-    assert [row.ours.value for row in found.slices.shown] == ["FR", "DE", "AT"]
+    assert [row.candidate.value for row in found.slices.shown] == ["FR", "DE", "AT"]
     assert [each.candidate.algorithm for each in found.tried.shown] == ["random_forest", "logistic_regression"]
     assert [(each.name, each.word) for each in found.drift.shown] == [
         ("country", "shifted"),

@@ -11,7 +11,7 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import Query, StageAttempt
 from spark_app.mcp.answers import Document, Rows
 from spark_app.redaction import setting
-from spark_app.report.formatting import line, text
+from spark_app.report.formatting import line, metric, text
 from spark_app.report.limits import Limits
 from spark_app.report.results import schema, values
 from spark_app.report.scope import Scope
@@ -118,5 +118,5 @@ def _operators(nodes: list[Node]) -> Iterator[Mapping[str, Any]]:
             "depth": node.depth,
             "name": line(node.name),
             "arguments": text(arguments, MOST_ARGUMENTS) or None,
-            "numbers": {line(name): number for name, number in node.metrics} or None,
+            "numbers": {line(name): metric(number) for name, number in node.metrics} or None,
         }

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from spark_app import formatting
+from spark_app.eventlog.model.operators import Number
 from spark_app.redaction import redacted
 
 UNKNOWN: Final = "not known"
@@ -97,6 +98,11 @@ def clock(milliseconds: float | None) -> str:
     """The time of day of an instant in UTC: `08:15:30`."""
     shown = timestamp(milliseconds)
     return shown if shown == UNKNOWN else shown[11:19]
+
+
+def metric(number: Number) -> str:
+    """What an operator has counted."""
+    return {"By": formatting.size, "ms": formatting.duration}.get(number.unit, formatting.count)(number.value)
 
 
 def amount(name: str, value: float) -> str:

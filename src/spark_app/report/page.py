@@ -60,6 +60,7 @@ FILTERS: Final = (
     "clock",
     "text",
     "line",
+    "metric",
     "words",
 )
 

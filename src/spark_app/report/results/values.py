@@ -76,7 +76,8 @@ def _shown(kind: inspect.Type, value: Any) -> Any:
     """A value as its type says; what is neither a text nor a number is taken as it is."""
     match kind:
         case inspect.UnionType(types=types):
-            return None if value is None else _shown(types[0], value)
+            known = next(each for each in types if not isinstance(each, inspect.NoneType))
+            return None if value is None else _shown(known, value)
         case inspect.Metadata(extra={"shown": shown}):
             return shown(value)
         case inspect.StrType():

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from spark_app import formatting
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.operators import Number, Operator, own_plan_of
@@ -20,12 +19,12 @@ MAX_METRICS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An operator of a plan: `depth` counts the branches above it; `metrics` are formatted, by Spark's names."""
+    """An operator of a plan: `depth` counts the branches above it; `metrics` by Spark's names."""
 
     depth: int
     name: str
     text: str
-    metrics: list[tuple[str, str]]
+    metrics: list[tuple[str, Number]]
 
 
 class Sql(schema.Query, kw_only=True):
@@ -131,16 +130,7 @@ def _nodes(operator: Operator, depth: int, around: Mapping[str, Number]) -> Iter
         yield from _nodes(child, deeper, below)
 
 
-def _metrics(numbers: Mapping[str, Number]) -> list[tuple[str, str]]:
+def _metrics(numbers: Mapping[str, Number]) -> list[tuple[str, Number]]:
     """Row and byte counts first, zeros last."""
     ranked = sorted(numbers.items(), key=lambda item: (item[1].value == 0, item[0] not in _FIRST))
-    return [(name, _shown(number)) for name, number in ranked[:MAX_METRICS]]
-
-
-def _shown(number: Number) -> str:
-    match number.unit:
-        case "By":
-            return formatting.size(number.value)
-        case "ms":
-            return formatting.duration(number.value)
-    return formatting.count(number.value)
+    return ranked[:MAX_METRICS]

@@ -13,7 +13,7 @@ from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.reader import Reading
 from spark_app.report.limits import Limits
 from spark_app.report.results import schema
-from spark_app.report.results.values import DIGITS, document, evidence, ratio
+from spark_app.report.results.values import DIGITS, document, evidence, quotient, ratio
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
 from spark_app.report.sections import headline, queries, stages, streams
@@ -86,7 +86,7 @@ def comparison(compared: compare.Comparison) -> schema.Comparison:
     return document(
         schema.Comparison,
         compared,
-        difference_ratio=ratio(compared.difference_ms / compared.before_ms if compared.before_ms else None),
+        difference_ratio=ratio(quotient(compared.difference_ms, compared.before_ms)),
         is_significant=not compared.is_noise,
         causes=[document(schema.Cause, each, settings=_settings(each.settings)) for each in compared.causes],
         settings=_settings(compared.settings),

@@ -22,6 +22,11 @@ def ratio(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, DIGITS)
 
 
+def quotient(part: float | None, whole: float) -> float | None:
+    """A part of a whole as a number; unknown where the part is, or the whole is nothing."""
+    return None if part is None or whole <= 0 else part / whole
+
+
 def whole(value: float | None) -> int | None:
     """Milliseconds, bytes or a count; never below 0, as clocks that were set back would have it."""
     return None if value is None or not math.isfinite(value) else max(0, round(value))

@@ -8,6 +8,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from spark_app.report import curves
 from spark_app.report.curves import Mark, Plot, Point
 from spark_app.report.limits import Limits
+from spark_app.report.results.values import quotient
 from spark_app.report.scope import Scope
 from spark_app.report.sections.headline import Mood
 from spark_app.runs.model_card import (
@@ -114,25 +115,25 @@ class Rates:
     @property
     def flagged(self) -> float | None:
         """The share of the rows that is flagged."""
-        return _ratio(self.confusion.false_positive + self.confusion.true_positive, self.rows)
+        return quotient(self.confusion.false_positive + self.confusion.true_positive, self.rows)
 
     @property
     def precision(self) -> float | None:
         """The share of the flagged rows that is positive."""
         each = self.confusion
-        return _ratio(each.true_positive, each.true_positive + each.false_positive)
+        return quotient(each.true_positive, each.true_positive + each.false_positive)
 
     @property
     def recall(self) -> float | None:
         """The share of the positive rows that is flagged."""
         each = self.confusion
-        return _ratio(each.true_positive, each.true_positive + each.false_negative)
+        return quotient(each.true_positive, each.true_positive + each.false_negative)
 
     @property
     def false_positive_rate(self) -> float | None:
         """The share of the negative rows that is flagged."""
         each = self.confusion
-        return _ratio(each.false_positive, each.false_positive + each.true_negative)
+        return quotient(each.false_positive, each.false_positive + each.true_negative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +238,7 @@ class Model:
     def positive_share(self) -> float | None:
         """The share of positives in the held-out rows."""
         judged = self.card.evaluation
-        return _ratio(judged.positives, judged.rows) if judged else None
+        return quotient(judged.positives, judged.rows) if judged else None
 
 
 def model(scope: Scope, limits: Limits) -> Model | None:
@@ -287,7 +288,7 @@ def _scores(judged: Evaluation, production: Evaluation | None) -> list[ScoreRow]
 
 def _blind(name: str, judged: Evaluation) -> float | None:
     """What a model scores that gives every row the share of positives as its probability."""
-    share = _ratio(judged.positives, judged.rows)
+    share = quotient(judged.positives, judged.rows)
     if share is None or not 0 < share < 1:
         return None
     scores = {
@@ -334,7 +335,7 @@ def _roc(drawn: Sequence[_Drawn], most: int) -> Plot:
 
 def _precision_recall(drawn: Sequence[_Drawn], most: int) -> Plot:
     judged = drawn[-1].of
-    share = _ratio(judged.positives, judged.rows)
+    share = quotient(judged.positives, judged.rows)
     paths = [
         curves.curve(each.name, each.colour, [Point(*pair) for pair in each.of.precision_recall], most=most)
         for each in drawn
@@ -437,7 +438,3 @@ def _parts(estimate: Estimate) -> tuple[float | None, float | None, float | None
 
 def _difference(candidate: float | None, production: float | None) -> float | None:
     return None if candidate is None or production is None else candidate - production
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if whole else None

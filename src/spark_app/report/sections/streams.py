@@ -13,7 +13,7 @@ from spark_app.report.charts import Chart, Step, Values
 from spark_app.report.intervals import Interval
 from spark_app.report.limits import Limits
 from spark_app.report.results import schema
-from spark_app.report.results.values import instant, whole
+from spark_app.report.results.values import instant, quotient, whole
 from spark_app.report.scope import Scope
 from spark_app.report.sections.headline import Mood
 from spark_app.report.sections.timeline import ticks
@@ -71,7 +71,7 @@ class Stream(schema.Stream, kw_only=True):
     @property
     def rate(self) -> float | None:
         """Rows per second of work."""
-        return None if self.total is None else _ratio(self.total.rows, self.total.duration_ms / 1000)
+        return None if self.total is None else quotient(self.total.rows, self.total.duration_ms / 1000)
 
     @property
     def topics(self) -> list[tuple[str, int | None, float | None]]:
@@ -145,7 +145,7 @@ def _stream(scope: Scope, query: StreamQuery, anchor: str, axis: Interval, limit
         error=query.error,
         starts=query.runs,
         trigger_interval_ms=query.trigger.interval_ms,
-        busy_ratio=None if total is None else _ratio(total.duration_ms, ended - total.started),
+        busy_ratio=None if total is None else quotient(total.duration_ms, ended - total.started),
         **({"batches": 0} if total is None else _numbers(total)),
         charts=[chart for chart in _charts(query, points, axis) if chart.series],
         idle=_placed(idle, axis),
@@ -209,8 +209,8 @@ def _points(samples: Iterator[StreamSample], patience: float, pace: float) -> It
 
 def _charts(query: StreamQuery, points: Sequence[Point], axis: Interval) -> Iterator[Chart]:
     rates = [
-        Values("in", "query", _steps(points, lambda point: _ratio(point.sample.rows, point.seconds))),
-        Values("out", "stage", _steps(points, lambda point: _ratio(point.sample.rows_out, point.seconds))),
+        Values("in", "query", _steps(points, lambda point: quotient(point.sample.rows, point.seconds))),
+        Values("out", "stage", _steps(points, lambda point: quotient(point.sample.rows_out, point.seconds))),
     ]
     yield charts.lines("Rows per second", formatting.count, rates, axis)
     if any(point.sample.violations for point in points):
@@ -288,10 +288,6 @@ def _behind(point: Point, event_time: int | None) -> float | None:
 
 def _state(sample: StreamSample, name: str) -> int | None:
     return sum_of_known(getattr(state, name) for state in sample.state.values())
-
-
-def _ratio(part: float | None, whole: float) -> float | None:
-    return None if part is None or whole <= 0 else part / whole
 
 
 def _placed(times: Sequence[Interval], axis: Interval) -> list[tuple[float, float]]:

@@ -1,7 +1,8 @@
 """Damages recorded event logs in many ways, and checks what is read: `python -m tests.eventlogs.damage SECONDS`.
 
 Whatever is wrong with a log: nothing raises or hangs, no number is negative, no share is above 1, and spans are within
-their parents. The seed of each case is printed with what breaks a rule, and repeats it.
+their parents; the JSON document is what its schema says. The seed of each case is printed with what breaks a rule, and
+repeats it.
 """
 
 import json
@@ -17,6 +18,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import msgspec
 import zstandard
 from msgspec import structs
 from msgspec.structs import astuple as values_of
@@ -33,6 +35,7 @@ from spark_app.eventlog.parse.log_files import EventLog
 from spark_app.eventlog.reader import Reading
 from spark_app.eventlog.spans import SparkSpan
 from spark_app.report import page
+from spark_app.report.results import build, schema
 from spark_app.report.scope import scope
 from spark_app.report.sections.headline import headline
 from tests.eventlogs import walking
@@ -294,6 +297,11 @@ def in_report(reading: Reading) -> Iterator[str]:
     comparison = compare([profile], profile)
     content = page.html(reading, about, findings, compared=comparison, backends=None, prices=None).decode()
     yield from (f"a report says {found}" for found in NEGATIVE.findall(content))
+    document = build.application(reading, None, findings, comparison, report="r.html")
+    try:
+        msgspec.json.decode(msgspec.json.encode(document), type=schema.Application)
+    except msgspec.ValidationError as error:
+        yield f"the JSON document breaks its schema: {error}"
 
 
 def in_bridge(file: Path, reading: Reading | None, *, is_same_tree: bool) -> Iterator[str]:

@@ -85,7 +85,8 @@ def start_application(
     jars.ensure_jars(note=listener.note)
     invocation = jvm.invocation if jvm else secrets.token_hex(6)
     log_file = session.log_file_of(settings, invocation)
-    spark = session.start(settings, name=name, log_file=log_file, extra=extra, jvm=jvm)
+    collector = "" if is_followed else session.PARALLEL  # queries answer in milliseconds, days end early
+    spark = session.start(settings, name=name, log_file=log_file, extra=extra, jvm=jvm, collector=collector)
     telemetry = setup.start(
         service_version=importlib.metadata.version("spark-app"), environment=settings.environment, application=name
     )

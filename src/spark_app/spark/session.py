@@ -41,6 +41,10 @@ LATE_OPTIMIZING: Final = (
 )
 """Thresholds of Java's optimizing compiler (C2), ten times its defaults. Code that plans a query stays below
 them and keeps its processors; code that works on rows still passes them early. See `docs/decisions/0007`."""
+PARALLEL: Final = "-XX:+UseParallelGC"
+"""The collector that leaves most of the processors to the rows, and stops them for longer (`docs/decisions/0007`)."""
+JAVA_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+"""Variables with options that Java takes beside those of its command line."""
 EVENTS: Final = "spark.eventLog.dir"
 STOP_SECONDS: Final = 10
 POLL_SECONDS: Final = 0.05
@@ -92,7 +96,7 @@ class StartingJvm:
         with suppress(SparkAppError, OSError):
             ensure_dir(self.log_file.parent)
             properties = {"spark.master": "local[*]"} | settings.spark_properties
-            gateway = launch_jvm(_embedded(properties, self.log_file), self.log_file)
+            gateway = launch_jvm(_embedded(properties, self.log_file, PARALLEL), self.log_file)
             with self._lock:
                 self._gateway = gateway
             if not self._is_needed:
@@ -113,6 +117,7 @@ def start(
     log_file: Path,
     extra: Mapping[str, str] = NOTHING,
     jvm: StartingJvm | None = None,
+    collector: str = PARALLEL,
 ) -> SparkSession:
     """A session that is ready to work; what the JVM says is in `log_file`, never on the terminal.
 
@@ -122,6 +127,7 @@ def start(
         log_file: The file that Spark's own noise is added to.
         extra: Spark properties that win over all others.
         jvm: The JVM that was started for the session, with the same settings and log file.
+        collector: The option of Java for a collector; empty for Java's own.
 
     Raises:
         MachineError: No Java, a folder that cannot be written, or a JVM that does not come up.
@@ -138,7 +144,7 @@ def start(
     properties[EVENTS] = _event_folder(properties.get(EVENTS, str(settings.events_path)))
     properties.setdefault("spark.sql.warehouse.dir", settings.warehouse_path)  # or else Spark makes one where we stand
     if gateway is None:
-        properties = _embedded(properties, log_file)
+        properties = _embedded(properties, log_file, collector)
         gateway = early or launch_jvm(properties, log_file)
     return _session(gateway, properties, log_file)
 
@@ -188,10 +194,11 @@ def _turn_python_logs_to(log_file: Path) -> None:
         logger.addHandler(logging.FileHandler(log_file, delay=True))
 
 
-def _embedded(properties: Mapping[str, str], log_file: Path) -> dict[str, str]:
+def _embedded(properties: Mapping[str, str], log_file: Path, collector: str) -> dict[str, str]:
     """Properties of a JVM of our own: quiet, on the loopback if it is alone, with its classes ready."""
     options = [
         LATE_OPTIMIZING,
+        _chosen(collector, properties),
         properties.get(OPTIONS, ""),
         f'"-Dlog4j2.configurationFile={_log_config()}"',
         f'"-Dapp.log.file={log_file.absolute()}"',
@@ -202,6 +209,13 @@ def _embedded(properties: Mapping[str, str], log_file: Path) -> dict[str, str]:
         options.append(f'{NO_RELOCATION} "-XX:SharedArchiveFile={archive}"')
     alone = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if is_local(properties) else {}
     return alone | dict(properties) | {OPTIONS: " ".join(options).strip()}
+
+
+def _chosen(collector: str, properties: Mapping[str, str]) -> str:
+    """The collector, unless the user has chosen one: Java does not start with two."""
+    environment = process_environment()
+    given = [properties.get(OPTIONS, ""), *(environment.get(name, "") for name in JAVA_VARIABLES)]
+    return "" if any("GC" in options for options in given) else collector
 
 
 def _log_config() -> str:

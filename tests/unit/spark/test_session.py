@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_app.errors import MachineError
 from spark_app.settings import PROJECT, Settings, config_folder, load_settings
@@ -114,9 +115,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a process with sessions of its own saw, said and left behind."""
     home = tmp_path_factory.mktemp("a home")
     here = tmp_path_factory.mktemp("here")
-    done = subprocess.run(
-        python(LOOK_AROUND, home), cwd=here, env=environment(), capture_output=True, text=True, check=False
-    )
+    usual = {name: value for name, value in environment().items() if name != "SPARK_SUBMIT_OPTS"}
+    done = subprocess.run(python(LOOK_AROUND, home), cwd=here, env=usual, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     left_here = [path.name for path in here.iterdir()]
     results: dict[str, Any] = json.loads((home / "results.json").read_text())
@@ -193,6 +193,14 @@ def test_java_options_of_the_configuration_win(seen: dict[str, Any]) -> None:
     """They come after ours: Java takes the last of two."""
     of_threshold = [option for option in seen["options"] if option.startswith("-XX:Tier4InvocationThreshold=")]
     assert (len(of_threshold), of_threshold[-1]) == (2, "-XX:Tier4InvocationThreshold=7777")
+
+
+def test_java_has_the_parallel_collector_unless_the_user_has_chosen(seen: dict[str, Any], spark: SparkSession) -> None:
+    """Java does not start with two; these tests choose one for their sessions in `SPARK_SUBMIT_OPTS`."""
+    jvm: Any = spark._jvm
+    own = list(jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments())
+    for options, collector in ((seen["options"], "-XX:+UseParallelGC"), (own, "-XX:+UseSerialGC")):
+        assert [option for option in options if option.endswith("GC")] == [collector]
 
 
 def test_nothing_is_left_in_the_working_directory(seen: dict[str, Any]) -> None:

@@ -35,10 +35,11 @@ def test_skew_of_a_short_task_is_none() -> None:
     assert not found(stage(tasks, seconds=1.9), EVERY_COST)
 
 
-def test_a_task_that_is_three_times_the_others_is_no_skew() -> None:
-    """The ratio must be exceeded."""
-    tasks = [*(task(number, 10) for number in range(7)), task(7, 31)]
-    assert not found(stage(tasks, seconds=41))
+@pytest.mark.parametrize(("seconds", "is_skewed"), [(31, False), (32, True)])
+def test_a_task_is_skewed_from_316_hundredths_of_the_median_on(seconds: int, *, is_skewed: bool) -> None:
+    """The ratio must be exceeded, and is enough where the time is worth a finding."""
+    tasks = [*(task(number, 10) for number in range(7)), task(7, seconds)]
+    assert ("partition_skew" in found(stage(tasks, seconds=seconds + 10), EVERY_COST)) == is_skewed
 
 
 @pytest.mark.parametrize(

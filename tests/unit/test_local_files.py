@@ -79,7 +79,7 @@ def test_write_atomic_replaces_a_file_whole_or_not_at_all(tmp_path: Path) -> Non
 def test_who_reads_a_file_while_it_is_written_reads_the_old_content(tmp_path: Path) -> None:
     """All of it, in its own time: nothing is written over what a reader has opened."""
     write_atomic(tmp_path / "file", b"old content")
-    with (tmp_path / "file").open("rb") as reader:
+    with (tmp_path / "file").open("rb", buffering=0) as reader:
         start = reader.read(3)
         write_atomic(tmp_path / "file", b"new")
         assert start + reader.read() == b"old content"

@@ -34,11 +34,11 @@ RUN python3 -m venv /opt/venv \
         --requirement requirements-image.txt \
     && rm /opt/venv/backend.txt
 
-COPY --chown=spark:spark pyproject.toml setup.py README.md LICENSE /app/
-COPY --chown=spark:spark src /app/src
-COPY --chown=spark:spark app /app/app
-COPY --chown=spark:spark config /app/config
-RUN pip install --no-cache-dir --no-deps --no-build-isolation --editable . \
+# What .dockerignore lets in: of a clone the library and the demo shop; of the stack of a project, the wheel in wheels/.
+COPY --chown=spark:spark . /app/
+# What pip installs as the library: its options and the requirement.
+ARG LIBRARY="--editable ."
+RUN pip install --no-cache-dir --no-deps --no-build-isolation ${LIBRARY} \
     && ln -s "$(python -c 'import pyspark; print(pyspark.__path__[0])')" /opt/venv/spark \
     && python -m spark_app.spark.jars
 # In a layer after the jars: the archive depends on the order in which the jar folder is listed, which a layer may change.
@@ -46,10 +46,9 @@ RUN python -m spark_app.spark.class_data_archive && ln -s /opt/cache/spark-app/c
 
 # spark-submit, pyspark, python and notebooks use the cluster without setup, in each container. A folder of configuration on
 # the class path disables the class-data archive: the daemons start without it, and so do spark-app's own sessions.
-COPY --chown=spark:spark scripts/run_etl.sh scripts/run_streaming.sh scripts/run_ml.sh /app/scripts/
-COPY --chown=spark:spark config/jupyter /opt/venv/share/jupyter/kernels/spark
-COPY --chown=spark:spark notebooks /notebooks
 RUN mkdir /opt/venv/spark-conf \
+    && cp -r config/jupyter /opt/venv/share/jupyter/kernels/spark \
+    && if [ -d notebooks ]; then mv notebooks/* /notebooks; fi \
     && cat config/spark/spark-defaults.conf config/spark/cluster.conf >/opt/venv/spark-conf/spark-defaults.conf \
     && cp config/spark/spark-env.sh /opt/venv/spark-conf/ \
     && python -m spark_app.observe.python_start /opt/venv/call-sites

@@ -19,6 +19,7 @@ needs_demo() {
     for argument; do
         case $argument in --status | --reset | --reset=* | --available-now | --help) return 1 ;; esac
     done
+    spark-app data --help >/dev/null 2>&1 # a project of one's own has no such command
 }
 
 # Sends records of the demo shop as long as a process lives. What sends them ends when Kafka is away for long, and is started

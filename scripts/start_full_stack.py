@@ -33,11 +33,19 @@ PASSWORDS = {
 PORT_NOTES = {"4317": "OTLP, gRPC", "4318": "OTLP, HTTP"}
 PORTS_WITHOUT_HTTP = (4317, 9092)
 PORT_PATHS = {13133: "/health"}
-NEXT_STEPS = """
+IS_CLONE = (ROOT / "Makefile").exists()
+"""Whether this is a clone of spark-app, and not what `spark-app init --stack` wrote."""
+DOWN = "make docker-down" if IS_CLONE else f"docker compose -f {ROOT / FILE} down"
+DOCTOR, CLEAN = (
+    (".venv/bin/spark-app doctor       (after make install)", "make docker-clean")
+    if IS_CLONE
+    else ("spark-app doctor", "--volumes")
+)
+NEXT_STEPS = f"""
 run the daily job     docker exec spark-master run_etl.sh 2024-01-01
 run the streams       docker exec -it spark-master run_streaming.sh
-check every part      .venv/bin/spark-app doctor       (after make install)
-stop the stack        make docker-down                 (keeps the data; make docker-clean deletes it)"""
+check every part      {DOCTOR}
+stop the stack        {DOWN:31} (keeps the data; {CLEAN} deletes it)"""
 
 
 def main(arguments: list[str], environment: dict[str, str]) -> int:
@@ -49,7 +57,7 @@ def main(arguments: list[str], environment: dict[str, str]) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("\nInterrupted. Started containers keep running; make docker-down stops them.", file=sys.stderr)
+        print(f"\nInterrupted. Started containers keep running; {DOWN} stops them.", file=sys.stderr)
         return INTERRUPTED
     return 0
 
@@ -105,7 +113,8 @@ def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
     ports = with_driver_port(compose, environment, ports_of(config, left_out, containers), left_out)
     check(info, ports, is_forced=options.force)
     builders = {service["image"]: name for name, service in config["services"].items() if "build" in service}
-    provide_images(compose, ports.services, builders, excluded=options.without, rebuild=options.build)
+    bases = {image: base_images(config["services"][name], builders) for image, name in builders.items()}
+    provide_images(compose, ports.services, builders, bases, excluded=options.without, rebuild=options.build)
     ports = with_driver_port(compose, environment, ports, left_out)  # a build takes minutes: another Spark may have it
     services = ports.services
     if "grafana" in services:
@@ -226,6 +235,7 @@ def provide_images(
     compose: Compose,
     services: Mapping[str, Any],
     builders: Mapping[str, str],
+    bases: Mapping[str, list[str]],
     *,
     excluded: Iterable[str],
     rebuild: bool,
@@ -237,6 +247,7 @@ def provide_images(
         services: The services to start.
         builders: The service that builds an image, by that image: Compose builds nothing for another user of it. It may
             not be one to start.
+        bases: The images to build before an image, by that image.
         excluded: What the command line leaves out.
         rebuild: Whether to build what exists, too.
 
@@ -248,9 +259,17 @@ def provide_images(
         users.setdefault(service["image"], []).append(name)
     missing = missing_images(users)
     pull(compose, {image: users[image] for image in missing if image not in builders}, excluded)
-    for image in [image for image in users if image in builders and (rebuild or image in missing)]:
+    wanted = [image for image in users if image in builders and (rebuild or image in missing)]
+    wanted = list(dict.fromkeys([*(base for image in wanted for base in bases[image]), *wanted]))
+    for image in wanted if rebuild else missing_images(wanted):
         if compose.show("build", builders[image]) != 0 or missing_images([image]):
             raise StartError(f"Cannot build {image}; the lines above say why.", exit_code=1)
+
+
+def base_images(service: Mapping[str, Any], builders: Iterable[str]) -> list[str]:
+    """The images that that of a service begins with, if they are built here: arguments of its build name them."""
+    named = service["build"].get("args") or {}
+    return [image for image in builders if image != service["image"] and image in named.values()]
 
 
 def pull(compose: Compose, users: Mapping[str, list[str]], excluded: Iterable[str]) -> None:

@@ -2,15 +2,15 @@
 
 import socket
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final
 
-from kafka import KafkaAdminClient, KafkaProducer
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
 
 from app.demo.event_records import TOPICS, Record
 from spark_app.errors import ConfigError, MachineError
+from spark_app.execution.kafka_topics import create_topics
 from spark_app.telemetry.names import TRACEPARENT
 
 PARTITIONS: Final = 3
@@ -38,7 +38,7 @@ class KafkaTopics:
         _require_kerberos(options)
         require_reachable(options["bootstrap_servers"])
         try:
-            create_topics(options, partitions=partitions)
+            create_topics(options, dict.fromkeys(TOPICS, partitions))
             self._producer = KafkaProducer(**options, linger_ms=LINGER_MS)
         except KafkaError as error:
             raise self._failed(error) from error
@@ -107,20 +107,3 @@ def require_reachable(servers: Sequence[str]) -> None:
             return
     why = problem.strerror or problem if problem else "no server is configured"
     raise MachineError(f"cannot reach Kafka at {','.join(servers)}: {why}; start it, or change kafka.servers")
-
-
-def create_topics(options: Mapping[str, Any], *, partitions: int, names: Sequence[str] = TOPICS) -> None:
-    """Creates topics that are missing; existing ones keep their partitions.
-
-    Raises:
-        KafkaError: The broker does not answer or refuses.
-    """
-    admin = KafkaAdminClient(**options)
-    try:
-        missing = sorted(set(names) - set(admin.list_topics()))
-        if missing:
-            wanted = {name: {"num_partitions": partitions} for name in missing}
-            with suppress(TopicAlreadyExistsError):  # another producer was faster
-                admin.create_topics(wanted, wait_for_metadata=True)
-    finally:
-        admin.close()

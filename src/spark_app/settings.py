@@ -33,8 +33,11 @@ PREFIX: Final = "SPARK_APP_"
 LEVELS: Final = "__"
 OF_COMPOSE: Final = frozenset({"SPARK_APP_IMAGE"})
 """Variables with the prefix that are for Compose and not settings."""
-ENV_FILES: Final = (".env.local", ".env")
-"""What Compose reads beside the compose files, which are beside the configuration folder; the last file wins."""
+ENV_FILES: Final = (".env.local", ".env", "stack/.env.local", "stack/.env")
+"""What Compose reads beside the compose files, which are beside the configuration folder, or in `stack/` there, where
+`spark-app init --stack` writes them; the last file wins."""
+INPUTS: Final = (("raw", "path"), ("stream", "landing"))
+"""Keys that name folders that are read."""
 PORT: Final = re.compile(r"\$\{(\w+_PORT):-(\d+)\}")
 SECTIONS: Final = ("retention", "raw", "stream", "kafka", "backends", "prices")
 """Keys of `app.yml` that hold keys."""
@@ -323,6 +326,7 @@ def load_settings(folder: Path | None = None) -> Settings:
         raise ConfigError(f"{path}: {key!r} cannot be set here: {ELSEWHERE[key]}")
     _refuse_secrets(content, path)
     _refuse_unknown_variables()
+    content = _with_inputs(content, config.resolve().parent)
     content = _with_ports(_merged(read_yaml(config_folder() / "app.yml"), content), config.resolve().parent)
     home = found.folder if found else _home(config)
     return _validated(Settings, content | {"home": home, "config": config}, where=path)
@@ -339,6 +343,17 @@ def _merged(shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
     }
 
 
+def _with_inputs(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The settings of a file, whose relative inputs are beside its folder, wherever the home folder is."""
+    found = dict(content)
+    for section, key in INPUTS:
+        values = found.get(section)
+        path = values.get(key) if isinstance(values, Mapping) else None
+        if isinstance(path, str) and ":/" not in path:
+            found[section] = {**values, key: str(folder / path)}
+    return found
+
+
 def _with_ports(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The settings with `${JAEGER_PORT:-16686}` in an address of `backends` as Compose replaces it.
 
@@ -348,7 +363,7 @@ def _with_ports(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     backends = content.get("backends")
     if not isinstance(backends, Mapping):
         return dict(content)
-    variables = _variables_of_compose(folder)
+    variables = compose_variables(folder)
 
     def port(match: re.Match[str]) -> str:
         value = variables.get(match[1]) or ""
@@ -358,8 +373,8 @@ def _with_ports(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {**content, "backends": urls}
 
 
-def _variables_of_compose(folder: Path) -> dict[str, str | None]:
-    """What Compose sees: the variables of the shell, then of `.env`, then of `.env.local`."""
+def compose_variables(folder: Path) -> dict[str, str | None]:
+    """What Compose sees beside a configuration folder: the variables of the shell, of `.env`, then of `.env.local`."""
     variables: dict[str, str | None] = {}
     for name in ENV_FILES:
         with suppress(OSError, UnicodeDecodeError):  # nobody but root may read one that was written by sudo

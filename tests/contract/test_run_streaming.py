@@ -14,8 +14,9 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 DAY_SECONDS: Final = 86_400
 OF_THE_STACK: Final = {"SPARK_APP_KAFKA__SERVERS": "kafka:19092"}
 SPARK_APP: Final = """#!/usr/bin/env bash
-case $1 in
-    data)
+case "$*" in
+    "data --help") exit "${NO_DEMO:-0}" ;;
+    data*)
         echo "$$ $*" >>"$SPARK_APP_HOME/sent"
         [[ $(wc -l <"$SPARK_APP_HOME/sent") -gt ${FAILURES:-0} ]] || exit 4
         exec tail --follow /dev/null
@@ -76,6 +77,7 @@ def test_the_demo_shop_starts_again_when_it_ends(home: Path) -> None:
         ((), {}),
         ((), {"SPARK_APP_KAFKA__SERVERS": "mine:9092"}),
         ((), OF_THE_STACK | {"DEMO_RATE": "0"}),
+        ((), OF_THE_STACK | {"NO_DEMO": "2"}),
         (("--status",), OF_THE_STACK),
         (("events", "--available-now"), OF_THE_STACK),
         (("--reset", "events"), OF_THE_STACK),

@@ -16,6 +16,7 @@ from app.demo.kafka_topics import KafkaTopics
 from app.demo.stream_ledger import StreamLedger
 from spark_app.commands.terminal import Terminal
 from spark_app.errors import MachineError
+from spark_app.execution.kafka_topics import create_topics
 from spark_app.settings import load_settings
 from spark_app.spark.kafka import client_options
 from tests.kafka import Broker, running_broker, settings
@@ -80,7 +81,7 @@ def test_records_of_one_user_stay_in_order(broker: Broker, ledger: StreamLedger)
 def test_an_existing_topic_keeps_its_partitions(broker: Broker) -> None:
     """A missing one is created as configured."""
     broker.create("words", partitions=1)
-    kafka_topics.create_topics(client_options(broker.kafka), partitions=2, names=["words", "others"])
+    create_topics(client_options(broker.kafka), dict.fromkeys(["words", "others"], 2))
     with broker.admin() as admin:
         described = {each["name"]: len(each["partitions"]) for each in admin.describe_topics(["words", "others"])}
     assert described == {"words": 1, "others": 2}

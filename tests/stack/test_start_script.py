@@ -71,7 +71,7 @@ def test_a_one_shot_runs_without_the_service_that_waits_for_it(fresh: Machine) -
     assert done.stderr.splitlines()[-2:] == [f"{name} ended with exit code 3; its last lines:", "  no such index"]
 
 
-def test_a_running_stack_is_not_in_its_own_way(running: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_stack_is_not_in_its_own_way(running: Machine) -> None:
     """Its containers hold the ports; nothing is built, replaced or stopped, by plain Compose neither."""
     before, image = running.containers(), docker("image", "inspect", "--format", "{{.Id}}", f"{running.project}:1")
     assert set(before) == EVERYTHING
@@ -79,8 +79,7 @@ def test_a_running_stack_is_not_in_its_own_way(running: Machine, monkeypatch: py
     running.compose("up", "--detach", "--wait", "jaeger", "spark-master")
     assert running.containers() == before
     assert docker("image", "inspect", "--format", "{{.Id}}", f"{running.project}:1") == image
-    monkeypatch.setenv("COMPOSE_PROJECT_NAME", running.project)
-    assert containers.services() == EVERYTHING, "what the doctor knows of them"
+    assert containers.services(running.project) == EVERYTHING, "what the doctor knows of them"
 
 
 def test_all_that_is_in_the_way_is_reported_at_once(fresh: Machine) -> None:

@@ -16,11 +16,12 @@ from typing import Any, Final, Protocol
 import yaml
 from kafka.consumer.fetcher import ConsumerRecord
 
-from app.demo import event_stream, kafka_topics, landing
+from app.demo import event_stream, landing
 from app.demo.event_records import MALFORMED, TOPICS, Record
 from app.demo.event_stream import Plan
 from app.demo.faults import STREAM_SHARES
 from app.demo.kafka_topics import KafkaTopics
+from spark_app.execution.kafka_topics import create_topics
 from spark_app.execution.run import load_jobs
 from spark_app.pipeline.topics import DEAD_LETTERS
 from spark_app.spark.kafka import client_options
@@ -114,7 +115,7 @@ class Topics:
     def __init__(self, broker: Broker) -> None:
         """A broker without topics."""
         self._broker = broker
-        kafka_topics.create_topics(client_options(broker.kafka), partitions=3, names=[*TOPICS, *OUTGOING])
+        create_topics(client_options(broker.kafka), dict.fromkeys([*TOPICS, *OUTGOING], 3))
 
     @property
     def variables(self) -> Mapping[str, str]:

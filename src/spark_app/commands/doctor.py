@@ -19,13 +19,14 @@ def doctor(*, json: options.Json = False, config: options.Config = None) -> None
     # OpenTelemetry is imported only now, so that --help and usage errors answer at once.
     from spark_app.commands.terminal import Terminal
     from spark_app.doctor import checks, containers
-    from spark_app.settings import load_settings
+    from spark_app.settings import compose_variables, load_settings
 
     settings = load_settings(config)
     terminal = Terminal()
     terminal.wait("checking every component")
+    project = compose_variables(settings.config.parent).get("COMPOSE_PROJECT_NAME")
     with terminal:
-        results = checks.run_checks(settings, containers.services(), seconds=ARRIVAL_SECONDS)
+        results = checks.run_checks(settings, containers.services(project), seconds=ARRIVAL_SECONDS)
     if not json:
         listing(terminal, results)
     require_healthy(results)

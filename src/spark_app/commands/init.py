@@ -3,27 +3,46 @@
 import datetime
 import json as json_lines
 import keyword
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from spark_app import formatting
-from spark_app.commands import cells, options
+from spark_app import formatting, project
+from spark_app.commands import options, stack
 from spark_app.errors import UsageError
+from spark_app.settings import config_folder
 
 TEMPLATES: Final = Path(__file__).with_name("project_files")
+IMAGE: Final = Path(__file__).with_name("project_image")
 TAKEN: Final = ("spark_app", "tests", "config", "raw")
 """Names that a package of a project cannot have."""
 DAY: Final = datetime.date(2024, 1, 1)
 SAMPLE: Final = 200
 PAGES: Final = ("/", "/cart", "/products")
 COUNTRIES: Final = ("DE", "FR", "IT", "PL")
+README: Final = "README.md"
+OF_PROJECT: Final = (
+    ("run it", f"spark-app etl --date {DAY}"),
+    ("run its query", "spark-app streaming --available-now"),
+    ("look at it", "spark-app show daily_orders"),
+    ("test it", "python -m pytest"),
+)
+OF_STACK: Final = (
+    ("start its stack", f"{stack.FOLDER}/scripts/start-full-stack.sh"),
+    ("run it there", f"docker exec spark-master run_etl.sh {DAY}"),
+)
+"""What to do next."""
 
 
 def init(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the project, and of its package.")],
     *,
+    with_stack: Annotated[
+        bool, typer.Option("--stack", help="Also write the compose stack, or only the stack where the project is.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Write a project into the current folder: a daily table and a query, their tests, configuration, a CI recipe."""
@@ -31,27 +50,86 @@ def init(
 
     package = package_of(name)
     folder, terminal = Path.cwd(), Terminal()
-    files = contents(name, package)
+    files = {} if with_stack and is_here(folder, package) else contents(name, package)
     taken = sorted(file for file in files if (folder / file).exists())
     if taken:
         raise UsageError(f"{', '.join(taken)} is here already: choose an empty folder")
+    added = stack_contents(name, folder) if with_stack else {}
     with terminal:
-        for file, text in files.items():
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            (folder / file).write_text(text, encoding="utf-8")
-        terminal.note(f"wrote {formatting.quantity(len(files), 'file')} of the project {name} into {folder}")
+        write(files | added, folder)
+        missing = add_wheel(folder) if with_stack else None
+        written = formatting.quantity(len(files) + len(added), "file")
+        terminal.note(f"wrote {written} of the project {name} into {folder}")
+        if missing:
+            terminal.note(f"copy the wheel of spark-app to {missing}: the image is built with it")
     if json:
-        terminal.answer(project=name, folder=folder, files=sorted(files))
+        terminal.answer(project=name, folder=folder, files=sorted(files | added))
         return
-    terminal.facts(
-        [
-            ("run it", f"spark-app etl --date {DAY}"),
-            ("run its query", "spark-app streaming --available-now"),
-            ("look at it", "spark-app show daily_orders"),
-            ("test it", "python -m pytest"),
-            ("read on", cells.place(folder / "README.md")),
-        ]
+    terminal.facts([*(OF_PROJECT if files else ()), *(OF_STACK if with_stack else ()), ("read on", README)])
+
+
+def is_here(folder: Path, package: str) -> bool:
+    """Whether a folder is that of the project.
+
+    Raises:
+        UsageError: It is that of another one.
+    """
+    found = project.find(folder)
+    if found is None or found.folder != folder:
+        return False
+    if found.package != package:
+        raise UsageError(f"this is the project of the package {found.package}: spark-app init {found.package} --stack")
+    return True
+
+
+def stack_contents(name: str, folder: Path) -> dict[str, str]:
+    """The text of each file of the stack of a project that it does not have yet, by its path.
+
+    Raises:
+        UsageError: This is no installed wheel, or the project has such a file with another text.
+    """
+    if not stack.CARRIED.is_dir():
+        raise UsageError(
+            "--stack needs an installed wheel, which `make wheel` builds; the stack of a clone runs a project that "
+            "PROJECT_FOLDER in .env.local names (docs/stack.md)"
+        )
+    files = stack.contents(name, stack.library()[0], config=config_folder()) | rendered(
+        IMAGE, {"name": name, "image": stack.image(name)}
     )
+    there = {file for file in files if (folder / file).exists()}
+    changed = sorted(file for file in there if (folder / file).read_text(encoding="utf-8") != files[file])
+    if changed:
+        raise UsageError(
+            f"{', '.join(changed)} is here with another content: rename it, and merge it by hand afterwards"
+        )
+    return {file: text for file, text in files.items() if file not in there}
+
+
+def write(files: Mapping[str, str], folder: Path) -> None:
+    """Writes files; scripts can be executed."""
+    for file, text in files.items():
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        if path.suffix == ".sh":
+            path.chmod(path.stat().st_mode | 0o111)
+
+
+def add_wheel(folder: Path) -> Path | None:
+    """Copies the wheel for the image, and links the variables of the user to where Compose reads them.
+
+    Returns:
+        Where to copy the wheel to, if its file is not to be found; None where all is there.
+    """
+    link = folder / stack.FOLDER / "compose" / ".env"
+    if not link.is_symlink():
+        link.symlink_to("../.env.local")
+    requirement, wheel = stack.library()
+    file = folder / stack.FOLDER / requirement
+    if wheel:
+        file.parent.mkdir(exist_ok=True)
+        shutil.copy(wheel, file)
+    return file if requirement.startswith(f"{stack.WHEELS}/") and not file.exists() else None
 
 
 def package_of(name: str) -> str:
@@ -70,23 +148,22 @@ def contents(name: str, package: str) -> dict[str, str]:
     """The text of each file of a project, by its path."""
     from importlib.metadata import version
 
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    templates = Environment(
-        loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
-    )
-    values = {"name": name, "package": package, "version": version("spark-app")}
-    files = sorted(path.relative_to(TEMPLATES) for path in TEMPLATES.rglob("*.j2"))
-    found = {
-        file.as_posix().removesuffix(".j2").replace("package/", f"{package}/"): templates.get_template(
-            file.as_posix()
-        ).render(values)
-        for file in files
-    }
-    return found | {
+    found = rendered(TEMPLATES, {"name": name, "package": package, "version": version("spark-app")})
+    return {file.replace("package/", f"{package}/"): text for file, text in found.items()} | {
         f"raw/orders/date={DAY}/part-0.json": lines(orders()),
         "landing/page_views/part-0.jsonl": lines(page_views()),
     }
+
+
+def rendered(folder: Path, values: Mapping[str, str]) -> dict[str, str]:
+    """The text of each template of a folder, by its path in it."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    templates = Environment(
+        loader=FileSystemLoader(folder), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
+    )
+    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.j2"))
+    return {file.removesuffix(".j2"): templates.get_template(file).render(values) for file in files}
 
 
 def lines(rows: list[dict[str, str]]) -> str:

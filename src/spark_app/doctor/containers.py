@@ -3,18 +3,15 @@
 import subprocess
 from typing import Final
 
-from spark_app.settings import process_environment
-
 SECONDS: Final = 10
 PROJECT: Final = "spark-app"
 """The Compose project of the stack, unless COMPOSE_PROJECT_NAME names another."""
 
 
-def services() -> frozenset[str]:
+def services(project: str | None) -> frozenset[str]:
     """The services with a container, in any state; none if the stack does not run here or Docker does not answer."""
-    project = process_environment().get("COMPOSE_PROJECT_NAME") or PROJECT
     listing = ["docker", "ps", "--all", "--format", '{{.Label "com.docker.compose.service"}}']
-    command = [*listing, "--filter", f"label=com.docker.compose.project={project}"]
+    command = [*listing, "--filter", f"label=com.docker.compose.project={project or PROJECT}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -1,0 +1,74 @@
+"""The compose stack of a project: what `spark-app init --stack` writes, of files that the wheel carries."""
+
+import json
+import re
+from collections.abc import Iterator
+from importlib.metadata import distribution, version
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from spark_app.settings import PACKAGE
+
+CARRIED: Final = PACKAGE / "stack"
+"""The files of the stack in an installed wheel (`setup.py`), without those of `config/`; a clone has none."""
+FOLDER: Final = "stack"
+WHEELS: Final = "wheels"
+OWN_LINES: Final = """
+# The project, which the containers see as /project: what you change is there at the next run. To build it into an image
+# instead, set PROJECT_BUILD=../.. in .env.local (paths are relative to compose/).
+PROJECT_FOLDER=../..
+# What pip installs into the image: a wheel of wheels/, or a requirement that its index has.
+LIBRARY={library}
+"""
+
+
+def contents(name: str, library: str, *, carried: Path = CARRIED, config: Path) -> dict[str, str]:
+    """The text of each file of the stack of a project, by its path in the project.
+
+    Args:
+        name: The name of the project.
+        library: What pip installs into the image.
+        carried: The folder of the files that are not configuration.
+        config: The folder of the configuration.
+    """
+    files = dict(_files(carried, "")) | dict(_files(config, "config/"))
+    values = {"COMPOSE_PROJECT_NAME": compose_name(name), "SPARK_APP_IMAGE": image(name)}
+    for variable, value in values.items():
+        files[".env"] = re.sub(rf"^{variable}=.*$", f"{variable}={value}", files[".env"], flags=re.MULTILINE)
+    files[".env"] += OWN_LINES.format(library=library)
+    files[".gitignore"] = ".env.local\n"
+    return {f"{FOLDER}/{path}": text for path, text in sorted(files.items())}
+
+
+def compose_name(name: str) -> str:
+    """The name of a project as Compose and the names of images allow it."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "project"
+
+
+def image(name: str) -> str:
+    """The image of the stack of a project."""
+    return f"{compose_name(name)}:{version('spark-app')}"
+
+
+def library() -> tuple[str, Path | None]:
+    """What pip installs into the image, and the wheel to copy for that, which this program was installed from.
+
+    The wheel is None where an index or an address has it, and where its file is gone.
+    """
+    url = json.loads(distribution("spark-app").read_text("direct_url.json") or "{}").get("url", "")
+    if not url:
+        return f"spark-app=={version('spark-app')}", None
+    place = urlsplit(url)
+    if place.scheme != "file":
+        return url, None
+    file = Path(unquote(place.path))
+    if file.suffix == ".whl" and file.is_file():
+        return f"{WHEELS}/{file.name}", file
+    return f"{WHEELS}/spark_app-{version('spark-app')}-py3-none-any.whl", None
+
+
+def _files(folder: Path, prefix: str) -> Iterator[tuple[str, str]]:
+    for file in folder.rglob("*"):
+        if file.is_file() and "__pycache__" not in file.parts:
+            yield prefix + file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ What the program reads or writes beside its code stays where it is in a clone: t
 from setuptools import find_packages, setup
 
 setup(
+    script_name="setup.py",  # so that it is no module of spark_app.stack
     packages=[*find_packages("src"), "spark_app.config", "spark_app.stack"],
     package_dir={"": "src", "spark_app.config": "config", "spark_app.stack": "."},
 )

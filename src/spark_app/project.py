@@ -5,6 +5,7 @@ pipelines. `demo` names a module with generated data for where no source is conf
 """
 
 import importlib
+import os
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -95,12 +96,17 @@ def required() -> Project:
     """The project whose pipelines are asked for.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: There is none, or this user cannot read the current folder: another project would take its place.
     """
+    here = Path.cwd()
+    if not os.access(here, os.R_OK | os.X_OK) or ((here / MARK).exists() and not os.access(here / MARK, os.R_OK)):
+        raise ConfigError(
+            f"user {os.getuid()} cannot read the project in {here}: let its owner run chmod -R go+rX on it"
+        )
     found = current()
     if found is None:
         raise ConfigError(
-            f"no project in {Path.cwd()}: no {MARK} of it or of a folder above has a table [tool.{TABLE}]; go to the "
+            f"no project in {here}: no {MARK} of it or of a folder above has a table [tool.{TABLE}]; go to the "
             "folder of yours, or `spark-app init NAME` writes one into an empty folder"
         )
     return found

@@ -59,6 +59,28 @@ def test_an_image_is_built_though_the_service_that_builds_it_is_left_out(fresh: 
     assert set(fresh.containers()) == {"jaeger", "owner"}
 
 
+def test_a_project_is_built_into_the_image_after_the_image_is_built(
+    fresh: Machine, request: pytest.FixtureRequest
+) -> None:
+    """Also where no service that is started uses the image itself; `--build` builds the project anew."""
+    image, base = f"{fresh.project}:1-project", f"{fresh.project}:1"
+    request.addfinalizer(lambda: docker("image", "rm", "--force", image))
+    (fresh.folder / "own").mkdir()
+    fresh.write("own/Dockerfile", "ARG SPARK_APP_IMAGE\nFROM ${SPARK_APP_IMAGE}\nCOPY mine /mine\n")
+    fresh.write("own/mine", "first\n")
+    build = {"context": "../own", "args": {"SPARK_APP_IMAGE": base}}
+    container = f"{fresh.project}-a-worker"
+    fresh.services["a-worker"] = fresh.services["kibana"] | {
+        "image": image, "build": build, "container_name": container, "ports": [],
+    }  # fmt: skip
+    without = ("--without", ",".join(EVERYTHING))
+    assert fresh.started(*without)["a-worker"] == "up"
+    assert docker("exec", container, "cat", "/mine", "/bin/grafana").startswith("first\n#!/bin/sh")
+    fresh.write("own/mine", "second\n")
+    fresh.started(*without, "--build")
+    assert docker("exec", container, "cat", "/mine") == "second"
+
+
 def test_a_one_shot_runs_without_the_service_that_waits_for_it(fresh: Machine) -> None:
     """Compose takes its end for a failure then; that of one with an error is one."""
     without = ("--without", "grafana,jaeger,jupyter")

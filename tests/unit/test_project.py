@@ -96,3 +96,13 @@ def test_without_a_project_the_line_says_what_one_is(monkeypatch: pytest.MonkeyP
     assert project.current() is None
     with pytest.raises(ConfigError, match=r"no project in .*: no pyproject.toml .* `spark-app init NAME` writes one"):
         project.required()
+
+
+def test_a_project_that_cannot_be_read_is_not_replaced_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a folder that only its owner can read is mounted into a container."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(ConfigError, match=rf"user \d+ cannot read the project in {tmp_path}: let its owner run chmod"):
+        project.required()

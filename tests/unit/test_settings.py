@@ -107,6 +107,25 @@ def test_relative_paths_start_at_the_folder_that_contains_the_configuration(
     assert load_settings(Path()).raw_path == str(tmp_path / "home" / "data" / "raw")
 
 
+def test_inputs_of_a_file_are_in_the_project_wherever_its_home_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the stack, where a project is read-only; those of the environment are where it has its home."""
+    folder = written(tmp_path / "shop" / "config" / "app.yml", "raw: {path: raw}\nstream: {landing: landing}\n").parent
+    monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path / "home"))
+    settings = load_settings(folder)
+    assert (settings.raw_path, settings.landing_path) == (
+        str(tmp_path / "shop" / "raw"),
+        str(tmp_path / "shop" / "landing"),
+    )
+    assert settings.warehouse_path == str(tmp_path / "home" / "data" / "warehouse")
+    monkeypatch.setenv("SPARK_APP_RAW__PATH", "raw")
+    assert load_settings(folder).raw_path == str(tmp_path / "home" / "raw")
+    monkeypatch.delenv("SPARK_APP_RAW__PATH")
+    written(folder / "app.yml", "raw: {path: 's3://bucket/raw'}\n")
+    assert load_settings(folder).raw_path == "s3://bucket/raw"
+
+
 def test_the_file_of_a_cluster_is_beside_the_configuration_or_in_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

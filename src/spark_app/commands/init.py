@@ -57,7 +57,7 @@ def init(
     added = stack_contents(name, folder) if with_stack else {}
     with terminal:
         write(files | added, folder)
-        missing = add_wheel(folder) if with_stack else None
+        missing = add_stack(folder) if with_stack else None
         written = formatting.quantity(len(files) + len(added), "file")
         terminal.note(f"wrote {written} of the project {name} into {folder}")
         if missing:
@@ -115,15 +115,13 @@ def write(files: Mapping[str, str], folder: Path) -> None:
             path.chmod(path.stat().st_mode | 0o111)
 
 
-def add_wheel(folder: Path) -> Path | None:
-    """Copies the wheel for the image, and links the variables of the user to where Compose reads them.
+def add_stack(folder: Path) -> Path | None:
+    """Adds to the files of a stack what is no text: the link to the user's variables, and the wheel for the image.
 
     Returns:
-        Where to copy the wheel to, if its file is not to be found; None where all is there.
+        Where to copy the wheel to, if its file is not to be found; None where it is there, or none is needed.
     """
-    link = folder / stack.FOLDER / "compose" / ".env"
-    if not link.is_symlink():
-        link.symlink_to("../.env.local")
+    stack.link_variables(folder)
     requirement, wheel = stack.library()
     file = folder / stack.FOLDER / requirement
     if wheel:

@@ -68,6 +68,13 @@ def library() -> tuple[str, Path | None]:
     return f"{WHEELS}/spark_app-{version('spark-app')}-py3-none-any.whl", None
 
 
+def link_variables(project: Path) -> None:
+    """Links the variables of the user to where Compose reads them: beside the files that are included."""
+    link = project / FOLDER / "compose" / ".env"
+    if not link.is_symlink():
+        link.symlink_to("../.env.local")
+
+
 def _files(folder: Path, prefix: str) -> Iterator[tuple[str, str]]:
     for file in folder.rglob("*"):
         if file.is_file() and "__pycache__" not in file.parts:

@@ -348,7 +348,9 @@ def _with_inputs(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     found = dict(content)
     for section, key in INPUTS:
         values = found.get(section)
-        path = values.get(key) if isinstance(values, Mapping) else None
+        if not isinstance(values, Mapping):
+            continue
+        path = values.get(key)
         if isinstance(path, str) and ":/" not in path:
             found[section] = {**values, key: str(folder / path)}
     return found

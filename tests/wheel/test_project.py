@@ -54,6 +54,25 @@ def test_a_written_project_runs(python: Path, shop: Path) -> None:
     assert sum(row["views"] for row in json.loads(shown.stdout)["rows"]) > 100
 
 
+def test_a_project_gets_its_stack(python: Path, shop: Path, wheel: Path) -> None:
+    """With the wheel that its image is built of; a second time writes what is missing, and nothing over a change."""
+    command: list[str | Path] = [python.with_name("spark-app"), "init", "shop", "--stack", "--json"]
+    first = ran(command, shop)
+    assert first.returncode == 0, first.stderr
+    files = json.loads(first.stdout)["files"]
+    assert {"Dockerfile", ".dockerignore", "stack/.env", "stack/docker-compose.full.yml"} <= set(files)
+    assert not [file for file in files if file.startswith(("shop/", "tests/", "config/"))]
+    assert (shop / "stack" / "wheels" / wheel.name).read_bytes() == wheel.read_bytes()
+    assert f"LIBRARY=wheels/{wheel.name}\n" in (shop / "stack" / ".env").read_text(encoding="utf-8")
+    assert (shop / "stack" / "compose" / ".env").readlink() == Path("../.env.local")
+    (shop / "stack" / "compose" / "full.yml").unlink()
+    assert json.loads(ran(command, shop).stdout)["files"] == ["stack/compose/full.yml"]
+    (shop / "stack" / "Dockerfile").write_text("FROM mine\n", encoding="utf-8")
+    done = ran(command, shop)
+    assert done.returncode == 2
+    assert "stack/Dockerfile is here with another content: rename it" in json.loads(done.stdout)["error"]["message"]
+
+
 def test_a_mistake_is_one_line_with_its_place(python: Path, shop: Path) -> None:
     """Before Spark starts, with the nearest right name."""
     module = shop / "shop" / "etl" / "daily_orders.py"

@@ -16,7 +16,12 @@ from spark_app.report.results.schema import Results
 from tests.wheel.conftest import ROOT, UV, ran
 
 OLDER_SPARK: Final = "pyspark==3.5.9"
-CONFIG: Final = (":(glob)config/*.yml", "config/spark")
+OF_SHOP: Final = ("config/etl/", "config/ml/", "config/streaming/")
+STACK: Final = (
+    ".dockerignore", ".env", "Dockerfile", ":(glob)compose/*.yml", ":(glob)docker-compose*.yml", "docs/runbook.md",
+    "grafana/dashboards", "grafana/provisioning", "prometheus/prometheus.yml", "prometheus/rules", "prometheus/scrape",
+    "requirements-image.txt", "scripts/preflight.py", ":(glob)scripts/run_*.sh", ":(glob)scripts/start*",
+)  # fmt: skip
 SOURCES: Final = {"LICENSE", "README.md", "pyproject.toml", "setup.py"}
 JOB: Final = """
 from pyspark.sql import SparkSession
@@ -53,16 +58,19 @@ def files(folder: Path) -> Mapping[Path, int]:
     return {file: file.stat().st_mtime_ns for file in found}
 
 
-def committed() -> set[str]:
-    """The files of the program and of the configuration that it reads; none of the tests or of the stack."""
-    return set(ran(["git", "ls-files", "src", *CONFIG], ROOT).stdout.splitlines())
+def committed(*patterns: str) -> set[str]:
+    """Committed files, without the configuration of the demo shop's pipelines."""
+    names = ran(["git", "ls-files", *patterns], ROOT).stdout.splitlines()
+    return {name for name in names if not name.startswith(OF_SHOP)}
 
 
-def test_the_wheel_holds_the_program_and_the_configuration_that_it_reads(wheel: Path) -> None:
-    """Each committed file of them."""
-    expected = {re.sub("^config/", "spark_app/config/", name).removeprefix("src/") for name in committed()}
+def test_the_wheel_holds_the_program_its_configuration_and_the_stack(wheel: Path) -> None:
+    """Each committed file of them, and none of the tests or of the demo shop."""
+    program = {
+        re.sub("^config/", "spark_app/config/", name).removeprefix("src/") for name in committed("src", "config")
+    }
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert packed == expected
+    assert packed == program | {f"spark_app/stack/{name}" for name in committed(*STACK)}
 
 
 def test_the_sdist_holds_what_the_wheel_is_built_from(wheel: Path) -> None:
@@ -71,7 +79,7 @@ def test_the_sdist_holds_what_the_wheel_is_built_from(wheel: Path) -> None:
     with tarfile.open(wheel.with_name(f"spark_app-{version}.tar.gz")) as sdist:
         names = {member.name.partition("/")[2] for member in sdist.getmembers() if member.isfile()}
     added = {name for name in names if ".egg-info/" in name} | {"PKG-INFO", "setup.cfg"}
-    assert names - added == committed() | SOURCES
+    assert names - added == committed("src", "config", *STACK) | SOURCES
 
 
 def test_the_program_says_the_version_of_the_wheel(tool: Path, wheel: Path, tmp_path: Path) -> None:

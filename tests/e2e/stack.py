@@ -175,6 +175,11 @@ def records(document: str) -> list[dict[str, Any]]:
     return runs
 
 
+def kafka_topics() -> str:
+    """The topics of the broker."""
+    return run_in("kafka", "/opt/kafka/bin/kafka-topics.sh", "--bootstrap-server", "localhost:9092", "--list").stdout
+
+
 def docker(*arguments: str) -> str:
     """The output of `docker`."""
     done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=True)

@@ -9,7 +9,7 @@ from spark_app.doctor.backends import get
 from tests.e2e import backends
 from tests.e2e.notebook import notebook
 from tests.e2e.signals import Day
-from tests.e2e.stack import STORES, Stack, compose, docker, run_in
+from tests.e2e.stack import STORES, Stack, compose, docker, kafka_topics, run_in
 from tests.polling import poll_until
 
 RECOVERY_SECONDS: Final = 50
@@ -70,8 +70,3 @@ def stored(trace_id: str) -> tuple[int, int, float | None]:
     poll_until(lambda: all(map(backends.is_up, STORES)), "the stores are up")
     rows = backends.number('sum(max_over_time(pipeline_rows_read_total{pipeline_name="etl.daily_sales"}[6h]))')
     return len(backends.JAEGER.spans(trace_id)), len(backends.ELASTICSEARCH.logs(trace_id)), rows
-
-
-def kafka_topics() -> str:
-    """The topics of the broker."""
-    return run_in("kafka", "/opt/kafka/bin/kafka-topics.sh", "--bootstrap-server", "localhost:9092", "--list").stdout

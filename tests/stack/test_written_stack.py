@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from spark_app.commands import stack
-from spark_app.commands.init import IMAGE, contents, rendered, write
+from spark_app.commands.init import contents, write
 from tests.stack.test_tools import COMPOSE, ROOT
 
 PATTERNS: Final[dict[str, list[str]]] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
@@ -32,8 +32,7 @@ def shop(tmp_path: Path) -> Path:
     carried = packed("spark_app.stack", ROOT, tmp_path / "carried")
     config = packed("spark_app.config", ROOT / "config", tmp_path / "config")
     files = stack.contents("shop", "wheels/a.whl", carried=carried, config=config)
-    image = rendered(IMAGE, {"name": "shop", "image": stack.image("shop")})
-    write(contents("shop", "shop") | image | files, tmp_path / "shop")
+    write(contents("shop", "shop") | files, tmp_path / "shop")
     stack.link_variables(tmp_path / "shop")
     return tmp_path / "shop"
 
@@ -82,4 +81,5 @@ def test_the_project_is_mounted_or_built_in_by_one_line(shop: Path) -> None:
         assert built[name]["working_dir"] == "/project"
     build = built["spark-master"]["build"]
     assert (build["context"], build["args"]["SPARK_APP_IMAGE"]) == (str(shop), stack.image("shop"))
+    assert (shop / build["dockerfile"]).exists()
     assert built["spark-history"]["build"]["context"] == str(shop / "stack")

@@ -16,8 +16,7 @@ from spark_app.errors import UsageError
 from spark_app.settings import config_folder
 
 TEMPLATES: Final = Path(__file__).with_name("project_files")
-IMAGE: Final = Path(__file__).with_name("project_image")
-TAKEN: Final = ("spark_app", "tests", "config", "raw")
+TAKEN: Final = ("spark_app", "tests", "config", "raw", "landing", "stack")
 """Names that a package of a project cannot have."""
 DAY: Final = datetime.date(2024, 1, 1)
 SAMPLE: Final = 200
@@ -93,9 +92,7 @@ def stack_contents(name: str, folder: Path) -> dict[str, str]:
             "--stack needs an installed wheel, which `make wheel` builds; the stack of a clone runs a project that "
             "PROJECT_FOLDER in .env.local names (docs/stack.md)"
         )
-    files = stack.contents(name, stack.library()[0], config=config_folder()) | rendered(
-        IMAGE, {"name": name, "image": stack.image(name)}
-    )
+    files = stack.contents(name, stack.library()[0], config=config_folder())
     there = {file for file in files if (folder / file).exists()}
     changed = sorted(file for file in there if (folder / file).read_text(encoding="utf-8") != files[file])
     if changed:
@@ -146,22 +143,23 @@ def contents(name: str, package: str) -> dict[str, str]:
     """The text of each file of a project, by its path."""
     from importlib.metadata import version
 
-    found = rendered(TEMPLATES, {"name": name, "package": package, "version": version("spark-app")})
-    return {file.replace("package/", f"{package}/"): text for file, text in found.items()} | {
-        f"raw/orders/date={DAY}/part-0.json": lines(orders()),
-        "landing/page_views/part-0.jsonl": lines(page_views()),
-    }
-
-
-def rendered(folder: Path, values: Mapping[str, str]) -> dict[str, str]:
-    """The text of each template of a folder, by its path in it."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     templates = Environment(
-        loader=FileSystemLoader(folder), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
+        loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
     )
-    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.j2"))
-    return {file.removesuffix(".j2"): templates.get_template(file).render(values) for file in files}
+    values = {"name": name, "package": package, "version": version("spark-app")}
+    files = sorted(path.relative_to(TEMPLATES) for path in TEMPLATES.rglob("*.j2"))
+    found = {
+        file.as_posix().removesuffix(".j2").replace("package/", f"{package}/"): templates.get_template(
+            file.as_posix()
+        ).render(values)
+        for file in files
+    }
+    return found | {
+        f"raw/orders/date={DAY}/part-0.json": lines(orders()),
+        "landing/page_views/part-0.jsonl": lines(page_views()),
+    }
 
 
 def lines(rows: list[dict[str, str]]) -> str:

@@ -34,7 +34,7 @@ def test_what_is_there_is_kept(
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
 
 
-@pytest.mark.parametrize("name", ["1shop", "class", "spark-app", "tests", "my shop", "shop.etl", ""])
+@pytest.mark.parametrize("name", ["1shop", "class", "spark-app", "tests", "stack", "my shop", "shop.etl", ""])
 def test_a_name_that_python_cannot_import_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

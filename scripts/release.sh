@@ -26,7 +26,7 @@ require() {
 
 build_image() {
     local said
-    SPARK_APP_IMAGE=$2 docker compose build spark-master
+    PROJECT_BUILD="" SPARK_APP_IMAGE=$2 docker compose build spark-master
     said=$(docker run --rm "$2" spark-app --version)
     [ "$said" = "spark-app $1" ] || refuse "the image $2 says '$said' instead of 'spark-app $1'."
 }

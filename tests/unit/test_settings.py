@@ -83,6 +83,8 @@ def test_addresses_have_the_ports_of_env_local(tmp_path: Path, monkeypatch: pyte
     assert (backends.grafana, backends.kibana) == ("http://localhost:3000", "http://localhost:5601")
     monkeypatch.setenv("SPARK_APP_BACKENDS__JAEGER", "https://jaeger.example")
     assert load_settings(folder).backends.jaeger == "https://jaeger.example"
+    written(tmp_path / "stack" / ".env.local", "GRAFANA_PORT=3001\n")
+    assert load_settings(folder).backends.grafana == "http://localhost:3001", "of a stack that init has written"
 
 
 def test_the_demo_shop_is_where_no_source_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,12 +23,12 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from spark_app.engine.progress import ProgressListener
 from spark_app.execution import pipelines
 from spark_app.execution.application import Application, spark_identity
 from spark_app.execution.run import Job, load_jobs, run_days
 from spark_app.execution.streams import joined, run_queries, session_properties
 from spark_app.execution.supervisor import Until
-from spark_app.pipeline.progress import ProgressListener
 from spark_app.runs.stream_status import StreamStatus
 from spark_app.settings import Raw, Settings, load_settings
 from spark_app.spark import jars, session

@@ -12,12 +12,12 @@ from typing import Any, Final
 from pyspark.ml import PipelineModel
 from pyspark.sql import DataFrame
 
+from spark_app.engine.model import labelled_data
+from spark_app.engine.slice import Day
+from spark_app.engine.training import TrainingContext
 from spark_app.execution.application import start_application
 from spark_app.execution.run import Job, load_jobs, recorded_run
 from spark_app.models import estimators, registry, scoring
-from spark_app.pipeline.model import labelled_data
-from spark_app.pipeline.slice import Day
-from spark_app.pipeline.training import TrainingContext
 from spark_app.settings import load_settings
 from tests.bench.measure import ROUNDS, children, cpu_seconds
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.execution.analysis import analyze
-from spark_app.execution.followed_log import FollowedLog
+from spark_app.observe.analysis import analyze
+from spark_app.observe.followed_log import FollowedLog
 from spark_app.settings import load_settings
 from tests.eventlogs.months import MONTH, Roller, Stream
 from tests.polling import poll_until

@@ -9,7 +9,7 @@ import pytest
 
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.reader import read
-from spark_app.execution.live import LiveReport
+from spark_app.observe.live import LiveReport
 from spark_app.report import page as report_page
 from spark_app.report.served import live
 from spark_app.report.served.live import LivePage

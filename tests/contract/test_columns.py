@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from app import schemas
+from spark_app.declarations.query import DeclaredQuery
 from spark_app.execution.pipelines import declared_tables
-from spark_app.pipelines.query import DeclaredQuery
 from spark_app.settings import config_folder, load_pipeline_config
 from spark_app.warehouse import schemas as of_library
 

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_app.pipeline import tracing
+from spark_app.engine import tracing
 from spark_app.spark import job_properties, session
 from spark_app.telemetry.names import TRACEPARENT
 from spark_app.warehouse.schemas import RECORD

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_app.engine import tracing
 from spark_app.errors import ConfigError, InputError, SparkAppError
-from spark_app.pipeline import tracing
 from spark_app.settings import Kafka
 from spark_app.spark.kafka import sink_options, source_options
 from spark_app.spark.stream_errors import Place, StreamFailure, stream_failure

@@ -18,12 +18,12 @@ from sklearn import metrics
 from app import features
 from app.ml.refunds import refunded
 from app.streaming import predictions
+from spark_app.engine.model import labelled_data
 from spark_app.errors import InputError, PromotionError
 from spark_app.execution.run import load_jobs
 from spark_app.execution.training import Phase, run_phase
 from spark_app.models import judging, registry
 from spark_app.models.estimators import PROBABILITY
-from spark_app.pipeline.model import labelled_data
 from spark_app.runs import model_card
 from spark_app.runs.model_card import PREDICTION, SHIFTED, ModelCard
 from spark_app.telemetry.names import TRACEPARENT

@@ -18,8 +18,8 @@ from spark_app.eventlog.bridge.batch_traces import MAX_SPANS
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.model import stream_samples
 from spark_app.eventlog.reader import Reading
-from spark_app.execution.analysis import analyze
-from spark_app.execution.followed_log import MEGABYTE, FollowedLog
+from spark_app.observe.analysis import analyze
+from spark_app.observe.followed_log import MEGABYTE, FollowedLog
 from spark_app.settings import Settings, load_settings
 from tests import storages
 from tests.eventlogs.months import APPLICATION, Roller, Stream

@@ -40,7 +40,7 @@ spark.shuffle.spill.numElementsForceSpillThreshold 1
 # The program, with patience for a receiver that is slow in the busy process of the tests.
 PATIENT: Final = """
 from spark_app import __main__
-from spark_app.execution import analysis
+from spark_app.observe import analysis
 from spark_app.eventlog.bridge import one_shot
 
 analysis.SENDING_SECONDS = one_shot.STALLED_SECONDS = 60.0

@@ -14,12 +14,12 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from app.streaming import alerts, dead_letters, events, predictions
 from app.topics import INCOMING, PREDICTIONS, PURCHASE_ALERTS, USER_EVENTS
+from spark_app.engine import bisection, letters, publishing
+from spark_app.engine.replay import Replay, replay
+from spark_app.engine.stream import StreamContext
+from spark_app.engine.topics import DEAD_LETTERS
 from spark_app.errors import InputError
 from spark_app.execution import stream_position
-from spark_app.pipeline import bisection, letters, publishing
-from spark_app.pipeline.replay import Replay, replay
-from spark_app.pipeline.stream import StreamContext
-from spark_app.pipeline.topics import DEAD_LETTERS
 from spark_app.spark.stream_errors import cause_of
 from tests import models
 from tests.kafka import Broker

@@ -11,12 +11,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app.commands.stream_terminal import live_table, summary
+from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
 from spark_app.errors import NoBrokerError
 from spark_app.execution import supervisor
 from spark_app.execution.run import Job
 from spark_app.execution.streams import run_queries
 from spark_app.execution.supervisor import Until
-from spark_app.pipeline.stream import BatchContext, StreamConfig, StreamContext
 from tests.integration.home import Home
 from tests.integration.test_stream_lag import drained, running
 from tests.kafka import Broker, settings

@@ -16,10 +16,10 @@ from pydantic import SecretStr
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
 from spark_app.execution.run import Job
 from spark_app.execution.streams import run_queries
 from spark_app.execution.supervisor import Until
-from spark_app.pipeline.stream import BatchContext, StreamConfig, StreamContext
 from spark_app.runs.run_record import RunRecord
 from spark_app.runs.stream_status import StreamStatus
 from spark_app.settings import Kafka

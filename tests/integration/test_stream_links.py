@@ -6,12 +6,12 @@ from pathlib import Path
 import pyarrow.dataset
 import pytest
 
+from spark_app.engine.tracing import SAMPLED
 from spark_app.eventlog import reader, span_ids
 from spark_app.eventlog.bridge import one_shot
 from spark_app.eventlog.bridge.one_shot import LogExport
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.spans import SparkSpan
-from spark_app.pipeline.tracing import SAMPLED
 from spark_app.telemetry.errors import TelemetryErrors
 from tests.eventlogs import linked
 from tests.eventlogs.left import Log, left_by

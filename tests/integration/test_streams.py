@@ -19,6 +19,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import StringType, StructField, StructType
 
+from spark_app.engine import bisection, tracing
+from spark_app.engine.bisection import FEW
+from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
 from spark_app.errors import InputError, MachineError, NotReadyError, QualityGateError
 from spark_app.eventlog.bridge.batch_traces import MAX_SPANS
 from spark_app.execution import stream_reset
@@ -26,9 +29,6 @@ from spark_app.execution.application import Application, spark_identity
 from spark_app.execution.run import Job, load_jobs
 from spark_app.execution.streams import run_queries
 from spark_app.execution.supervisor import Until
-from spark_app.pipeline import bisection, tracing
-from spark_app.pipeline.bisection import FEW
-from spark_app.pipeline.stream import BatchContext, StreamConfig, StreamContext
 from spark_app.runs import run_record, stream_status
 from spark_app.telemetry import setup
 from spark_app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STREAM_TRIGGER

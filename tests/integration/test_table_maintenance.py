@@ -16,11 +16,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from app.streaming import balances, dead_letters, events
+from spark_app.engine import letters
+from spark_app.engine.stream import BatchContext, StreamContext
 from spark_app.execution import maintenance
 from spark_app.execution.run import Job
 from spark_app.execution.supervisor import Until
-from spark_app.pipeline import letters
-from spark_app.pipeline.stream import BatchContext, StreamContext
 from spark_app.settings import load_settings
 from spark_app.spark import job_properties
 from spark_app.warehouse import delta_log

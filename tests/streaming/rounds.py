@@ -21,9 +21,9 @@ from app.demo.event_records import MALFORMED, TOPICS, Record
 from app.demo.event_stream import Plan
 from app.demo.faults import STREAM_SHARES
 from app.demo.kafka_topics import KafkaTopics
+from spark_app.engine.topics import DEAD_LETTERS
 from spark_app.execution.kafka_topics import create_topics
 from spark_app.execution.run import load_jobs
-from spark_app.pipeline.topics import DEAD_LETTERS
 from spark_app.spark.kafka import client_options
 from tests import models
 from tests.integration.home import Home

@@ -11,7 +11,7 @@ from spark_app.errors import UsageError
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.parse.locations import LogPath
-    from spark_app.execution.live import LiveReport
+    from spark_app.observe.live import LiveReport
     from spark_app.report.served.live import LivePage
 
 LOOK_SECONDS: Final = 1.0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spark_app.eventlog.diagnoses.thresholds import Thresholds
     from spark_app.eventlog.findings import Finding
     from spark_app.eventlog.reader import Reading
-    from spark_app.execution.analysis import Analysis
+    from spark_app.observe.analysis import Analysis
     from spark_app.observe.event_log_injection import EventLogInjection
     from spark_app.observe.results import LaunchWatcher, ObservedApplications
     from spark_app.report.results.schema import Application, Results
@@ -75,8 +75,8 @@ def observe(  # noqa: PLR0913 - an argument for each option
     """Run any command unchanged, then report on its Spark applications: on standard error and as HTML."""
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
-    from spark_app.execution import retention
     from spark_app.local_files import ensure_dir
+    from spark_app.observe import retention
     from spark_app.report.results.fail_on import judged, sentence, without_baseline
     from spark_app.settings import load_settings
 
@@ -114,7 +114,7 @@ def _page(
     Raises:
         MachineError: The port is taken.
     """
-    from spark_app.execution.live import LiveReport
+    from spark_app.observe.live import LiveReport
 
     page = LiveReport(watcher.newest_log, settings, thresholds, is_alive=True)
     sentence = "The command runs; this page shows more as soon as it has started a Spark application."
@@ -163,7 +163,7 @@ def _observed(
     ended: "Callable[[], object]",
 ) -> "Results":
     """Runs a command, prints what its applications did, and writes their reports."""
-    from spark_app.execution.analysis import SENDING_SECONDS, log_export
+    from spark_app.observe.analysis import SENDING_SECONDS, log_export
     from spark_app.observe.child import CommandError, environment_of_user, run
     from spark_app.observe.host_load import HostLoadSampler
     from spark_app.report.results.schema import Error, Program, Results
@@ -226,7 +226,7 @@ def report_each(
     The profile of a finished application is stored for later comparisons, unless the command failed and the exit code
     of the application itself is not known.
     """
-    from spark_app.execution.analysis import analyze
+    from spark_app.observe.analysis import analyze
     from spark_app.report import index
     from spark_app.report.results import build
 

@@ -9,7 +9,7 @@ from spark_app import formatting
 from spark_app.commands import cells, options
 
 if TYPE_CHECKING:
-    from spark_app.execution.retention import Expired
+    from spark_app.observe.retention import Expired
 
 
 def prune(
@@ -22,7 +22,7 @@ def prune(
 ) -> None:
     """Delete event logs, reports, runs and logs of Spark beyond the age and size that `retention` allows."""
     from spark_app.commands.terminal import Terminal
-    from spark_app.execution import retention
+    from spark_app.observe import retention
     from spark_app.settings import load_settings
 
     settings, terminal = load_settings(config), Terminal()

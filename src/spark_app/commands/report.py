@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import Thresholds
     from spark_app.eventlog.reader import Reading
-    from spark_app.execution.analysis import Analysis
+    from spark_app.observe.analysis import Analysis
     from spark_app.report.report_source import ReportSource
     from spark_app.report.run_info import RunInfo
     from spark_app.report.served.live import LivePage
@@ -79,7 +79,7 @@ def _analysis(
     terminal: "Terminal", selected: "ReportSource", settings: "Settings", thresholds: "Thresholds"
 ) -> "Analysis":
     from spark_app.eventlog.reader import read
-    from spark_app.execution.analysis import analyze
+    from spark_app.observe.analysis import analyze
 
     terminal.wait("reading the event log")
     with terminal:
@@ -102,7 +102,7 @@ def _followed(
         MachineError: The port is taken.
     """
     from spark_app.eventlog.parse.log_tailer import LogTailer
-    from spark_app.execution.live import LiveReport
+    from spark_app.observe.live import LiveReport
 
     log, run = live.local(selected.log), selected.run
     if LogTailer(log).is_finished:

@@ -188,9 +188,9 @@ def leave_out(settings: "Settings", words: Sequence[str], terminal: "StreamTermi
 
 def send_again(settings: "Settings", terminal: "StreamTerminal", *, is_json: bool) -> None:
     """Sends the dead letters that parse by now to their topics, and prints how many."""
+    from spark_app.engine.replay import replay
     from spark_app.execution import pipelines
     from spark_app.execution.application import open_warehouse
-    from spark_app.pipeline.replay import replay
 
     terminal.wait("starting Spark")
     with terminal, open_warehouse(settings, listener=terminal) as warehouse:

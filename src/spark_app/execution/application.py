@@ -10,14 +10,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from spark_app.engine.progress import ProgressListener
 from spark_app.errors import InputError
 from spark_app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
 from spark_app.eventlog.parse.log_tailer import FOLDER
 from spark_app.execution import pipelines
-from spark_app.execution.analysis import SENDING_SECONDS, finish
-from spark_app.execution.followed_log import FollowedLog
 from spark_app.local_files import local_path
-from spark_app.pipeline.progress import ProgressListener
+from spark_app.observe.analysis import SENDING_SECONDS, finish
+from spark_app.observe.followed_log import FollowedLog
 from spark_app.runs import liveness
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings

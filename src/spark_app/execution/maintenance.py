@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_app.pipeline.stream import StreamContext
+from spark_app.engine.stream import StreamContext
 from spark_app.spark import job_properties
 from spark_app.telemetry.exceptions import summary_of
 from spark_app.telemetry.run_telemetry import StepTelemetry

@@ -12,16 +12,16 @@ from pyspark import cloudpickle
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app import project
+from spark_app.declarations.answers import Answers
+from spark_app.declarations.daily_pipeline import DailyPipeline
+from spark_app.declarations.dead_letters import DeadLetters
+from spark_app.declarations.declaration import Declared
+from spark_app.declarations.model_pipeline import DeclaredModel, ModelPipeline
+from spark_app.declarations.query import DeclaredQuery, DeclaredStream
+from spark_app.engine.place import Place
+from spark_app.engine.topics import Topic
 from spark_app.errors import SparkAppError, UsageError
 from spark_app.models import registry
-from spark_app.pipeline.place import Place
-from spark_app.pipeline.topics import Topic
-from spark_app.pipelines.answers import Answers
-from spark_app.pipelines.daily_pipeline import DailyPipeline
-from spark_app.pipelines.dead_letters import DeadLetters
-from spark_app.pipelines.declaration import Declared
-from spark_app.pipelines.model_pipeline import DeclaredModel, ModelPipeline
-from spark_app.pipelines.query import DeclaredQuery, DeclaredStream
 from spark_app.project import Project
 from spark_app.warehouse.tables import QUARANTINE, Table
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
+from spark_app.engine.context import Context, DailyContext
+from spark_app.engine.progress import ProgressListener
+from spark_app.engine.slice import Day, Slice
 from spark_app.execution import demo, missing, pipelines
 from spark_app.execution.application import Application, start_application
 from spark_app.formatting import quantity
 from spark_app.local_files import ensure_dir
-from spark_app.pipeline.context import Context, DailyContext
-from spark_app.pipeline.progress import ProgressListener
-from spark_app.pipeline.slice import Day, Slice
 from spark_app.runs import liveness, run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings, load_pipeline_config

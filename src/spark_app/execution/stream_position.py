@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 from kafka import KafkaConsumer
 from pyspark.sql import functions as F
 
+from spark_app.engine import bisection, letters
+from spark_app.engine.progress import ProgressListener
+from spark_app.engine.stream import of_kafka, start_file
 from spark_app.errors import InputError, UsageError
 from spark_app.execution import pipelines
 from spark_app.execution.application import open_warehouse
 from spark_app.execution.stream_reset import stopped
-from spark_app.pipeline import bisection, letters
-from spark_app.pipeline.progress import ProgressListener
-from spark_app.pipeline.stream import of_kafka, start_file
 from spark_app.settings import Settings
 from spark_app.spark.kafka import client_options, source_options
 from spark_app.warehouse import hadoop_files

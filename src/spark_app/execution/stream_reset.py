@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
+from spark_app.engine.progress import ProgressListener
+from spark_app.engine.stream import start_file
 from spark_app.errors import UsageError
 from spark_app.execution import pipelines
 from spark_app.execution.application import open_warehouse
-from spark_app.pipeline.progress import ProgressListener
-from spark_app.pipeline.stream import start_file
 from spark_app.runs import stream_status
 from spark_app.settings import Settings
 from spark_app.warehouse import hadoop_files

@@ -7,16 +7,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import Any, Final, Protocol
 
+from spark_app.engine.progress import ProgressListener
+from spark_app.engine.topics import require_known
 from spark_app.errors import SparkAppError
-from spark_app.execution import demo, pipelines, retention
+from spark_app.execution import demo, pipelines
 from spark_app.execution.application import Application, start_application
 from spark_app.execution.lag_watch import LagWatch
 from spark_app.execution.maintenance import TableMaintenance
 from spark_app.execution.run import Job, load_jobs
 from spark_app.execution.supervisor import POLL_SECONDS, Supervisor, Until
 from spark_app.local_files import local_path
-from spark_app.pipeline.progress import ProgressListener
-from spark_app.pipeline.topics import require_known
+from spark_app.observe import retention
 from spark_app.runs import stream_status
 from spark_app.runs.run_record import RunRecord
 from spark_app.runs.stream_status import StreamStatus

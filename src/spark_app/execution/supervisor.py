@@ -12,15 +12,15 @@ from typing import Any, Final
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_app.engine import bisection, letters
+from spark_app.engine.slice import Slice
+from spark_app.engine.stream import StreamContext
 from spark_app.errors import NoBrokerError, NotReadyError, QualityGateError, SparkAppError
 from spark_app.execution.application import Application
 from spark_app.execution.lag_watch import LagWatch
 from spark_app.execution.maintenance import TableMaintenance
 from spark_app.execution.run import Job, locked, recorded_run
 from spark_app.formatting import quantity
-from spark_app.pipeline import bisection, letters
-from spark_app.pipeline.slice import Slice
-from spark_app.pipeline.stream import StreamContext
 from spark_app.runs import stream_status
 from spark_app.runs.run_record import DEAD_LETTERS, DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS
 from spark_app.runs.stream_status import StreamStatus

@@ -8,17 +8,17 @@ from typing import Any, Final, Literal
 
 from pyspark.sql import functions as F
 
+from spark_app.engine import lifecycle, promotion
+from spark_app.engine.context import DailyContext
+from spark_app.engine.model import labelled_data
+from spark_app.engine.progress import ProgressListener
+from spark_app.engine.slice import Day
 from spark_app.errors import InputError, UsageError
 from spark_app.execution import pipelines
 from spark_app.execution.application import Application, open_warehouse, start_application
 from spark_app.execution.run import ContextType, Job, load_jobs, locked, make_if_missing, recorded_run, run_batch
 from spark_app.models import registry
 from spark_app.models.registry import Version
-from spark_app.pipeline import lifecycle, promotion
-from spark_app.pipeline.context import DailyContext
-from spark_app.pipeline.model import labelled_data
-from spark_app.pipeline.progress import ProgressListener
-from spark_app.pipeline.slice import Day
 from spark_app.runs.model_card import ModelCard
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings
@@ -140,7 +140,7 @@ def _score(application: Application, job: Job, date: datetime.date) -> None:
 
 def _evaluate_production(application: Application, job: Job, date: datetime.date) -> None:
     # Spark ML takes a second to import.
-    from spark_app.pipeline.training import TrainingContext
+    from spark_app.engine.training import TrainingContext
 
     model, config = job.pipeline.MODEL, job.config
     days = _days(date, before=model.inputs.window_days + config.held_out_days - 1 + config.label_days)
@@ -153,7 +153,7 @@ def _evaluate_production(application: Application, job: Job, date: datetime.date
 
 def _train(application: Application, job: Job, phase: Phase, date: datetime.date | None, number: int | None) -> None:
     # Spark ML takes a second to import.
-    from spark_app.pipeline.training import TrainingContext
+    from spark_app.engine.training import TrainingContext
 
     with translate_errors(application.log_file):
         last = _last_day(application.warehouse, job, phase, date, number)

@@ -14,8 +14,8 @@ from spark_app.eventlog.parse.locations import LogPath, state
 from spark_app.eventlog.parse.log_files import EventLog, logs_in
 from spark_app.eventlog.parse.log_tailer import application_of, parts
 from spark_app.eventlog.reader import head, read
-from spark_app.execution.analysis import Analysis, analyze
 from spark_app.mcp.answers import Document
+from spark_app.observe.analysis import Analysis, analyze
 from spark_app.report import report_source
 from spark_app.report.formatting import line
 from spark_app.report.report_source import ReportSource

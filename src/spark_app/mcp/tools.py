@@ -10,7 +10,6 @@ from spark_app.errors import InputError
 from spark_app.eventlog.comparison import baselines
 from spark_app.eventlog.comparison.compare import compare
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.execution.analysis import Analysis
 from spark_app.mcp.answers import MOST_CHARACTERS, Document, Page, Rows, answer
 from spark_app.mcp.documents import (
     NO_LISTS,
@@ -25,6 +24,7 @@ from spark_app.mcp.documents import (
 )
 from spark_app.mcp.library import Library
 from spark_app.mcp.search import Wanted, search
+from spark_app.observe.analysis import Analysis
 from spark_app.report.formatting import text
 from spark_app.report.results import build
 from spark_app.report.run_info import RunInfo

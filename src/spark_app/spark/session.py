@@ -48,7 +48,7 @@ JAVA_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPT
 EVENTS: Final = "spark.eventLog.dir"
 STOP_SECONDS: Final = 10
 POLL_SECONDS: Final = 0.05
-ROOMS: Final = ("execution", "pipeline", "pipelines", "quality", "spark", "warehouse")
+ROOMS: Final = ("declarations", "engine", "execution", "quality", "spark", "warehouse")
 """Rooms that call Spark for a pipeline: the call site of an action is the line of the pipeline."""
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 

@@ -17,7 +17,7 @@ from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Input, StageInfo, TaskEndReason, TaskInfo, TaskMetrics
 from spark_app.eventlog.parse.log_tailer import ReadErrors
 from spark_app.eventlog.reader import Reading
-from spark_app.execution.analysis import analyze
+from spark_app.observe.analysis import analyze
 from spark_app.observe.event_log_injection import LAUNCH
 from spark_app.observe.results import ObservedApplications
 from spark_app.report import index

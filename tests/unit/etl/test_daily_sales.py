@@ -12,7 +12,7 @@ from app.etl.customers import customer_versions
 from app.etl.daily_sales import amount_category, daily_sales, expectations, transactions
 from app.schemas import DAILY_SALES, RAW_CUSTOMERS, RAW_TRANSACTIONS, TRANSACTIONS
 from app.sources import TRANSACTIONS as TRANSACTIONS_SOURCE
-from spark_app.pipeline import ingest
+from spark_app.engine import ingest
 from spark_app.quality import expectations as expect
 from spark_app.quality.expectations import Expectation
 from spark_app.settings import load_settings

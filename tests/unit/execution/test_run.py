@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from spark_app.engine.slice import Day
 from spark_app.errors import ConfigError, MachineError
 from spark_app.execution import run
 from spark_app.execution.application import Application
 from spark_app.execution.run import Job, run_batch, workload
-from spark_app.pipeline.slice import Day
 from spark_app.runs import run_record
 from spark_app.settings import config_folder, load_settings
 from spark_app.telemetry.exceptions import MESSAGE_LENGTH

@@ -4,11 +4,11 @@ from typing import Any, Final
 
 import pytest
 
+from spark_app.engine.slice import Slice
 from spark_app.errors import UsageError
 from spark_app.execution import stream_reset
 from spark_app.execution.run import locked
 from spark_app.local_files import try_lock
-from spark_app.pipeline.slice import Slice
 from spark_app.warehouse.tables import Warehouse
 
 NAME: Final = "streaming.copy"

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from spark_app.errors import ConfigError, InputError, SparkAppError
-from spark_app.execution import retention, streams
+from spark_app.execution import streams
 from spark_app.execution.run import Job
 from spark_app.execution.streams import joined, session_properties
 from spark_app.execution.supervisor import Supervisor, Until
+from spark_app.observe import retention
 from spark_app.runs.stream_status import StreamStatus
 from spark_app.settings import load_settings
 from spark_app.telemetry.names import StreamState

@@ -4,7 +4,7 @@ from pyspark.sql import Row, SparkSession
 
 from app.ml.refund_events import bronze_refunds, refund_events
 from app.sources import REFUNDS
-from spark_app.pipeline import ingest
+from spark_app.engine import ingest
 
 DAY = datetime.date(2024, 1, 2)
 

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from app.etl.daily_sales import STATUSES
 from app.ml.refunds import refunded
 from app.schemas import REFUND_EVENTS, TRANSACTIONS
+from spark_app.engine.place import DeclarationError
 from spark_app.execution import pipelines
-from spark_app.pipeline.place import DeclarationError
 
 DAY = datetime.timedelta(days=1)
 MINUTE = datetime.timedelta(minutes=1)

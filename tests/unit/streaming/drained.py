@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from app.schemas import USER_EVENT
+from spark_app.engine.slice import Slice
+from spark_app.engine.stream import StreamContext
 from spark_app.execution import pipelines
-from spark_app.pipeline.slice import Slice
-from spark_app.pipeline.stream import StreamContext
 from spark_app.runs import column_lineage
 from spark_app.runs.column_lineage import Origin
 from spark_app.settings import Kafka, load_pipeline_config

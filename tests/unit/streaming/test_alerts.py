@@ -6,8 +6,8 @@ from pyspark.sql import SparkSession
 
 from app.streaming import alerts
 from app.topics import USER_EVENTS
-from spark_app.pipeline import records
-from spark_app.pipelines.query import messages
+from spark_app.declarations.query import messages
+from spark_app.engine import records
 from spark_app.settings import load_settings
 from spark_app.warehouse.schemas import RECORD
 from tests.unit.streaming.drained import NOON, Drained, config, event, observed

@@ -5,7 +5,7 @@ from pyspark.sql import SparkSession
 
 from app.schemas import BALANCES
 from app.streaming import balances
-from spark_app.pipeline.stream import BatchContext
+from spark_app.engine.stream import BatchContext
 from tests.unit.streaming.drained import Drained, at, event, events
 
 COLUMNS = ("user_id", "currency", "purchases", "spent", "minute(last_purchase_at)")

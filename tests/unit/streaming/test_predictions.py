@@ -11,11 +11,11 @@ from app.ml.refunds import refunded
 from app.schemas import PREDICTION_REQUEST
 from app.streaming import dead_letters, predictions
 from app.topics import PREDICTION_REQUESTS
+from spark_app.engine.stream import BatchContext
 from spark_app.errors import InputError, NotReadyError
 from spark_app.models import reference
 from spark_app.models.history import History
 from spark_app.models.serving import Serving
-from spark_app.pipeline.stream import BatchContext
 from spark_app.warehouse.schemas import RECORD
 from tests import models, shop_rows
 from tests.polling import poll_until

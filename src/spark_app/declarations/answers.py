@@ -1,0 +1,198 @@
+"""The query that answers requests about examples with the version of a model in production.
+
+Each request has a reply, at least once, whose key is that of the request. A reply says until when the tables knew what
+had happened: the model was judged with the whole days before an example.
+"""
+
+import datetime
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import Field
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from spark_app.engine import records
+from spark_app.engine.model import Model
+from spark_app.engine.place import Place
+from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
+from spark_app.engine.topics import Topic
+from spark_app.models.history import History
+from spark_app.models.serving import Served, Serving
+from spark_app.runs.model_card import PREDICTION
+from spark_app.settings import Interval
+from spark_app.spark import call_sites
+from spark_app.telemetry import names
+from spark_app.warehouse.tables import Table
+
+REQUEST: Final = "request"
+"""The column with what a reply needs of a request, and its features do not."""
+SAYS: Final = (
+    "is_flagged",  # whether the probability reaches the threshold of the version
+    PREDICTION,
+    "model_version",
+    "history_until",  # until when the tables knew what had happened, at most the start of the day of the request
+    "is_stale",  # whether that is not the start of the day: the model knew less than when it was judged
+    "latency_ms",  # from the timestamp of the request to the reply; null if that is ahead
+    "error",  # why there is no probability
+    "dead_letter_id",  # the key of the dead letter that a request with an error is
+)
+"""What a reply says, after the keys of the request and of the example."""
+
+
+class AnswersConfig(StreamConfig):
+    """What an operator tunes of a query that answers requests, which wait for its trigger."""
+
+    trigger: Interval = "1 second"
+    records_per_trigger: int = Field(default=20_000, gt=0)
+
+
+class Answers:
+    """The streaming query that answers requests about the examples of a model.
+
+    Attributes:
+        name: The name of the topic of the replies.
+        model: The model.
+        requests: The topic of the requests.
+        place: Where it is declared.
+        Config: What an operator tunes.
+        TOPICS: The topic of the requests.
+        READS: The tables that features are computed of.
+        WRITES: No table.
+        SENDS: The topic of the replies.
+        MODELS: The name of the model.
+    """
+
+    Config = AnswersConfig
+    WRITES: Sequence[Table] = ()
+
+    def __init__(self, model: Model, requests: Topic, replies: str, place: Place) -> None:
+        """Nothing is asked yet."""
+        self.model, self.requests, self.name, self.place = model, requests, replies, place
+        self.TOPICS, self.READS, self.SENDS = (requests.name,), tuple(model.inputs.reads), (replies,)
+        self.MODELS = (model.name,)
+
+    def query(self, context: StreamContext, config: StreamConfig) -> DataStreamWriter:
+        """Answers each request; each micro-batch asks anew which version is in production.
+
+        Raises:
+            NotReadyError: None is in production yet.
+            InputError: The one in production was trained on other features than those of requests.
+        """
+        context.sink = self.name
+        serving, history = Serving(self.model.name, self.model.inputs), History(self.READS)
+        serving.served(context.warehouse)
+        _announce(context)
+        asked = self.judged(context.read(self.requests.name, config), context.bounded(self.requests))
+        return context.for_each_batch(
+            asked.observe("written", F.count(F.lit(1)).alias("rows")),
+            lambda batch, rows: self.reply(batch, rows, serving.served(batch.warehouse), history),
+            config,
+        )
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that a reply has of its request: its own, and that of the example if it says it."""
+        given = [self.requests.key, self.model.examples.key]
+        return [name for name in dict.fromkeys(given) if name in self.requests.schema.names]
+
+    def judged(self, read: DataFrame, topic: Topic) -> DataFrame:
+        """One row per request; of one that cannot be scored, why, and which dead letter it is.
+
+        Columns in: those of `RECORD`.
+        Columns out: those of the topic; request, a struct of problem, dead_letter_id, headers and timestamp.
+        """
+        parsed = records.judged(records.parsed(read, topic))
+        problem = F.col("problem")
+        letter = F.when(problem.isNotNull(), records.identity()).alias("dead_letter_id")
+        keys = [F.col(f"row.{name}") for name in self.keys]
+        return parsed.select("row.*", F.struct(*keys, problem, letter, "headers", "timestamp").alias(REQUEST))
+
+    def messages(self, replies: DataFrame) -> DataFrame:
+        """One record per reply, with the headers of its request: it belongs to the same trace.
+
+        Columns in: keys, what a reply says, headers.
+        Columns out: key, value, headers.
+        """
+        key = F.coalesce(F.col(self.requests.key).cast("string"), F.col("dead_letter_id")).cast("binary").alias("key")
+        value = F.to_json(F.struct(*self.keys, *SAYS)).cast("binary").alias("value")
+        return replies.select(key, value, "headers")
+
+    def reply(self, batch: BatchContext, asked: DataFrame, served: Served, history: History) -> None:
+        """Answers the requests of one micro-batch, all by the same version; a repeated batch has equal keys."""
+        asked = asked.persist()
+        with call_sites.work_of("answers", self.place.file, self.place.line):
+            replies = self._replies(batch, asked, served, history).persist()
+            try:
+                batch.publish(self.messages(replies), self.name, keeps_context=True)
+                _measure(batch, replies, served)
+            finally:
+                replies.unpersist()
+                asked.unpersist()
+
+    def _replies(self, batch: BatchContext, asked: DataFrame, served: Served, history: History) -> DataFrame:
+        """One row per request: those that cannot be scored, and the others with their scores."""
+        problem, day = F.col(f"{REQUEST}.problem"), F.to_date(self.model.examples.at)
+        scored = self._scored(batch, asked.where(problem.isNull()), day, served, history)
+        refused = asked.where(problem.isNotNull()).select(REQUEST)
+        now, sent = _now_ms(), F.unix_millis(f"{REQUEST}.timestamp")
+        said = {"model_version": F.lit(served.version.number).cast("long"), "error": problem, "now": now}
+        answered = scored.unionByName(refused, allowMissingColumns=True).withColumns(said)
+        latency = F.when(F.col("now") >= sent, F.col("now") - sent)  # the clock of a producer may be ahead
+        request = [f"{REQUEST}.{name}" for name in (*self.keys, "dead_letter_id", "headers")]
+        return answered.select(*request, *SAYS[:5], latency.alias("latency_ms"), "error")
+
+    def _scored(
+        self, batch: BatchContext, asked: DataFrame, day: Column, served: Served, history: History
+    ) -> DataFrame:
+        """One row per request that can be scored: its probability, and how far the tables reach."""
+        from spark_app.models import scoring  # Spark ML takes a second to import, which most commands need not
+
+        inputs, warehouse = self.model.inputs, batch.warehouse
+        days = sorted(row.day for row in asked.select(day.alias("day")).distinct().collect())
+        frames = {name: warehouse.table(name) for name in inputs.reads}
+        known = inputs.of_requests(asked, frames, warehouse.tables, days, keep=[REQUEST])
+        scored = scoring.scored(served.model, known, served.version, keep=[self.model.examples.at, REQUEST])
+        return scored.withColumn("day", day).join(F.broadcast(_reaches(batch, history, days)), "day")
+
+
+def _reaches(batch: BatchContext, history: History, days: Sequence[datetime.date]) -> DataFrame:
+    found = batch.spark.createDataFrame(history.reach(batch.warehouse, days), "day date, until date, is_stale boolean")
+    return found.select("day", F.col("until").cast("timestamp").alias("history_until"), "is_stale")
+
+
+def _now_ms() -> Column:
+    """The Unix time when a row is computed; Spark's own functions give that of the start of the query."""
+    return F.reflect(F.lit("java.lang.System"), F.lit("currentTimeMillis")).cast("long")
+
+
+def _measure(batch: BatchContext, replies: DataFrame, served: Served) -> None:
+    """Measures what was answered, and by which version."""
+    run, shares = batch.stream.run, list(names.QUANTILES)
+    found = replies.agg(
+        F.count("error").alias("errors"),
+        F.count_if("is_flagged").alias("flagged"),
+        F.count_if(~F.col("is_flagged")).alias("others"),
+        F.count_if("is_stale").alias("stale"),
+        F.percentile_approx(PREDICTION, shares).alias("probabilities"),
+        F.percentile_approx("latency_ms", shares).alias("latencies"),
+    ).collect()[0]
+    run.measure(names.ML_ERRORS, found.errors)
+    run.measure(names.ML_STALE, found.stale)
+    for text, number in (("true", found.flagged), ("false", found.others)):
+        run.measure(names.ML_PREDICTIONS, number, {names.IS_FLAGGED: text})
+    for place, quantile in enumerate(map(str, names.QUANTILES)):
+        if found.probabilities is not None:
+            run.measure(names.ML_PROBABILITY, found.probabilities[place], {names.QUANTILE: quantile})
+        if found.latencies is not None:
+            run.measure(names.ML_LATENCY, found.latencies[place] / 1000, {names.QUANTILE: quantile})
+    run.measure(names.ML_SERVED, served.version.number, {names.MODEL: served.version.model})
+
+
+def _announce(context: StreamContext) -> None:
+    """Starts counters at 0: the first value of a series is no increase."""
+    context.run.measure(names.ML_ERRORS, 0)
+    context.run.measure(names.ML_STALE, 0)
+    for text in ("true", "false"):
+        context.run.measure(names.ML_PREDICTIONS, 0, {names.IS_FLAGGED: text})

@@ -1,0 +1,106 @@
+"""Tables of a day, declared as functions: `from spark_app import daily`.
+
+::
+
+    @daily.source(ORDERS, expect=[expect.not_null("order_id"), expect.at_least("amount", "0.01")])
+    def bronze_orders(rows: DataFrame) -> DataFrame: ...
+
+    @daily.table(schema="day date, country string, orders bigint", partition_by="day")
+    def daily_orders(bronze_orders: DataFrame) -> DataFrame: ...
+
+    @daily.state(schema="customer_id string, orders bigint", key="customer_id")
+    def customers(customers: DataFrame, bronze_orders: DataFrame) -> DataFrame: ...
+
+The function's name is the table's. A parameter is the name of a table that it reads: of one that is partitioned by a
+day it gets the rows of the day of the run, of another one all rows, of the table of a source the valid rows, one
+version of each key. A state also gets its own rows of before, by its own name. What a module declares is one
+pipeline: it is written in the order of what reads what, each table in one commit, and none before the expectations of
+all rows that it was made of are met.
+"""
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql.types import DateType, StructType
+
+from spark_app.declarations.declaration import Declared, Rules, Source, Transform, declared, names
+from spark_app.engine.place import Place, parsed
+
+Decorator = Callable[[Transform], Declared]
+
+
+def source(source: Source, *, adds: str | StructType = "", expect: Rules = ()) -> Decorator:
+    """Declares the table of the raw rows of a source, valid or not, with the expectations that each violates.
+
+    The function gets the typed rows, and may join others.
+
+    Args:
+        source: The source.
+        adds: The columns that the function adds to those of the source, as Spark writes them.
+        expect: What every row must meet, and all rows together; or a function that makes it of the settings. The
+            conditions may use further columns that the function returns.
+    """
+    place = Place.of_caller()
+    columns = [*source.schema.fields, *(parsed(adds, place).fields if adds else [])]
+
+    def declare(function: Transform) -> Declared:
+        schema = StructType(columns)
+        return declared(Declared(function, schema, ("date",), expect, source, (), Place.of(function)))
+
+    return declare
+
+
+def table(
+    *,
+    schema: str | StructType,
+    partition_by: str | Sequence[str],
+    expect: Rules = (),
+    key: str | Sequence[str] = (),
+) -> Decorator:
+    """Declares a table of a day.
+
+    Args:
+        schema: The columns that the function returns, as Spark writes them.
+        partition_by: The column with the day, and further ones that the files are partitioned by.
+        expect: What every row that it returns must meet.
+        key: The column, or columns, that identify a row, where the table has a row for each of the source: then the
+            rows of the source, of the table, of the quarantine and the repetitions must add up.
+
+    Raises:
+        DeclarationError: The schema cannot be read, or does not have a column.
+    """
+    place = Place.of_caller()
+    columns, partitions, keys = parsed(schema, place), names(partition_by), names(key)
+    place.require((*partitions, *keys), columns.names)
+    if columns[partitions[0]].dataType != DateType():
+        raise place.error(f"{partitions[0]} must be a date: a table of a day is partitioned by days first")
+
+    def declare(function: Transform) -> Declared:
+        return declared(Declared(function, columns, partitions, expect, None, keys, Place.of(function)))
+
+    return declare
+
+
+def state(*, schema: str | StructType, key: str | Sequence[str]) -> Decorator:
+    """Declares a table that is kept from day to day: what the function returns replaces the rows of the same key.
+
+    The parameter with the function's own name gets the rows of before, which are none at first; the others are tables,
+    as of `table`. Rows are judged where they come from: a state has no expectations of its own.
+
+    Args:
+        schema: The columns that the function returns, as Spark writes them.
+        key: The column, or columns, that identify a row. Where these are those of the source whose table it reads, it
+            must then have the key of each row of the day: else rows were lost, and the run fails.
+
+    Raises:
+        DeclarationError: The schema cannot be read, or does not have a column.
+    """
+    place = Place.of_caller()
+    columns, keys = parsed(schema, place), names(key)
+    place.require(keys, columns.names)
+    if not keys:
+        raise place.error(f"the key is empty: name the columns that identify a row, of {', '.join(columns.names)}")
+
+    def declare(function: Transform) -> Declared:
+        return declared(Declared(function, columns, (), (), None, keys, Place.of(function)))
+
+    return declare

@@ -1,0 +1,299 @@
+"""The pipeline that a module's declarations of daily tables make: order, commits, audit and reconciliation follow."""
+
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import ClassVar, Final, NamedTuple
+
+from pydantic import BaseModel, Field, create_model
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_app.declarations import column_lineage
+from spark_app.declarations.column_lineage import Input
+from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source, same_key
+from spark_app.engine import ingest
+from spark_app.engine.context import DailyContext
+from spark_app.engine.ingest import Audit, IngestSpec
+from spark_app.engine.limits import Limit
+from spark_app.engine.place import nearest
+from spark_app.quality import expectations as expect
+from spark_app.quality.expectations import Expectation, Rule, Summary
+from spark_app.quality.results import FRESHNESS, ExpectationResult, end_of
+from spark_app.settings import Schedule, Share
+from spark_app.spark import call_sites
+from spark_app.warehouse.delta_log import Commit
+from spark_app.warehouse.tables import Table
+
+LIMITS: Final[Mapping[str, float]] = {
+    expect.MISSING_COLUMNS: 0.0,
+    expect.UNEXPECTED_COLUMNS: 1.0,
+    expect.DUPLICATES: 0.05,
+}
+"""Limits other than `default_limit`, where the configuration says nothing."""
+
+
+class DailyConfig(ingest.Config):
+    """What an operator tunes of a declared pipeline, in `config/etl/`; a file need not be there."""
+
+    expectation_names: ClassVar[Sequence[str]] = ()
+
+    default_limit: Share = 0.01
+    limits: dict[str, Limit] = Field(default_factory=dict)
+    checks: bool = True
+    schedule: Schedule | None = None
+
+    @property
+    def all_limits(self) -> dict[str, float]:
+        """The limit of each expectation."""
+        return {name: self.limits.get(name, LIMITS.get(name, self.default_limit)) for name in self.expectation_names}
+
+
+class _Audited(NamedTuple):
+    """The table of a source, after its rows were judged."""
+
+    audit: Audit
+    rows: DataFrame
+    key: Sequence[str]
+
+
+class DailyPipeline:
+    """A pipeline of a day.
+
+    Attributes:
+        name: `etl.daily_orders`.
+        SOURCES: The sources whose raw rows it reads.
+        READS: The tables that it reads and does not write.
+        WRITES: The tables that it writes.
+        Config: What an operator tunes.
+    """
+
+    def __init__(self, name: str, declared: Sequence[Declared]) -> None:
+        """The pipeline of a module.
+
+        Args:
+            name: Its name.
+            declared: What the module declares.
+
+        Raises:
+            DeclarationError: It declares two sources, or tables that read each other in a circle.
+        """
+        own = {each.name: each for each in declared}
+        before = {each.name: [read for read in each.reads if read in own] for each in declared}
+        self.name = name
+        try:
+            self._declared = [own[each] for each in TopologicalSorter(before).static_order()]
+        except CycleError as error:
+            circle = error.args[1]
+            problem = f"tables read each other in a circle: {' -> '.join(circle)}"
+            if len({*circle}) == 1:
+                problem = f"{circle[0]} reads itself: @daily.state declares a table that is kept from day to day"
+            raise own[circle[0]].place.error(problem) from error
+        sources = [each for each in self._declared if each.source]
+        if len(sources) > 1:
+            raise sources[1].place.error(f"{name} has a source already, {sources[0].name}: one module declares one")
+        self.SOURCES = tuple(each.source.name for each in sources if each.source)
+        self.READS = tuple(dict.fromkeys(read for each in declared for read in each.reads if read not in own))
+        self.WRITES: tuple[Table, ...] = tuple(each.table for each in self._declared)
+        self.Config: type[BaseModel] = create_model("Config", __base__=DailyConfig)
+        self.Config.expectation_names = _names(self._declared)  # type: ignore[attr-defined]
+
+    def require_known(self, tables: Sequence[str]) -> None:
+        """Checks the names of the tables that its functions read.
+
+        Raises:
+            DeclarationError: There is no such table.
+        """
+        for declared in self._declared:
+            for name in declared.reads:
+                if name not in tables:
+                    raise declared.place.error(
+                        f"{declared.name} reads {name}, which no pipeline writes: {nearest(name, tables)}"
+                    )
+
+    def run(self, context: DailyContext, config: DailyConfig) -> None:
+        """Writes the tables of the day, or raises and leaves what was published as it was."""
+        audited, commits = dict[str, _Audited](), dict[str, Commit]()
+        for declared in self._declared:
+            with call_sites.work_of(declared.name, declared.place.file, declared.place.line):
+                if declared.source:
+                    audited[declared.name] = self._ingested(context, config, declared, declared.source)
+                elif declared.is_state:
+                    commits[declared.name] = _merged(context, declared, audited, commits)
+                else:
+                    commits[declared.name] = self._written(context, config, declared, audited, commits)
+
+    def _ingested(self, context: DailyContext, config: DailyConfig, declared: Declared, source: Source) -> _Audited:
+        """Writes the table of the source, and judges its rows.
+
+        Raises:
+            QualityGateError: More rows violate an expectation than its limit allows.
+            ReconciliationError: The rows that were read do not add up.
+        """
+        rules = declared.rules(context.settings)
+        summaries = [rule for rule in rules if not isinstance(rule, Expectation)]
+        spec = IngestSpec.declare(
+            context,
+            config,
+            source=source.name,
+            table=declared.name,
+            schema=source.schema,
+            key=source.key,
+            expectations=_of_rows(source, rules),
+        )
+        commit = context.replace_partition(_bronze(context, spec, declared, source), spec.table)
+        with context.step(f"audit {spec.table}", kind="transform"):
+            measures = [measure for summary in summaries for measure in summary.measures()]
+            audit = ingest.audit(context, spec, commit, measures=measures)
+            counted = _counted(ingest.latest(context, spec, audit), summaries, audit)
+        if spec.is_checked:
+            results = [*ingest.results(context, spec, audit), *_summarized(context, summaries, audit, counted, spec)]
+            context.enforce(results, table=spec.table)
+        context.reconcile(
+            read=commit.rows, published=audit.latest, quarantined=audit.quarantined, duplicates=audit.duplicates
+        )
+        rows = ingest.latest(context, spec, audit).select(*declared.schema.names, "date")
+        return _Audited(audit, rows, source.key)
+
+    def _written(
+        self,
+        context: DailyContext,
+        config: DailyConfig,
+        declared: Declared,
+        audited: Mapping[str, _Audited],
+        commits: Mapping[str, Commit],
+    ) -> Commit:
+        """Writes a table of the day, after its expectations were judged."""
+        inputs = {name: _rows(context, name, audited, commits) for name in declared.reads}
+        rows = _returned(declared, list(inputs.values()))
+        origins = column_lineage.of_tables(context, inputs)
+        column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
+        rules = [rule for rule in declared.rules(context.settings) if isinstance(rule, Expectation)]
+        if rules and config.checks:
+            context.declare(declared.name, [rule.name for rule in rules])
+            with context.step(f"check {declared.name}", kind="transform"):
+                results = _judged(rows, rules, config)
+            context.enforce(results, table=declared.name)
+        counted = [audited[name].audit.latest for name in declared.reads if name in audited and declared.key]
+        is_last = declared is self._declared[-1]
+        commit = context.replace_partition(
+            rows, declared.name, kind="publish" if is_last else "write", count=counted[0] if counted else None
+        )
+        if counted or (is_last and not audited):
+            context.report_rows(published=commit.rows)
+        return commit
+
+
+def _merged(
+    context: DailyContext, declared: Declared, audited: Mapping[str, _Audited], commits: Mapping[str, Commit]
+) -> Commit:
+    """Merges what the function returns into the state, which must have each row of its source then."""
+
+    def changes(old: DataFrame) -> DataFrame:
+        inputs = {
+            name: old if name == declared.name else _rows(context, name, audited, commits)
+            for name in declared.parameters
+        }
+        rows = _returned(declared, list(inputs.values()))
+        origins = column_lineage.of_tables(context, inputs)
+        column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
+        return rows
+
+    is_same = same_key(declared.key)
+    commit = context.merge(changes, declared.name, condition=is_same)
+    for of_source in (audited[name] for name in declared.reads if name in audited):
+        if {*of_source.key} == {*declared.key}:
+            with context.step(f"count {declared.name}", kind="transform"):
+                # The merge writes what changed, which may be less or more than the rows of the day.
+                state = context.table(declared.name, version=commit.version).alias("old")
+                published = of_source.rows.alias("new").join(state, F.expr(is_same), "left_semi").count()
+            context.report_rows(published=published)
+            context.confirm(declared.name, commit, count=of_source.audit.latest, published=published)
+    return commit
+
+
+def _names(declared: Sequence[Declared]) -> list[str]:
+    names = list[str]()
+    for each in declared:
+        rules = each.rules()
+        further = [rule.name for rule in rules if not isinstance(rule, Expectation)]
+        if each.source:
+            names += ingest.declared_expectations(_of_rows(each.source, rules), expect.DUPLICATES, *further)
+        else:
+            names += [rule.name for rule in rules]
+    return list(dict.fromkeys(names))
+
+
+def _of_rows(source: Source, rules: Sequence[Rule]) -> list[Expectation]:
+    """The expectations about each row: those that are declared, and that its values can be read."""
+    own = [rule for rule in rules if isinstance(rule, Expectation)]
+    return [*own, *expect.readable_columns(source.schema)]
+
+
+def _counted(latest: DataFrame, summaries: Sequence[Summary], audit: Audit) -> Mapping[str, int]:
+    """By summary that is about rows, the rows to be published that violate it."""
+    conditions = {summary.name: summary.condition(audit.measures) for summary in summaries}
+    counts = [F.count_if(F.expr(text)).alias(name) for name, text in conditions.items() if text is not None]
+    return latest.agg(*counts).collect()[0].asDict() if counts else {}
+
+
+def _summarized(
+    context: DailyContext, summaries: Sequence[Summary], audit: Audit, counted: Mapping[str, int], spec: IngestSpec
+) -> list[ExpectationResult]:
+    """The results of the summaries, of which reports show the measures."""
+    found = list[ExpectationResult]()
+    for summary in summaries:
+        context.facts |= summary.facts(audit.measures)
+        violations = counted.get(summary.name, 0)
+        found.append(summary.result(audit.measures, violations, audit.latest, spec.limits, context.date))
+        if summary.name == FRESHNESS:
+            context.run.record_freshness(spec.source, seconds=found[-1].value, as_of=end_of(context.date))
+    return found
+
+
+def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source: Source) -> DataFrame:
+    raw = context.read_raw(source.name, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty)
+    with context.step(f"transform {source.name}", kind="transform"):
+        typed = ingest.typed(raw, schema=source.schema).withColumn("date", F.lit(context.date))
+        inputs = {name: _rows(context, name, {}, {}) for name in declared.reads}
+        rows = declared(typed, **inputs)
+        declared.place.require_returned(
+            declared.name, rows.columns, [*ingest.PARSED, *declared.schema.names], OF_SCHEMA
+        )
+        origins = column_lineage.of_tables(context, inputs)
+        origins |= {f"{source.name}{column_lineage.RAW}": Input(typed, _raw_folder(context, source))}
+        column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
+        judged = ingest.with_violations(
+            rows, columns=declared.schema.names, expectations=spec.expectations, date=context.date
+        )
+        ranked = ingest.with_version_rank(judged, key=source.key, newest_first=source.order)
+        return ranked.select(*declared.table.schema.names)
+
+
+def _raw_folder(context: DailyContext, source: Source) -> str | None:
+    """The folder of the days of a source; a replay has its rows from the table itself."""
+    return None if context.is_replay else f"{context.settings.raw_path.rstrip('/')}/{source.name}"
+
+
+def _rows(
+    context: DailyContext, name: str, audited: Mapping[str, _Audited], commits: Mapping[str, Commit]
+) -> DataFrame:
+    """The rows of a table that a function gets: those of this run, of the day, or all."""
+    if name in audited:
+        return audited[name].rows
+    version = commits[name].version if name in commits else None
+    is_of_days = context.warehouse.tables[name].day is not None
+    return context.partition(name, version=version) if is_of_days else context.table(name, version=version)
+
+
+def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:
+    rows: DataFrame = declared(*inputs)
+    declared.place.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
+    return rows.select(*declared.schema.names)
+
+
+def _judged(rows: DataFrame, rules: Sequence[Expectation], config: DailyConfig) -> list[ExpectationResult]:
+    conditions = {each.name: (each.is_violated_in_table or each.is_violated)() for each in rules}
+    counts = [F.count_if(condition).alias(name) for name, condition in conditions.items()]
+    found = rows.agg(F.count(F.lit(1)).alias("rows"), *counts).collect()[0]
+    limits = config.all_limits
+    return [expect.result(each.name, found[each.name], found["rows"], limits) for each in rules]

@@ -1,0 +1,304 @@
+"""What a pipeline is handed: whatever passes through it is traced, timed, counted and checked."""
+
+import datetime
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, cast
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from spark_app.engine.progress import ProgressListener
+from spark_app.engine.slice import Day, Slice
+from spark_app.errors import InputError, QualityGateError, ReconciliationError
+from spark_app.quality.results import ExpectationResult
+from spark_app.runs.run_record import DUPLICATES, PUBLISHED, QUARANTINED, READ
+from spark_app.settings import Settings
+from spark_app.spark import job_properties
+from spark_app.telemetry import expectation_metrics
+from spark_app.telemetry.names import StepKind
+from spark_app.telemetry.run_telemetry import RunTelemetry, StepTelemetry
+from spark_app.warehouse import delta_log, raw_files
+from spark_app.warehouse.delta_log import Commit
+from spark_app.warehouse.tables import Warehouse
+
+LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass
+class Context:
+    """One run of one pipeline.
+
+    Attributes:
+        spark: The session.
+        warehouse: The tables.
+        settings: The configuration of the application.
+        slice: What the run is about.
+        run: The telemetry of the run.
+        listener: Who hears how the run gets on.
+        counts: Rows of the run so far, by name; a name that is missing is unknown.
+        results: Results of expectations so far.
+        nulls: Nulls per column among the rows that parse.
+        facts: Further numbers for the run record.
+        written: Paths of the tables that the run wrote, by name.
+    """
+
+    spark: SparkSession
+    warehouse: Warehouse
+    settings: Settings
+    slice: Slice
+    run: RunTelemetry
+    listener: ProgressListener
+    counts: dict[str, int] = field(default_factory=dict)
+    results: list[ExpectationResult] = field(default_factory=list)
+    nulls: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, float] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The pipeline and its slice, as messages and Spark's job descriptions name the run."""
+        return f"{self.run.identity.pipeline} {self.slice.key}".rstrip()
+
+    @contextmanager
+    def step(self, name: str, *, kind: StepKind, table: str | None = None) -> Iterator[StepTelemetry]:
+        """A named part of the run; the Spark jobs in it carry its trace."""
+        pipeline, key, started = self.run.identity.pipeline, self.slice.key, time.monotonic()
+        self.listener.step_started(pipeline, key, name)
+        with self.run.step(name, kind=kind, table=table) as step:
+            with job_properties.step_properties(
+                self.spark, f"{self.title}: {name}", traceparent=step.traceparent, trace_id=step.trace_id
+            ):
+                yield step
+            rows = "" if step.rows_written is None else f", {step.rows_written:,} rows"
+            LOG.info("%s: done in %.1f s%s", name, time.monotonic() - started, rows)
+        self.listener.step_ended(pipeline, key, name, time.monotonic() - started, step.rows_written)
+
+    def note(self, text: str) -> None:
+        """Shows a line to whoever watches the run, and adds it to the run's log."""
+        LOG.warning(text)
+        self.listener.note(text)
+
+    def table(self, name: str, *, version: int | None = None) -> DataFrame:
+        """A table of the warehouse, as it is now or at a version; empty if it was never written."""
+        return self.warehouse.table(name, version=version)
+
+    def replace(
+        self, rows: DataFrame, table: str, *, where: str, kind: StepKind = "write", count: int | None = None
+    ) -> Commit:
+        """Replaces the rows of a table that meet a condition, in one commit.
+
+        Args:
+            rows: All rows that meet the condition from now on.
+            table: Name of the table.
+            where: An SQL condition over columns of the table.
+            kind: Whether the table is read by others (`publish`) or only by later steps.
+            count: How many rows these are, as counted before; None if nobody has counted them.
+
+        Raises:
+            ReconciliationError: The commit has another number of rows. The rows of before are back.
+        """
+        commit = self._write(table, partial(self.warehouse.replace_where, rows, table, where), kind=kind)
+        if count not in (None, commit.rows):
+            self._put_back(table, where, commit)
+        self.confirm(table, commit, count=count, published=commit.rows)
+        return commit
+
+    def merge(self, changes: Callable[[DataFrame], DataFrame], table: str, *, condition: str) -> Commit:
+        """Upserts rows (alias `new`) into a table (alias `old`), in one commit.
+
+        Args:
+            changes: The rows to upsert, from the table as it is when the write begins.
+            table: Name of the table.
+            condition: When a new row replaces an old one.
+        """
+
+        def write(tag: str) -> None:
+            self._merge(changes(self.table(table)), table, condition, tag, is_upsert=True)
+
+        return self._write(table, write, kind="publish")
+
+    def insert(self, rows: DataFrame, table: str, *, keys: Sequence[str], kind: StepKind = "write") -> bool:
+        """Adds rows to a table unless it has their keys, in one commit; returns whether it has added them.
+
+        Delta checks the commit against those that other writers make meanwhile, on any file system: of two writers of
+        one key, one adds its row, and the other one's is not added.
+
+        Args:
+            rows: The rows.
+            table: Name of the table.
+            keys: The columns of which no two rows have the same values.
+            kind: Whether the table is read by others (`publish`) or only by later steps.
+        """
+        condition = " and ".join(f"old.{key} = new.{key}" for key in keys)
+        write = partial(self._merge, rows, table, condition, is_upsert=False)
+        return self._write(table, write, kind=kind).rows > 0
+
+    def declare(self, table: str, expectations: Sequence[str]) -> None:
+        """States which expectations will be enforced, before anything is counted."""
+        expectation_metrics.declare_expectations(self.run, table=table, expectations=expectations)
+
+    def enforce(self, results: Sequence[ExpectationResult], *, table: str) -> None:
+        """Records results, and stops the run if one is beyond its limit.
+
+        Raises:
+            QualityGateError: More rows violate an expectation than its limit allows.
+        """
+        self.results += results
+        expectation_metrics.record_expectations(self.run, results, table=table)
+        breached = [result for result in results if result.is_breached]
+        if breached:
+            raise QualityGateError("; ".join(self._explained(result, table) for result in breached))
+
+    def report_nulls(self, table: str, nulls: Mapping[str, int]) -> None:
+        """Records the number of rows without a value, per column."""
+        self.nulls = dict(nulls)
+        expectation_metrics.record_nulls(self.run, table=table, nulls=nulls)
+
+    def report_rows(self, **rows: int) -> None:
+        """Records counts as soon as they are known, so that a run that fails later has reported them.
+
+        The catalogue has metrics for `read`, `published`, `quarantined` and `duplicates`; other names are kept in the
+        run record only. A count is added to its metric once, however often it is reported.
+        """
+        new = {name: number for name, number in rows.items() if name not in self.counts}
+        self.counts |= rows
+        self.run.record(
+            rows_read=new.get(READ),
+            rows_published=new.get(PUBLISHED),
+            rows_quarantined=new.get(QUARANTINED),
+            rows_duplicate=new.get(DUPLICATES),
+        )
+
+    def reconcile(self, *, read: int, **parts: int) -> None:
+        """Checks that the rows read are the sum of the parts they went to, before they are published.
+
+        Args:
+            read: Rows read.
+            parts: Rows by where they went: `published`, `quarantined`, `duplicates`, ...; all but `published`, which
+                is reported when the rows are there, are reported.
+
+        Raises:
+            ReconciliationError: The sums differ.
+        """
+        self.report_rows(read=read, **{name: rows for name, rows in parts.items() if name != PUBLISHED})
+        total = sum(parts.values())
+        self.run.record(rows_unaccounted=abs(read - total))
+        if read != total:
+            terms = " + ".join(f"{rows:,} {name}" for name, rows in parts.items())
+            raise ReconciliationError(f"{self.title}: {read:,} rows read, but {terms} = {total:,}")
+
+    def _merge(self, rows: DataFrame, table: str, condition: str, tag: str, *, is_upsert: bool) -> None:
+        if not self.warehouse.exists(table):
+            self.warehouse.create(rows, table, tag)
+            return
+        with job_properties.setting(self.spark, delta_log.TAG, tag):
+            old = DeltaTable.forPath(self.spark, self.warehouse.path(table)).alias("old")
+            merge = old.merge(rows.alias("new"), condition).withSchemaEvolution()
+            merge = merge.whenMatchedUpdateAll() if is_upsert else merge
+            merge.whenNotMatchedInsertAll().execute()
+
+    def confirm(self, table: str, commit: Commit, *, count: int | None, published: int) -> None:
+        """Checks that a commit published as many rows as were counted before it.
+
+        Raises:
+            ReconciliationError: The numbers differ.
+        """
+        if count is None:
+            return
+        self.run.record(rows_unaccounted=abs(count - published))
+        if count != published:
+            raise ReconciliationError(
+                f"{self.title}: {count:,} rows were counted for {table}, but its version {commit.version} published "
+                f"{published:,}; nothing after {table} was written: look for a lost file of its sources, or for a "
+                f"transform that gives other rows each time, and run it again"
+            )
+
+    def _put_back(self, table: str, where: str, commit: Commit) -> None:
+        """Replaces what a commit has written by what was there before it."""
+        if commit.tag is None:  # it wrote nothing
+            return
+        rows = self.table(table, version=max(commit.version - 1, 0)).where("true" if commit.version else "false")
+        self.note(f"{table} has the rows of before again: its version {commit.version} is not complete")
+        self._write(table, partial(self.warehouse.replace_where, rows.where(where), table, where), kind="write")
+
+    def _write(self, table: str, write: Callable[[str], None], *, kind: StepKind) -> Commit:
+        path, author = self.warehouse.path(table), self.run.identity.run_id
+        with self.step(f"{kind} {table}", kind=kind, table=table) as step:
+            with self.warehouse.creation_lock(table):
+                commit = delta_log.commit_with_retry(self.spark, path, write, author=author, note=self.note)
+            step.count(rows_written=commit.rows, bytes_written=commit.bytes, files=commit.files)
+            self.run.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)
+            self.written[table] = path
+        return commit
+
+    def _explained(self, result: ExpectationResult, table: str) -> str:
+        if not result.where:
+            return str(result)
+        return f'{result} (rows: spark-app show {table} {self._selection()}--where "{result.where}")'
+
+    def _selection(self) -> str:
+        """The options of `spark-app show` that select the rows of the slice."""
+        return ""
+
+
+@dataclass
+class DailyContext(Context):
+    """One run of a daily pipeline.
+
+    Attributes:
+        is_replay: Whether rows come from bronze instead of the raw files.
+    """
+
+    is_replay: bool = False
+
+    @property
+    def date(self) -> datetime.date:
+        """The day that the run is about."""
+        return cast("Day", self.slice).date
+
+    def read_raw(self, source: str, *, schema: StructType, bronze: str, may_be_empty: bool = False) -> DataFrame:
+        """The raw rows of the day, from the landing folder or, in a replay, from bronze.
+
+        Raises:
+            InputError: The landing folder has no files; or there are no rows, and there must be some.
+        """
+        folder = raw_files.day_folder(self.settings.raw_path, source, self.date)
+        with self.step(f"read {source}", kind="read") as step:
+            if self.is_replay:
+                rows = raw_files.rows_from_bronze(self.partition(bronze), schema=schema)
+                is_empty = rows.isEmpty
+                empty = f"{bronze} has no rows of {self.date} to replay: run the date from its raw files first"
+            else:
+                kind = self.settings.raw.format_of(source)
+                rows = raw_files.read_day(self.spark, folder, schema=schema, kind=kind)
+                is_empty = partial(raw_files.is_empty, rows, folder, kind=kind)
+                empty = f"no rows at {folder}: its files are empty; deliver the day's rows there"
+                files, size = raw_files.bytes_of(self.spark, folder)
+                step.count(files=files, bytes_read=size)
+                self.run.record(bytes_read=size)
+            if not may_be_empty and is_empty():
+                raise InputError(empty)
+            return rows
+
+    def partition(self, table: str, *, version: int | None = None) -> DataFrame:
+        """The rows of the day in a table, as it is now or at a version."""
+        return self.table(table, version=version).where(self.partition_filter(table))
+
+    def partition_filter(self, table: str) -> str:
+        """The condition that selects the rows of the day in a table."""
+        return self.warehouse.partition_filter(table, self.date)
+
+    def replace_partition(
+        self, rows: DataFrame, table: str, *, kind: StepKind = "write", count: int | None = None
+    ) -> Commit:
+        """Replaces the day in a table, in one commit; see `replace`."""
+        return self.replace(rows, table, where=self.partition_filter(table), kind=kind, count=count)
+
+    def _selection(self) -> str:
+        return f"--date {self.date} "

@@ -1,0 +1,227 @@
+"""Analyzes an application after its end: exports its event log, stores its profile and writes reports."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace as with_other
+
+from spark_app.errors import InputError, SparkAppError
+from spark_app.eventlog import reader
+from spark_app.eventlog.bridge.one_shot import LogExport
+from spark_app.eventlog.comparison import baselines, profiling
+from spark_app.eventlog.comparison.compare import Comparison
+from spark_app.eventlog.comparison.profile import RunProfile
+from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model.outcome import GOOD
+from spark_app.eventlog.reader import Reading
+from spark_app.local_files import local_path
+from spark_app.observe import retention
+from spark_app.observe.followed_log import FollowedLog
+from spark_app.report import index, page, run_info
+from spark_app.report.run_info import RunInfo
+from spark_app.report.scope import scope
+from spark_app.report.sections.now import RunningStage, now
+from spark_app.runs import run_record
+from spark_app.runs.run_record import RunRecord
+from spark_app.settings import Backends, Settings, process_environment
+from spark_app.telemetry.errors import TelemetryErrors
+from spark_app.telemetry.export import names_an_endpoint
+
+Note = Callable[[str], None]
+SENDING_SECONDS: Final = 2.5
+"""How long an endpoint that accepts nothing may delay the end of a command, in seconds, over all its telemetry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The analysis of one application.
+
+    Attributes:
+        settings: The configuration.
+        thresholds: Thresholds of the diagnoses.
+        reading: Its event log, as read.
+        profile: What later applications are compared with.
+        findings: About all of it, worst first.
+        comparison: How it compares with the last successful ones; None without any.
+    """
+
+    settings: Settings
+    thresholds: Thresholds
+    reading: Reading
+    profile: RunProfile
+    findings: list[Finding]
+    comparison: Comparison | None
+
+    def findings_of(self, run: RunInfo | None) -> list[Finding]:
+        """The findings about all of it, or about a run in it, to which other runs add nothing."""
+        if run is None:
+            return self.findings
+        return diagnose(self.reading.app, self.thresholds, scope(self.reading.app, run).covers())
+
+    def report(self, output: Path, run: RunInfo | None = None) -> str:
+        """Writes a report about the application or one run in it; returns its path, or its URL if reports are served.
+
+        Raises:
+            OSError: The report cannot be written.
+        """
+        report = page.write(
+            self.reading,
+            output=output,
+            run=run,
+            compared=self.comparison,
+            findings=self.findings_of(run),
+            backends=self._backends,
+            prices=self.settings.prices,
+        )
+        if output.parent != self.settings.reports_path:
+            return str(output)
+        index.add(report)
+        return f"{self.settings.reports_url.rstrip('/')}/{output.name}" if self.settings.reports_url else str(output)
+
+    def live_page(self, run: RunInfo | None = None, running: Sequence[RunningStage] = ()) -> bytes:
+        """The same page while the application runs, with what it does now, and the stages that its driver says run."""
+        about = scope(self.reading.app, run)
+        return page.html(
+            self.reading,
+            about,
+            self.findings_of(run),
+            compared=self.comparison,
+            backends=self._backends,
+            prices=self.settings.prices,
+            now=now(about, running),
+        )
+
+    @property
+    def _backends(self) -> Backends | None:
+        """Where traces and dashboards are; None where nothing is exported."""
+        return self.settings.backends if names_an_endpoint(process_environment()) else None
+
+    def save_baseline(self, *, is_good: bool | None = None) -> None:
+        """Stores the profile; later applications are compared with it only if it did not fail.
+
+        Args:
+            is_good: Whether all spark-app runs in it succeeded; None for other applications.
+
+        Raises:
+            OSError: The profile cannot be written.
+        """
+        profile = self.profile
+        if is_good is not None and profile.outcome in GOOD:
+            profile = with_other(profile, outcome="succeeded" if is_good else "failed")
+        baselines.save(self.settings.records_path, profile)
+
+
+def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Analysis:
+    """Diagnoses an application, and compares it with the last successful ones of its name.
+
+    What `spark-app observe` learned of its end and of its host is in the stored profile, and holds for later reports
+    of the same log.
+    """
+    baselines.recall(settings.records_path, reading)
+    profile = profiling.of(reading)
+    comparison = baselines.compare_with_baseline(settings.records_path, profile)
+    return Analysis(settings, thresholds, reading, profile, diagnose(reading.app, thresholds), comparison)
+
+
+def log_export(settings: Settings, thresholds: Thresholds, *, patience: float) -> LogExport | None:
+    """An export of event logs for `reader.read`; None where a bridge exports them, or no patience is left.
+
+    Args:
+        settings: Names the exporter and the environment.
+        thresholds: Thresholds of the diagnoses.
+        patience: Seconds that the endpoint may take for the first request.
+    """
+    if settings.event_log_exporter != "runner" or patience <= 0:
+        return None
+    return LogExport(
+        environment=settings.environment, thresholds=thresholds, patience=patience, errors=TelemetryErrors()
+    )
+
+
+def finish(
+    settings: Settings,
+    results: list[RunRecord],
+    thresholds: Thresholds,
+    *,
+    note: Note,
+    patience: float,
+    followed: FollowedLog | None = None,
+) -> None:
+    """Reads the event log of a command once: exports it, stores its profile and writes the reports.
+
+    A failure is noted in one line and changes no run.
+
+    Args:
+        settings: The configuration.
+        results: The runs of one command; replaced by the same with the paths of their reports.
+        thresholds: Thresholds of the diagnoses.
+        note: Is called with each line worth reading.
+        patience: Seconds that the endpoint may take for the first request; with 0 nothing is exported.
+        followed: The log, where it was read and exported while the runs went on.
+    """
+    location = results[-1].event_log if results else None
+    if location is None:
+        return
+    try:
+        if followed is None:
+            _analyze_whole(location, settings, results, thresholds, note=note, patience=patience)
+        else:
+            reading, unsent = followed.finish(patience=patience)
+            if unsent is not None:
+                note(unsent)
+            _analyze(reading, settings, results, thresholds, note=note)
+        retention.prune_daily(settings, note=note)
+    except Exception as error:  # noqa: BLE001 - a report never changes how its runs ended
+        note(f"no report: {error if isinstance(error, SparkAppError | OSError) else repr(error)}")
+
+
+def _analyze_whole(
+    location: str,
+    settings: Settings,
+    results: list[RunRecord],
+    thresholds: Thresholds,
+    *,
+    note: Note,
+    patience: float,
+) -> None:
+    """Reads the log of a command, exports it, and analyzes it."""
+    log = local_path(location)
+    if log is None:
+        raise InputError(f"the event log is not on this machine but at {location}")
+    export = log_export(settings, thresholds, patience=patience)
+    try:
+        reading = reader.read(log, make_listener=export.listener if export else None)
+        _analyze(reading, settings, results, thresholds, note=note)
+    finally:
+        if export is not None:
+            export.finish()
+
+
+def _analyze(
+    reading: Reading,
+    settings: Settings,
+    results: list[RunRecord],
+    thresholds: Thresholds,
+    *,
+    note: Note,
+) -> None:
+    """Stores the profile of an application, unless a part of it was forgotten, and writes the reports of its runs."""
+    analysis = analyze(reading, settings, thresholds)
+    if not reading.forgotten:
+        analysis.save_baseline(is_good=all(result.outcome == "succeeded" for result in results))
+    results[:] = _reported(analysis, results, note)
+    index.write(settings.reports_path)
+
+
+def _reported(analysis: Analysis, results: Sequence[RunRecord], note: Note) -> list[RunRecord]:
+    """Writes a report about each run; returns the results with the paths of their reports."""
+    reported = []
+    for result in results:
+        output = analysis.settings.reports_path / f"{result.run_id}.html"
+        reported.append(replace(result, report=analysis.report(output, run_info.of(result.folder))))
+        run_record.write(reported[-1], note=note)
+    return reported

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from app.demo import columns, sales
+from app.demo.ledger import Day
 from app.demo.refunds import LATEST_DAYS, Refunds
 from app.schemas import REFUND_EVENTS, TRANSACTIONS
 
@@ -18,7 +19,7 @@ DAY: Final = datetime.timedelta(days=1)
 
 def of_day(date: datetime.date, *, rows: int = 1_000, seed: int = 7) -> Refunds:
     """The refunds of the sales of a day."""
-    return Refunds(date=date, rows=rows, seed=seed, file_format="parquet", currency="EUR")
+    return Refunds(Day(date=date, rows=rows, seed=seed, formats={"transactions": "parquet"}))
 
 
 def sold(spark: SparkSession, *dates: datetime.date, rows: int = 1_000, seed: int = 7) -> DataFrame:
@@ -31,11 +32,11 @@ def sold(spark: SparkSession, *dates: datetime.date, rows: int = 1_000, seed: in
 
 
 def _sold(day: Refunds, date: datetime.date) -> pa.Table:
-    sold = day.sold()
+    sold = day.truth().sold
     return pa.table(
         {
-            "transaction_id": columns.identifiers(f"t-{date:%Y%m%d}-", sold.number, width=7),
-            "customer_id": columns.identifiers("c-", sold.customer, width=7),
+            "transaction_id": columns.identifiers(f"t-{date:%Y%m%d}-", sold.number),
+            "customer_id": columns.identifiers("c-", sold.customer),
             "category": np.array(sales.CATEGORIES)[sold.category],
             "quantity": sold.quantity,
             "amount": columns.money(sold.cents),
@@ -54,11 +55,11 @@ def _sold(day: Refunds, date: datetime.date) -> pa.Table:
 
 def refunded(spark: SparkSession, *dates: datetime.date, rows: int = 1_000, seed: int = 7) -> DataFrame:
     """The refunds of the sales of days, as in the table `refund_events`."""
-    parts = []
+    parts: list[pa.RecordBatch] = []
     for date in dates:
         start = columns.midnight(date)
-        parts.append(of_day(date, rows=rows, seed=seed).between(start, start + (LATEST_DAYS + 1) * columns.DAY_US))
-    frame = spark.createDataFrame(pa.concat_tables(parts).to_pandas())
+        parts += of_day(date, rows=rows, seed=seed).between(start, start + (LATEST_DAYS + 1) * columns.DAY_US)
+    frame = spark.createDataFrame(pa.Table.from_batches(parts).to_pandas())
     return frame.withColumn("refunded_date", F.to_date("refunded_at")).select(
         *(F.col(field.name).cast(field.dataType) for field in REFUND_EVENTS)
     )

@@ -5,21 +5,17 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.demo.draws import Codes, Ints
-
-Mask = npt.NDArray[np.bool_]
+from app.demo.draws import Codes, Ints, Mask
 
 MONEY: Final = pa.decimal128(12, 2)
 INSTANT: Final = pa.timestamp("us", tz="UTC")
 TEXT: Final = pa.string()
 CHOICE: Final = pa.dictionary(pa.int8(), pa.string())
 
-SECOND_US: Final = 1_000_000
-MINUTE_US: Final = 60 * SECOND_US
+MINUTE_US: Final = 60_000_000
 HOUR_US: Final = 60 * MINUTE_US
 DAY_US: Final = 24 * HOUR_US
 
@@ -29,7 +25,7 @@ def midnight(date: datetime.date) -> int:
     return (date - datetime.date(1970, 1, 1)).days * DAY_US
 
 
-def identifiers(prefix: str, numbers: Ints, *, width: int, null: Mask | None = None) -> pa.StringArray:
+def identifiers(prefix: str, numbers: Ints, *, width: int = 7, null: Mask | None = None) -> pa.StringArray:
     """Like `c-0000001`: a prefix and a number with leading zeros; longer numbers are not cut."""
     digits = pc.utf8_lpad(pa.array(numbers, mask=null).cast(pa.string()), width, "0")
     return pc.binary_join_element_wise(prefix, digits, "")

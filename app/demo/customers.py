@@ -7,22 +7,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from app.demo import columns, faults
+from app.demo import columns
 from app.demo.columns import DAY_US
-from app.demo.draws import Codes, Draws, Ints, Layout
-from app.demo.formats import CHUNK_ROWS
-from app.demo.ledger import Ledger
-from app.demo.text import Chunk, Misfit
+from app.demo.draws import Codes, Draws, Ints, Mask
+from app.demo.faults import CUSTOMER_SHARES, Layout
+from app.demo.files import Chunk, line_numbers
+from app.demo.ledger import Day
 
-SCHEMA: Final = pa.schema(
-    {
-        "customer_id": columns.TEXT,
-        "segment": columns.CHOICE,
-        "country": columns.CHOICE,
-        "signed_up_at": columns.INSTANT,
-        "updated_at": columns.INSTANT,
-    }
-)
 COUNTRIES: Final = ("DE", "FR", "NL", "AT", "BE", "ES", "IT", "IE", "FI", "PT")
 # All sign up long before the first day that can be generated, so that every transaction has its customer.
 SIGNED_UP_FROM: Final = datetime.date(2010, 1, 1)
@@ -33,9 +24,10 @@ SEGMENTS: Final = ("consumer", "business", "vip", "partner")
 UNKNOWN_SEGMENT: Final = 3
 _SEGMENT_ROUND: Final = np.array([0, 1, 0, 2], dtype=np.int8)
 
-# Numbers that no customer has: of rows with a fault here, and of transactions with an unknown customer.
+# Numbers that no customer has: of rows with a fault here, and of transactions and events with an unknown customer.
 FAULTY_FROM: Final = 9_800_001
 UNKNOWN_FROM: Final = 9_900_001
+UNKNOWN: Final = 90_000
 
 
 def customer_count(rows: int) -> int:
@@ -46,81 +38,65 @@ def customer_count(rows: int) -> int:
 class Customers:
     """The customers of one day, row by row and counted."""
 
-    def __init__(self, *, date: datetime.date, rows: int, seed: int, file_format: str) -> None:
-        """The customers of a day that has so many transactions."""
-        self.date, self.seed, self.file_format = date, seed, file_format
-        self.count = customer_count(rows)
-        self.counts = faults.planted(faults.CUSTOMER_SHARES, base=self.count, rows=rows, file_format=file_format)
-        self.lines = self.count + sum(self.counts.values())
-        self._draws = Draws(seed, "customers")
-        today = Draws(seed, "customers", date)
-        self._layout = Layout(self.lines, self.counts, today)
-        self._repeated_from = today.integer("repeated", self.count)
+    source: Final = "customers"
+    schema: Final = pa.schema(
+        {
+            "customer_id": columns.TEXT,
+            "segment": columns.CHOICE,
+            "country": columns.CHOICE,
+            "signed_up_at": columns.INSTANT,
+            "updated_at": columns.INSTANT,
+        }
+    )
 
-    def ledger(self) -> Ledger:
-        """Row and fault counts."""
-        counts = self.counts
-        return Ledger(
-            source="customers",
-            date=self.date,
-            seed=self.seed,
-            format=self.file_format,
-            rows=self.lines,
-            valid=self.count + counts["older_version"],
-            quarantined=faults.quarantined(counts),
-            duplicates=counts["exact_duplicate"],
-            exact_duplicates=counts["exact_duplicate"],
-            older_versions=counts["older_version"],
-            malformed=counts["malformed"],
-            nulls={"segment": counts["null"]},
-            wrong_type={"updated_at": counts["wrong_type"]},
-            unknown_segment=counts["unknown_segment"],
-        )
+    def __init__(self, day: Day) -> None:
+        """The customers of a day."""
+        self._count = customer_count(day.rows)
+        self._date = day.date
+        self.planted = day.planted(self.source, CUSTOMER_SHARES, self._count)
+        self._draws, today = Draws(day.seed, "customers"), Draws(day.seed, "customers", day.date)
+        self._layout = Layout(self._count + sum(self.planted.values()), self.planted, today)
+        self._repeated_from = today.integer("repeated", self._count)
 
     def chunks(self) -> Iterator[Chunk]:
         """All rows, in chunks that are generated one at a time."""
-        for start in range(0, self.lines, CHUNK_ROWS):
-            yield self._chunk(np.arange(start, min(start + CHUNK_ROWS, self.lines)))
+        return map(self._chunk, line_numbers(self._layout.lines))
 
     def _chunk(self, lines: Ints) -> Chunk:
         kinds, indexes = self._layout.at(lines)
         is_kind = {kind: kinds == code for kind, code in self._layout.kinds.items()}
-        numbers = self._numbers(kinds, indexes)
+        numbers = self._numbers(is_kind, indexes)
         signed_up, changed, version = self._history(numbers, is_kind["older_version"])
         segments = self._segments(numbers, version)
         segments[is_kind["unknown_segment"]] = UNKNOWN_SEGMENT
         countries = (self._draws.below("country", numbers, len(COUNTRIES)) + (version + 1) // 2) % len(COUNTRIES)
-        rows = pa.record_batch(
-            [
-                columns.identifiers("c-", numbers, width=7),
-                columns.choice(SEGMENTS, segments, null=is_kind["null"]),
-                columns.choice(COUNTRIES, countries.astype(np.int8)),
-                columns.instants(signed_up),
-                columns.instants(changed),
-            ],
-            schema=SCHEMA,
-        )
-        misfits = [Misfit(int(row), "updated_at", "yesterday") for row in np.flatnonzero(is_kind["wrong_type"])]
-        return Chunk(rows, misfits, np.flatnonzero(is_kind["malformed"]).tolist())
+        arrays = [
+            columns.identifiers("c-", numbers),
+            columns.choice(SEGMENTS, segments, null=is_kind["null_segment"]),
+            columns.choice(COUNTRIES, countries.astype(np.int8)),
+            columns.instants(signed_up),
+            columns.instants(changed),
+        ]
+        wrong = {"updated_at": [("yesterday", is_kind["wrong_type_updated_at"])]}
+        return Chunk(pa.record_batch(arrays, schema=self.schema), wrong, np.flatnonzero(is_kind["malformed"]).tolist())
 
-    def _numbers(self, kinds: Codes, indexes: Ints) -> Ints:
+    def _numbers(self, is_kind: dict[str, Mask], indexes: Ints) -> Ints:
         """The customers' numbers. Faulty rows are extra ones, so that no customer is missing because of them."""
-        code = self._layout.kinds
         repeated = self._repeated_from + indexes
-        repeated[kinds == code["older_version"]] += self.counts["exact_duplicate"]
-        numbers = 1 + np.where(kinds == code["rest"], indexes, repeated % self.count)
-        before = 0
-        for kind in ("null", "malformed", "wrong_type", "unknown_segment"):
-            numbers = np.where(kinds == code[kind], FAULTY_FROM + before + indexes, numbers)
-            before += self.counts[kind]
+        repeated[is_kind["older_version"]] += self.planted["exact_duplicate"]
+        numbers = 1 + np.where(is_kind["rest"], indexes, repeated % self._count)
+        before = FAULTY_FROM
+        for kind in ("null_segment", "malformed", "wrong_type_updated_at", "unknown_segment"):
+            numbers = np.where(is_kind[kind], before + indexes, numbers)
+            before += self.planted[kind]
         return numbers
 
-    def _history(self, numbers: Ints, is_older: columns.Mask) -> tuple[Ints, Ints, Ints]:
-        """When each signed up, was changed last (or the time before that), and in which period that was."""
+    def _history(self, numbers: Ints, is_older: Mask) -> tuple[Ints, Ints, Ints]:
+        """When each signed up and changed last, and the version of their attributes: the period of that change."""
         start = columns.midnight(SIGNED_UP_FROM)
         signed_up = self._draws.between("signed up", numbers, start, start + SIGNED_UP_DAYS * DAY_US)
-        period = np.full(len(numbers), self.date.toordinal() // CHANGE_DAYS)
-        is_to_come = self._changed_at(numbers, period) >= columns.midnight(self.date) + DAY_US
+        period = np.full(len(numbers), self._date.toordinal() // CHANGE_DAYS)
+        is_to_come = self._changed_at(numbers, period) >= columns.midnight(self._date) + DAY_US
         period -= is_to_come
         period -= is_older
         return signed_up, np.maximum(self._changed_at(numbers, period), signed_up), period

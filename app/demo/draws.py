@@ -5,7 +5,6 @@ gives the same bytes with every version of numpy.
 """
 
 import hashlib
-import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,11 +13,12 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int8]
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 _GOLDEN_STEP: Final = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_MIX: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND_MIX: Final = np.uint64(0x94D049BB133111EB)
-_GOLDEN_RATIO: Final = (math.sqrt(5) - 1) / 2
 
 
 class Draws:
@@ -40,7 +40,7 @@ class Draws:
         """For each number one draw in [first, last]; the limits may be far apart."""
         return first + (self._bits(purpose, numbers) % np.uint64(last - first + 1)).astype(np.int64)
 
-    def unit(self, purpose: str, numbers: Ints) -> npt.NDArray[np.float64]:
+    def unit(self, purpose: str, numbers: Ints) -> Floats:
         """For each number one draw in [0, 1)."""
         return (self._bits(purpose, numbers) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
@@ -60,38 +60,3 @@ class Draws:
     def _start(self, purpose: str) -> int:
         digest = hashlib.blake2b(f"{self._name}/{purpose}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "little")
-
-
-class Layout:
-    """Which line is of which kind: exact counts, spread evenly over the lines, with no memory of any line.
-
-    Lines and slots are one-to-one by a multiplication modulo the number of lines. Slots are given to the kinds
-    one after the other; what is left is of the last kind, `rest`.
-    """
-
-    def __init__(self, lines: int, counts: Mapping[str, int], draws: Draws) -> None:
-        """Lays out so many lines, of which so many of each kind."""
-        self.lines = lines
-        self.kinds = {kind: code for code, kind in enumerate((*counts, "rest"))}
-        self._starts = np.cumsum([0, *counts.values()])
-        self._step = _coprime_near(int(lines * _GOLDEN_RATIO), lines)
-        self._inverse = pow(self._step, -1, lines) if lines > 1 else 0
-        self._shift = draws.integer("layout", lines)
-
-    def at(self, lines: Ints) -> tuple[Codes, Ints]:
-        """For each line the code of its kind and its index among the lines of that kind."""
-        slots = (lines - self._shift) % self.lines * self._inverse % self.lines
-        codes = np.searchsorted(self._starts, slots, side="right") - 1
-        return codes.astype(np.int8), slots - self._starts[codes]
-
-    def line(self, kind: str, indexes: Ints) -> Ints:
-        """The lines that have these indexes among the lines of a kind."""
-        slots = indexes + self._starts[self.kinds[kind]]
-        lines: Ints = (slots * self._step + self._shift) % self.lines
-        return lines
-
-
-def _coprime_near(number: int, modulus: int) -> int:
-    while math.gcd(number, modulus) != 1:
-        number += 1
-    return number

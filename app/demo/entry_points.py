@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from app.demo import DEMO_ROWS, DEMO_SEED
 from app.demo.data import data
 from app.demo.data_stream import data_stream
 
@@ -33,57 +32,33 @@ def make_if_missing(
 ) -> None:
     """Generates a day if a part of it has no files, and notes it; existing files are never replaced.
 
-    Its refunds, which depend on the sales of days before, are generated for who reads them.
+    What is there determines the rest: its seed, and how many rows it has.
 
     Raises:
-        InputError: A source has no files, and the folder of the day holds files that must not be replaced; or nobody
-            knows what was refunded, since the day was not generated.
+        InputError: A source has no files, and the folder of the day holds files that must not be replaced.
     """
-    from app.demo import refunds, shop
-    from spark_app.warehouse import raw_files
-
-    def is_missing(source: str) -> bool:
-        return not raw_files.has_files(spark, raw_files.day_folder(settings.raw_path, source, date))
-
-    missing = [source for source in shop.SOURCES if is_missing(source)]
-    if missing:
-        _make_day(settings, date, missing)
-        note(
-            f"no raw data for {date}: generated {DEMO_ROWS:,} demo transactions in {settings.raw_path} "
-            "(set raw.path in config/app.yml to read your own data)"
-        )
-    if refunds.SOURCE in sources and is_missing(refunds.SOURCE):
-        _make_refunds(settings, date)
-
-
-def _make_day(settings: "Settings", date: datetime.date, missing: Sequence[str]) -> None:
     from app.demo import shop
+    from app.demo.ledger import LEDGER_NAME, Day, Ledger, read_ledger
     from spark_app.errors import InputError, UsageError
     from spark_app.warehouse import raw_files
 
-    try:
-        shop.write_day(
-            Path(settings.raw_path),
-            date=date,
-            rows=DEMO_ROWS,
-            seed=DEMO_SEED,
-            formats=settings.raw.formats,
-            currency=settings.currency,
-            replace=False,
-        )
-    except UsageError as error:
-        folders = " and ".join(raw_files.day_folder(settings.raw_path, source, date) for source in missing)
-        raise InputError(f"no raw data in {folders}, and it cannot be generated: {error}") from error
-
-
-def _make_refunds(settings: "Settings", date: datetime.date) -> None:
-    from app.demo import refunds, shop
-    from app.demo.ledger import read_ledger
-
+    folders = [raw_files.day_folder(settings.raw_path, source, date) for source in sources if source in shop.SOURCES]
+    missing = [folder for folder in folders if not raw_files.has_files(spark, folder)]
+    if not missing:
+        return
     folder = Path(settings.raw_path)
-    day = read_ledger(shop.day_folder(folder, "transactions", date))
+    files = [shop.day_folder(folder, source, date) / LEDGER_NAME for source in shop.SOURCES]
+    days = [read_ledger(file, Ledger).day for file in files if file.exists()] or [Day(date=date)]
     formats, currency = settings.raw.formats, settings.currency
-    refunds.write_refunds(folder, date=date, rows=day.rows, seed=day.seed, formats=formats, currency=currency)
+    day = Day(date=date, rows=days[0].rows, seed=days[0].seed, currency=currency, formats=formats)
+    try:
+        shop.write_day(folder, day, replace=False)
+    except UsageError as error:
+        raise InputError(f"no raw data in {' and '.join(missing)}, and it cannot be generated: {error}") from error
+    note(
+        f"no raw data for {date}: generated {day.rows:,} demo transactions in {settings.raw_path} "
+        "(set raw.path in config/app.yml to read your own data)"
+    )
 
 
 def feed(settings: "Settings", *, note: Callable[[str], None]) -> AbstractContextManager[object]:

@@ -1,29 +1,34 @@
-"""Which faults are planted, and how many of each: a fixed share, the same for every day."""
+"""The faults that are planted: a fixed share of each, the same every day, spread evenly over lines and records."""
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
-from app.demo.formats import has_text_faults
+import numpy as np
 
-# Parts of 10,000. The kind named `..._original` or `newer_version` is the row that a duplicate repeats or
-# that replaces the older one: rows without a fault, set apart so that none is taken twice.
+from app.demo.draws import Codes, Draws, Ints
+
+# Parts of 10,000, by kind. A line or record has at most one.
 TRANSACTION_SHARES: Final = {
-    "null": 20,
     "malformed": 10,
-    "wrong_type": 10,
+    **{f"null_{column}": 3 for column in ("transaction_id", "customer_id", "amount", "currency", "status", "category")},
+    "null_created_at": 2,
+    "wrong_type_amount": 5,
+    "wrong_type_quantity": 3,
+    "wrong_type_created_at": 2,
     "negative_amount": 10,
-    "outlier": 10,
     "unknown_status": 10,
     "unknown_customer": 10,
     "other_day": 20,
     "other_currency": 10,
+    "outlier": 10,
     "exact_duplicate": 50,
     "older_version": 30,
 }
 CUSTOMER_SHARES: Final = {
-    "null": 10,
     "malformed": 10,
-    "wrong_type": 10,
+    "null_segment": 10,
+    "wrong_type_updated_at": 10,
     "unknown_segment": 10,
     "exact_duplicate": 20,
     "older_version": 20,
@@ -45,38 +50,60 @@ STREAM_SHARES: Final = {
     "late_click": 20,
     "unknown_click": 20,
 }
-KEPT: Final = ("outlier",)
-DUPLICATES: Final = ("exact_duplicate", "older_version")
-TEXT_FAULTS: Final = ("malformed", "wrong_type")
-
-# From so many transactions on every kind of fault is planted at least once.
+PARTS: Final = 10_000
+VALID: Final = ("outlier", "exact_duplicate", "older_version")
+"""Kinds whose rows are valid; the rows of all other kinds of a day are quarantined."""
+WRONG_TYPE: Final = "wrong_type_"
 EVERY_KIND_FROM: Final = 1_000
+"""From so many transactions on every kind of fault is planted at least once."""
+_GOLDEN_RATIO: Final = (math.sqrt(5) - 1) / 2
 
 
-def planted(shares: Mapping[str, int], *, base: int, rows: int, file_format: str) -> dict[str, int]:
-    """How many rows of each kind of fault there are.
+def planted(shares: Mapping[str, int], *, base: int, rows: int, is_text: bool) -> dict[str, int]:
+    """How many lines of each kind of fault there are.
 
     Args:
         shares: Parts of 10,000 by kind.
         base: What the shares are parts of.
         rows: Transactions of the day.
-        file_format: Text formats hold all kinds; Parquet has neither malformed rows nor wrong types.
+        is_text: Whether the file format holds all kinds; Parquet has neither malformed lines nor wrong types.
     """
     least = 1 if rows >= EVERY_KIND_FROM else 0
-    counts = {kind: max(least, (base * share + 5_000) // 10_000) for kind, share in shares.items()}
-    if not has_text_faults(file_format):
-        counts.update(dict.fromkeys(TEXT_FAULTS, 0))
-    return counts
+    counts = {kind: max(least, (base * share + PARTS // 2) // PARTS) for kind, share in shares.items()}
+    is_possible = {kind: is_text or not (kind == "malformed" or kind.startswith(WRONG_TYPE)) for kind in shares}
+    return {kind: count if is_possible[kind] else 0 for kind, count in counts.items()}
 
 
-def quarantined(counts: Mapping[str, int]) -> int:
-    """How many rows the faults keep out."""
-    return sum(count for kind, count in counts.items() if kind not in KEPT + DUPLICATES)
+class Layout:
+    """Which line is of which kind: exact counts, spread evenly over the lines, with no memory of any line.
+
+    Lines and slots are one-to-one by a multiplication modulo the number of lines. Slots are given to the kinds
+    one after the other; what is left is of the last kind, `rest`.
+    """
+
+    def __init__(self, lines: int, counts: Mapping[str, int], draws: Draws) -> None:
+        """Lays out so many lines, of which so many of each kind."""
+        self.lines = lines
+        self.kinds = {kind: code for code, kind in enumerate((*counts, "rest"))}
+        self._starts = np.cumsum([0, *counts.values()])
+        self._step = _coprime_near(int(lines * _GOLDEN_RATIO), lines)
+        self._inverse = pow(self._step, -1, lines) if lines > 1 else 0
+        self._shift = draws.integer("layout", lines)
+
+    def at(self, lines: Ints) -> tuple[Codes, Ints]:
+        """For each line the code of its kind and its index among the lines of that kind."""
+        slots = (lines - self._shift) % self.lines * self._inverse % self.lines
+        codes = np.searchsorted(self._starts, slots, side="right") - 1
+        return codes.astype(np.int8), slots - self._starts[codes]
+
+    def line(self, kind: str, indexes: Ints) -> Ints:
+        """The lines that have these indexes among the lines of a kind."""
+        slots = indexes + self._starts[self.kinds[kind]]
+        lines: Ints = (slots * self._step + self._shift) % self.lines
+        return lines
 
 
-def spread(count: int, over: tuple[str, ...]) -> dict[str, int]:
-    """How often each of the targets is hit when they take turns; a target that is listed twice has two turns."""
-    hits = dict.fromkeys(over, 0)
-    for turn, target in enumerate(over):
-        hits[target] += (count - turn + len(over) - 1) // len(over)
-    return hits
+def _coprime_near(number: int, modulus: int) -> int:
+    while math.gcd(number, modulus) != 1:
+        number += 1
+    return number

@@ -1,87 +1,100 @@
-"""The ledger of a generated day: its rows, and the number of planted faults of each kind."""
+"""Ledgers of generated data: what determines it, how much there is, and how many faults of each kind were planted."""
 
 import datetime
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
+from app.demo import DEMO_ROWS, DEMO_SEED, faults
 from spark_app.errors import InputError
+from spark_app.local_files import write_atomic
 
 LEDGER_NAME: Final = "_ledger.json"
+"""The ledger of a source's day, beside its files, under a name that Spark ignores."""
+
+
+class Day(msgspec.Struct, frozen=True, kw_only=True):
+    """What determines the raw files of a day.
+
+    Attributes:
+        date: The day.
+        rows: Lines of transactions, which determine the number of customers.
+        seed: Determines all rows. Days of the same seed and the same number of rows share their customers.
+        currency: The shop's own currency.
+        formats: Of each source `json`, which is the default, `csv` or `parquet`.
+    """
+
+    date: datetime.date
+    rows: int = DEMO_ROWS
+    seed: int = DEMO_SEED
+    currency: str = "EUR"
+    formats: Mapping[str, str] = {}
+
+    def planted(self, source: str, shares: Mapping[str, int], base: int) -> dict[str, int]:
+        """How many lines of a source have which fault."""
+        is_text = self.formats.get(source) != "parquet"
+        return faults.planted(shares, base=base, rows=self.rows, is_text=is_text)
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     """Row and fault counts of one source on one day; the counts of the pipeline must equal them exactly.
 
-    A row has at most one fault, so `rows == valid + quarantined + duplicates`. Columns that a fault can hit are listed
-    even if the count is 0. A kind of fault that the source does not have counts 0.
+    A row has at most one fault, so `rows == valid + quarantined + duplicates`.
 
     Attributes:
         source: `transactions`, `customers` or `refunds`.
-        date: The day.
-        seed: The seed of the rows.
-        format: `json`, `json.gz`, `csv` or `parquet`.
+        day: What determines the rows.
         rows: All lines, with malformed ones, without CSV headers.
         valid: Rows to be published, with outliers: one per key; for customers one per key and `updated_at`.
         quarantined: Rows with a fault that quarantines them.
-        duplicates: Valid rows to be removed: `exact_duplicates`, and `older_versions` except of customers.
-        exact_duplicates: Lines that repeat another line byte for byte.
-        older_versions: Valid rows with a later version of the same key (`updated_at`); the history of customers keeps
-            them, so there they are `valid`.
-        malformed: Lines that cannot be parsed.
-        nulls: Planted nulls by column, among rows that parse.
-        wrong_type: Values of a wrong type, by column.
-        negative_amounts: Rows with an amount below zero.
-        outliers: Valid rows with an amount beyond mean + 3 sigma.
-        unknown_status: Rows with an unknown status.
-        unknown_segment: Rows with an unknown segment.
-        unknown_customer: Rows of a customer that is in no customers file.
-        other_day: Rows that were created on another day.
-        other_currency: Rows in another currency than the configured one.
-        hot_key: The customer with far more rows than any other: skew, not a fault.
-        hot_key_rows: Parseable rows of the hot customer.
+        duplicates: Valid rows to be removed: exact duplicates, and older versions of a key. The history of customers
+            keeps older versions, so there they are `valid`.
+        planted: Lines by kind of fault; kinds that the source can have are listed even if they count 0.
     """
 
     source: str
-    date: datetime.date
-    seed: int
-    format: str
+    day: Day
     rows: int
     valid: int
     quarantined: int
     duplicates: int
-    exact_duplicates: int
-    older_versions: int
-    malformed: int
-    nulls: dict[str, int]
-    wrong_type: dict[str, int]
-    negative_amounts: int = 0
-    outliers: int = 0
-    unknown_status: int = 0
-    unknown_segment: int = 0
-    unknown_customer: int = 0
-    other_day: int = 0
-    other_currency: int = 0
-    hot_key: str | None = None
-    hot_key_rows: int = 0
+    planted: dict[str, int]
 
 
-def write_ledger(folder: Path, ledger: Ledger) -> None:
-    """Writes the ledger into the folder of its day, under a name that Spark ignores."""
-    (folder / LEDGER_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(ledger), indent=2) + b"\n")
+def ledger_of(day: Day, source: str, rows: int, planted: dict[str, int], *, keeps_versions: bool = False) -> Ledger:
+    """The ledger of so many rows, of which some have a fault."""
+    quarantined = sum(count for kind, count in planted.items() if kind not in faults.VALID)
+    removed = ("exact_duplicate",) if keeps_versions else ("exact_duplicate", "older_version")
+    duplicates = sum(planted.get(kind, 0) for kind in removed)
+    valid = rows - quarantined - duplicates
+    return Ledger(
+        source=source, day=day, rows=rows, valid=valid, quarantined=quarantined, duplicates=duplicates, planted=planted
+    )
 
 
-def read_ledger(folder: Path) -> Ledger:
-    """The ledger of a generated day.
+AnyLedger = TypeVar("AnyLedger", bound=msgspec.Struct)
+
+
+def write_ledger(file: Path, ledger: msgspec.Struct) -> None:
+    """Writes a ledger.
 
     Raises:
-        InputError: The file is missing or cannot be read.
+        OSError: The file cannot be written.
     """
-    path = folder / LEDGER_NAME
+    write_atomic(file, msgspec.json.format(msgspec.json.encode(ledger), indent=2) + b"\n")
+
+
+def read_ledger(file: Path, kind: type[AnyLedger]) -> AnyLedger:
+    """The ledger in a file.
+
+    Raises:
+        InputError: The file is missing or is no ledger.
+    """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Ledger)
+        return msgspec.json.decode(file.read_bytes(), type=kind)
     except OSError as error:
-        raise InputError(f"cannot read ledger {path}: {error.strerror}") from error
+        raise InputError(f"cannot read ledger {file}: {error.strerror}") from error
     except msgspec.MsgspecError as error:
-        raise InputError(f"{path} is not a ledger: {error}") from error
+        raise InputError(f"{file} is not a ledger: {error}") from error

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from app.demo.columns import HOUR_US, MINUTE_US, Mask
-from app.demo.draws import Codes, Draws, Ints
+from app.demo.columns import HOUR_US, MINUTE_US
+from app.demo.draws import Codes, Draws, Floats, Ints, Mask
 
 PRODUCTS: Final = 5_000
 CATEGORIES: Final = ("electronics", "fashion", "grocery", "home", "toys", "books")
@@ -31,6 +30,7 @@ _BAND_LAST: Final = np.array([99_99, 999_99, 1_800_00])
 # Sales by hour of the day in UTC: quiet at night, the peak in the evening.
 _HOURLY: Final = np.array([2, 1, 1, 1, 1, 2, 3, 4, 5, 5, 5, 6, 6, 5, 5, 5, 6, 7, 9, 10, 9, 6, 4, 3])
 _UNTIL_HOUR: Final = np.concatenate(([0], np.cumsum(_HOURLY))) / _HOURLY.sum()
+_LAST: Final = 1e-6
 
 
 @dataclass
@@ -58,9 +58,13 @@ def where(sold: Sales, mask: Mask) -> Sales:
 
 
 def drawn(draws: Draws, numbers: Ints, *, of: int, customers: int, midnight: int) -> Sales:
-    """The sales with these numbers, of so many on the day that starts at this midnight; they come in order of time."""
+    """The sales with these numbers, of so many on the day that starts at this midnight; they come in order of time.
+
+    The last is of the last moment, so that the smallest day is fresh at its end, too.
+    """
     product = 1 + draws.below("product", numbers, PRODUCTS)
-    created = midnight + time_of_day((numbers - draws.unit("created", numbers)) / of)
+    back = np.where(numbers == of, _LAST, draws.unit("created", numbers))
+    created = midnight + time_of_day((numbers - back) / of)
     is_hot = draws.codes("hot", numbers, _HOT) == 1
     return Sales(
         number=numbers,
@@ -87,7 +91,7 @@ def amounts(draws: Draws, purpose: str, numbers: Ints) -> Ints:
     return cents
 
 
-def time_of_day(share: npt.NDArray[np.float64]) -> Ints:
+def time_of_day(share: Floats) -> Ints:
     """The microsecond of the day until which this share of a day's sales, in [0, 1), was sold."""
     hour = np.searchsorted(_UNTIL_HOUR, share, side="right") - 1
     within = (share - _UNTIL_HOUR[hour]) / (_UNTIL_HOUR[hour + 1] - _UNTIL_HOUR[hour])

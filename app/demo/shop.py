@@ -1,30 +1,33 @@
-"""Generated days of an online shop: raw files of both sources, and a ledger of the faults planted in them."""
+"""Generated days of an online shop: raw files of its sources, and a ledger of the faults planted in them."""
 
 import datetime
 import re
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from app.demo.customers import Customers
-from app.demo.formats import FORMATS, write_files
-from app.demo.ledger import LEDGER_NAME, Ledger, read_ledger, write_ledger
-from app.demo.publishing import draft, publish, writing
+from app.demo.files import write_files
+from app.demo.ledger import LEDGER_NAME, Day, Ledger, ledger_of, write_ledger
+from app.demo.refunds import KnownRefunds
 from app.demo.transactions import Transactions
-from spark_app.errors import UsageError
+from spark_app.errors import MachineError, UsageError
 from spark_app.local_files import exclusive_lock
 
 # Earlier, not all customers have signed up; with more rows, the customer numbers run out.
 FIRST_DATE: Final = datetime.date(2012, 1, 1)
 MOST_ROWS: Final = 190_000_000
 
-# In the order of publication, so that the customers of published transactions exist.
-SOURCES: Final = ("customers", "transactions")
+Generated = Customers | Transactions | KnownRefunds
+GENERATORS: Final[tuple[type[Generated], ...]] = (Customers, Transactions, KnownRefunds)
+"""In the order of publication, so that the customers of published transactions exist."""
+SOURCES: Final = tuple(generator.source for generator in GENERATORS)
 
-# Generated files, and the checksums that Hadoop writes beside files that it copies.
 LOCK: Final = ".spark-app-data.lock"
-_GENERATED: Final = re.compile(rf"part-\d{{5,}}\.({'|'.join(FORMATS)})|{LEDGER_NAME}|\..+\.crc")
+# Generated files, and the checksums that Hadoop writes beside files that it copies.
+_GENERATED: Final = re.compile(rf"part-\d{{5,}}\.(json|csv|parquet)|{LEDGER_NAME}|\..+\.crc")
 
 
 def day_folder(folder: Path, source: str, date: datetime.date) -> Path:
@@ -33,59 +36,53 @@ def day_folder(folder: Path, source: str, date: datetime.date) -> Path:
 
 
 def write_day(
-    folder: Path,
-    *,
-    date: datetime.date,
-    rows: int,
-    seed: int,
-    formats: Mapping[str, str],
-    currency: str = "EUR",
-    replace: bool = True,
-    progress: Callable[[int], None] | None = None,
+    folder: Path, day: Day, *, replace: bool = True, progress: Callable[[int], object] = lambda _: None
 ) -> dict[str, Ledger]:
-    """Generates the transactions and the customers of one day; each appears whole or not at all.
+    """Generates the files of a day; those of each source appear whole or not at all.
 
-    The same arguments give the same rows. A day that was generated before is replaced; a folder that holds other files
-    is not touched. Several processes take turns.
+    A folder that holds other files is not touched. Several processes take turns.
 
     Args:
-        folder: The raw folder, of which `transactions/` and `customers/` are parts.
-        date: The day.
-        rows: Lines of transactions, which determine the number of customers.
-        seed: Determines all rows. Days of the same seed and the same number of rows share their customers.
-        formats: For each source `json`, `json.gz`, `csv` or `parquet`.
-        currency: The shop's own currency.
-        replace: Whether a day that was generated before is replaced; else it must have the same options.
+        folder: The raw folder, of which `transactions/` and the like are parts.
+        day: What determines the rows.
+        replace: Whether sources that were generated before are replaced.
         progress: Called with the number of transactions written since the last call.
 
     Returns:
-        The ledger of each source.
+        The ledger of each source that was written.
 
     Raises:
-        UsageError: An argument is out of range, or the folder of the day may not be replaced.
+        UsageError: The day is out of range, or its folders may not be replaced.
         MachineError: The folder cannot be written to.
     """
-    _require_possible(date, rows, formats)
-    sources: dict[str, Customers | Transactions] = {
-        "customers": Customers(date=date, rows=rows, seed=seed, file_format=formats["customers"]),
-        "transactions": Transactions(
-            date=date, rows=rows, seed=seed, file_format=formats["transactions"], currency=currency
-        ),
-    }
-    notified = {"customers": _ignored, "transactions": progress or _ignored}
-    with writing(folder), exclusive_lock(folder / LOCK), ExitStack() as drafts:
-        targets = {source: day_folder(folder, source, date) for source in SOURCES}
+    if not 1 <= day.rows <= MOST_ROWS:
+        raise UsageError(f"rows must be from 1 to {MOST_ROWS:,}, not {day.rows:,}")
+    if day.date < FIRST_DATE:
+        raise UsageError(f"days can be generated from {FIRST_DATE} on, not for {day.date}")
+    ledgers = {}
+    with refusals(folder), exclusive_lock(folder / LOCK), ExitStack() as drafts:
+        targets = {source: day_folder(folder, source, day.date) for source in SOURCES}
         for target in targets.values():
             require_generated(target)
-        for source, day in sources.items():
-            draft_folder = drafts.enter_context(draft(targets[source]))
-            write_files(draft_folder, day.chunks(), file_format=formats[source], written=notified[source])
-            write_ledger(draft_folder, day.ledger())
-        changed = [source for source in SOURCES if replace or not _is_same(targets[source], sources[source].ledger())]
-        for source in changed:
+        for generator in GENERATORS:
+            target = targets[generator.source]
+            if replace or not (target / LEDGER_NAME).exists():
+                draft = drafts.enter_context(_draft(target))
+                ledgers[generator.source] = _write(draft, generator(day), day, progress)
+        for source in ledgers:
             require_generated(targets[source])  # generating may have taken long
-            publish(targets[source])
-    return {source: day.ledger() for source, day in sources.items()}
+            _publish(targets[source])
+    return ledgers
+
+
+def _write(draft: Path, generated: Generated, day: Day, progress: Callable[[int], object]) -> Ledger:
+    source, chunks = generated.source, generated.chunks()
+    written = progress if source == Transactions.source else lambda _: None
+    file_format = day.formats.get(source, "json")
+    rows = write_files(draft, chunks, schema=generated.schema, file_format=file_format, written=written)
+    ledger = ledger_of(day, source, rows, generated.planted, keeps_versions=source == Customers.source)
+    write_ledger(draft / LEDGER_NAME, ledger)
+    return ledger
 
 
 def require_generated(target: Path) -> None:
@@ -101,30 +98,43 @@ def require_generated(target: Path) -> None:
             raise UsageError(f"{target / name} was not generated by spark-app and would be deleted: move it away first")
 
 
-def _is_same(target: Path, ledger: Ledger) -> bool:
-    """Whether a target holds the day that the ledger describes; False if it holds nothing.
+@contextmanager
+def refusals(folder: Path) -> Iterator[None]:
+    """Turns an error of the file system (disk full, no permission) into one line that names the folder.
 
     Raises:
-        UsageError: It holds a day that was generated with other options.
+        MachineError: The file system refused.
     """
-    if not (target / LEDGER_NAME).exists():
-        return False
-    if read_ledger(target) != ledger:
-        raise UsageError(
-            f"{target} was generated with different options: delete it, or regenerate it with `spark-app data`"
-        )
-    return True
+    try:
+        yield
+    except OSError as error:
+        raise MachineError(f"cannot write {folder}: {error.strerror or error}") from error
 
 
-def _require_possible(date: datetime.date, rows: int, formats: Mapping[str, str]) -> None:
-    if not 1 <= rows <= MOST_ROWS:
-        raise UsageError(f"rows must be from 1 to {MOST_ROWS:,}, not {rows:,}")
-    if date < FIRST_DATE:
-        raise UsageError(f"days can be generated from {FIRST_DATE} on, not for {date}")
-    for source in SOURCES:
-        if formats.get(source) not in FORMATS:
-            raise UsageError(f"format of {source} must be one of {', '.join(FORMATS)}, not {formats.get(source)}")
+@contextmanager
+def _draft(target: Path) -> Iterator[Path]:
+    """An empty hidden folder beside the target, to be filled and published, and removed at the end if it was not.
+
+    The caller holds the lock; what a killed one left is removed.
+    """
+    draft, replaced = _hidden(target)
+    for leftover in (draft, replaced):
+        shutil.rmtree(leftover, ignore_errors=True)
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
-def _ignored(rows: int) -> None:
-    """Ignores progress."""
+def _publish(target: Path) -> None:
+    """Puts the draft of a target in its place and removes what was there."""
+    draft, replaced = _hidden(target)
+    if target.exists():
+        target.rename(replaced)
+    draft.rename(target)
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _hidden(target: Path) -> tuple[Path, Path]:
+    return target.with_name(f".{target.name}.draft"), target.with_name(f".{target.name}.replaced")

@@ -13,11 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from app.demo.ledger import read_ledger
-from app.demo.shop import day_folder
 from spark_app.settings import PROJECT
 from tests.bench import plain_script
-from tests.bench.days import DAY, day, raw
+from tests.bench.days import DAY, day, ledger_of, raw
 from tests.bench.measure import CACHE, ROUNDS, Measured, in_turn, pinned, ratio, run, side_by_side
 
 SIZES: Final = [int(size) for size in os.environ.get("BENCH_SIZES", "10000,1000000,5000000").split(",")]
@@ -78,9 +76,7 @@ def _line(rows: int, daily: Sequence[Measured], scripts: Sequence[Measured]) -> 
 def _errors(rows: int, scripts: Sequence[Measured]) -> str:
     """How the script's numbers of rows differ from those of the ledgers; the daily run's are those, or it fails."""
     written = json.loads(scripts[-1].last_line)
-    expected = {
-        source: read_ledger(day_folder(raw(rows), source, DAY)).valid for source in ("transactions", "customers")
-    }
+    expected = {source: ledger_of(raw(rows), source).valid for source in ("transactions", "customers")}
     differences = [
         f"{written[source] - valid:+,} of {valid:,} {source}"
         for source, valid in expected.items()

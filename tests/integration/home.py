@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from app.demo import shop
-from app.demo.ledger import Ledger
+from app.demo.ledger import Day, Ledger
 from spark_app import testing
 from spark_app.execution import pipelines
 from spark_app.execution.application import Application
@@ -52,8 +52,8 @@ class Home:
             seed: What makes the rows differ from those of other seeds.
         """
         formats = {"transactions": kind, "customers": customers or kind}
-        self.reads(**{source: name.partition(".")[0] for source, name in formats.items()})
-        return shop.write_day(self.folder / "raw", date=date, rows=rows, seed=seed, formats=formats)
+        self.reads(**formats)
+        return shop.write_day(self.folder / "raw", Day(date=date, rows=rows, seed=seed, formats=formats))
 
     def reads(self, transactions: str, customers: str | None = None) -> None:
         """Sets the configured format of the sources; that of customers is the same if it is None."""
@@ -184,22 +184,36 @@ def customer(number: int, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
+EXPECTATIONS: Final = {
+    "negative_amount": "amount.range",
+    "unknown_status": "status.allowed",
+    "unknown_segment": "segment.allowed",
+    "unknown_customer": "customer_id.known",
+    "other_day": "created_at.day",
+    "other_currency": "currency.allowed",
+    "outlier": "outliers",
+}
+
+
+def expectation_of(kind: str) -> str:
+    """The expectation that rows with a planted fault violate."""
+    for prefix, suffix in (("null_", "not_null"), ("wrong_type_", "type")):
+        if kind.startswith(prefix):
+            return f"{kind.removeprefix(prefix)}.{suffix}"
+    return EXPECTATIONS.get(kind, kind)
+
+
 def ledger_figures(ledger: Ledger) -> dict[str, int]:
     """The expected violations of a day, by expectation; an expectation that is missing here must have 0."""
-    figures = {
-        "malformed": ledger.malformed,
-        "amount.range": ledger.negative_amounts,
-        "status.allowed": ledger.unknown_status,
-        "segment.allowed": ledger.unknown_segment,
-        "customer_id.known": ledger.unknown_customer,
-        "created_at.day": ledger.other_day,
-        "currency.allowed": ledger.other_currency,
-        "duplicates": ledger.duplicates,
-        "outliers": ledger.outliers,
-    }
-    figures |= {f"{column}.not_null": count for column, count in ledger.nulls.items()}
-    figures |= {f"{column}.type": count for column, count in ledger.wrong_type.items()}
-    return {name: count for name, count in figures.items() if count}
+    duplicates = ("exact_duplicate", "older_version")
+    figures = {expectation_of(kind): count for kind, count in ledger.planted.items() if kind not in duplicates}
+    return {name: count for name, count in (figures | {"duplicates": ledger.duplicates}).items() if count}
+
+
+def planted_nulls(ledger: Ledger) -> dict[str, int]:
+    """How many nulls each column has that has some."""
+    nulls = {kind.removeprefix("null_"): n for kind, n in ledger.planted.items() if kind.startswith("null_")}
+    return {column: count for column, count in nulls.items() if count}
 
 
 def assert_is_ledger(result: RunRecord, ledger: Ledger) -> None:
@@ -211,4 +225,4 @@ def assert_is_ledger(result: RunRecord, ledger: Ledger) -> None:
         figure.expectation: figure.violations for figure in result.expectations if figure.violations
     } == ledger_figures(ledger)
     nulls = {column: count for column, count in result.nulls.items() if count}
-    assert nulls == {column: count for column, count in ledger.nulls.items() if count}
+    assert nulls == planted_nulls(ledger)

@@ -1,5 +1,6 @@
 """A day is the same day in whatever format it comes."""
 
+import gzip
 import json
 from decimal import Decimal
 
@@ -22,11 +23,14 @@ CUSTOMERS_CSV = (
 )
 
 
-@pytest.mark.parametrize(("transactions", "customers"), [("csv", "json.gz"), ("parquet", "csv")])
+@pytest.mark.parametrize(("transactions", "customers"), [("csv", "json"), ("parquet", "csv")])
 def test_every_format_equals_its_ledger(home: Home, transactions: str, customers: str) -> None:
     """Compressed JSON, CSV and Parquet give the figures of their ledgers, with every fault that they can hold."""
     home.forgive()
     ledgers = home.made(rows=2_000, kind=transactions, customers=customers)
+    for file in home.day_folder("customers").glob("*.json"):
+        file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+        file.unlink()
     customer_run, sales = home.run()
     assert len(ledger_figures(ledgers["transactions"])) >= 11
     assert_is_ledger(sales, ledgers["transactions"])

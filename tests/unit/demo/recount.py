@@ -2,7 +2,6 @@
 
 import csv
 import datetime
-import gzip
 import json
 import math
 import re
@@ -41,7 +40,7 @@ class Recount:
 
     Attributes:
         rows: All lines.
-        faults: How many rows have which fault; `null:amount`, `type:amount` and the like by column.
+        faults: How many rows have which fault, by the names of the ledger.
         most_faults: The most faults that one row has.
         valid: The rows without a fault, as text and parsed, further versions and copies of a key among them.
         rows_of: How many rows that parse each customer has.
@@ -101,8 +100,7 @@ def read_rows(folder: Path, source: str) -> Iterator[tuple[str, Row | None]]:
         elif path.suffix == ".csv":
             yield from csv_rows(path.read_text(), source)
         else:
-            text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
-            yield from ((line, json_row(line)) for line in text.splitlines())
+            yield from ((line, json_row(line)) for line in path.read_text().splitlines())
 
 
 def json_row(line: str) -> Row | None:
@@ -136,19 +134,19 @@ def faults_of(row: Row, source: str, date: datetime.date, customers: set[str] | 
     assert list(row) == COLUMNS[source]
     for name, value in row.items():
         if value is None:
-            yield f"null:{name}"
+            yield f"null_{name}"
         elif not is_typed(name, value):
-            yield f"type:{name}"
+            yield f"wrong_type_{name}"
         elif name in ALLOWED and value not in ALLOWED[name]:
-            yield f"unknown:{name}"
+            yield f"unknown_{name}"
         elif name == "amount" and Decimal(value) < 0:
-            yield "negative"
+            yield "negative_amount"
         elif name == "currency" and value != currency:
-            yield "currency"
+            yield "other_currency"
         elif name == "created_at" and value[:10] != date.isoformat():
             yield "other_day"
         elif name == "customer_id" and customers is not None and value not in customers:
-            yield "unknown:customer_id"
+            yield "unknown_customer"
 
 
 def is_typed(name: str, value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from app.demo.customers import customer_count
+from app.demo.ledger import Day
 from app.demo.shop import day_folder, write_day
 from tests.unit.demo.recount import Row, faults_of, read_rows, recounted
 
@@ -23,9 +24,9 @@ Snapshots = dict[datetime.date, dict[str, Row]]
 def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ten weeks of the shop."""
     folder = tmp_path_factory.mktemp("raw")
-    formats = {"transactions": "parquet", "customers": "json"}
+    formats = {"transactions": "parquet"}
     for number in range(DAYS):
-        write_day(folder, date=FIRST + datetime.timedelta(number), rows=ROWS, seed=3, formats=formats)
+        write_day(folder, Day(date=FIRST + datetime.timedelta(number), rows=ROWS, seed=3, formats=formats))
     return folder
 
 

@@ -3,18 +3,20 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from app.demo import columns, refunds, shop
+from app.demo import columns, files, refunds, shop
+from app.demo.ledger import Day
 from app.demo.refunds import Refunds
 
 DAY = datetime.date(2024, 1, 2)
 
 
-def of_day(date: datetime.date = DAY, *, rows: int = 10_000, seed: int = 7) -> Refunds:
+def of_day(*, rows: int = 10_000, seed: int = 7) -> Refunds:
     """The refunds of the sales of a day."""
-    return Refunds(date=date, rows=rows, seed=seed, file_format="json", currency="EUR")
+    return Refunds(Day(date=DAY, rows=rows, seed=seed))
 
 
 @pytest.mark.parametrize("seed", [3, 7])
@@ -28,20 +30,17 @@ def test_refunds_are_rare_and_can_be_learned_but_not_known(seed: int) -> None:
 
 def test_a_refund_is_known_on_the_day_that_it_happens(tmp_path: Path) -> None:
     """The files of a day hold the refunds of that day, each of a sale that is published, later than the sale."""
-    rows = {"rows": 2_000, "seed": 7, "formats": {"transactions": "json", "customers": "json"}}
     found = []
     for date in (DAY, DAY + datetime.timedelta(days=1)):
-        ledger = refunds.write_refunds(tmp_path, date=date, **rows)  # type: ignore[arg-type]
+        ledger = shop.write_day(tmp_path, Day(date=date, rows=2_000))["refunds"]
         lines = (shop.day_folder(tmp_path, "refunds", date) / "part-00000.json").read_text(encoding="utf-8")
         records = [json.loads(line) for line in lines.splitlines()]
         assert {record["refunded_at"][:10] for record in records} == {date.isoformat()}
         assert (ledger.rows, ledger.valid) == (len(records), len(records))
         found += records
-    day = of_day(rows=2_000)
-    sold = day.sold()
-    created = dict(zip(sold.number.tolist(), sold.created.tolist(), strict=True))
-    truth = day.truth()
-    expected = {f"t-{DAY:%Y%m%d}-{number:07}" for number in truth.number[truth.is_refunded].tolist()}
+    truth = of_day(rows=2_000).truth()
+    created = dict(zip(truth.sold.number.tolist(), truth.sold.created.tolist(), strict=True))
+    expected = {f"t-{DAY:%Y%m%d}-{number:07}" for number in truth.sold.number[truth.is_refunded].tolist()}
     of_the_day = [record for record in found if record["transaction_id"].startswith(f"t-{DAY:%Y%m%d}")]
     assert {record["transaction_id"] for record in of_the_day} == expected
     for record in of_the_day:
@@ -50,21 +49,12 @@ def test_a_refund_is_known_on_the_day_that_it_happens(tmp_path: Path) -> None:
         assert columns.HOUR_US <= delay <= refunds.LATEST_HOURS * columns.HOUR_US
 
 
-def test_the_same_day_is_generated_again(tmp_path: Path) -> None:
-    """Byte for byte."""
-    content = []
-    for name in ("one", "two"):
-        rows = {"rows": 500, "seed": 3, "formats": {"transactions": "json"}}
-        refunds.write_refunds(tmp_path / name, date=DAY, **rows)  # type: ignore[arg-type]
-        content.append((shop.day_folder(tmp_path / name, "refunds", DAY) / "part-00000.json").read_bytes())
-    assert content[0] == content[1]
-    assert content[0]
-
-
 def test_refunds_do_not_depend_on_how_many_rows_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded by parts of a day; together they are the day."""
     interval = columns.midnight(DAY), columns.midnight(DAY) + columns.DAY_US
-    whole = of_day(rows=1_000).between(*interval)
-    monkeypatch.setattr(refunds, "CHUNK_ROWS", 170)
-    assert of_day(rows=1_000).between(*interval).equals(whole)
+    whole = pa.Table.from_batches(of_day(rows=1_000).between(*interval))
+    monkeypatch.setattr(files, "CHUNK_ROWS", 170)
+    parts = list(of_day(rows=1_000).between(*interval))
+    assert len(parts) == 6
+    assert pa.Table.from_batches(parts).combine_chunks().equals(whole)
     assert whole.num_rows > 0

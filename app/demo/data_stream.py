@@ -2,22 +2,20 @@
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from app.demo import DEMO_SEED
+from app.demo.data import local_folder, table_of_faults
 from spark_app import formatting
 from spark_app.commands import cells, options
-from spark_app.errors import ConfigError, MachineError
+from spark_app.errors import ConfigError
 
 if TYPE_CHECKING:
-    from app.demo.event_stream import Plan
     from app.demo.feed import Sink
-    from app.demo.stream_ledger import StreamLedger
+    from app.demo.ledger import Plan, StreamLedger
     from spark_app.commands.terminal import Terminal
     from spark_app.settings import Settings
 
@@ -25,23 +23,6 @@ Target = Literal["kafka", "files"]
 FAULT: Final = re.compile(r"([a-z0-9_]+)=(\d{1,3}(?:\.\d{1,2})?)")
 DEFAULT_SECONDS: Final = 60.0
 NO_FAULTS: Final = "none"
-BY_KIND: Final = {
-    "duplicate_near": "sent again within a second",
-    "duplicate_far": "sent again within two minutes",
-    "late": "late, inside the watermark",
-    "out_of_order": "out of order",
-    "very_late": "a day too late",
-    "not_json": "no JSON object",
-    "wrong_type": "value of a wrong type",
-    "no_event_id": "without its id",
-    "cut": "cut off",
-    "not_utf8": "not UTF-8",
-    "negative_amount": "request with a negative amount",
-    "hot_user": "of the one hot user (valid)",
-    "unknown_user": "unknown user (valid)",
-    "late_click": "click long after its impression",
-    "unknown_click": "click without impression",
-}
 
 
 def instant(text: str) -> datetime.datetime:
@@ -65,13 +46,15 @@ def shares_of(text: str) -> dict[str, int]:
     Raises:
         typer.BadParameter: It has another form, an unknown kind, or more than 50 % in all.
     """
+    from app.demo.faults import STREAM_SHARES
+
     chosen: dict[str, int] = {}
     for word in () if text == NO_FAULTS else text.split(","):
         match = FAULT.fullmatch(word)
         if match is None:
             raise typer.BadParameter(f"{word!r} is not KIND=PERCENT, such as late=1.5")
-        if match[1] not in BY_KIND:
-            raise typer.BadParameter(f"unknown fault {match[1]!r}; there are {', '.join(BY_KIND)}")
+        if match[1] not in STREAM_SHARES:
+            raise typer.BadParameter(f"unknown fault {match[1]!r}; there are {', '.join(STREAM_SHARES)}")
         chosen[match[1]] = round(float(match[2]) * 100)
     if sum(chosen.values()) > 5_000:
         raise typer.BadParameter("more than half of the records cannot have a fault")
@@ -109,18 +92,18 @@ def data_stream(
     config: options.Config = None,
 ) -> None:
     """Send a seeded stream of user events, ads and clicks at a rate, with planted faults, to Kafka or to files."""
-    from app.demo.event_stream import Plan
     from app.demo.faults import STREAM_SHARES
     from app.demo.feed import now
+    from app.demo.ledger import Plan
     from spark_app.commands.terminal import Terminal
     from spark_app.settings import load_settings
 
     settings, terminal = load_settings(config), Terminal()
     shares = STREAM_SHARES if faults is None else faults
-    plan = Plan(start=start or now(), seed=seed, rate=rate, currency=settings.currency, shares=dict(shares))
-    target = to or ("kafka" if settings.kafka.servers else "files")
     count = int(rate * (DEFAULT_SECONDS if seconds is None else seconds))
+    plan = Plan(start=start or now(), seed=seed, rate=rate, currency=settings.currency, shares=shares)
     with terminal:
+        target = to or ("kafka" if settings.kafka.servers else "files")
         ledger, file = stream(settings, plan, target, count=count, terminal=terminal)
     if json:
         terminal.answer(ledger=ledger, file=file)
@@ -138,20 +121,24 @@ def stream(
         MachineError: The broker or the disk refused.
     """
     from app.demo import feed
-    from app.demo.stream_ledger import Tally, write_stream_ledger
+    from app.demo.ledger import Tally
+    from app.demo.shop import refusals
 
-    landing = local_landing(settings)
+    landing = local_folder("stream.landing", settings.landing_path)
     tally = Tally(plan, target)
     with refusals(landing):
         sink = opened(settings, plan, target, landing)
         try:
             every = feed.DROP_SECONDS if target == "files" else feed.SEND_SECONDS
             with terminal.counting(f"sending to {target}", count) as progress:
-                feed.send(plan, count, sink, every=every, tally=tally, progress=progress)
+                for group in feed.paced(plan, every=every, count=count):
+                    sink.send(group)
+                    tally.add(group)
+                    progress(len(group))
         finally:
-            file = write_stream_ledger(landing, tally.ledger())
+            written = tally.write(landing)
             sink.close()
-    return tally.ledger(), file
+    return written
 
 
 def opened(settings: "Settings", plan: "Plan", target: Target, landing: Path) -> "Sink":
@@ -174,44 +161,11 @@ def opened(settings: "Settings", plan: "Plan", target: Target, landing: Path) ->
     return KafkaTopics(client_options(settings.kafka))
 
 
-def local_landing(settings: "Settings") -> Path:
-    """The local folder of the files and of the ledgers.
-
-    Raises:
-        ConfigError: It is not local.
-    """
-    from spark_app.local_files import local_path
-
-    folder = local_path(settings.landing_path)
-    if folder is None:
-        raise ConfigError(f"stream.landing is {settings.landing_path}: records can be generated only in a local folder")
-    return folder
-
-
-@contextmanager
-def refusals(landing: Path) -> Iterator[None]:
-    """Turns an error of the file system into one line that names the folder.
-
-    Raises:
-        MachineError: The file system refused.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise MachineError(f"cannot write {landing}: {error.strerror or error}") from error
-
-
 def listing(terminal: "Terminal", ledger: "StreamLedger", *, file: Path) -> None:
     """Prints the records by topic, what was planted by kind, and the file of the ledger."""
+    topics = [[topic, formatting.count(count)] for topic, count in ledger.topics.items()]
     terminal.line()
-    terminal.table(("topic", "records"), _counts(ledger.topics), right=("records",))
-    planted = {BY_KIND.get(kind, kind): count for kind, count in ledger.planted.items() if count}
-    if planted:
-        terminal.line()
-        terminal.table(("planted", "records"), _counts(planted), right=("records",))
+    terminal.table(("topic", "records"), topics, right=("records",))
+    table_of_faults(terminal, {"records": ledger.planted})
     terminal.line()
     terminal.facts([("stream", ledger.name), ("ledger", cells.place(file))])
-
-
-def _counts(counts: Mapping[str, int]) -> list[list[str]]:
-    return [[name, formatting.count(count)] for name, count in counts.items()]

@@ -5,7 +5,8 @@ gives the same bytes with every version of numpy.
 """
 
 import hashlib
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,7 @@ Codes = npt.NDArray[np.int8]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
+BLOCK: Final = 1_024
 _GOLDEN_STEP: Final = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_MIX: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND_MIX: Final = np.uint64(0x94D049BB133111EB)
@@ -60,3 +62,26 @@ class Draws:
     def _start(self, purpose: str) -> int:
         digest = hashlib.blake2b(f"{self._name}/{purpose}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "little")
+
+
+class Chance:
+    """Draws one after another, where what is drawn next depends on what was drawn before."""
+
+    def __init__(self, draws: Draws, purpose: str) -> None:
+        """The draws for one purpose, from the first."""
+        blocks = (draws.unit(purpose, np.arange(start, start + BLOCK)).tolist() for start in itertools.count(0, BLOCK))
+        self._units: Iterator[float] = itertools.chain.from_iterable(blocks)
+
+    def unit(self) -> float:
+        """A number in [0, 1)."""
+        return next(self._units)
+
+    def between(self, first: int, last: int) -> int:
+        """A number from first to last."""
+        return first + int(next(self._units) * (last - first + 1))
+
+    def one_of(self, weights: Mapping[str, int]) -> str:
+        """One of the keys, as often as its weight says."""
+        position = next(self._units) * sum(weights.values())
+        until = itertools.accumulate(weights.values())
+        return next(key for key, end in zip(weights, until, strict=True) if position < end)

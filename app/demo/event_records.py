@@ -19,8 +19,6 @@ KEY_FIELD: Final = {
     PREDICTION_REQUESTS: "request_id",
 }
 """The field that identifies a record of each topic; the first of its value."""
-PREFIX: Final = {USER_EVENTS: "e", IMPRESSIONS: "i", CLICKS: "k", PREDICTION_REQUESTS: "r"}
-"""How the ids of a topic begin."""
 TOPICS: Final = tuple(KEY_FIELD)
 
 Value = dict[str, Any]
@@ -45,9 +43,13 @@ class Record:
     fault: str | None = None
 
 
-def encoded(value: Value) -> bytes:
-    """The value as compact JSON, its fields in their order."""
-    return msgspec.json.encode(value)
+encoded: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
+"""The value as compact JSON, its fields in their order."""
+
+
+def instant_field(value: Value) -> str:
+    """The field of a value that says when it happened."""
+    return "timestamp" if "timestamp" in value else "created_at"
 
 
 def timestamp(ms: int) -> str:
@@ -58,27 +60,26 @@ def timestamp(ms: int) -> str:
 
 def traceparent(trace: str, span: str) -> str:
     """A sampled W3C trace context whose ids are derived from two names."""
-    return f"00-{_derived(trace, 16)}-{_derived(span, 8)}-01"
+    ids = [hashlib.blake2b(name.encode(), digest_size=size).hexdigest() for name, size in ((trace, 16), (span, 8))]
+    return f"00-{ids[0]}-{ids[1]}-01"
 
 
 def not_json(value: Value, variant: int) -> bytes:
     """A bare word, XML, or a JSON array."""
     identifier = next(iter(value.values()))
-    return (b"oops", f"<event id='{identifier}'/>".encode(), msgspec.json.encode([identifier]))[variant % 3]
+    return (b"oops", f"<event id='{identifier}'/>".encode(), encoded([identifier]))[variant % 3]
 
 
 def wrong_type(value: Value, variant: int) -> bytes:
     """A JSON object with an instant that is none, or with text in place of an object."""
-    if "properties" in value and variant % 2:
-        return encoded(value | {"properties": "none"})
-    instant = "timestamp" if "timestamp" in value else "created_at"
-    return encoded(value | {instant: "yesterday"})
+    is_object = "properties" in value and variant % 2
+    return encoded(value | ({"properties": "none"} if is_object else {instant_field(value): "yesterday"}))
 
 
 def no_event_id(value: Value, variant: int) -> bytes:
     """A JSON object whose identifying field is missing, or null."""
-    first = next(iter(value))
-    return encoded(value | {first: None}) if variant % 2 else encoded({key: value[key] for key in [*value][1:]})
+    first, *others = value
+    return encoded(value | {first: None}) if variant % 2 else encoded({key: value[key] for key in others})
 
 
 def cut(value: Value, variant: int) -> bytes:
@@ -93,14 +94,6 @@ def not_utf8(value: Value, variant: int) -> bytes:
 
 
 MALFORMED: Final[Mapping[str, Callable[[Value, int], bytes]]] = {
-    "not_json": not_json,
-    "wrong_type": wrong_type,
-    "no_event_id": no_event_id,
-    "cut": cut,
-    "not_utf8": not_utf8,
+    each.__name__: each for each in (not_json, wrong_type, no_event_id, cut, not_utf8)
 }
 """How a record of each malformed kind is written, from its value and its number among its kind."""
-
-
-def _derived(name: str, size: int) -> str:
-    return hashlib.blake2b(name.encode(), digest_size=size).hexdigest()

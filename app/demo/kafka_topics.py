@@ -1,8 +1,9 @@
 """Generated records to topics of Kafka."""
 
 import socket
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, Final
 
 from kafka import KafkaProducer
@@ -22,12 +23,11 @@ DELIVERY_SECONDS: Final = 120
 class KafkaTopics:
     """Sends records with their keys and trace contexts; the broker acknowledges each once (idempotence)."""
 
-    def __init__(self, options: Mapping[str, Any], *, partitions: int = PARTITIONS) -> None:
+    def __init__(self, options: Mapping[str, Any]) -> None:
         """Connects, and creates topics that are missing.
 
         Args:
             options: Of kafka-python's clients: `bootstrap_servers`, security.
-            partitions: Of a topic that is created.
 
         Raises:
             ConfigError: The login is by Kerberos, which Python lacks.
@@ -35,13 +35,15 @@ class KafkaTopics:
         """
         self._servers = ",".join(options["bootstrap_servers"])
         self._failures: list[BaseException] = []
-        _require_kerberos(options)
+        if options.get("sasl_mechanism") == "GSSAPI" and find_spec("gssapi") is None:
+            raise ConfigError(
+                "kafka.sasl_mechanism GSSAPI: Python cannot log in by Kerberos; install the Python package gssapi and "
+                "the Kerberos libraries of the system beside spark-app, or send records to files: --to files"
+            )
         require_reachable(options["bootstrap_servers"])
-        try:
-            create_topics(options, dict.fromkeys(TOPICS, partitions))
+        with self._refusals():
+            create_topics(options, dict.fromkeys(TOPICS, PARTITIONS))
             self._producer = KafkaProducer(**options, linger_ms=LINGER_MS)
-        except KafkaError as error:
-            raise self._failed(error) from error
 
     def send(self, records: Sequence[Record]) -> None:
         """Hands records to the producer, which sends them in the background.
@@ -49,15 +51,13 @@ class KafkaTopics:
         Raises:
             MachineError: An earlier record could not be delivered.
         """
-        for record in records:
-            if self._failures:
-                raise self._failed(self._failures[0]) from self._failures[0]
-            headers = [(TRACEPARENT, record.traceparent.encode())]
-            try:
+        with self._refusals():
+            for record in records:
+                headers = [(TRACEPARENT, record.traceparent.encode())]
                 sent = self._producer.send(record.topic, key=record.key, value=record.value, headers=headers)
-            except KafkaError as error:
-                raise self._failed(error) from error
-            sent.add_errback(self._failures.append)
+                sent.add_errback(self._failures.append)
+                if self._failures:
+                    raise self._failures[0]
 
     def close(self) -> None:
         """Waits until the broker has acknowledged every record.
@@ -65,29 +65,20 @@ class KafkaTopics:
         Raises:
             MachineError: It has not.
         """
+        with self._refusals():
+            try:
+                self._producer.flush(timeout=DELIVERY_SECONDS)
+            finally:
+                self._producer.close(timeout=1)
+            if self._failures:
+                raise self._failures[0]
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
         try:
-            self._producer.flush(timeout=DELIVERY_SECONDS)
+            yield
         except KafkaError as error:
-            raise self._failed(error) from error
-        finally:
-            self._producer.close(timeout=1)
-        if self._failures:
-            raise self._failed(self._failures[0])
-
-    def _failed(self, error: BaseException) -> MachineError:
-        return MachineError(f"cannot send records to Kafka at {self._servers}: {error}")
-
-
-def _require_kerberos(options: Mapping[str, Any]) -> None:
-    if options.get("sasl_mechanism") != "GSSAPI":
-        return
-    try:
-        import_module("gssapi")
-    except (ImportError, OSError) as error:
-        raise ConfigError(
-            f"kafka.sasl_mechanism GSSAPI: Python cannot log in by Kerberos ({error}); install the Python package "
-            "gssapi and the Kerberos libraries of the system beside spark-app, or send records to files: --to files"
-        ) from error
+            raise MachineError(f"cannot send records to Kafka at {self._servers}: {error}") from error
 
 
 def require_reachable(servers: Sequence[str]) -> None:
@@ -96,14 +87,13 @@ def require_reachable(servers: Sequence[str]) -> None:
     Raises:
         MachineError: None does.
     """
-    problem: OSError | None = None
+    why: object = "no server is configured"
     for server in servers:
         host, _, port = server.rpartition(":")
         try:
             socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
         except OSError as error:
-            problem = error
+            why = error.strerror or error
         else:
             return
-    why = problem.strerror or problem if problem else "no server is configured"
     raise MachineError(f"cannot reach Kafka at {','.join(servers)}: {why}; start it, or change kafka.servers")

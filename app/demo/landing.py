@@ -1,8 +1,7 @@
 """JSON Lines files of generated records, in a landing folder: one folder per topic, one file per interval."""
 
 import re
-import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -16,9 +15,6 @@ MOST_FILES: Final = 1_800
 The oldest are deleted while new ones are written. Age does not count: a query that was stopped for a day still finds
 the files of the batch that it had begun.
 """
-MOST_RECORDS: Final = 5_000
-"""Records of one call: a sender that is behind fills many files of bounded size."""
-ABANDONED_SECONDS: Final = 60
 _GENERATED: Final = re.compile(r"\d{8}T\d{9}-\d+-\d{8}\.jsonl")
 
 
@@ -29,7 +25,7 @@ class Landing:
         """Files of a stream; `stream` is the name of its plan."""
         self.folder, self._stream = folder, stream
         self._files = 0
-        self._kept: dict[str, list[Path]] = {}
+        self._kept: dict[str, deque[Path]] = {}
 
     def send(self, records: Sequence[Record]) -> None:
         """Writes one file per topic.
@@ -52,12 +48,10 @@ class Landing:
 
     def _keep(self, topic: str, file: Path) -> None:
         if topic not in self._kept:
-            self._kept[topic] = generated_files(file.parent)[:-1]
-            _remove_abandoned(file.parent)
-        kept = self._kept[topic]
-        kept.append(file)
-        while len(kept) > MOST_FILES:
-            kept.pop(0).unlink(missing_ok=True)
+            self._kept[topic] = deque(generated_files(file.parent)[:-1])
+        self._kept[topic].append(file)
+        while len(self._kept[topic]) > MOST_FILES:
+            self._kept[topic].popleft().unlink(missing_ok=True)
 
 
 def prepare(folder: Path) -> None:
@@ -73,10 +67,3 @@ def prepare(folder: Path) -> None:
 def generated_files(topic: Path) -> list[Path]:
     """The generated files of a topic, oldest first; files of other origin have other names."""
     return sorted(path for path in topic.glob("*.jsonl") if _GENERATED.fullmatch(path.name))
-
-
-def _remove_abandoned(topic: Path) -> None:
-    """Removes what killed writers left: hidden files that never got their name."""
-    for part in topic.glob(".*.part"):
-        if time.time() - part.stat().st_mtime > ABANDONED_SECONDS:
-            part.unlink(missing_ok=True)

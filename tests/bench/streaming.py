@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from app.demo import event_stream
-from app.demo.event_stream import Plan
 from app.demo.kafka_topics import KafkaTopics
+from app.demo.ledger import Plan
 from spark_app.settings import PROJECT
 from spark_app.spark.kafka import client_options
 from tests.bench import plain_query

@@ -11,9 +11,9 @@ import pytest
 
 from app.demo import data_stream, kafka_topics
 from app.demo.event_records import TOPICS, USER_EVENTS, Record
-from app.demo.event_stream import Plan, records
+from app.demo.event_stream import records
 from app.demo.kafka_topics import KafkaTopics
-from app.demo.stream_ledger import StreamLedger
+from app.demo.ledger import Plan, StreamLedger
 from spark_app.commands.terminal import Terminal
 from spark_app.errors import MachineError
 from spark_app.execution.kafka_topics import create_topics

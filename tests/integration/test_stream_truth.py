@@ -10,7 +10,8 @@ from typing import Any, Final
 import pytest
 
 from app.demo.event_records import CLICKS, IMPRESSIONS, MALFORMED, USER_EVENTS, Record
-from app.demo.event_stream import Plan, records
+from app.demo.event_stream import records
+from app.demo.ledger import Plan
 from tests.streaming import truth
 from tests.streaming.truth import MINUTE, SECOND, Event, Rules
 

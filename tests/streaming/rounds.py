@@ -18,9 +18,9 @@ from kafka.consumer.fetcher import ConsumerRecord
 
 from app.demo import event_stream, landing
 from app.demo.event_records import MALFORMED, TOPICS, Record
-from app.demo.event_stream import Plan
 from app.demo.faults import STREAM_SHARES
 from app.demo.kafka_topics import KafkaTopics
+from app.demo.ledger import Plan
 from spark_app.engine.topics import DEAD_LETTERS
 from spark_app.execution.kafka_topics import create_topics
 from spark_app.execution.run import load_jobs
@@ -32,6 +32,7 @@ from tests.kafka import Broker
 from tests.polling import poll_until
 from tests.streaming import tables
 from tests.streaming.moments import COMMITS, BetweenCommits, Moment, NewFiles, OrIdle, kill_all, moments_of
+from tests.streaming.sentinels import sentinels
 from tests.streaming.truth import MINUTE, Rules
 
 LOG: Final = logging.getLogger(__name__)
@@ -193,7 +194,7 @@ class Round:
             self._kill(number, self._moment(between.get(number)), disturb.get(number))
         self._source.send(self.sent[kills * share :])
         self.drain()
-        self._source.send(event_stream.sentinels(PLAN, len(self.sent)))
+        self._source.send(sentinels(PLAN, len(self.sent)))
         self.drain(*CLOSED)
 
     @property

@@ -9,9 +9,9 @@ from typing import Any, Final
 from pyspark.sql import Row
 
 from app.demo.event_records import Record
-from app.demo.event_stream import SENTINEL_USER
 from tests.integration.home import Home
 from tests.streaming import truth
+from tests.streaming.sentinels import SENTINEL_USER
 from tests.streaming.truth import Rows, Rules, milliseconds
 
 Received = Callable[[str], Sequence[bytes]]

@@ -7,11 +7,11 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from app.demo.event_stream import SENTINEL_USER
 from tests.integration.home import Home
 from tests.kafka import running_broker
 from tests.streaming import tables
 from tests.streaming.rounds import RULES, Round, Topics
+from tests.streaming.sentinels import SENTINEL_USER
 
 KILLS: Final = 5
 BROKER_KILL: Final = 2

@@ -8,10 +8,9 @@ import pytest
 import typer
 
 from app.demo import data_stream
-from app.demo.event_stream import Plan, records
-from app.demo.faults import STREAM_SHARES
+from app.demo.event_stream import records
 from app.demo.landing import generated_files
-from app.demo.stream_ledger import StreamLedger
+from app.demo.ledger import Plan, StreamLedger
 from spark_app import __main__ as program
 from spark_app.errors import ConfigError, MachineError
 from spark_app.settings import Settings, load_settings
@@ -78,11 +77,6 @@ def test_a_start_is_an_instant(text: str) -> None:
         data_stream.instant(text)
 
 
-def test_every_kind_of_fault_has_words() -> None:
-    """In the listing of the command."""
-    assert set(data_stream.BY_KIND) == set(STREAM_SHARES)
-
-
 def test_kafka_must_be_configured(settings: Settings, printed: Printed) -> None:
     """The message names the key and the variable."""
     with pytest.raises(ConfigError, match=r"set kafka\.servers in app\.yml or SPARK_APP_KAFKA__SERVERS"):
@@ -117,9 +111,9 @@ def test_what_was_sent_is_printed_as_tables(printed: Printed) -> None:
         "impressions       30",
         "clicks             4",
         "",
-        "planted                     records",
-        "late, inside the watermark       12",
-        "not UTF-8                         1",
+        "planted fault  records",
+        "late                12",
+        "not_utf8             1",
         "",
         "stream  20240101T080000000-7",
         "ledger  /stream/_ledgers/x.json",

@@ -11,12 +11,12 @@ from typing import Final
 
 import pytest
 
-from app.demo import feed, landing
+from app.demo import feed
 from app.demo.event_records import IMPRESSIONS, TOPICS, USER_EVENTS
-from app.demo.event_stream import Plan, records
+from app.demo.event_stream import records
 from app.demo.feed import Feed, paced
 from app.demo.landing import generated_files
-from app.demo.stream_ledger import LEDGERS, read_stream_ledger
+from app.demo.ledger import LEDGERS, Plan, StreamLedger, read_ledger
 from tests.polling import poll_until
 
 PLAN: Final = Plan(start=datetime.datetime(2024, 1, 1, 8, tzinfo=datetime.UTC), rate=2_000)
@@ -31,7 +31,7 @@ def drained(folder: Path) -> list[bytes]:
 def test_records_are_sent_at_the_rate() -> None:
     """All of them, in order, and the last when it is due."""
     began = time.monotonic()
-    groups = list(paced(records(PLAN), PLAN.rate, every=0.05, stop=threading.Event(), count=2_000))
+    groups = list(paced(PLAN, every=0.05, count=2_000))
     seconds = time.monotonic() - began
     assert [record for group in groups for record in group] == list(itertools.islice(records(PLAN), 2_000))
     assert 0.99 < seconds < 3
@@ -43,7 +43,7 @@ def test_a_stop_ends_the_stream_at_once() -> None:
     stop = threading.Event()
     stop.set()
     began = time.monotonic()
-    assert list(paced(records(PLAN), 10, every=60, stop=stop)) == []
+    assert list(paced(PLAN, every=60, stop=stop)) == []
     assert time.monotonic() - began < 10
 
 
@@ -54,7 +54,7 @@ def test_a_feed_writes_at_once_what_is_past_and_goes_on(tmp_path: Path) -> None:
         poll_until(lambda: len(drained(tmp_path)) > 30_000, "records after those of the history", pause=0.05)
     lines = drained(tmp_path)
     [file] = (tmp_path / LEDGERS).iterdir()
-    ledger = read_stream_ledger(file)
+    ledger = read_ledger(file, StreamLedger)
     assert ledger.records == len(lines)
     again = itertools.islice(records(ledger.plan), ledger.records)
     assert sorted(record.value for record in again) == sorted(lines)
@@ -70,7 +70,7 @@ def test_feeds_one_after_the_other_repeat_no_id(tmp_path: Path) -> None:
             poll_until(lambda before=before: len(drained(tmp_path)) > before, "records")  # type: ignore[misc]
     events = [line for file in generated_files(tmp_path / IMPRESSIONS) for line in file.read_bytes().splitlines()]
     assert len(events) > 200
-    ledgers = [read_stream_ledger(file) for file in (tmp_path / LEDGERS).iterdir()]
+    ledgers = [read_ledger(file, StreamLedger) for file in (tmp_path / LEDGERS).iterdir()]
     assert len({ledger.name for ledger in ledgers}) == 2
 
 
@@ -93,7 +93,7 @@ def test_refused_records_are_written_when_there_is_room(tmp_path: Path, monkeypa
         (tmp_path / "landing").unlink()
         poll_until(lambda: len(drained(tmp_path / "landing")) >= 1_000, "the records of the history")
     [file] = (tmp_path / "landing" / LEDGERS).iterdir()
-    ledger = read_stream_ledger(file)
+    ledger = read_ledger(file, StreamLedger)
     again = itertools.islice(records(ledger.plan), ledger.records)
     assert sorted(record.value for record in again) == sorted(drained(tmp_path / "landing"))
 
@@ -103,5 +103,5 @@ def test_a_file_of_a_feed_has_a_bounded_size(tmp_path: Path) -> None:
     with Feed(tmp_path, rate=100, history=300, note=pytest.fail):
         poll_until(lambda: len(drained(tmp_path)) >= 30_000, "the history")
     sizes = [len(file.read_bytes().splitlines()) for file in generated_files(tmp_path / USER_EVENTS)]
-    assert max(sizes) <= landing.MOST_RECORDS
+    assert max(sizes) <= feed.MOST_RECORDS
     assert len(sizes) >= 6

@@ -2,7 +2,6 @@
 
 import datetime
 import itertools
-import os
 import threading
 from pathlib import Path
 from typing import Final
@@ -11,8 +10,9 @@ import pytest
 
 from app.demo import landing
 from app.demo.event_records import TOPICS, Record
-from app.demo.event_stream import Plan, records
+from app.demo.event_stream import records
 from app.demo.landing import Landing
+from app.demo.ledger import Plan
 
 PLAN: Final = Plan(start=datetime.datetime(2024, 1, 1, 8, tzinfo=datetime.UTC), rate=20)
 
@@ -90,15 +90,3 @@ def test_the_newest_generated_files_are_kept_and_others_never_touched(tmp_path: 
     assert kept[0].name == "20230101T000000000-7-00000011.jsonl"
     assert kept[-1].name == f"{PLAN.name}-00000000.jsonl"
     assert (folder / "mine.jsonl").exists()
-
-
-def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
-    """A hidden part of a minute ago belongs to nobody; a fresh one may be somebody's."""
-    folder = tmp_path / "impressions"
-    folder.mkdir()
-    for name, age in (("old", 3_600), ("new", 0)):
-        part = folder / f".{name}.part"
-        part.touch()
-        os.utime(part, (part.stat().st_mtime - age,) * 2)
-    Landing(tmp_path, PLAN.name).send(sent(20))
-    assert [path.name for path in folder.glob(".*")] == [".new.part"]

@@ -1,9 +1,41 @@
+import datetime
+import itertools
+from collections import Counter
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from app.demo.ledger import Ledger, read_ledger
+from app.demo.event_stream import records
+from app.demo.ledger import LEDGERS, MOST_LEDGERS, Ledger, Plan, StreamLedger, Tally, read_ledger
 from spark_app.errors import InputError
+
+PLAN: Final = Plan(start=datetime.datetime(2024, 1, 1, 8, tzinfo=datetime.UTC), rate=20)
+
+
+def test_a_ledger_counts_what_was_sent_and_gives_it_again(tmp_path: Path) -> None:
+    """Records by topic and by what was planted; a kind that has not come yet counts 0."""
+    sent, tally = list(itertools.islice(records(PLAN), 5_000)), Tally(PLAN, "files")
+    tally.add(sent[:2_000])
+    tally.add(sent[2_000:])
+    ledger, file = tally.write(tmp_path)
+    assert read_ledger(file, StreamLedger) == ledger
+    assert ledger.topics == Counter(record.topic for record in sent)
+    planted = Counter(record.fault for record in sent if record.fault)
+    assert ledger.planted == dict.fromkeys(PLAN.shares, 0) | planted
+    assert list(itertools.islice(records(ledger.plan), ledger.records)) == sent
+
+
+def test_ledgers_do_not_pile_up(tmp_path: Path) -> None:
+    """Of many, the newest are kept."""
+    folder = tmp_path / LEDGERS
+    folder.mkdir()
+    for number in range(MOST_LEDGERS + 5):
+        (folder / f"20230101T{number:09}-7.json").touch()
+    _, newest = Tally(PLAN, "files").write(tmp_path)
+    left = sorted(folder.iterdir())
+    assert len(left) == MOST_LEDGERS
+    assert left[-1] == newest
 
 
 def test_a_file_that_is_no_ledger_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from app.demo import columns, sales
+from app.demo import files, sales
 from app.demo.ledger import Day
 from app.demo.refunds import LATEST_DAYS, Refunds
 from app.schemas import REFUND_EVENTS, TRANSACTIONS
@@ -35,17 +35,17 @@ def _sold(day: Refunds, date: datetime.date) -> pa.Table:
     sold = day.truth().sold
     return pa.table(
         {
-            "transaction_id": columns.identifiers(f"t-{date:%Y%m%d}-", sold.number),
-            "customer_id": columns.identifiers("c-", sold.customer),
+            "transaction_id": files.identifiers(f"t-{date:%Y%m%d}-", sold.number),
+            "customer_id": files.identifiers("c-", sold.customer),
             "category": np.array(sales.CATEGORIES)[sold.category],
             "quantity": sold.quantity,
-            "amount": columns.money(sold.cents),
+            "amount": files.money(sold.cents),
             "status": ["completed"] * len(sold.number),
             "payment_method": np.array(list(sales.PAYMENTS))[sold.payment],
             "channel": np.array(list(sales.CHANNELS))[sold.channel],
             "country": np.array(list(sales.COUNTRIES))[sold.country],
-            "created_at": columns.instants(sold.created),
-            "updated_at": columns.instants(sold.updated),
+            "created_at": files.instants(sold.created),
+            "updated_at": files.instants(sold.updated),
             "customer_segment": np.array(["consumer", "business", "vip"])[sold.customer % 3],
             "customer_country": np.array(["DE", "FR"])[sold.customer % 2],
             "processed_date": [date] * len(sold.number),
@@ -57,8 +57,8 @@ def refunded(spark: SparkSession, *dates: datetime.date, rows: int = 1_000, seed
     """The refunds of the sales of days, as in the table `refund_events`."""
     parts: list[pa.RecordBatch] = []
     for date in dates:
-        start = columns.midnight(date)
-        parts += of_day(date, rows=rows, seed=seed).between(start, start + (LATEST_DAYS + 1) * columns.DAY_US)
+        start = files.midnight(date)
+        parts += of_day(date, rows=rows, seed=seed).between(start, start + (LATEST_DAYS + 1) * files.DAY_US)
     frame = spark.createDataFrame(pa.Table.from_batches(parts).to_pandas())
     return frame.withColumn("refunded_date", F.to_date("refunded_at")).select(
         *(F.col(field.name).cast(field.dataType) for field in REFUND_EVENTS)

@@ -7,11 +7,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from app.demo import columns
-from app.demo.columns import DAY_US
-from app.demo.draws import Codes, Draws, Ints, Mask
+from app.demo import files
+from app.demo.draws import Draws, Ints, Mask
 from app.demo.faults import CUSTOMER_SHARES, Layout
-from app.demo.files import Chunk, line_numbers
+from app.demo.files import DAY_US, Chunk, line_numbers
 from app.demo.ledger import Day
 
 COUNTRIES: Final = ("DE", "FR", "NL", "AT", "BE", "ES", "IT", "IE", "FI", "PT")
@@ -39,18 +38,8 @@ class Customers:
     """The customers of one day, row by row and counted."""
 
     source: Final = "customers"
-    schema: Final = pa.schema(
-        {
-            "customer_id": columns.TEXT,
-            "segment": columns.CHOICE,
-            "country": columns.CHOICE,
-            "signed_up_at": columns.INSTANT,
-            "updated_at": columns.INSTANT,
-        }
-    )
 
     def __init__(self, day: Day) -> None:
-        """The customers of a day."""
         self._count = customer_count(day.rows)
         self._date = day.date
         self.planted = day.planted(self.source, CUSTOMER_SHARES, self._count)
@@ -67,18 +56,20 @@ class Customers:
         is_kind = {kind: kinds == code for kind, code in self._layout.kinds.items()}
         numbers = self._numbers(is_kind, indexes)
         signed_up, changed, version = self._history(numbers, is_kind["older_version"])
-        segments = self._segments(numbers, version)
+        # Every other change is one of the segment, the ones between are of the country.
+        turn = self._draws.below("segment", numbers, len(_SEGMENT_ROUND)) + version // 2
+        segments = _SEGMENT_ROUND[turn % len(_SEGMENT_ROUND)]
         segments[is_kind["unknown_segment"]] = UNKNOWN_SEGMENT
         countries = (self._draws.below("country", numbers, len(COUNTRIES)) + (version + 1) // 2) % len(COUNTRIES)
-        arrays = [
-            columns.identifiers("c-", numbers),
-            columns.choice(SEGMENTS, segments, null=is_kind["null_segment"]),
-            columns.choice(COUNTRIES, countries.astype(np.int8)),
-            columns.instants(signed_up),
-            columns.instants(changed),
-        ]
-        wrong = {"updated_at": [("yesterday", is_kind["wrong_type_updated_at"])]}
-        return Chunk(pa.record_batch(arrays, schema=self.schema), wrong, np.flatnonzero(is_kind["malformed"]).tolist())
+        rows = {
+            "customer_id": files.identifiers("c-", numbers),
+            "segment": files.choice(SEGMENTS, segments, null=is_kind["null_segment"]),
+            "country": files.choice(COUNTRIES, countries.astype(np.int8)),
+            "signed_up_at": files.instants(signed_up),
+            "updated_at": files.instants(changed),
+        }
+        wrong = [("updated_at", "yesterday", is_kind["wrong_type_updated_at"])]
+        return Chunk(pa.record_batch(rows), wrong, is_kind["malformed"])
 
     def _numbers(self, is_kind: dict[str, Mask], indexes: Ints) -> Ints:
         """The customers' numbers. Faulty rows are extra ones, so that no customer is missing because of them."""
@@ -93,22 +84,16 @@ class Customers:
 
     def _history(self, numbers: Ints, is_older: Mask) -> tuple[Ints, Ints, Ints]:
         """When each signed up and changed last, and the version of their attributes: the period of that change."""
-        start = columns.midnight(SIGNED_UP_FROM)
+        start = files.midnight(SIGNED_UP_FROM)
         signed_up = self._draws.between("signed up", numbers, start, start + SIGNED_UP_DAYS * DAY_US)
         period = np.full(len(numbers), self._date.toordinal() // CHANGE_DAYS)
-        is_to_come = self._changed_at(numbers, period) >= columns.midnight(self._date) + DAY_US
+        is_to_come = self._changed_at(numbers, period) >= files.midnight(self._date) + DAY_US
         period -= is_to_come
         period -= is_older
         return signed_up, np.maximum(self._changed_at(numbers, period), signed_up), period
 
     def _changed_at(self, numbers: Ints, period: Ints) -> Ints:
         """The instant in a period at which a customer changes."""
-        start = columns.midnight(datetime.date.fromordinal(1)) - DAY_US
+        start = files.midnight(datetime.date.fromordinal(1)) - DAY_US
         within = self._draws.between("change", numbers * 65_536 + period, 0, CHANGE_DAYS * DAY_US - 1)
         return start + period * CHANGE_DAYS * DAY_US + within
-
-    def _segments(self, numbers: Ints, version: Ints) -> Codes:
-        """Every other change is one of the segment, the ones between are of the country."""
-        turn = self._draws.below("segment", numbers, len(_SEGMENT_ROUND)) + version // 2
-        segments: Codes = _SEGMENT_ROUND[turn % len(_SEGMENT_ROUND)]
-        return segments

@@ -13,10 +13,10 @@ from spark_app.commands import cells, options
 from spark_app.errors import ConfigError
 
 if TYPE_CHECKING:
-    from app.demo.ledger import Day, Ledger
+    from app.demo.ledger import Ledger
     from spark_app.commands.terminal import Terminal
 
-PARTS: Final = ("rows", "valid", "quarantined", "duplicates")
+PARTS: Final = ("valid", "quarantined", "duplicates")
 
 
 def data(
@@ -35,6 +35,7 @@ def data(
     chosen = options.days(date, first, last)
     # numpy and pyarrow are imported only now, so that --help and usage errors answer at once.
     from app.demo.ledger import Day
+    from app.demo.shop import write_day
     from spark_app.commands.terminal import Terminal
     from spark_app.settings import load_settings
 
@@ -42,8 +43,12 @@ def data(
     folder = local_folder("raw.path", settings.raw_path)
     formats, currency = settings.raw.formats, settings.currency
     days = [Day(date=day, rows=rows, seed=seed, currency=currency, formats=formats) for day in chosen]
+    ledgers: list[Ledger] = []
     with terminal:
-        ledgers = [ledger for day in days for ledger in generate(folder, day, terminal=terminal)]
+        for day in days:
+            with terminal.counting(f"generating {day.date}", day.rows) as written:
+                ledgers += write_day(folder, day, progress=written).values()
+            terminal.note(f"{day.date}: generated {formatting.quantity(day.rows, 'transaction')}")
     if json:
         terminal.answer(folder=folder, ledgers=ledgers)
     else:
@@ -64,31 +69,16 @@ def local_folder(key: str, path: str) -> Path:
     return folder
 
 
-def generate(folder: Path, day: "Day", *, terminal: "Terminal") -> list["Ledger"]:
-    """Generates one day of all sources and returns their ledgers.
-
-    Raises:
-        UsageError: The folder of the day holds files that spark-app did not generate.
-    """
-    from app.demo.shop import write_day
-
-    with terminal.counting(f"generating {day.date}", day.rows) as written:
-        ledgers = write_day(folder, day, progress=written)
-    terminal.note(f"{day.date}: generated {formatting.quantity(day.rows, 'transaction')}")
-    return list(ledgers.values())
-
-
 def listing(terminal: "Terminal", ledgers: Sequence["Ledger"], *, folder: Path) -> None:
     """Prints the rows, the planted faults by kind over all days, and the folders of the files."""
     planted: dict[str, Counter[str]] = {ledger.source: Counter() for ledger in ledgers}
+    rows = []
     for ledger in ledgers:
         planted[ledger.source] += Counter(ledger.planted)
+        counts = [ledger.rows, *(ledger.parts[part] for part in PARTS)]
+        rows.append([ledger.plan.name, ledger.source, *map(formatting.count, counts)])
     terminal.line()
-    terminal.table(
-        ("date", "source", *PARTS),
-        [[str(one.day.date), one.source, *(formatting.count(getattr(one, part)) for part in PARTS)] for one in ledgers],
-        right=PARTS,
-    )
+    terminal.table(("date", "source", "rows", *PARTS), rows, right=("rows", *PARTS))
     table_of_faults(terminal, planted)
     terminal.line()
     terminal.facts([(source, cells.place(folder / source)) for source in planted])

@@ -15,7 +15,7 @@ from spark_app.errors import ConfigError
 
 if TYPE_CHECKING:
     from app.demo.feed import Sink
-    from app.demo.ledger import Plan, StreamLedger
+    from app.demo.ledger import Ledger, Plan
     from spark_app.commands.terminal import Terminal
     from spark_app.settings import Settings
 
@@ -113,7 +113,7 @@ def data_stream(
 
 def stream(
     settings: "Settings", plan: "Plan", target: Target, *, count: int, terminal: "Terminal"
-) -> tuple["StreamLedger", Path]:
+) -> tuple["Ledger", Path]:
     """Sends so many records of a plan; returns the ledger and its file.
 
     Raises:
@@ -125,9 +125,9 @@ def stream(
     from app.demo.shop import refusals
 
     landing = local_folder("stream.landing", settings.landing_path)
-    tally = Tally(plan, target)
+    tally = Tally(plan)
     with refusals(landing):
-        sink = opened(settings, plan, target, landing)
+        sink = _opened(settings, plan, target, landing)
         try:
             every = feed.DROP_SECONDS if target == "files" else feed.SEND_SECONDS
             with terminal.counting(f"sending to {target}", count) as progress:
@@ -141,18 +141,13 @@ def stream(
     return written
 
 
-def opened(settings: "Settings", plan: "Plan", target: Target, landing: Path) -> "Sink":
-    """Where the records go.
-
-    Raises:
-        ConfigError: No Kafka is configured.
-        MachineError: The broker does not answer.
-    """
-    from app.demo.landing import Landing, prepare
+def _opened(settings: "Settings", plan: "Plan", target: Target, landing: Path) -> "Sink":
+    from app.demo.feed import Landing
 
     if target == "files":
-        prepare(landing)
-        return Landing(landing, plan.name)
+        files = Landing(landing, plan.name)
+        files.prepare()
+        return files
     if settings.kafka.servers is None:
         raise ConfigError("no Kafka is configured: set kafka.servers in app.yml or SPARK_APP_KAFKA__SERVERS")
     from app.demo.kafka_topics import KafkaTopics
@@ -161,11 +156,11 @@ def opened(settings: "Settings", plan: "Plan", target: Target, landing: Path) ->
     return KafkaTopics(client_options(settings.kafka))
 
 
-def listing(terminal: "Terminal", ledger: "StreamLedger", *, file: Path) -> None:
+def listing(terminal: "Terminal", ledger: "Ledger", *, file: Path) -> None:
     """Prints the records by topic, what was planted by kind, and the file of the ledger."""
-    topics = [[topic, formatting.count(count)] for topic, count in ledger.topics.items()]
+    topics = [[topic, formatting.count(count)] for topic, count in ledger.parts.items()]
     terminal.line()
     terminal.table(("topic", "records"), topics, right=("records",))
     table_of_faults(terminal, {"records": ledger.planted})
     terminal.line()
-    terminal.facts([("stream", ledger.name), ("ledger", cells.place(file))])
+    terminal.facts([("stream", ledger.plan.name), ("ledger", cells.place(file))])

@@ -38,7 +38,7 @@ def make_if_missing(
         InputError: A source has no files, and the folder of the day holds files that must not be replaced.
     """
     from app.demo import shop
-    from app.demo.ledger import LEDGER_NAME, Day, Ledger, read_ledger
+    from app.demo.ledger import LEDGER_NAME, Day, read_ledger
     from spark_app.errors import InputError, UsageError
     from spark_app.warehouse import raw_files
 
@@ -48,9 +48,10 @@ def make_if_missing(
         return
     folder = Path(settings.raw_path)
     files = [shop.day_folder(folder, source, date) / LEDGER_NAME for source in shop.SOURCES]
-    days = [read_ledger(file, Ledger).day for file in files if file.exists()] or [Day(date=date)]
+    plans = [read_ledger(file).plan for file in files if file.exists()]
     formats, currency = settings.raw.formats, settings.currency
-    day = Day(date=date, rows=days[0].rows, seed=days[0].seed, currency=currency, formats=formats)
+    like = next((plan for plan in plans if isinstance(plan, Day)), Day(date=date))
+    day = Day(date=date, rows=like.rows, seed=like.seed, currency=currency, formats=formats)
     try:
         shop.write_day(folder, day, replace=False)
     except UsageError as error:

@@ -51,27 +51,17 @@ STREAM_SHARES: Final = {
     "unknown_click": 20,
 }
 PARTS: Final = 10_000
-VALID: Final = ("outlier", "exact_duplicate", "older_version")
+DUPLICATES: Final = ("exact_duplicate", "older_version")
+VALID: Final = ("outlier", *DUPLICATES)
 """Kinds whose rows are valid; the rows of all other kinds of a day are quarantined."""
-WRONG_TYPE: Final = "wrong_type_"
+TEXT_ONLY: Final = (
+    "malformed",
+    *(kind for kind in TRANSACTION_SHARES | CUSTOMER_SHARES if kind.startswith("wrong_type_")),
+)
+"""Kinds that Parquet cannot hold."""
 EVERY_KIND_FROM: Final = 1_000
 """From so many transactions on every kind of fault is planted at least once."""
 _GOLDEN_RATIO: Final = (math.sqrt(5) - 1) / 2
-
-
-def planted(shares: Mapping[str, int], *, base: int, rows: int, is_text: bool) -> dict[str, int]:
-    """How many lines of each kind of fault there are.
-
-    Args:
-        shares: Parts of 10,000 by kind.
-        base: What the shares are parts of.
-        rows: Transactions of the day.
-        is_text: Whether the file format holds all kinds; Parquet has neither malformed lines nor wrong types.
-    """
-    least = 1 if rows >= EVERY_KIND_FROM else 0
-    counts = {kind: max(least, (base * share + PARTS // 2) // PARTS) for kind, share in shares.items()}
-    is_possible = {kind: is_text or not (kind == "malformed" or kind.startswith(WRONG_TYPE)) for kind in shares}
-    return {kind: count if is_possible[kind] else 0 for kind, count in counts.items()}
 
 
 class Layout:

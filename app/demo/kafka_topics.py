@@ -24,23 +24,19 @@ class KafkaTopics:
     """Sends records with their keys and trace contexts; the broker acknowledges each once (idempotence)."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        """Connects, and creates topics that are missing.
-
-        Args:
-            options: Of kafka-python's clients: `bootstrap_servers`, security.
+        """Connects, with options of kafka-python's clients, and creates topics that are missing.
 
         Raises:
             ConfigError: The login is by Kerberos, which Python lacks.
             MachineError: The broker does not answer or refuses.
         """
-        self._servers = ",".join(options["bootstrap_servers"])
-        self._failures: list[BaseException] = []
+        self._servers, self._failures = ",".join(options["bootstrap_servers"]), list[BaseException]()
         if options.get("sasl_mechanism") == "GSSAPI" and find_spec("gssapi") is None:
             raise ConfigError(
                 "kafka.sasl_mechanism GSSAPI: Python cannot log in by Kerberos; install the Python package gssapi and "
                 "the Kerberos libraries of the system beside spark-app, or send records to files: --to files"
             )
-        require_reachable(options["bootstrap_servers"])
+        _require_reachable(options["bootstrap_servers"])
         with self._refusals():
             create_topics(options, dict.fromkeys(TOPICS, PARTITIONS))
             self._producer = KafkaProducer(**options, linger_ms=LINGER_MS)
@@ -81,12 +77,8 @@ class KafkaTopics:
             raise MachineError(f"cannot send records to Kafka at {self._servers}: {error}") from error
 
 
-def require_reachable(servers: Sequence[str]) -> None:
-    """Checks that a broker listens; kafka-python would try for half a minute, and leave sockets open.
-
-    Raises:
-        MachineError: None does.
-    """
+def _require_reachable(servers: Sequence[str]) -> None:
+    """Checks that a broker listens; kafka-python would try for half a minute, and leave sockets open."""
     why: object = "no server is configured"
     for server in servers:
         host, _, port = server.rpartition(":")

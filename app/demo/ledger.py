@@ -4,12 +4,13 @@ import datetime
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
 from app.demo import DEMO_ROWS, DEMO_SEED, faults
 from app.demo.event_records import TOPICS, Record
+from app.demo.faults import PARTS
 from spark_app.errors import InputError
 from spark_app.local_files import write_atomic
 
@@ -20,7 +21,7 @@ LEDGERS: Final = "_ledgers"
 MOST_LEDGERS: Final = 100
 
 
-class Day(msgspec.Struct, frozen=True, kw_only=True):
+class Day(msgspec.Struct, frozen=True, kw_only=True, tag="day"):
     """What determines the raw files of a day.
 
     Attributes:
@@ -37,13 +38,20 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
     currency: str = "EUR"
     formats: Mapping[str, str] = {}
 
+    @property
+    def name(self) -> str:
+        """The date."""
+        return self.date.isoformat()
+
     def planted(self, source: str, shares: Mapping[str, int], base: int) -> dict[str, int]:
-        """How many lines of a source have which fault."""
-        is_text = self.formats.get(source) != "parquet"
-        return faults.planted(shares, base=base, rows=self.rows, is_text=is_text)
+        """How many lines of a source have which fault: parts of 10,000 of a number."""
+        least = 1 if self.rows >= faults.EVERY_KIND_FROM else 0
+        counts = {kind: max(least, (base * share + PARTS // 2) // PARTS) for kind, share in shares.items()}
+        impossible = faults.TEXT_ONLY if self.formats.get(source) == "parquet" else ()
+        return {kind: 0 if kind in impossible else count for kind, count in counts.items()}
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="stream"):
     """What determines every record of a stream.
 
     Attributes:
@@ -71,67 +79,30 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
-    """Row and fault counts of one source on one day; the counts of the pipeline must equal them exactly.
-
-    A row has at most one fault, so `rows == valid + quarantined + duplicates`.
+    """What was generated and planted. The counts of a pipeline must equal it exactly; its plan generates it again.
 
     Attributes:
-        source: `transactions`, `customers` or `refunds`.
-        day: What determines the rows.
-        rows: All lines, with malformed ones, without CSV headers.
-        valid: Rows to be published, with outliers: one per key; for customers one per key and `updated_at`.
-        quarantined: Rows with a fault that quarantines them.
-        duplicates: Valid rows to be removed: exact duplicates, and older versions of a key. The history of customers
-            keeps older versions, so there they are `valid`.
-        planted: Lines by kind of fault; kinds that the source can have are listed even if they count 0.
+        source: `transactions`, `customers`, `refunds` or `stream`.
+        plan: What determines the rows.
+        rows: All lines or records, also malformed ones, without CSV headers.
+        parts: The rows of a day by what becomes of them, of a stream by topic; they add up to `rows`. `valid` are
+            published: one per key. `quarantined` have a fault. `duplicates` are removed: exact ones, and older versions
+            of a key. Of customers each version is valid, since their history keeps it.
+        planted: Rows by kind of fault, of which a row has at most one; kinds that did not occur count 0.
     """
 
     source: str
-    day: Day
+    plan: Day | Plan
     rows: int
-    valid: int
-    quarantined: int
-    duplicates: int
-    planted: dict[str, int]
-
-
-def ledger_of(day: Day, source: str, rows: int, planted: dict[str, int], *, keeps_versions: bool = False) -> Ledger:
-    """The ledger of so many rows, of which some have a fault."""
-    quarantined = sum(count for kind, count in planted.items() if kind not in faults.VALID)
-    removed = ("exact_duplicate",) if keeps_versions else ("exact_duplicate", "older_version")
-    duplicates = sum(planted.get(kind, 0) for kind in removed)
-    valid = rows - quarantined - duplicates
-    return Ledger(
-        source=source, day=day, rows=rows, valid=valid, quarantined=quarantined, duplicates=duplicates, planted=planted
-    )
-
-
-class StreamLedger(msgspec.Struct, frozen=True, kw_only=True):
-    """What was sent of a stream; the plan gives the same records again, so any truth can be computed later.
-
-    Attributes:
-        name: The start and the seed of the stream, which all its ids contain.
-        plan: What determines the records.
-        sent_to: `files` or `kafka`.
-        records: How many records of the plan were sent, in order from the first.
-        topics: Records by topic.
-        planted: Records by what was planted in them.
-    """
-
-    name: str
-    plan: Plan
-    sent_to: str
-    records: int
-    topics: dict[str, int]
+    parts: dict[str, int]
     planted: dict[str, int]
 
 
 class Tally:
-    """Counts records as they are sent."""
+    """Counts records of a stream as they are sent."""
 
-    def __init__(self, plan: Plan, sent_to: str) -> None:
-        """Nothing was sent yet."""
-        self._plan, self._sent_to = plan, sent_to
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
         self._topics, self._planted = Counter(dict.fromkeys(TOPICS, 0)), Counter(dict.fromkeys(plan.shares, 0))
 
     def add(self, records: Sequence[Record]) -> None:
@@ -139,28 +110,22 @@ class Tally:
         self._topics.update(record.topic for record in records)
         self._planted.update(record.fault for record in records if record.fault is not None)
 
-    def write(self, landing: Path) -> tuple[StreamLedger, Path]:
-        """Writes what was sent until now beside the topics, and removes the oldest of many ledgers.
+    def write(self, landing: Path) -> tuple[Ledger, Path]:
+        """Writes the ledger of what was sent until now beside the topics, and removes the oldest of many.
 
         Raises:
             OSError: The file cannot be written.
         """
-        plan, topics = self._plan, dict(self._topics)
-        ledger = StreamLedger(
-            name=plan.name, plan=plan, sent_to=self._sent_to, records=sum(topics.values()), topics=topics,
-            planted=dict(self._planted),
-        )  # fmt: skip
-        file = landing / LEDGERS / f"{ledger.name}.json"
+        plan, topics, planted = self._plan, dict(self._topics), dict(self._planted)
+        ledger = Ledger(source="stream", plan=plan, rows=self._topics.total(), parts=topics, planted=planted)
+        file = landing / LEDGERS / f"{plan.name}.json"
         write_ledger(file, ledger)
         for old in sorted(file.parent.glob("*.json"))[:-MOST_LEDGERS]:
             old.unlink(missing_ok=True)
         return ledger, file
 
 
-AnyLedger = TypeVar("AnyLedger", bound=msgspec.Struct)
-
-
-def write_ledger(file: Path, ledger: msgspec.Struct) -> None:
+def write_ledger(file: Path, ledger: Ledger) -> None:
     """Writes a ledger.
 
     Raises:
@@ -169,14 +134,14 @@ def write_ledger(file: Path, ledger: msgspec.Struct) -> None:
     write_atomic(file, msgspec.json.format(msgspec.json.encode(ledger), indent=2) + b"\n")
 
 
-def read_ledger(file: Path, kind: type[AnyLedger]) -> AnyLedger:
+def read_ledger(file: Path) -> Ledger:
     """The ledger in a file.
 
     Raises:
         InputError: The file is missing or is no ledger.
     """
     try:
-        return msgspec.json.decode(file.read_bytes(), type=kind)
+        return msgspec.json.decode(file.read_bytes(), type=Ledger)
     except OSError as error:
         raise InputError(f"cannot read ledger {file}: {error.strerror}") from error
     except msgspec.MsgspecError as error:

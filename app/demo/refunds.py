@@ -13,10 +13,9 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from app.demo import columns, sales
-from app.demo.columns import DAY_US, HOUR_US
+from app.demo import files, sales
 from app.demo.draws import Draws, Floats, Ints, Mask
-from app.demo.files import Chunk, line_numbers
+from app.demo.files import DAY_US, HOUR_US, Chunk, line_numbers
 from app.demo.ledger import Day
 from app.demo.sales import Sales
 from app.demo.transactions import COMPLETED, PENDING, Transactions
@@ -40,13 +39,7 @@ _TRAIT: Final = 2.4
 
 @dataclass(frozen=True)
 class Truth:
-    """What the generator knows about the published sales of one day that can be refunded.
-
-    Attributes:
-        sold: The sales: those that are completed or pending.
-        probability: With which each is refunded.
-        is_refunded: Whether it is.
-    """
+    """The published sales of one day that can be refunded, with the probability of it, and whether each is."""
 
     sold: Sales
     probability: Floats
@@ -56,18 +49,7 @@ class Truth:
 class Refunds:
     """The sales of one day that are refunded, then or later."""
 
-    schema: Final = pa.schema(
-        {
-            "refund_id": columns.TEXT,
-            "transaction_id": columns.TEXT,
-            "customer_id": columns.TEXT,
-            "amount": columns.MONEY,
-            "refunded_at": columns.INSTANT,
-        }
-    )
-
     def __init__(self, day: Day) -> None:
-        """The refunds of the sales of a day."""
         self._day = day
         self._transactions = Transactions(day)
         self._draws, self._traits = Draws(day.seed, "refunds", day.date), Draws(day.seed, "refunds")
@@ -90,35 +72,34 @@ class Refunds:
             yield self._records(sales.where(sold, here), at[here])
 
     def _records(self, sold: Sales, at: Ints) -> pa.RecordBatch:
-        arrays = [
-            columns.identifiers(f"r-{self._day.date:%Y%m%d}-", sold.number),
-            columns.identifiers(f"t-{self._day.date:%Y%m%d}-", sold.number),
-            columns.identifiers("c-", sold.customer),
-            columns.money(sold.cents),
-            columns.instants(at),
-        ]
-        return pa.record_batch(arrays, schema=self.schema)
+        day = f"{self._day.date:%Y%m%d}"
+        rows = {
+            "refund_id": files.identifiers(f"r-{day}-", sold.number),
+            "transaction_id": files.identifiers(f"t-{day}-", sold.number),
+            "customer_id": files.identifiers("c-", sold.customer),
+            "amount": files.money(sold.cents),
+            "refunded_at": files.instants(at),
+        }
+        return pa.record_batch(rows)
 
 
 class KnownRefunds:
     """The refunds that become known on one day, of sales of that day and those before; no row has a fault."""
 
     source: Final = "refunds"
-    schema: Final = Refunds.schema
     planted: Final[dict[str, int]] = {}
 
     def __init__(self, day: Day) -> None:
-        """The refunds of a day."""
         self._day = day
 
     def chunks(self) -> Iterator[Chunk]:
         """All rows, in chunks that are generated one at a time."""
-        midnight = columns.midnight(self._day.date)
+        midnight = files.midnight(self._day.date)
         for age in range(LATEST_DAYS, -1, -1):
             sold_on = msgspec.structs.replace(self._day, date=self._day.date - datetime.timedelta(days=age))
             for rows in Refunds(sold_on).between(midnight, midnight + DAY_US):
                 if rows.num_rows:
-                    yield Chunk(rows)
+                    yield Chunk(rows, (), np.zeros(rows.num_rows, dtype=np.bool_))
 
 
 def refund_probability(sold: Sales, traits: Draws) -> Floats:

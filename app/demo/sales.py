@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from app.demo.columns import HOUR_US, MINUTE_US
 from app.demo.draws import Codes, Draws, Floats, Ints, Mask
+from app.demo.files import HOUR_US, MINUTE_US
 
 PRODUCTS: Final = 5_000
 CATEGORIES: Final = ("electronics", "fashion", "grocery", "home", "toys", "books")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from app.demo.customers import Customers
+from app.demo.faults import DUPLICATES, VALID
 from app.demo.files import write_files
-from app.demo.ledger import LEDGER_NAME, Day, Ledger, ledger_of, write_ledger
+from app.demo.ledger import LEDGER_NAME, Day, Ledger, write_ledger
 from app.demo.refunds import KnownRefunds
 from app.demo.transactions import Transactions
 from spark_app.errors import MachineError, UsageError
@@ -76,11 +77,14 @@ def write_day(
 
 
 def _write(draft: Path, generated: Generated, day: Day, progress: Callable[[int], object]) -> Ledger:
-    source, chunks = generated.source, generated.chunks()
+    source, planted = generated.source, generated.planted
     written = progress if source == Transactions.source else lambda _: None
-    file_format = day.formats.get(source, "json")
-    rows = write_files(draft, chunks, schema=generated.schema, file_format=file_format, written=written)
-    ledger = ledger_of(day, source, rows, generated.planted, keeps_versions=source == Customers.source)
+    rows = write_files(draft, generated.chunks(), day.formats.get(source, "json"), written)
+    quarantined = sum(count for kind, count in planted.items() if kind not in VALID)
+    removed = DUPLICATES[:1] if source == Customers.source else DUPLICATES
+    duplicates = sum(planted.get(kind, 0) for kind in removed)
+    parts = {"valid": rows - quarantined - duplicates, "quarantined": quarantined, "duplicates": duplicates}
+    ledger = Ledger(source=source, plan=day, rows=rows, parts=parts, planted=planted)
     write_ledger(draft / LEDGER_NAME, ledger)
     return ledger
 

@@ -6,12 +6,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from app.demo import columns, sales
-from app.demo.columns import DAY_US, HOUR_US, MINUTE_US
+from app.demo import files, sales
 from app.demo.customers import UNKNOWN, UNKNOWN_FROM, customer_count
 from app.demo.draws import Draws, Ints, Mask
 from app.demo.faults import TRANSACTION_SHARES, Layout
-from app.demo.files import Chunk, line_numbers
+from app.demo.files import DAY_US, HOUR_US, MINUTE_US, Chunk, line_numbers
 from app.demo.ledger import Day
 from app.demo.sales import Sales
 
@@ -31,26 +30,8 @@ class Transactions:
     """The transactions of one day, row by row and counted."""
 
     source: Final = "transactions"
-    schema: Final = pa.schema(
-        {
-            "transaction_id": columns.TEXT,
-            "customer_id": columns.TEXT,
-            "product_id": columns.TEXT,
-            "category": columns.CHOICE,
-            "quantity": pa.int32(),
-            "amount": columns.MONEY,
-            "currency": columns.CHOICE,
-            "status": columns.CHOICE,
-            "payment_method": columns.CHOICE,
-            "channel": columns.CHOICE,
-            "country": columns.CHOICE,
-            "created_at": columns.INSTANT,
-            "updated_at": columns.INSTANT,
-        }
-    )
 
     def __init__(self, day: Day) -> None:
-        """The transactions of a day."""
         self._day = day
         self._currencies = (day.currency, *(other for other in OTHER_CURRENCIES if other != day.currency))
         self.planted = day.planted(self.source, TRANSACTION_SHARES, day.rows)
@@ -70,14 +51,12 @@ class Transactions:
 
     def _chunk(self, lines: Ints) -> Chunk:
         sold, is_kind, indexes = self._sold(lines)
-        wrong = {
-            column: [
-                (text, is_kind[f"wrong_type_{column}"] & (indexes % len(texts) == turn))
-                for turn, text in enumerate(texts)
-            ]
+        wrong = [
+            (column, text, is_kind[f"wrong_type_{column}"] & (indexes % len(texts) == turn))
             for column, texts in WRONG.items()
-        }
-        return Chunk(self._rows(sold, is_kind), wrong, np.flatnonzero(is_kind["malformed"]).tolist())
+            for turn, text in enumerate(texts)
+        ]
+        return Chunk(self._rows(sold, is_kind), wrong, is_kind["malformed"])
 
     def _sold(self, lines: Ints) -> tuple[Sales, Kinds, Ints]:
         """The sales of these lines with the faults that are values, which are of each kind, and their indexes in it."""
@@ -88,7 +67,7 @@ class Transactions:
             1 + self._origins(lines, is_kind, indexes),
             of=self._day.rows,
             customers=customer_count(self._day.rows),
-            midnight=columns.midnight(self._day.date),
+            midnight=files.midnight(self._day.date),
         )
         self._plant_versions(sold, is_kind, indexes)
         self._plant_values(sold, is_kind, indexes)
@@ -130,19 +109,21 @@ class Transactions:
 
     def _rows(self, sold: Sales, is_kind: Kinds) -> pa.RecordBatch:
         null = {kind.removeprefix("null_"): mask for kind, mask in is_kind.items() if kind.startswith("null_")}
-        arrays = [
-            columns.identifiers(f"t-{self._day.date:%Y%m%d}-", sold.number, null=null["transaction_id"]),
-            columns.identifiers("c-", sold.customer, null=null["customer_id"]),
-            columns.identifiers("p-", sold.product, width=5),
-            columns.choice(sales.CATEGORIES, sold.category, null=null["category"]),
-            pa.array(sold.quantity, pa.int32()),
-            columns.money(sold.cents, null=null["amount"]),
-            columns.choice(self._currencies, sold.currency, null=null["currency"]),
-            columns.choice(STATUSES, sold.status, null=null["status"]),
-            columns.choice(tuple(sales.PAYMENTS), sold.payment),
-            columns.choice(tuple(sales.CHANNELS), sold.channel),
-            columns.choice(tuple(sales.COUNTRIES), sold.country),
-            columns.instants(sold.created, null=null["created_at"]),
-            columns.instants(sold.updated),
-        ]
-        return pa.record_batch(arrays, schema=self.schema)
+        rows = {
+            "transaction_id": files.identifiers(
+                f"t-{self._day.date:%Y%m%d}-", sold.number, null=null["transaction_id"]
+            ),
+            "customer_id": files.identifiers("c-", sold.customer, null=null["customer_id"]),
+            "product_id": files.identifiers("p-", sold.product, width=5),
+            "category": files.choice(sales.CATEGORIES, sold.category, null=null["category"]),
+            "quantity": pa.array(sold.quantity, pa.int32()),
+            "amount": files.money(sold.cents, null=null["amount"]),
+            "currency": files.choice(self._currencies, sold.currency, null=null["currency"]),
+            "status": files.choice(STATUSES, sold.status, null=null["status"]),
+            "payment_method": files.choice(tuple(sales.PAYMENTS), sold.payment),
+            "channel": files.choice(tuple(sales.CHANNELS), sold.channel),
+            "country": files.choice(tuple(sales.COUNTRIES), sold.country),
+            "created_at": files.instants(sold.created, null=null["created_at"]),
+            "updated_at": files.instants(sold.updated),
+        }
+        return pa.record_batch(rows)

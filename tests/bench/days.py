@@ -49,7 +49,7 @@ def ledger_of(folder: Path, source: str) -> Ledger:
     Raises:
         InputError: It has none, or one with other fields.
     """
-    return read_ledger(shop.day_folder(folder, source, DAY) / LEDGER_NAME, Ledger)
+    return read_ledger(shop.day_folder(folder, source, DAY) / LEDGER_NAME)
 
 
 def is_current(folder: Path, rows: int) -> bool:
@@ -60,7 +60,7 @@ def is_current(folder: Path, rows: int) -> bool:
     except InputError:
         return False
     return all(
-        (ledger.day, ledger.planted) == (expected, generator(expected).planted)
+        (ledger.plan, ledger.planted) == (expected, generator(expected).planted)
         for ledger, generator in zip(stored, shop.GENERATORS, strict=True)
     )
 

@@ -76,7 +76,7 @@ def _line(rows: int, daily: Sequence[Measured], scripts: Sequence[Measured]) -> 
 def _errors(rows: int, scripts: Sequence[Measured]) -> str:
     """How the script's numbers of rows differ from those of the ledgers; the daily run's are those, or it fails."""
     written = json.loads(scripts[-1].last_line)
-    expected = {source: ledger_of(raw(rows), source).valid for source in ("transactions", "customers")}
+    expected = {source: ledger_of(raw(rows), source).parts["valid"] for source in ("transactions", "customers")}
     differences = [
         f"{written[source] - valid:+,} of {valid:,} {source}"
         for source, valid in expected.items()

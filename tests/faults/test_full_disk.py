@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from app.demo.ledger import LEDGER_NAME, Ledger, read_ledger
+from app.demo.ledger import LEDGER_NAME, read_ledger
 from spark_app.execution.pipelines import declared_tables
 from spark_app.warehouse.tables import Warehouse
 
@@ -47,12 +47,12 @@ def test_a_full_disk_is_told_in_one_line_and_nothing_is_half_published(disk: Pat
     assert "Traceback" not in failed.stderr + failed.stdout
 
     subprocess.run(["mount", "-o", f"remount,size={LARGE}", str(disk)], check=True)
-    ledger = read_ledger(disk / "data" / "raw" / "transactions" / "date=2024-01-01" / LEDGER_NAME, Ledger)
+    ledger = read_ledger(disk / "data" / "raw" / "transactions" / "date=2024-01-01" / LEDGER_NAME)
     assert rows(spark, disk, "daily_sales") == 0
-    assert rows(spark, disk, "transactions") in (0, ledger.valid), (
+    assert rows(spark, disk, "transactions") in (0, ledger.parts["valid"]), (
         "a table has the whole day, all of it audited, or none"
     )
 
     again = spark_app(disk, "etl", "--date", "2024-01-01")
     assert again.returncode == 0, again.stderr
-    assert rows(spark, disk, "transactions") == ledger.valid
+    assert rows(spark, disk, "transactions") == ledger.parts["valid"]

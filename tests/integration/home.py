@@ -207,7 +207,7 @@ def ledger_figures(ledger: Ledger) -> dict[str, int]:
     """The expected violations of a day, by expectation; an expectation that is missing here must have 0."""
     duplicates = ("exact_duplicate", "older_version")
     figures = {expectation_of(kind): count for kind, count in ledger.planted.items() if kind not in duplicates}
-    return {name: count for name, count in (figures | {"duplicates": ledger.duplicates}).items() if count}
+    return {name: count for name, count in (figures | {"duplicates": ledger.parts["duplicates"]}).items() if count}
 
 
 def planted_nulls(ledger: Ledger) -> dict[str, int]:
@@ -218,9 +218,9 @@ def planted_nulls(ledger: Ledger) -> dict[str, int]:
 
 def assert_is_ledger(result: RunRecord, ledger: Ledger) -> None:
     """Every figure of a run is that of the ledger, and the rows add up."""
-    expected = {"read": ledger.rows, "published": ledger.valid, "quarantined": ledger.quarantined}
-    assert result.counts == expected | {"duplicates": ledger.duplicates}
-    assert ledger.rows == ledger.valid + ledger.quarantined + ledger.duplicates
+    published = {"read": ledger.rows, "published": ledger.parts["valid"]}
+    assert result.counts == published | {name: ledger.parts[name] for name in ("quarantined", "duplicates")}
+    assert ledger.rows == sum(ledger.parts.values())
     assert {
         figure.expectation: figure.violations for figure in result.expectations if figure.violations
     } == ledger_figures(ledger)

@@ -44,7 +44,7 @@ def test_bronze_keeps_every_row_and_one_reason_each(day: tuple[Home, dict[str, L
     assert home.table("bronze_customers").count() == ledgers["customers"].rows
     reasons = home.table("quarantine").groupBy("source", "violations").count().collect()
     assert {len(row.violations) for row in reasons} == {1}
-    assert sum(row["count"] for row in reasons) == sum(ledger.quarantined for ledger in ledgers.values())
+    assert sum(row["count"] for row in reasons) == sum(ledger.parts["quarantined"] for ledger in ledgers.values())
     assert home.table("quarantine").where("raw IS NULL").count() == 0
 
 
@@ -52,7 +52,11 @@ def test_published_rows_are_those_of_the_ledger(day: tuple[Home, dict[str, Ledge
     """The table holds each valid key once, every customer is found, and the totals add up to it."""
     home, ledgers, _ = day
     published = home.table("transactions")
-    assert published.count() == published.select("transaction_id").distinct().count() == ledgers["transactions"].valid
+    assert (
+        published.count()
+        == published.select("transaction_id").distinct().count()
+        == ledgers["transactions"].parts["valid"]
+    )
     assert published.where("customer_segment IS NULL OR customer_country IS NULL").count() == 0
     sold = published.where("status IN ('completed', 'pending')").selectExpr("count(*)", "sum(amount)").collect()
     summed = home.table("daily_sales").selectExpr("sum(transaction_count)", "sum(total_amount)").collect()

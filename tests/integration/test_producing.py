@@ -13,7 +13,7 @@ from app.demo import data_stream, kafka_topics
 from app.demo.event_records import TOPICS, USER_EVENTS, Record
 from app.demo.event_stream import records
 from app.demo.kafka_topics import KafkaTopics
-from app.demo.ledger import Plan, StreamLedger
+from app.demo.ledger import Ledger, Plan
 from spark_app.commands.terminal import Terminal
 from spark_app.errors import MachineError
 from spark_app.execution.kafka_topics import create_topics
@@ -46,7 +46,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="module")
-def ledger(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> StreamLedger:
+def ledger(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Ledger:
     """What the command says that it has sent."""
     given = {"home": tmp_path_factory.mktemp("home"), "kafka": broker.kafka}
     terminal = Terminal(out=io.StringIO(), err=io.StringIO())
@@ -55,16 +55,16 @@ def ledger(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> StreamLe
     ]
 
 
-def test_every_record_arrives_once_with_its_key_and_trace_context(broker: Broker, ledger: StreamLedger) -> None:
+def test_every_record_arrives_once_with_its_key_and_trace_context(broker: Broker, ledger: Ledger) -> None:
     """Nothing is lost, doubled or changed on the way, whatever bytes it is made of."""
     stream = list(itertools.islice(records(PLAN), COUNT))
     for topic in TOPICS:
         arrived = Counter((key, value, context) for _, key, value, context in content(broker, topic))
         assert arrived == Counter((each.key, each.value, each.traceparent) for each in sent_to(topic, stream))
-        assert arrived.total() == ledger.topics[topic]
+        assert arrived.total() == ledger.parts[topic]
 
 
-def test_records_of_one_user_stay_in_order(broker: Broker, ledger: StreamLedger) -> None:
+def test_records_of_one_user_stay_in_order(broker: Broker, ledger: Ledger) -> None:
     """They share a partition, in the order of sending; all partitions have some."""
     order, partitions = defaultdict(list), defaultdict(set)
     for partition, key, value, _ in content(broker, USER_EVENTS):

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 import yaml
 from kafka.consumer.fetcher import ConsumerRecord
 
-from app.demo import event_stream, landing
+from app.demo import event_stream, feed
 from app.demo.event_records import MALFORMED, TOPICS, Record
 from app.demo.faults import STREAM_SHARES
 from app.demo.kafka_topics import KafkaTopics
@@ -87,9 +87,9 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         """An empty folder."""
-        self._folder, self._landing = folder, landing.Landing(folder, PLAN.name)
+        self._folder, self._landing = folder, feed.Landing(folder, PLAN.name)
         self._moments = 0
-        landing.prepare(folder)
+        self._landing.prepare()
 
     @property
     def variables(self) -> Mapping[str, str]:

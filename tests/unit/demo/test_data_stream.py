@@ -9,8 +9,8 @@ import typer
 
 from app.demo import data_stream
 from app.demo.event_stream import records
-from app.demo.landing import generated_files
-from app.demo.ledger import Plan, StreamLedger
+from app.demo.feed import generated_files
+from app.demo.ledger import Ledger, Plan
 from spark_app import __main__ as program
 from spark_app.errors import ConfigError, MachineError
 from spark_app.settings import Settings, load_settings
@@ -37,7 +37,7 @@ def test_the_same_seed_and_start_write_the_same_lines(
     plan = Plan(start=START.replace(microsecond=123_000), seed=3, rate=500, shares={"cut": 2_000})
     expected = list(itertools.islice(records(plan), 500))
     assert document["ledger"]["planted"] == {"cut": sum(record.fault == "cut" for record in expected)}
-    assert document["ledger"]["records"] == 500
+    assert document["ledger"]["rows"] == 500
     assert Path(document["file"]).name == "20240101T080000123-3.json"
     for topic in ("user_events", "impressions", "clicks"):
         files = generated_files(tmp_path / "data" / "stream" / topic)
@@ -99,9 +99,9 @@ def test_a_folder_that_cannot_be_written_is_named(settings: Settings, printed: P
 
 def test_what_was_sent_is_printed_as_tables(printed: Printed) -> None:
     """Records by topic, then by what was planted; kinds that did not occur are left out."""
-    ledger = StreamLedger(
-        name="20240101T080000000-7", plan=PLAN, sent_to="files", records=1_234,
-        topics={"user_events": 1_200, "impressions": 30, "clicks": 4}, planted={"late": 12, "cut": 0, "not_utf8": 1},
+    ledger = Ledger(
+        source="stream", plan=PLAN, rows=1_234,
+        parts={"user_events": 1_200, "impressions": 30, "clicks": 4}, planted={"late": 12, "cut": 0, "not_utf8": 1},
     )  # fmt: skip
     data_stream.listing(printed.terminal, ledger, file=Path("/stream/_ledgers/x.json"))
     assert printed.out.getvalue().splitlines() == [

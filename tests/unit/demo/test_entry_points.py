@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from app.demo import entry_points
-from app.demo.ledger import LEDGER_NAME, Day, Ledger, read_ledger
+from app.demo.ledger import LEDGER_NAME, Day, read_ledger
 from app.demo.shop import LOCK, SOURCES, day_folder, write_day
 from spark_app.errors import InputError
 from spark_app.settings import Settings, load_settings
@@ -84,7 +84,7 @@ def test_what_is_there_determines_the_rest(spark: SparkSession, settings: Settin
         path.unlink()
     assert "generated 300 demo transactions" in made(spark, settings)[0]
     found = contents(settings.home)
-    ledgers = [read_ledger(day_folder(raw, source, DAY) / LEDGER_NAME, Ledger) for source in SOURCES]
-    assert {(one.day.seed, one.day.rows) for one in ledgers} == {(8, 300)}
+    plans = [read_ledger(day_folder(raw, source, DAY) / LEDGER_NAME).plan for source in SOURCES]
+    assert [isinstance(plan, Day) and (plan.seed, plan.rows) for plan in plans] == [(8, 300)] * 3
     assert found.keys() == before.keys()
     assert {path for path in found if found[path] != before[path]} <= {path for path in found if "customers" in path}

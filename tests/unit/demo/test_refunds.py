@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from app.demo import columns, files, refunds, shop
+from app.demo import files, refunds, shop
 from app.demo.ledger import Day
 from app.demo.refunds import Refunds
 
@@ -36,7 +36,7 @@ def test_a_refund_is_known_on_the_day_that_it_happens(tmp_path: Path) -> None:
         lines = (shop.day_folder(tmp_path, "refunds", date) / "part-00000.json").read_text(encoding="utf-8")
         records = [json.loads(line) for line in lines.splitlines()]
         assert {record["refunded_at"][:10] for record in records} == {date.isoformat()}
-        assert (ledger.rows, ledger.valid) == (len(records), len(records))
+        assert (ledger.rows, ledger.parts["valid"]) == (len(records), len(records))
         found += records
     truth = of_day(rows=2_000).truth()
     created = dict(zip(truth.sold.number.tolist(), truth.sold.created.tolist(), strict=True))
@@ -46,12 +46,12 @@ def test_a_refund_is_known_on_the_day_that_it_happens(tmp_path: Path) -> None:
     for record in of_the_day:
         at = np.datetime64(record["refunded_at"].rstrip("Z")).astype("datetime64[us]").astype(int)
         delay = at - created[int(record["transaction_id"][-7:])]
-        assert columns.HOUR_US <= delay <= refunds.LATEST_HOURS * columns.HOUR_US
+        assert files.HOUR_US <= delay <= refunds.LATEST_HOURS * files.HOUR_US
 
 
 def test_refunds_do_not_depend_on_how_many_rows_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded by parts of a day; together they are the day."""
-    interval = columns.midnight(DAY), columns.midnight(DAY) + columns.DAY_US
+    interval = files.midnight(DAY), files.midnight(DAY) + files.DAY_US
     whole = pa.Table.from_batches(of_day(rows=1_000).between(*interval))
     monkeypatch.setattr(files, "CHUNK_ROWS", 170)
     parts = list(of_day(rows=1_000).between(*interval))

@@ -51,8 +51,9 @@ def both(folder: Path) -> tuple[Recount, Recount]:
 
 @dataclass(frozen=True)
 class Day:
-    """A generated day: its ledgers, and a recount of its files."""
+    """A generated day: its format, its ledgers, and a recount of its files."""
 
+    kind: str
     ledgers: Ledgers
     transactions: Recount
     customers: Recount
@@ -62,14 +63,14 @@ class Day:
 def day(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Day:
     """A small generated day in each format."""
     folder = tmp_path_factory.mktemp("raw")
-    return Day(made(folder, rows=1_000, kind=request.param), *both(folder))
+    return Day(request.param, made(folder, rows=1_000, kind=request.param), *both(folder))
 
 
 @pytest.fixture(scope="module")
 def large_day(tmp_path_factory: pytest.TempPathFactory) -> Day:
     """A larger generated day, whose values are those of every format."""
     folder = tmp_path_factory.mktemp("raw")
-    return Day(made(folder, rows=20_000), *both(folder))
+    return Day("json", made(folder, rows=20_000), *both(folder))
 
 
 @pytest.mark.parametrize(("source", "key"), [("transactions", "transaction_id"), ("customers", "customer_id")])
@@ -79,7 +80,7 @@ def test_the_ledger_equals_a_recount(day: Day, source: str, key: str) -> None:
     exact, older = found.exact_duplicates(key), found.older_versions(key)
     removed = exact if source == "customers" else exact + older
     counts = (found.rows, len(found.valid) - removed, found.rows - len(found.valid), removed)
-    assert (counted.rows, counted.valid, counted.quarantined, counted.duplicates) == counts
+    assert (counted.rows, *counted.parts.values()) == counts
     planted = found.faults + Counter({"exact_duplicate": exact, "older_version": older})
     if source == "transactions":
         planted["outlier"] = sum(amount > 20_000 for amount in amounts(found))
@@ -92,7 +93,7 @@ def test_every_kind_of_fault_is_planted(day: Day) -> None:
     for counted in (day.ledgers["transactions"], day.ledgers["customers"]):
         missing = {kind for kind, count in counted.planted.items() if not count}
         in_text = {kind for kind in counted.planted if kind == "malformed" or kind.startswith("wrong_type_")}
-        assert missing == (in_text if "parquet" in counted.day.formats.values() else set())
+        assert missing == (in_text if day.kind == "parquet" else set())
 
 
 def test_only_outliers_are_beyond_three_sigma(large_day: Day) -> None:
@@ -163,8 +164,8 @@ def test_the_rows_of_a_seed_never_change(tmp_path: Path) -> None:
     """What a seed gives is the same on every machine and in every version; change it knowingly."""
     made(tmp_path, rows=60_000)
     made_before = {
-        "customers/date=2024-01-01/part-00000.json": "9a70f78e1817eff1",
-        "transactions/date=2024-01-01/part-00000.json": "8e2b5abe42d88bbb",
+        "customers/date=2024-01-01/part-00000.json": "fe51714ed4c05069",
+        "transactions/date=2024-01-01/part-00000.json": "05f174ec3380cb91",
     }
     assert {name: digest[:16] for name, digest in digests(tmp_path).items() if name in made_before} == made_before
 
@@ -174,7 +175,7 @@ def test_the_ledger_is_written_beside_the_files(tmp_path: Path, source: str) -> 
     """Under a name that Spark ignores."""
     ledgers = made(tmp_path)
     folder = day_folder(tmp_path, source, DATE)
-    assert read_ledger(folder / LEDGER_NAME, Ledger) == ledgers[source]
+    assert read_ledger(folder / LEDGER_NAME) == ledgers[source]
     assert sorted(path.name for path in folder.iterdir()) == ["_ledger.json", "part-00000.json"]
 
 
@@ -195,7 +196,7 @@ def test_the_smallest_days_are_complete(tmp_path: Path, rows: int) -> None:
     """Any number of rows is possible; the newest is of the last hour."""
     ledgers = made(tmp_path, rows=rows)
     found, _ = both(tmp_path)
-    assert (found.rows, len(found.published("transaction_id"))) == (rows, ledgers["transactions"].valid)
+    assert (found.rows, len(found.published("transaction_id"))) == (rows, ledgers["transactions"].parts["valid"])
     assert max(row["created_at"] for _, row in found.valid)[:14] == f"{DATE}T23:"
 
 
@@ -216,7 +217,8 @@ def test_the_shop_has_its_own_currency(tmp_path: Path) -> None:
 
 def test_generated_columns_are_those_of_the_raw_schemas() -> None:
     """In their order."""
-    generated = [generator.schema.names for generator in GENERATORS]
+    day = ledger.Day(date=DATE)
+    generated = [next(iter(generator(day).chunks())).rows.schema.names for generator in GENERATORS]
     assert generated == [RAW_CUSTOMERS.names, RAW_TRANSACTIONS.names, RAW_REFUNDS.names]
 
 
@@ -360,3 +362,36 @@ def test_what_a_killed_process_left_is_repaired(tmp_path: Path, leftover: str) -
     made(tmp_path)
     assert digests(tmp_path) == whole
     assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    ("lost", "added"),
+    [("_ledger.json", None), (None, "late.json"), (None, "part-1.json"), (None, ".keep"), (None, "more/a.json")],
+)
+def test_a_generated_day_is_replaced_and_other_data_is_kept(
+    tmp_path: Path, lost: str | None, added: str | None, source: str
+) -> None:
+    """Files without a ledger, and any file that is not generated, are somebody's data."""
+    made(tmp_path, rows=100, seed=7)
+    made(tmp_path, rows=100, seed=8)
+    folder = tmp_path / source / "date=2024-01-01"
+    if lost:
+        (folder / lost).unlink()
+    if added:
+        (folder / added).parent.mkdir(exist_ok=True)
+        (folder / added).write_text("{}")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    named = added.partition("/")[0] if added else "part-00000.json"
+    with pytest.raises(UsageError, match=f"{folder / named} was not generated by spark-app and would be deleted: move"):
+        made(tmp_path, rows=100, seed=9)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_checksums_of_hadoop_do_not_prevent_replacement(tmp_path: Path) -> None:
+    """Hadoop writes them beside files that it copies; none is left afterwards."""
+    made(tmp_path, rows=100, seed=7)
+    checksum = tmp_path / "customers" / "date=2024-01-01" / ".part-00000.json.crc"
+    checksum.touch()
+    made(tmp_path, rows=100, seed=8)
+    assert not checksum.exists()

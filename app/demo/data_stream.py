@@ -14,7 +14,8 @@ from spark_app.commands import cells, options
 from spark_app.errors import ConfigError
 
 if TYPE_CHECKING:
-    from app.demo.feed import Sink
+    from app.demo.feed import Landing
+    from app.demo.kafka_topics import KafkaTopics
     from app.demo.ledger import Ledger, Plan
     from spark_app.commands.terminal import Terminal
     from spark_app.settings import Settings
@@ -141,7 +142,7 @@ def stream(
     return written
 
 
-def _opened(settings: "Settings", plan: "Plan", target: Target, landing: Path) -> "Sink":
+def _opened(settings: "Settings", plan: "Plan", target: Target, landing: Path) -> "Landing | KafkaTopics":
     from app.demo.feed import Landing
 
     if target == "files":

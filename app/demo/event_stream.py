@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 
 from app.demo import event_records, visits
@@ -162,15 +163,15 @@ class _Stream:
         match kind:
             case "very_late":  # a view, so that queries without a watermark have the same answer
                 at -= self._placing.between(*VERY_LATE_MS)
-                draft = self._view(self._anybody())
+                draft = self._sample(USER_EVENTS)
             case "hot_user":
                 draft = self._view(HOT_USER)
             case "unknown_user":
                 draft = self._view(UNKNOWN_FROM + self._placing.between(0, UNKNOWN - 1))
             case "unknown_click":
-                draft = self._click(f"i-{self._name}-none")
+                draft = self._sample(CLICKS)
             case "negative_amount":
-                draft = self._sample_request("-1.00")
+                draft = self._sample(PREDICTION_REQUESTS, amount="-1.00")
             case _:
                 return self._malformed(at, kind)
         return self._sent(draft._replace(fault=kind), at)
@@ -179,24 +180,24 @@ class _Stream:
         """A record of each topic in turns, but mostly of events."""
         variant = self._spoilt[kind]
         self._spoilt[kind] += 1
-        match SPOILT_TOPICS[variant % len(SPOILT_TOPICS)]:
-            case "user_events":
-                draft = self._view(self._anybody())
-            case "impressions":
-                draft = self._impression()
-            case "clicks":
-                draft = self._click(f"i-{self._name}-none")
-            case _:
-                draft = self._sample_request("1.00")
-        value = draft.value | {event_records.instant_field(draft.value): event_records.timestamp(at)}
-        return replace(self._sent(draft, at), value=MALFORMED[kind](value, variant // 2), fault=kind)
+        record = self._sent(self._sample(SPOILT_TOPICS[variant % len(SPOILT_TOPICS)]), at)
+        value = MALFORMED[kind](msgspec.json.decode(record.value), variant // 2)
+        return replace(record, value=value, fault=kind)
+
+    def _sample(self, topic: str, *, amount: str = "1.00") -> Draft:
+        """A record that nothing causes: a view, an impression, a click on none, or a question about no purchase."""
+        user = self._placing.between(HOT_USER + 1, CUSTOMERS)
+        if topic == USER_EVENTS:
+            return self._view(user)
+        if topic == IMPRESSIONS:
+            return self._impression()
+        if topic == CLICKS:
+            return self._click(f"i-{self._name}-none")
+        cart = {"product_id": visits.product(self._placing), "amount": amount}
+        return self._request(user, cart, self._trace())
 
     def _view(self, user: int) -> Draft:
         return self._event(user, "view", {"product_id": visits.product(self._placing)}, self._trace())
-
-    def _sample_request(self, amount: str) -> Draft:
-        properties = {"product_id": visits.product(self._placing), "amount": amount}
-        return self._request(self._anybody(), properties, self._trace())
 
     def _event(self, user: int, event_type: str, properties: dict[str, str], trace: str) -> Draft:
         key = f"c-{user:07}"
@@ -219,9 +220,6 @@ class _Stream:
         ids = {"request_id": identifier, "transaction_id": f"t{identifier.removeprefix('r')}", "customer_id": key}
         known = visits.purchase(self._shop, user, properties)
         return Draft(PREDICTION_REQUESTS, key, {**ids, "created_at": None, **known}, trace)
-
-    def _anybody(self) -> int:
-        return self._placing.between(HOT_USER + 1, CUSTOMERS)
 
     def _identifier(self, prefix: str) -> str:
         return f"{prefix}-{self._name}-{next(self._ids):08}"

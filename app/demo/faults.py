@@ -10,24 +10,24 @@ from app.demo.draws import Codes, Draws, Ints
 
 # Parts of 10,000, by kind. A line or record has at most one.
 TRANSACTION_SHARES: Final = {
-    "malformed": 10,
     **{f"null_{column}": 3 for column in ("transaction_id", "customer_id", "amount", "currency", "status", "category")},
     "null_created_at": 2,
+    "malformed": 10,
     "wrong_type_amount": 5,
     "wrong_type_quantity": 3,
     "wrong_type_created_at": 2,
     "negative_amount": 10,
+    "outlier": 10,
     "unknown_status": 10,
     "unknown_customer": 10,
     "other_day": 20,
     "other_currency": 10,
-    "outlier": 10,
     "exact_duplicate": 50,
     "older_version": 30,
 }
 CUSTOMER_SHARES: Final = {
-    "malformed": 10,
     "null_segment": 10,
+    "malformed": 10,
     "wrong_type_updated_at": 10,
     "unknown_segment": 10,
     "exact_duplicate": 20,

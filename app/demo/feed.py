@@ -10,7 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 from app.demo import event_stream
 from app.demo.event_records import TOPICS, Record
@@ -35,16 +35,6 @@ _GENERATED: Final = re.compile(r"\d{8}T\d{9}-\d+-\d{8}\.jsonl")
 
 
 Note = Callable[[str], None]
-
-
-class Sink(Protocol):
-    """Where records go."""
-
-    def send(self, records: Sequence[Record]) -> None:
-        """Sends records in their order."""
-
-    def close(self) -> None:
-        """Comes back when all are sent."""
 
 
 def now() -> datetime.datetime:

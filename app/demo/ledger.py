@@ -1,6 +1,7 @@
 """Ledgers of generated data: what determines it, how much there is, and how many faults of each kind were planted."""
 
 import datetime
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,11 +45,12 @@ class Day(msgspec.Struct, frozen=True, kw_only=True, tag="day"):
         return self.date.isoformat()
 
     def planted(self, source: str, shares: Mapping[str, int], base: int) -> dict[str, int]:
-        """How many lines of a source have which fault: parts of 10,000 of a number."""
+        """How many lines of a source have which fault: parts of 10,000 of a number, rounded so that their sums are."""
         least = 1 if self.rows >= faults.EVERY_KIND_FROM else 0
-        counts = {kind: max(least, (base * share + PARTS // 2) // PARTS) for kind, share in shares.items()}
+        until = [(base * share + PARTS // 2) // PARTS for share in itertools.accumulate(shares.values(), initial=0)]
+        counts = [max(least, end - start) for start, end in itertools.pairwise(until)]
         impossible = faults.TEXT_ONLY if self.formats.get(source) == "parquet" else ()
-        return {kind: 0 if kind in impossible else count for kind, count in counts.items()}
+        return {kind: 0 if kind in impossible else count for kind, count in zip(shares, counts, strict=True)}
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="stream"):

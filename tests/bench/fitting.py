@@ -13,7 +13,6 @@ from pyspark.ml import PipelineModel
 from pyspark.sql import DataFrame
 
 from spark_app.engine.model import labelled_data
-from spark_app.engine.slice import Day
 from spark_app.engine.training import TrainingContext
 from spark_app.execution.application import start_application
 from spark_app.execution.run import Job, load_jobs, recorded_run
@@ -53,7 +52,7 @@ def main(config: Path) -> dict[str, Any]:
     [job] = load_jobs(settings, "ml", [MODEL])
     with (
         start_application(settings, "bench", listener=Silent()) as application,
-        recorded_run(application, MODEL, Day.of(LAST), TrainingContext) as context,
+        recorded_run(application, MODEL, LAST, TrainingContext) as context,
         labelled_data(context, job.pipeline.MODEL, job.config, LAST) as data,
     ):
         rows = data.held_out

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, cast
+from typing import Final
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from spark_app.engine.progress import ProgressListener
-from spark_app.engine.slice import Day, Slice
 from spark_app.errors import InputError, QualityGateError, ReconciliationError
 from spark_app.quality.results import ExpectationResult
 from spark_app.runs.run_record import DUPLICATES, PUBLISHED, QUARANTINED, READ
@@ -38,7 +37,7 @@ class Context:
         spark: The session.
         warehouse: The tables.
         settings: The configuration of the application.
-        slice: What the run is about.
+        day: The day that the run is about; None for a streaming query.
         run: The telemetry of the run.
         listener: Who hears how the run gets on.
         counts: Rows of the run so far, by name; a name that is missing is unknown.
@@ -51,7 +50,7 @@ class Context:
     spark: SparkSession
     warehouse: Warehouse
     settings: Settings
-    slice: Slice
+    day: datetime.date | None
     run: RunTelemetry
     listener: ProgressListener
     counts: dict[str, int] = field(default_factory=dict)
@@ -61,14 +60,25 @@ class Context:
     written: dict[str, str] = field(default_factory=dict)
 
     @property
+    def date(self) -> datetime.date:
+        """The day that the run is about; for models, the last day that is known."""
+        assert self.day is not None, f"{self.run.identity.pipeline} is about no day"
+        return self.day
+
+    @property
+    def slice(self) -> str:
+        """What the run is about, as its record and its lock name it: `2024-01-01`, or "" for a streaming query."""
+        return self.day.isoformat() if self.day else ""
+
+    @property
     def title(self) -> str:
         """The pipeline and its slice, as messages and Spark's job descriptions name the run."""
-        return f"{self.run.identity.pipeline} {self.slice.key}".rstrip()
+        return f"{self.run.identity.pipeline} {self.slice}".rstrip()
 
     @contextmanager
     def step(self, name: str, *, kind: StepKind, table: str | None = None) -> Iterator[StepTelemetry]:
         """A named part of the run; the Spark jobs in it carry its trace."""
-        pipeline, key, started = self.run.identity.pipeline, self.slice.key, time.monotonic()
+        pipeline, key, started = self.run.identity.pipeline, self.slice, time.monotonic()
         self.listener.step_started(pipeline, key, name)
         with self.run.step(name, kind=kind, table=table) as step:
             with job_properties.step_properties(
@@ -256,11 +266,6 @@ class DailyContext(Context):
     """
 
     is_replay: bool = False
-
-    @property
-    def date(self) -> datetime.date:
-        """The day that the run is about."""
-        return cast("Day", self.slice).date
 
     def read_raw(self, source: str, *, schema: StructType, bronze: str, may_be_empty: bool = False) -> DataFrame:
         """The raw rows of the day, from the landing folder or, in a replay, from bronze.

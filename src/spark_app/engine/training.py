@@ -1,13 +1,12 @@
 """What a pipeline that trains models is handed: each fit is traced, scored and shown, with its Spark jobs below it."""
 
-import datetime
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from statistics import fmean
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from pyspark.ml import Estimator, Model, PipelineModel, Transformer
 from pyspark.ml.evaluation import Evaluator
@@ -16,7 +15,6 @@ from pyspark.ml.tuning import CrossValidator, CrossValidatorModel
 from pyspark.sql import DataFrame
 
 from spark_app.engine.context import Context
-from spark_app.engine.slice import Day
 from spark_app.runs import model_card
 from spark_app.runs.model_card import ModelCard
 from spark_app.spark import job_properties
@@ -49,13 +47,8 @@ class Tried(Protocol):
 class TrainingContext(Context):
     """One run of a pipeline that trains, judges or promotes models.
 
-    The slice is the day at whose end it does so: nothing that happened later is known.
+    The day is the one at whose end it does so: nothing that happened later is known.
     """
-
-    @property
-    def date(self) -> datetime.date:
-        """The last day that is known."""
-        return cast("Day", self.slice).date
 
     def cross_validate(self, validator: CrossValidator, rows: DataFrame, tried: Sequence[Tried]) -> CrossValidatorModel:
         """Fits every candidate on every fold, and the best one on all rows.
@@ -160,7 +153,7 @@ class _Fits:
 
     def _show(self, text: str) -> None:
         context = self.context
-        context.listener.step_progress(context.run.identity.pipeline, context.slice.key, CROSS_VALIDATION, text)
+        context.listener.step_progress(context.run.identity.pipeline, context.slice, CROSS_VALIDATION, text)
 
 
 class _SeenEstimator(Estimator[Model]):

@@ -12,7 +12,6 @@ from typing import Any, Final, Literal, TypeVar
 
 from spark_app.engine.context import Context, DailyContext
 from spark_app.engine.progress import ProgressListener
-from spark_app.engine.slice import Day, Slice
 from spark_app.execution import demo, missing, pipelines
 from spark_app.execution.application import Application, start_application
 from spark_app.formatting import quantity
@@ -34,7 +33,7 @@ ContextType = TypeVar("ContextType", bound=Context)
 
 @dataclass(frozen=True)
 class Job:
-    """A pipeline with its configuration, to be run for any slice.
+    """A pipeline with its configuration, to be run for any day.
 
     Attributes:
         name: `etl.daily_sales`.
@@ -131,7 +130,7 @@ def _run_day(application: Application, jobs: Sequence[Job], date: datetime.date,
     if jobs and not is_replay:
         make_if_missing(application, jobs, date, note=application.listener.note)
     for job in jobs:
-        run_batch(application, job, Day.of(date), context_type=partial(DailyContext, is_replay=is_replay))
+        run_batch(application, job, date, context_type=partial(DailyContext, is_replay=is_replay))
 
 
 def make_if_missing(
@@ -146,24 +145,24 @@ def make_if_missing(
 
 
 def run_batch(
-    application: Application, job: Job, part: Slice, *, context_type: Callable[..., Context] = Context
+    application: Application, job: Job, day: datetime.date, *, context_type: Callable[..., Context] = Context
 ) -> None:
-    """Runs a pipeline for a slice and appends its record to the results, also if it fails."""
-    with recorded_run(application, job.name, part, context_type) as context, locked(application, context):
+    """Runs a pipeline for a day and appends its record to the results, also if it fails."""
+    with recorded_run(application, job.name, day, context_type) as context, locked(application, context):
         job.pipeline.run(context, job.config)
         context.run.record_schedule(getattr(job.config, "schedule", None))
 
 
 @contextmanager
 def recorded_run(
-    application: Application, name: str, part: Slice, context_type: Callable[..., ContextType]
+    application: Application, name: str, day: datetime.date | None, context_type: Callable[..., ContextType]
 ) -> Iterator[ContextType]:
     """A run of a pipeline: its telemetry, its record while it lasts, and at its end the record among the results.
 
     What leaves the with-statement decides the outcome, and is raised in the words of `translate_errors`.
     """
     started_at, began = datetime.datetime.now(datetime.UTC), time.monotonic()
-    context, note = _context(application, name, part, context_type, started_at), application.listener.note
+    context, note = _context(application, name, day, context_type, started_at), application.listener.note
 
     def record(outcome: Outcome | Literal["running"], error: BaseException | None = None) -> RunRecord:
         result = _record(application, context, started_at, time.monotonic() - began, outcome)
@@ -189,7 +188,7 @@ def recorded_run(
 @contextmanager
 def locked(application: Application, context: Context) -> Iterator[None]:
     """Keeps other processes from running the same pipeline for the same slice; waits for one that does."""
-    key = "-".join(word for word in (context.run.identity.pipeline, context.slice.key) if word)
+    key = "-".join(word for word in (context.run.identity.pipeline, context.slice) if word)
 
     def on_wait() -> None:
         context.note(f"another process runs {context.title}: waiting for it to end")
@@ -201,19 +200,20 @@ def locked(application: Application, context: Context) -> Iterator[None]:
 def _context(
     application: Application,
     name: str,
-    part: Slice,
+    day: datetime.date | None,
     context_type: Callable[..., ContextType],
     started_at: datetime.datetime,
 ) -> ContextType:
     """The context of a new run, whose folder is created; the run id begins with the start of the run."""
-    words = [f"{started_at:%Y%m%dT%H%M%SZ}", name, part.key, secrets.token_hex(3)]
+    part = day.isoformat() if day else ""
+    words = [f"{started_at:%Y%m%dT%H%M%SZ}", name, part, secrets.token_hex(3)]
     folder = ensure_dir(application.settings.runs_path / "-".join(word for word in words if word))
-    identity = RunIdentity(folder.name, application.id, name, part.key, folder, application.name)
+    identity = RunIdentity(folder.name, application.id, name, part, folder, application.name)
     return context_type(
         application.spark,
         application.warehouse,
         application.settings,
-        part,
+        day,
         application.telemetry.run(identity),
         application.listener,
     )

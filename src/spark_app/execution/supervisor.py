@@ -13,7 +13,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_app.engine import bisection, letters
-from spark_app.engine.slice import Slice
 from spark_app.engine.stream import StreamContext
 from spark_app.errors import NoBrokerError, NotReadyError, QualityGateError, SparkAppError
 from spark_app.execution.application import Application
@@ -123,7 +122,7 @@ class Supervisor(threading.Thread):
         """Runs the query until it is asked to stop, has read all, or failed for good."""
         context_type = partial(StreamContext, is_draining=self._until.is_draining)
         try:
-            with recorded_run(self._application, self._job.name, Slice(), context_type) as context:
+            with recorded_run(self._application, self._job.name, None, context_type) as context:
                 run_id, application_id = context.run.identity.run_id, self._application.spark_id
                 self._change(partial(replace, run_id=run_id, application_id=application_id))
                 self._run_context = context

@@ -12,7 +12,6 @@ from spark_app.engine import lifecycle, promotion
 from spark_app.engine.context import DailyContext
 from spark_app.engine.model import labelled_data
 from spark_app.engine.progress import ProgressListener
-from spark_app.engine.slice import Day
 from spark_app.errors import InputError, UsageError
 from spark_app.execution import pipelines
 from spark_app.execution.application import Application, open_warehouse, start_application
@@ -177,7 +176,7 @@ def _opened(
     """A run that no other one of the model disturbs, whose Spark jobs have the line of the model."""
     model = job.pipeline.MODEL
     with (
-        recorded_run(application, job.name, Day.of(date), context_type) as context,
+        recorded_run(application, job.name, date, context_type) as context,
         locked(application, context),
         call_sites.work_of(model.function.__name__, model.place.file, model.place.line),
     ):
@@ -292,7 +291,7 @@ def _make_history(application: Application, job: Job, days: Sequence[datetime.da
     """Publishes the days that the tables which a model reads do not have; generates them if it is the demo shop's."""
     for daily, day in _missing(application, job, days):
         make_if_missing(application, [daily], day, note=_quiet)
-        run_batch(application, daily, Day.of(day), context_type=DailyContext)
+        run_batch(application, daily, day, context_type=DailyContext)
     application.results.clear()  # the command is about the model
 
 

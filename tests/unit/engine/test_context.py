@@ -5,7 +5,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_app.engine.context import DailyContext
-from spark_app.engine.slice import Day
 from spark_app.errors import ReconciliationError
 from tests.integration.home import DAY, Home
 from tests.unit.telemetry.memory import InMemory
@@ -22,7 +21,7 @@ def telemetry(tmp_path: Path) -> Iterator[InMemory]:
 def test_rows_that_do_not_add_up_end_the_run(tmp_path: Path, spark: SparkSession, telemetry: InMemory) -> None:
     """A row that is neither published, quarantined nor removed is an error with all numbers."""
     home, run = Home(tmp_path / "home", spark), telemetry.run()
-    context = DailyContext(spark, home.warehouse, home.settings, Day.of(DAY), run, home)
+    context = DailyContext(spark, home.warehouse, home.settings, DAY, run, home)
     with run:
         context.reconcile(read=1_010, published=1_000, quarantined=7, duplicates=3)
         message = r"2024-01-01: 1,010 rows read, but 1,000 published \+ 7 quarantined \+ 2 duplicates = 1,009"

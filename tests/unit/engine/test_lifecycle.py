@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from app.ml import refunds
 from spark_app.engine import lifecycle, promotion
 from spark_app.engine.model import Data, ModelConfig
-from spark_app.engine.slice import Day
 from spark_app.engine.training import TrainingContext
 from spark_app.errors import InputError, PromotionError
 from spark_app.execution import pipelines
@@ -68,9 +67,7 @@ class Lifecycle:
         config = load_pipeline_config(MODEL.name, ModelConfig, self.home.settings.config)
         self.config = config.model_copy(update={"bootstrap": 2})
         self.run = self.memory.run(pipeline=MODEL.name)
-        self.context = TrainingContext(
-            spark, self.home.warehouse, self.home.settings, Day.of(LAST), self.run, self.home
-        )
+        self.context = TrainingContext(spark, self.home.warehouse, self.home.settings, LAST, self.run, self.home)
 
     def data(self, held_out: int) -> Data:
         """Ten rows that train, and so many that judge; every other one is positive."""

@@ -9,7 +9,6 @@ from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.tuning import CrossValidator
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_app.engine.slice import Day
 from spark_app.engine.training import ADAPTIVE, TrainingContext
 from spark_app.models.estimators import Choice
 from spark_app.spark import job_properties
@@ -74,7 +73,7 @@ class Run:
             foldCol="fold", parallelism=2,
         )  # fmt: skip
         run = memory.run(pipeline="ml.refunds")
-        context = TrainingContext(spark, home.warehouse, home.settings, Day.of(DAY), run, home)
+        context = TrainingContext(spark, home.warehouse, home.settings, DAY, run, home)
         rows = spark.createDataFrame([(fold,) for fold in folds], "fold int")
         self.error: BaseException | None = None
         with run:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from spark_app.engine.slice import Day
 from spark_app.errors import ConfigError, MachineError
 from spark_app.execution import run
 from spark_app.execution.application import Application
@@ -103,7 +102,7 @@ def test_a_run_that_fails_before_its_work_is_told(tmp_path: Path) -> None:
     (tmp_path / "warehouse").write_text("a file where a folder should be", encoding="utf-8")
     started = application(tmp_path, telemetry)
     with pytest.raises(MachineError, match="warehouse"):
-        run_batch(started, job(pytest.fail), Day.of(DATE))
+        run_batch(started, job(pytest.fail), DATE)
     (result,) = started.results
     assert (result.outcome, result.trace_id is None) == ("failed", False)
     assert telemetry.values("pipeline.runs")[PIPELINE, "failed"] == 1
@@ -121,7 +120,7 @@ def test_waiting_for_another_run_is_a_part_of_the_run(tmp_path: Path) -> None:
     locks.mkdir(parents=True)
     with (locks / f"{PIPELINE}-{DATE}.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        waiting = threading.Thread(target=run_batch, args=(started, job(lambda *_: worked.set()), Day.of(DATE)))
+        waiting = threading.Thread(target=run_batch, args=(started, job(lambda *_: worked.set()), DATE))
         waiting.start()
         poll_until(lambda: bool(watching.notes), "a note that it waits")
         (folder,) = started.settings.runs_path.iterdir()
@@ -143,7 +142,7 @@ def test_a_long_message_is_cut_in_log_and_record(tmp_path: Path) -> None:
 
     started = application(tmp_path, InMemory(tmp_path))
     with pytest.raises(ValueError, match="xxx"):
-        run_batch(started, job(fail), Day.of(DATE))
+        run_batch(started, job(fail), DATE)
     error = f"ValueError: {'x' * MESSAGE_LENGTH} ... (100,000 characters)"
     assert started.results[0].error == error
     assert lines_of(started.results[0].folder) == [f"run ended by {error}"]
@@ -155,6 +154,6 @@ def test_the_id_of_a_run_begins_with_its_start(tmp_path: Path, monkeypatch: pyte
     clock = SimpleNamespace(now=lambda zone: datetime.datetime(2024, 1, 1, next(hours), tzinfo=zone))
     monkeypatch.setattr(run, "datetime", SimpleNamespace(datetime=clock, UTC=datetime.UTC))
     started = application(tmp_path, InMemory(tmp_path))
-    run_batch(started, job(lambda *_: None), Day.of(DATE))
+    run_batch(started, job(lambda *_: None), DATE)
     (result,) = started.results
     assert result.run_id.startswith(f"{result.started_at:%Y%m%dT%H%M%SZ}-{PIPELINE}-{DATE}-")

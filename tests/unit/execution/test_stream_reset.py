@@ -4,7 +4,6 @@ from typing import Any, Final
 
 import pytest
 
-from spark_app.engine.slice import Slice
 from spark_app.errors import UsageError
 from spark_app.execution import stream_reset
 from spark_app.execution.run import locked
@@ -12,7 +11,7 @@ from spark_app.local_files import try_lock
 from spark_app.warehouse.tables import Warehouse
 
 NAME: Final = "streaming.copy"
-CONTEXT: Final[Any] = SimpleNamespace(run=SimpleNamespace(identity=SimpleNamespace(pipeline=NAME)), slice=Slice())
+CONTEXT: Final[Any] = SimpleNamespace(run=SimpleNamespace(identity=SimpleNamespace(pipeline=NAME)), slice="")
 
 
 def test_a_query_starts_over_only_while_it_is_stopped(tmp_path: Path) -> None:

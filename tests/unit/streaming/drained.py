@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from app.schemas import USER_EVENT
-from spark_app.engine.slice import Slice
 from spark_app.engine.stream import StreamContext
 from spark_app.execution import pipelines
 from spark_app.runs import column_lineage
@@ -94,7 +93,7 @@ class Drained:
         self.memory = InMemory(folder)
         run = self.memory.run(pipeline=module.__name__.removeprefix("app."))
         self.context = StreamContext(
-            spark, self.home.warehouse, self.home.settings, Slice(), run, self.home, is_draining=True
+            spark, self.home.warehouse, self.home.settings, None, run, self.home, is_draining=True
         )
 
     def deliver(self, topic: str, *values: Mapping[str, Any] | bytes) -> None:

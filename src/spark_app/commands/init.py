@@ -13,7 +13,6 @@ import typer
 from spark_app import formatting, project
 from spark_app.commands import options, stack
 from spark_app.errors import UsageError
-from spark_app.settings import config_folder
 
 TEMPLATES: Final = Path(__file__).with_name("project_files")
 TAKEN: Final = ("spark_app", "tests", "config", "raw", "landing", "stack")
@@ -92,6 +91,8 @@ def stack_contents(name: str, folder: Path) -> dict[str, str]:
             "--stack needs an installed wheel, which `make wheel` builds; the stack of a clone runs a project that "
             "PROJECT_FOLDER in .env.local names (docs/stack.md)"
         )
+    from spark_app.settings import config_folder
+
     files = stack.contents(name, stack.library()[0], config=config_folder())
     there = {file for file in files if (folder / file).exists()}
     changed = sorted(file for file in there if (folder / file).read_text(encoding="utf-8") != files[file])

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from spark_app.settings import PACKAGE
-
-CARRIED: Final = PACKAGE / "stack"
+CARRIED: Final = Path(__file__).parents[1] / "stack"
 """The files of the stack in an installed wheel (`setup.py`), without those of `config/`; a clone has none."""
 FOLDER: Final = "stack"
 WHEELS: Final = "wheels"

@@ -102,6 +102,31 @@ def test_alert_about_a_pipeline_links_to_the_traces_of_its_runs() -> None:
     assert violations(rule, ALERTS) == []
 
 
+def test_alert_about_a_query_is_about_that_of_one_program() -> None:
+    """Queries of two programs may have one name: the name of the program goes wherever that of the query does."""
+
+    def rule(each: Rule) -> Iterator[str]:
+        for labels in re.findall(r"(?:by|on) \(([^)]*)\)", each.content["expr"]):
+            if ("pipeline_name" in labels) != ("spark_app_name" in labels):
+                yield labels
+
+    assert violations(rule, [each for each in RULES if each.concern == "streams"]) == []
+
+
+def test_links_lead_to_programs_and_queries_of_any_name() -> None:
+    """A stranger's name may have spaces and `&`, which a link has to encode; names of our pipelines are plain."""
+    names = {"spark_app_name"}
+
+    def rule(alert: Rule) -> Iterator[str]:
+        free = names | {"pipeline_name"} if alert.concern == "streams" else names
+        urls = [url for name, url in alert.annotations.items() if name.endswith("_url")]
+        for encoding, label in re.findall(r"\{\{ ([^}]*)\$labels\.(\w+)", " ".join(urls)):
+            if encoding != "urlquery " and label in free:
+                yield label
+
+    assert violations(rule, ALERTS) == []
+
+
 def test_alert_links_to_a_dashboard_that_exists() -> None:
     """The link leads to a dashboard that is provisioned."""
 

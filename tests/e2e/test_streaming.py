@@ -4,6 +4,7 @@ import json
 import re
 import time
 from typing import Any, Final
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -38,8 +39,8 @@ every_query = pytest.mark.parametrize("query", QUERIES)
 def test_queries_that_hang_raise_an_alert(harmed: Harmed) -> None:
     """Nobody was told that they were about to: Prometheus sees that they make no progress."""
     annotations = harmed.alerts["StreamQueryStuck"]
-    assert re.fullmatch(r"streaming\.\w+ is stuck", annotations["summary"])
-    assert "operation=batch%20streaming." in annotations["trace_url"]
+    assert re.fullmatch(rf"streaming\.\w+ of {APPLICATION} is stuck", annotations["summary"])
+    assert f"service={quote_plus(APPLICATION)}&operation=batch%20streaming." in annotations["trace_url"]
 
 
 @every_query

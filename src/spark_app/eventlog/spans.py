@@ -185,7 +185,7 @@ def of_batch(app: Application, batch: Batch) -> SparkSpan:
         names.STREAM: batch.name or (progress.name if progress else None),
         **batch_spans.attributes(progress, links),
     }
-    span = _span(app, names.BATCH_SPAN, str(known[names.STREAM] or "unnamed"), work(app, batch), known)
+    span = _span(app, names.BATCH_SPAN, str(known[names.STREAM] or names.UNNAMED), work(app, batch), known)
     own = span_ids.links_of_batch(app, batch)
     return dataclasses.replace(span, links=(*own, *links.contexts), links_left_out=links.left_out)
 

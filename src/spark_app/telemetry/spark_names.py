@@ -47,6 +47,8 @@ INTERVAL_UNITS_MS: Final = {
 """The units of intervals as Spark takes them, each also with an `s`, in milliseconds."""
 
 STREAM: Final = Attribute("spark.streaming.query.name", str, "name of the streaming query")
+UNNAMED: Final = "unnamed"
+"""A streaming query without a name, in the name of the span of a micro-batch and in labels."""
 STREAM_ID: Final = Attribute("spark.streaming.query.id", str, "id of the streaming query, which a restart keeps")
 STREAM_RUN_ID: Final = Attribute("spark.streaming.query.run_id", str, "id of one start of the streaming query")
 BATCH_ID: Final = Attribute("spark.streaming.batch.id", int, "number of the batch, from 0")

@@ -13,7 +13,7 @@ from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.parse.events import QueryStarted
 from spark_app.telemetry import names
 from spark_app.telemetry.names import StreamState
-from spark_app.telemetry.spark_names import WORKLOAD
+from spark_app.telemetry.spark_names import UNNAMED, WORKLOAD
 from spark_app.telemetry.stream_measurements import measurements
 from spark_app.telemetry.stream_progress import Progress
 
@@ -43,7 +43,7 @@ class StreamMetrics:
         query = self._app.streams.queries[event.query]
         if self._measures_itself:
             return
-        counted = numbers.query(self._name(query))
+        counted = numbers.query(_name(query))
         counted.count(names.STREAM_BATCHES, more=0)
         counted.count(names.STREAM_RESTARTS, more=int(query.is_restart))
 
@@ -52,7 +52,7 @@ class StreamMetrics:
         query = self._app.streams.queries[progress.query]
         if self._measures_itself or query.progress is not progress:
             return
-        counted = numbers.query(self._name(query))
+        counted = numbers.query(_name(query))
         if progress.duration_ms is not None:
             counted.durations.add([progress.duration_ms], BATCH_DURATION.bounds)
         for each in measurements(progress):
@@ -67,13 +67,9 @@ class StreamMetrics:
         """Sets the status of each query; of a log that is no longer read, as of its last event."""
         queries = [] if self._measures_itself else self._app.streams.queries.values()
         for query in queries:
-            numbers.query(self._name(query)).status = None
+            numbers.query(_name(query)).status = None
         for query in queries:
-            numbers.query(self._name(query)).is_now(self._status(query, round(now * 1000), is_over=is_over))
-
-    def _name(self, query: StreamQuery) -> str:
-        """A query without a name goes by that of its application: its id would be another at each start."""
-        return (query.name or self._app.name or "unknown")[:MAX_NAME]
+            numbers.query(_name(query)).is_now(self._status(query, round(now * 1000), is_over=is_over))
 
     def _status(self, query: StreamQuery, now: int, *, is_over: bool) -> QueryStatus:
         ended = self._app.ended if query.ended is None else query.ended
@@ -109,6 +105,11 @@ class StreamMetrics:
         if query.progress is not None and now - query.progress.ended <= SILENCE_MS:
             levels |= _of_batch(query.progress)
         return levels
+
+
+def _name(query: StreamQuery) -> str:
+    """As in the spans of its micro-batches; without a name, its id would be another at each start."""
+    return (query.name or UNNAMED)[:MAX_NAME]
 
 
 def _of_batch(progress: Progress) -> dict[Series, float]:

@@ -117,8 +117,8 @@ def test_a_batch_has_the_metrics_of_our_own_queries() -> None:
 
 
 def test_the_query_is_the_pipeline() -> None:
-    """One without a name goes by that of its application; never by its id, which is new at each start."""
-    for name, pipeline in (("orders", "orders"), (None, "shop"), ("x" * 500, "x" * 100)):
+    """One without a name is `unnamed`, as in the spans of its micro-batches; its id is new at each start."""
+    for name, pipeline in (("orders", "orders"), (None, "unnamed"), ("x" * 500, "x" * 100)):
         assert list(counted(begun(name=name), batch(name=name)).applications["shop"].queries) == [pipeline]
 
 

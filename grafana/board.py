@@ -57,7 +57,7 @@ class Board:
         title: Its name.
         text: What it is for.
         rows: What is on it.
-        by: The variable that filters it, if any.
+        by: The variables that filter it.
         since: The start of its time range.
     """
 
@@ -66,7 +66,7 @@ class Board:
     title: str
     text: str
     rows: Sequence[Row]
-    by: "Choice | None" = None
+    by: Sequence[Choice] = ()
     since: str = "now-6h"
 
     def build(self) -> dashboard.Dashboard:
@@ -78,8 +78,8 @@ class Board:
         builder.annotations([])
         for name, kind in _SOURCES:
             builder.with_variable(_source(name, kind, is_shown=name == "datasource"))
-        if self.by is not None:
-            builder.with_variable(_variable(self.by))
+        for choice in self.by:
+            builder.with_variable(_variable(choice))
         built = builder.build()
         built.panels = _laid_out(self.rows)
         built.links = [_Menu(title="Dashboards", type_val=_BY_TAG, tags=[TAG], keep_time=True)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from spark_app.telemetry import names
+from spark_app.telemetry import names, spark_names
 from spark_app.telemetry.prometheus_names import label
 
 
@@ -58,6 +58,11 @@ def _of_series(attribute: names.Attribute) -> str:
 RUNS_OF: Final = board("pipeline-runs", "Runs of this pipeline", pipeline=_of_series(names.PIPELINE))
 QUALITY_OF: Final = board("data-quality", "Quality of this pipeline", pipeline=_of_series(names.PIPELINE))
 TRACES_OF: Final = traces("Traces of its runs", operation=names.RUN_SPAN.of(_of_series(names.PIPELINE)))
+BATCHES_OF: Final = traces(
+    "Traces of its micro-batches",
+    service=_of_series(names.APPLICATION),
+    operation=spark_names.BATCH_SPAN.of(_of_series(names.PIPELINE)),
+)
 TRACES_OF_SPAN: Final = traces("Traces with this span", operation="${__field.labels.span_name}")
 LOGS_OF: Final = logs("Its log lines", f'attributes.{names.PIPELINE.name}:"{_of_series(names.PIPELINE)}"')
 
@@ -73,6 +78,11 @@ TRACES_OF_APPLICATION_CELL: Final = explore(
 )
 RUNS_OF_CELL: Final = board("pipeline-runs", "Runs of this pipeline", pipeline="${__value.text}")
 TRACES_OF_CELL: Final = traces("Traces of its runs", operation=names.RUN_SPAN.of("${__value.text}"))
+BATCHES_OF_CELL: Final = traces(
+    "Traces of its micro-batches",
+    service="${__data.fields.Application}",
+    operation=spark_names.BATCH_SPAN.of("${__value.text}"),
+)
 LOGS_OF_CELL: Final = logs("Its log lines", f'attributes.{names.PIPELINE.name}:"${{__value.text}}"')
 
 OVERVIEW: Final = board("platform-overview", "Platform overview")

@@ -26,7 +26,7 @@ def board() -> Board:
             Row("Expectations", (_expectations(), _shares(), _violations_over_time())),
             Row("Nulls and unpublished rows", (_nulls(), _set_aside())),
         ),
-        by=PIPELINES,
+        by=(PIPELINES,),
         since="now-24h",
     )
 

@@ -33,7 +33,7 @@ def board() -> Board:
             Row("Drift and training", (_drift(), _fits())),
             Row("Requests", (_served(), _answers(), _latency())),
         ),
-        by=MODELS,
+        by=(MODELS,),
         since="now-7d",
     )
 

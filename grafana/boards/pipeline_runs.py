@@ -26,7 +26,7 @@ def board() -> Board:
             Row("Freshness and schedule", (_freshness(), _schedule())),
             Row("Traces and logs", (_traces(), _logs())),
         ),
-        by=PIPELINES,
+        by=(PIPELINES,),
         since="now-24h",
     )
 

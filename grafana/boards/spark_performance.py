@@ -32,7 +32,7 @@ def board() -> Board:
             Row("Cores", (_tasks(), _executors(), _delay(), _skew())),
             Row("Bytes", (_moved(), _shuffle(), _spill(), _caches())),
         ),
-        by=APPLICATIONS,
+        by=(APPLICATIONS,),
         since="now-24h",
     )
 

@@ -6,14 +6,19 @@ from grafana import links
 from grafana.board import Board, Choice, Row
 from grafana.look import NONE_IS_GOOD, STREAM_STATES, Column, Look
 from grafana.panels import Panel, Query, bars, lines, lines_of_log, rows, states
-from grafana.queries import INTERVAL, OF_PIPELINE, RANGE, added, grown, largest, last, legend, mean
+from grafana.queries import INTERVAL, OF_APPLICATION, OF_PIPELINE, RANGE, added, grown, largest, last, legend, mean
 from spark_app.telemetry import names
 from spark_app.telemetry.prometheus_names import label, series
 
-ONWARD: Final = (links.TRACES_OF, links.LOGS_OF)
+ONWARD: Final = (links.BATCHES_OF, links.LOGS_OF)
 ALIVE: Final = "5m"
+PROGRAMS: Final = Choice("application", "Application", series(names.STREAM_BATCHES), names.APPLICATION)
 QUERIES: Final = Choice("pipeline", "Query", series(names.STREAM_BATCHES), names.PIPELINE)
-OF_A_TOPIC: Final = (names.PIPELINE, names.TOPIC)
+CHOSEN: Final = f"{OF_APPLICATION}, {OF_PIPELINE}"
+OF_A_QUERY: Final = (names.PIPELINE, names.APPLICATION)
+"""Queries of two applications may have one name."""
+OF_A_TOPIC: Final = (*OF_A_QUERY, names.TOPIC)
+NAMED: Final = f"{legend(names.PIPELINE)} of {legend(names.APPLICATION)}"
 
 
 def board() -> Board:
@@ -23,7 +28,7 @@ def board() -> Board:
         "pipelines",
         "Streaming",
         "Whether streaming queries run and keep up, what they remember, and what they leave out: those of pipelines, "
-        "and those of any program whose event log is followed, by the name of the query or else of the application.",
+        "and those of any program whose event log is followed, by the names of query and application.",
         (
             Row("Queries", (_queries(), _states())),
             Row("Speed", (_rates(), _durations(), _phases(), _progress_ages())),
@@ -35,13 +40,14 @@ def board() -> Board:
             ),
             Row("Logs", (_logs(),)),
         ),
-        by=QUERIES,
+        by=(PROGRAMS, QUERIES),
     )
 
 
 def _queries() -> Panel:
     columns = (
-        Column(label(names.PIPELINE), "Query", links=(links.TRACES_OF_CELL, links.LOGS_OF_CELL)),
+        Column(label(names.PIPELINE), "Query", links=(links.BATCHES_OF_CELL, links.LOGS_OF_CELL)),
+        Column(label(names.APPLICATION), "Application", links=(links.TRACES_OF_APPLICATION_CELL,)),
         Column("Value #A", "State", texts=STREAM_STATES),
         Column("Value #B", "Last sign of life", "dateTimeFromNow"),
         Column("Value #C", "Last batch", "dateTimeFromNow"),
@@ -58,22 +64,22 @@ def _queries() -> Panel:
         Look(text, "none", (links.ALERTS, links.ALL_TRACES)),
         columns,
         Query(_state(ALIVE)),
-        Query(f"1000 * {largest(last(names.STREAM_STATE_TIME), names.PIPELINE)}"),
-        Query(f"1000 * {largest(last(names.STREAM_LAST_BATCH), names.PIPELINE)}"),
-        Query(added(grown(names.STREAM_BATCHES, RANGE), names.PIPELINE)),
-        Query(added(largest(last(names.STREAM_LAG_RECORDS, ALIVE), *OF_A_TOPIC), names.PIPELINE)),
-        Query(largest(last(names.STREAM_LAG_TIME, ALIVE), names.PIPELINE)),
-        Query(added(grown(names.STREAM_LATE, RANGE), names.PIPELINE)),
-        Query(added(grown(names.DEAD_LETTERS, RANGE), names.PIPELINE)),
-        Query(added(grown(names.STREAM_RESTARTS, RANGE), names.PIPELINE)),
+        Query(f"1000 * {_last(names.STREAM_STATE_TIME, RANGE)}"),
+        Query(f"1000 * {_last(names.STREAM_LAST_BATCH, RANGE)}"),
+        Query(_grown(names.STREAM_BATCHES, RANGE)),
+        Query(added(largest(last(names.STREAM_LAG_RECORDS, ALIVE, CHOSEN), *OF_A_TOPIC), *OF_A_QUERY)),
+        Query(_last(names.STREAM_LAG_TIME, ALIVE)),
+        Query(_grown(names.STREAM_LATE, RANGE)),
+        Query(_grown(names.DEAD_LETTERS, RANGE)),
+        Query(_grown(names.STREAM_RESTARTS, RANGE)),
     ).sized(24, 7)
 
 
 def _state(window: str) -> str:
     """The number of the present state of each query, from 1; the other states are 0."""
-    of_states = [f'{OF_PIPELINE}, {label(names.STREAM_STATE)}="{state}"' for state in names.STREAM_STATES]
+    of_states = [f'{CHOSEN}, {label(names.STREAM_STATE)}="{state}"' for state in names.STREAM_STATES]
     gauges = [last(names.STREAM_STATE_NOW, window, where) for where in of_states]
-    return largest(" or ".join(f"{place + 1} * {gauge}" for place, gauge in enumerate(gauges)), names.PIPELINE)
+    return largest(" or ".join(f"{place + 1} * {gauge}" for place, gauge in enumerate(gauges)), *OF_A_QUERY)
 
 
 def _states() -> Panel:
@@ -81,7 +87,7 @@ def _states() -> Panel:
         "What each query does; `idle` waits for input. Nothing is drawn without a sign of life. Alert: StreamQueryDown."
     )
     look = Look(text, "none", ONWARD, texts=STREAM_STATES, interval="1m")
-    return states("States", look, Query(_state(INTERVAL), legend(names.PIPELINE))).sized(24, 7)
+    return states("States", look, Query(_state(INTERVAL), NAMED)).sized(24, 7)
 
 
 def _rates() -> Panel:
@@ -89,8 +95,8 @@ def _rates() -> Panel:
     return lines(
         "Rows per second",
         Look(text, "rowsps", ONWARD, interval="1m"),
-        Query(_last(names.STREAM_INPUT_RATE), f"{legend(names.PIPELINE)} arrived"),
-        Query(_last(names.STREAM_PROCESSED_RATE), f"{legend(names.PIPELINE)} processed"),
+        Query(_last(names.STREAM_INPUT_RATE), f"{NAMED}: arrived"),
+        Query(_last(names.STREAM_PROCESSED_RATE), f"{NAMED}: processed"),
     )
 
 
@@ -99,20 +105,20 @@ def _durations() -> Panel:
     return lines(
         "Duration of batches",
         Look(text, "s", ONWARD, interval="1m"),
-        Query(mean(names.STREAM_BATCH_DURATION, INTERVAL, names.PIPELINE), legend(names.PIPELINE)),
-        Query(_last(names.STREAM_TRIGGER), f"{legend(names.PIPELINE)} trigger"),
+        Query(mean(names.STREAM_BATCH_DURATION, INTERVAL, *OF_A_QUERY, where=CHOSEN), NAMED),
+        Query(_last(names.STREAM_TRIGGER), f"{NAMED}: trigger"),
     )
 
 
 def _phases() -> Panel:
     text = "Time in each phase of batches. `addBatch` is the work itself; all else is overhead. Choose one query."
-    query = Query(added(grown(names.STREAM_PHASE_DURATION, INTERVAL), names.PHASE), legend(names.PHASE))
+    query = Query(added(grown(names.STREAM_PHASE_DURATION, INTERVAL, CHOSEN), names.PHASE), legend(names.PHASE))
     return bars("Phases of batches", Look(text, "s", ONWARD), query)
 
 
 def _progress_ages() -> Panel:
     text = "Time since a query last ended a batch or found no input. Alert: StreamQueryStuck."
-    query = Query(_last(names.STREAM_PROGRESS_AGE), legend(names.PIPELINE))
+    query = Query(_last(names.STREAM_PROGRESS_AGE), NAMED)
     return lines("Since the last progress", Look(text, "s", ONWARD, interval="1m"), query)
 
 
@@ -122,8 +128,7 @@ def _lag_records() -> Panel:
         "program that is only observed; of files, and while no broker answers, nothing is drawn. Alert: "
         "StreamFallingBehind."
     )
-    query = Query(largest(last(names.STREAM_LAG_RECORDS, INTERVAL), *OF_A_TOPIC), legend(*OF_A_TOPIC))
-    return lines("Unread records", Look(text, "locale", ONWARD, interval="1m"), query).sized(8, 8)
+    return _by_topic("Unread records", text, "locale", names.STREAM_LAG_RECORDS)
 
 
 def _lag_time() -> Panel:
@@ -131,8 +136,7 @@ def _lag_time() -> Panel:
         "Age of the oldest unread record; of files, of the newest one that was read. 0 while nothing is unread. Alert: "
         "StreamLagHigh."
     )
-    query = Query(largest(last(names.STREAM_LAG_TIME, INTERVAL), *OF_A_TOPIC), legend(*OF_A_TOPIC))
-    return lines("Lag in time", Look(text, "s", ONWARD, interval="1m"), query).sized(8, 8)
+    return _by_topic("Lag in time", text, "s", names.STREAM_LAG_TIME)
 
 
 def _watermark_delay() -> Panel:
@@ -152,37 +156,36 @@ def _state_memory() -> Panel:
 
 def _state_commits() -> Panel:
     text = "Time that tasks spent on commits of state, added up over partitions."
-    query = Query(added(grown(names.STREAM_STATE_COMMIT, INTERVAL), names.PIPELINE), legend(names.PIPELINE))
-    return bars("Commits of state", Look(text, "s", ONWARD), query).sized(8, 8)
+    return _counted("Commits of state", text, names.STREAM_STATE_COMMIT, "s")
 
 
 def _late() -> Panel:
     text = "Rows that came after the watermark and were dropped. Alert: StreamLateRows."
-    return _counted("Late rows", text, names.STREAM_LATE).sized(8, 8)
+    return _counted("Late rows", text, names.STREAM_LATE)
 
 
 def _duplicates() -> Panel:
-    return _counted("Duplicates", "Rows that were dropped as duplicates.", names.DUPLICATE).sized(8, 8)
+    return _counted("Duplicates", "Rows that were dropped as duplicates.", names.DUPLICATE)
 
 
 def _dead_letters() -> Panel:
     text = "Records that could not be parsed. Alert: StreamDeadLetters."
-    return _counted("Dead letters", text, names.DEAD_LETTERS).sized(8, 8)
+    return _counted("Dead letters", text, names.DEAD_LETTERS)
 
 
 def _unknown_fields() -> Panel:
     text = "Records with fields that the schema of their topic does not know; the table events keeps them."
-    return _counted("Unknown fields", text, names.STREAM_UNKNOWN_FIELDS).sized(8, 8)
+    return _counted("Unknown fields", text, names.STREAM_UNKNOWN_FIELDS)
 
 
 def _deleted() -> Panel:
     text = "Records that Kafka deleted before they were read. Alert: StreamRecordsDeleted."
-    return _counted("Deleted before they were read", text, names.STREAM_DELETED).sized(8, 8)
+    return _counted("Deleted before they were read", text, names.STREAM_DELETED)
 
 
 def _restarts() -> Panel:
     text = "Restarts of queries that failed."
-    return _counted("Restarts", text, names.STREAM_RESTARTS).sized(8, 8)
+    return _counted("Restarts", text, names.STREAM_RESTARTS)
 
 
 def _logs() -> Panel:
@@ -193,15 +196,22 @@ def _logs() -> Panel:
     )
 
 
-def _last(metric: names.Metric) -> str:
-    return largest(last(metric, INTERVAL), names.PIPELINE)
+def _last(metric: names.Metric, window: str = INTERVAL) -> str:
+    return largest(last(metric, window, CHOSEN), *OF_A_QUERY)
+
+
+def _grown(metric: names.Metric, window: str = INTERVAL) -> str:
+    return added(grown(metric, window, CHOSEN), *OF_A_QUERY)
 
 
 def _over_time(title: str, text: str, unit: str, metric: names.Metric) -> Panel:
-    query = Query(_last(metric), legend(names.PIPELINE))
+    return lines(title, Look(text, unit, ONWARD, interval="1m"), Query(_last(metric), NAMED)).sized(8, 8)
+
+
+def _by_topic(title: str, text: str, unit: str, metric: names.Metric) -> Panel:
+    query = Query(largest(last(metric, INTERVAL, CHOSEN), *OF_A_TOPIC), f"{NAMED}: {legend(names.TOPIC)}")
     return lines(title, Look(text, unit, ONWARD, interval="1m"), query).sized(8, 8)
 
 
-def _counted(title: str, text: str, metric: names.Metric, where: str = OF_PIPELINE) -> Panel:
-    query = Query(added(grown(metric, INTERVAL, where), names.PIPELINE), legend(names.PIPELINE))
-    return bars(title, Look(text, "locale", ONWARD), query)
+def _counted(title: str, text: str, metric: names.Metric, unit: str = "locale") -> Panel:
+    return bars(title, Look(text, unit, ONWARD), Query(_grown(metric), NAMED)).sized(8, 8)

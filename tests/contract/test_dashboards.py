@@ -12,7 +12,7 @@ from typing import Final
 import yaml
 
 from spark_app.telemetry import names, spark_names
-from spark_app.telemetry.prometheus_names import series
+from spark_app.telemetry.prometheus_names import label, series
 from tests.contract.dashboards import (
     BOARDS,
     FOLDER,
@@ -252,6 +252,33 @@ def test_histograms_of_spans_show_exemplars() -> None:
             yield f"exemplar is {query.content['exemplar']}"
 
     assert violations(rule, PROMQL) == []
+
+
+def test_streaming_queries_of_one_name_in_two_programs_are_two() -> None:
+    """Wherever the name of a query filters, groups, or names a line, that of its application does, too."""
+
+    def rule(query: Query) -> Iterator[str]:
+        parts = re.findall(r"by \([^)]*\)|\{[^}]*\}", query.content["expr"])
+        for part in [*parts, query.content["legendFormat"]]:
+            if (label(names.PIPELINE) in part) != (label(names.APPLICATION) in part):
+                yield part
+
+    assert violations(rule, [query for query in PROMQL if str(query.board) == "streaming"]) == []
+
+
+def test_links_of_a_streaming_query_lead_to_its_micro_batches() -> None:
+    """Spans of any program are of the service of its name, which the label has, or a column of the table."""
+    of_series = f"${{__field.labels.{label(names.APPLICATION)}}}"
+
+    def rule(query: Query) -> Iterator[str]:
+        columns = {each["matcher"]["options"] for each in query.panel["fieldConfig"]["overrides"]}
+        services = {of_series, *(f"${{__data.fields.{column}}}" for column in columns)}
+        urls = [url for url in links(query.panel) if url.startswith("/explore?")]
+        for search in [search for url in urls for search in explored(url) if "operation" in search]:
+            if search["service"] not in services or not search["operation"].startswith("batch "):
+                yield f"{search['operation']} of {search['service']}"
+
+    assert violations(rule, [query for query in PROMQL if str(query.board) == "streaming"]) == []
 
 
 def test_every_metric_of_the_catalogue_is_drawn() -> None:

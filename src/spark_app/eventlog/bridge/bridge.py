@@ -9,7 +9,7 @@ from spark_app.errors import InputError
 from spark_app.eventlog.bridge.checkpoint import CheckpointStore
 from spark_app.eventlog.bridge.log_directory import LOOK_AGAIN_SECONDS, LogDirectory
 from spark_app.eventlog.bridge.log_processor import LogProcessor, ReadCounts
-from spark_app.eventlog.bridge.metrics import Aggregate, BasePoints, merged
+from spark_app.eventlog.bridge.metrics import Aggregate, BasePoints
 from spark_app.eventlog.bridge.self_metrics import BridgeStatus
 from spark_app.eventlog.bridge.span_queue import LatestSender, OwnedSpan, SpanQueue
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
@@ -93,7 +93,7 @@ class Bridge:
         self._done = ReadCounts()
         self._looked = self._measured = -1e9
         self._was_reachable = True
-        self._bases = BasePoints(self._total())
+        self._bases = BasePoints(self._journal.total())
         self._numbers = LatestSender(self._send_numbers)
 
     def turn(self) -> bool:
@@ -201,29 +201,24 @@ class Bridge:
 
     def _measure(self) -> None:
         """Writes the totals to the checkpoint and then sends them: the next bridge never sends lower ones."""
-        self._measured = time.monotonic()
+        self._measured, now = time.monotonic(), time.time()
         for followed in self._shelf.followed.values():
             if followed.may_be_counted:
                 self._journal.keep(followed.log, self._bounded(followed))
-        total = self._active_total()
+        since = min(now - SETTLED_SECONDS, self._accepted_at)
+        self._journal.update_active(now)
+        self._journal.forget_silent(since=since)
         self._save()
-        self._numbers.put((total, frozenset(self._journal.active), time.time_ns()))
+        self._numbers.put((self._active_total(since), frozenset(self._journal.active), time.time_ns()))
 
     def _bounded(self, followed: LogProcessor) -> Aggregate:
         """The totals of a log, under the names that have series."""
         return self._journal.names.bounded(followed.meter.aggregate(), now=time.time())
 
-    def _active_total(self) -> Aggregate:
-        """The totals of the applications that are sent: of those whose logs are read, or were a while ago."""
-        total, now, active = self._total(), time.time(), self._journal.active
-        opened = [entry.numbers for entry in self._journal.logs.values() if entry.state == "open" and entry.numbers]
-        for numbers in (*opened, *(ending.numbers for ending in self._ending)):
-            active.update(dict.fromkeys(numbers.applications, now))
-        for name in total.applications:
-            active.setdefault(name, now)
-        since = min(now - SETTLED_SECONDS, self._accepted_at)
-        self._journal.forget_silent(since=since)
-        return Aggregate({name: each for name, each in total.applications.items() if active.get(name, 0) >= since})
+    def _active_total(self, since: float) -> Aggregate:
+        """The totals of the applications that are sent: of those whose logs are read, or were since a time."""
+        active, total = self._journal.active, self._journal.total()
+        return Aggregate({name: each for name, each in total.applications.items() if active[name] >= since})
 
     def _send_numbers(self, at: tuple[Aggregate, frozenset[str], int]) -> bool:
         """Sends the totals of a time, from the export thread; a series that needs a base gets it dated just before."""
@@ -231,9 +226,9 @@ class Bridge:
         bases = self._bases.of(total)
         if bases.applications and not self._export.numbers(bases, started_ns=started, ended_ns=now - JUST_BEFORE_NS):
             return False
+        self._bases.sent(total, kept=kept)  # before the request: one whose answer is missing may have arrived
         is_taken = self._export.numbers(total, started_ns=started, ended_ns=now)
         if is_taken:
-            self._bases.sent(total, kept=kept)
             self._accepted_at = now / 1e9
         return is_taken
 
@@ -245,12 +240,6 @@ class Bridge:
             if self.status.state_failures == 1:
                 effect = "after a restart the bridge reads these events again"
                 self._say(f"cannot write the checkpoint: {error.strerror}; {effect}")
-
-    def _total(self) -> Aggregate:
-        """The totals of all logs; a log that is read again counts with its earlier totals until it has caught up."""
-        ending = {ending.log.key: ending.numbers for ending in self._ending}
-        kept = {key: entry.numbers for key, entry in self._journal.logs.items() if entry.numbers is not None}
-        return merged([self._journal.totals, *(kept | ending).values()])
 
     def _stand(self) -> None:
         """Copies the current figures to the status."""

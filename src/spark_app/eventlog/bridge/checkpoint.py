@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 
 from spark_app.errors import MachineError
-from spark_app.eventlog.bridge.metrics import Aggregate, decoded
+from spark_app.eventlog.bridge.metrics import Aggregate, decoded, merged
 from spark_app.eventlog.bridge.series_names import SeriesNames
 from spark_app.eventlog.parse.log_files import EventLog
 from spark_app.local_files import try_lock, write_atomic
@@ -90,6 +90,18 @@ class Checkpoint(Struct):
         entry = self.logs.pop(key, None)
         if entry is not None and entry.numbers is not None:
             self.totals.merge(over(entry.numbers))
+
+    def total(self) -> Aggregate:
+        """The totals of all logs; a log that is read again counts with its earlier totals until it has caught up."""
+        return merged([self.totals, *(entry.numbers for entry in self.logs.values() if entry.numbers is not None)])
+
+    def update_active(self, now: float) -> None:
+        """Notes when a log of each application was last read: an open one is read now."""
+        for name in self.totals.applications:
+            self.active.setdefault(name, now)
+        for entry in self.logs.values():
+            for name in entry.numbers.applications if entry.numbers else ():
+                self.active[name] = now if entry.state == "open" else self.active.get(name, now)
 
     def forget_silent(self, *, since: float) -> None:
         """Forgets the totals of applications without a log that was read since a time.

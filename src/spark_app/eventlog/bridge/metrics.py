@@ -4,7 +4,7 @@ Series go by the name of the application and what a stage does (`groups`), or th
 every run of a program adds to the same series.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -206,7 +206,7 @@ class BasePoints:
         self._sent = set[str]()
 
     def sent(self, numbers: Aggregate, *, kept: Collection[str] = ()) -> None:
-        """The series of these totals, and no other, were sent.
+        """The series of these totals, and no other, were sent, or may have been: an answer can be missing.
 
         Args:
             numbers: The totals.
@@ -216,48 +216,24 @@ class BasePoints:
         self._sent = set(numbers.applications)
 
     def of(self, numbers: Aggregate) -> Aggregate:
-        """The series that need a base, with their bases."""
+        """The applications with a series that needs a base: each of their series as it was, or 0."""
         bases = Aggregate()
-        for application, each in numbers.applications.items():
-            known = self._known.get(application, Numbers())
-            base = Numbers() if application in self._sent else _copy(known).without_gauges()
-            sent = set(_series(known))
-            for key in _series(each):
-                if key not in sent:
-                    _begin(base, *key)
-            if base != Numbers():
-                bases.applications[application] = base
+        for name, each in numbers.applications.items():
+            known = self._known.get(name, Numbers())
+            base = _zeros(each)
+            if name not in self._sent or base != _zeros(known):
+                base.merge(known)
+                bases.applications[name] = base.without_gauges()
         return bases
 
 
-def _copy(numbers: Numbers) -> Numbers:
-    """A copy, which may grow on its own."""
-    copy = Numbers()
-    copy.merge(numbers)
-    return copy
-
-
-def _series(numbers: Numbers) -> Iterator[Series]:
-    """Each series as the kind of metric, and the names that tell it from others of its kind."""
-    for name, group in numbers.groups.items():
-        yield from (("histogram", name, metric) for metric in group.histograms)
-        yield from (("count", name, metric) for metric in group.counts)
-    for name, query in numbers.queries.items():
-        yield "durations", name
-        yield from (("of a query", name, *key) for key in query.counts)
-    yield from (("of all", *key) for key in numbers.counts)
-
-
-def _begin(numbers: Numbers, kind: str, *rest: str) -> None:
-    name, *key = rest
-    match kind:
-        case "of all":
-            numbers.counts[rest] = 0
-        case "durations":
-            numbers.queries.setdefault(name, QueryNumbers())
-        case "of a query":
-            numbers.queries.setdefault(name, QueryNumbers()).counts[tuple(key)] = 0
-        case "histogram":
-            numbers.groups.setdefault(name, Group()).histograms[key[0]] = MEASURES[key[0]].empty()
-        case _:
-            numbers.groups.setdefault(name, Group()).counts[key[0]] = 0
+def _zeros(numbers: Numbers) -> Numbers:
+    """The same series, each at 0; none of gauges."""
+    return Numbers(
+        groups={
+            name: Group({metric: MEASURES[metric].empty() for metric in each.histograms}, dict.fromkeys(each.counts, 0))
+            for name, each in numbers.groups.items()
+        },
+        counts=dict.fromkeys(numbers.counts, 0),
+        queries={name: QueryNumbers(counts=dict.fromkeys(each.counts, 0)) for name, each in numbers.queries.items()},
+    )

@@ -14,6 +14,7 @@ import zstandard
 
 from spark_app.eventlog.bridge.bridge import Options
 from spark_app.eventlog.bridge.log_processor import LogProcessor
+from spark_app.eventlog.bridge.metrics import Aggregate
 from spark_app.eventlog.parse.log_files import EventLog
 from tests.unit.eventlog.log import Line, job, stage, started, task
 from tests.unit.eventlog.logs import OPTIONS, Bridged, Collector, program, tasks_of, text, write
@@ -98,6 +99,22 @@ def test_an_application_is_sent_until_its_last_totals_are_accepted(
     bridged.collector.is_willing = True
     bridged.until_done()
     assert bridged.collector.tasks == 3
+
+
+def test_totals_whose_answer_is_missing_count_once(start: Start, folder: Path) -> None:
+    """They may have arrived: a series that begins with 0 again would count what it had once more."""
+
+    class Unanswered(Collector):
+        def numbers(self, numbers: Aggregate, *, started_ns: int, ended_ns: int) -> bool:
+            super().numbers(numbers, started_ns=started_ns, ended_ns=ended_ns)
+            return tasks_of(numbers) == 0 or len(self.aggregates) > 4
+
+    write(folder / "app-1", program(3))
+    bridged = start(collector=Unanswered())
+    bridged.until(lambda: len(bridged.collector.aggregates) > 5)
+    counts = [tasks_of(each) for each in bridged.collector.aggregates]
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1]) == (0, 3)
 
 
 def test_a_log_that_grows_after_its_application_was_not_sent_counts_once(

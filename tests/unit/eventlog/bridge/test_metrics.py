@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from spark_app.eventlog import span_ids
-from spark_app.eventlog.bridge.histograms import MEASURES, Histogram
+from spark_app.eventlog.bridge.histograms import BATCH_DURATION, MEASURES, Histogram
 from spark_app.eventlog.bridge.metrics import (
     MAX_GROUPS,
     OTHER,
@@ -25,6 +25,7 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import scheduler_delay_ms
 from spark_app.eventlog.parse.events import TaskEnd, TaskInfo, TaskMetrics
+from spark_app.telemetry.names import STREAM_PHASE_DURATION
 from tests.unit.eventlog import log, logs
 from tests.unit.eventlog.log import Line, ended, events_of, job, job_ended, read, stage, started, task
 
@@ -436,15 +437,27 @@ def test_a_new_series_begins_with_zero() -> None:
 
 
 def test_a_series_begins_with_zero_only_once() -> None:
-    """Only what is new does."""
+    """Only what is new does; what is sent with it is as it was."""
     bases, before = BasePoints(Aggregate()), meter(logs.program(3)).aggregate()
     bases.sent(before)
     assert series_counts(bases.of(before)) == {}
     begin, *rest = logs.program()
     after = meter([begin, *rest[:2], metered(0), *rest[3:]]).aggregate()
-    new = series_counts(bases.of(after))
-    assert new == dict.fromkeys(series_counts(after).keys() - series_counts(before).keys(), 0)
+    new = dict.fromkeys(series_counts(after).keys() - series_counts(before).keys(), 0)
+    assert series_counts(bases.of(merged([before, after]))) == series_counts(before) | new
     assert new
+
+
+def test_a_counter_that_a_query_gets_later_sets_nothing_else_back() -> None:
+    """A phase that a later micro-batch has is new; its batches, sent as 0, would all count again."""
+    before = Aggregate()
+    before.application("shop").query("orders").durations.add([100, 200], BATCH_DURATION.bounds)
+    after, bases = merged([before]), BasePoints(Aggregate())
+    after.application("shop").query("orders").count(STREAM_PHASE_DURATION, "addBatch", more=1)
+    bases.sent(before)
+    base = bases.of(after).applications["shop"].queries["orders"]
+    assert base.counts == {(STREAM_PHASE_DURATION.name, "addBatch"): 0}
+    assert base.durations == before.applications["shop"].queries["orders"].durations
 
 
 def test_an_application_that_was_not_sent_for_a_while_is_sent_as_it_was_first() -> None:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 from opentelemetry.sdk._logs import ReadableLogRecord
@@ -194,20 +194,11 @@ class Deliveries:
                 delivery.note(kind, those)
 
 
-class NotingSpanExporter(SpanExporter):
-    """Notes which spans were accepted."""
+class _Noting:
+    """Sends with another exporter, and notes what was accepted."""
 
-    def __init__(self, exporter: SpanExporter, deliveries: Deliveries) -> None:
-        """Sends with another exporter."""
+    def __init__(self, exporter: Any, deliveries: Deliveries) -> None:
         self._exporter, self._deliveries = exporter, deliveries
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Sends spans."""
-        result = self._exporter.export(spans)
-        if result is SpanExportResult.SUCCESS:
-            keys = [((span.attributes or {}).get(names.RUN_ID.name), span_key(span)) for span in spans]
-            self._deliveries.accepted("spans", keys)
-        return result
 
     def shutdown(self) -> None:
         """Shuts the exporter down."""
@@ -215,28 +206,28 @@ class NotingSpanExporter(SpanExporter):
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Whether the exporter has flushed."""
-        return self._exporter.force_flush(timeout_millis)
+        return bool(self._exporter.force_flush(timeout_millis))
 
 
-class NotingLogExporter(LogRecordExporter):
+class NotingSpanExporter(_Noting, SpanExporter):
+    """Notes which spans were accepted."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Sends spans."""
+        result: SpanExportResult = self._exporter.export(spans)
+        if result is SpanExportResult.SUCCESS:
+            keys = [((span.attributes or {}).get(names.RUN_ID.name), span_key(span)) for span in spans]
+            self._deliveries.accepted("spans", keys)
+        return result
+
+
+class NotingLogExporter(_Noting, LogRecordExporter):
     """Notes which log records were accepted."""
-
-    def __init__(self, exporter: LogRecordExporter, deliveries: Deliveries) -> None:
-        """Sends with another exporter."""
-        self._exporter, self._deliveries = exporter, deliveries
 
     def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
         """Sends log records."""
-        result = self._exporter.export(batch)
+        result: LogRecordExportResult = self._exporter.export(batch)
         if result is LogRecordExportResult.SUCCESS:
             keys = [((each.log_record.attributes or {}).get(names.RUN_ID.name), log_key(each)) for each in batch]
             self._deliveries.accepted("logs", keys)
         return result
-
-    def shutdown(self) -> None:
-        """Shuts the exporter down."""
-        self._exporter.shutdown()  # type: ignore[no-untyped-call]
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Whether the exporter has flushed."""
-        return self._exporter.force_flush(timeout_millis)

@@ -16,7 +16,7 @@ from spark_app.telemetry.export import Deadline, all_done
 from spark_app.telemetry.otlp_client import OtlpClient, otlp_client
 from spark_app.telemetry.run_files import LOGS, METRICS
 from spark_app.telemetry.run_files_reader import RunFilesReader
-from spark_app.telemetry.stored_records import counts_at, gauges_of, logs_of, metrics_of
+from spark_app.telemetry.stored_records import logs_of, metrics_of, parts_of
 
 T = TypeVar("T")
 
@@ -126,9 +126,8 @@ def _spans(folder: Path, client: OtlpClient, resent: Resent) -> bool:
 
 def _metrics(folder: Path, client: OtlpClient, resent: Resent) -> bool:
     done, now = noted(folder)["metrics"], 0
-    for metrics in (
-        RunFilesReader(folder).records(METRICS, lambda line: [metrics_of(line)]) if client.takes_metrics else ()
-    ):
+    collections = RunFilesReader(folder).records(METRICS, lambda line: [metrics_of(line)])
+    for metrics in collections if client.takes_metrics else ():
         key = metrics_key(metrics)
         if key in done:
             continue
@@ -136,8 +135,7 @@ def _metrics(folder: Path, client: OtlpClient, resent: Resent) -> bool:
             return False
         note(folder, "metrics", [key])  # before: what is not surely lost is not sent again
         now = max(time.time_ns(), now + _APART_NS)
-        parts = [part for part in (counts_at(metrics, now), gauges_of(metrics)) if part.resource_metrics]
-        if all(client.send_metrics(part) for part in parts):
+        if all(client.send_metrics(part) for part in parts_of(metrics, now)):
             resent.metrics += 1
         else:
             resent.unsure += 1

@@ -18,7 +18,6 @@ from opentelemetry.trace import TraceFlags
 from spark_app.telemetry.run_files_reader import attributes_of
 
 _LIMITS: Final = LogRecordLimits()
-Keep = Callable[[sdk.Metric], sdk.Metric | None]
 
 
 def metrics_of(line: bytes) -> MetricsData:
@@ -31,14 +30,14 @@ def metrics_of(line: bytes) -> MetricsData:
     return MetricsData([_resource_metrics(group) for group in groups])
 
 
-def counts_at(metrics: MetricsData, now_ns: int) -> MetricsData:
-    """The counters and histograms alone, as if they had been collected at another time."""
-    return _kept(metrics, lambda metric: None if isinstance(metric.data, sdk.Gauge) else _at(metric, now_ns))
+def parts_of(metrics: MetricsData, now_ns: int) -> list[MetricsData]:
+    """Counters and histograms as if collected now, and gauges with their times: a later run may have set a newer value.
 
-
-def gauges_of(metrics: MetricsData) -> MetricsData:
-    """The gauges alone, which keep their times: a later run may have set a newer value."""
-    return _kept(metrics, lambda metric: metric if isinstance(metric.data, sdk.Gauge) else None)
+    They are two requests: Prometheus refuses a whole request, counters included, for one gauge that is too old.
+    """
+    counts = _kept(metrics, lambda metric: None if isinstance(metric.data, sdk.Gauge) else _at(metric, now_ns))
+    gauges = _kept(metrics, lambda metric: metric if isinstance(metric.data, sdk.Gauge) else None)
+    return [part for part in (counts, gauges) if part.resource_metrics]
 
 
 def logs_of(line: bytes) -> Iterator[ReadableLogRecord]:
@@ -112,16 +111,12 @@ def _at(metric: sdk.Metric, now_ns: int) -> sdk.Metric:
     return replace(metric, data=replace(data, data_points=points))
 
 
-def _kept(metrics: MetricsData, keep: Keep) -> MetricsData:
+def _kept(metrics: MetricsData, keep: Callable[[sdk.Metric], sdk.Metric | None]) -> MetricsData:
     """The metrics that are kept, without resources that have none."""
     groups = []
     for group in metrics.resource_metrics:
-        scopes = [
-            replace(scope, metrics=[kept for metric in scope.metrics if (kept := keep(metric)) is not None])
-            for scope in group.scope_metrics
-        ]
-        scopes = [scope for scope in scopes if scope.metrics]
-        if scopes:
+        scopes = [replace(scope, metrics=list(filter(None, map(keep, scope.metrics)))) for scope in group.scope_metrics]
+        if any(scope.metrics for scope in scopes):
             groups.append(replace(group, scope_metrics=scopes))
     return MetricsData(groups)
 

@@ -116,6 +116,20 @@ def test_gauges_keep_their_times_and_counters_get_the_time_of_sending(tmp_path: 
     assert len(set(ends)) > 2
 
 
+def test_an_old_gauge_is_in_no_request_with_a_counter(tmp_path: Path) -> None:
+    """Prometheus refuses a whole request for one gauge that is older than it takes."""
+    finished_run(tmp_path, metrics_kept=Refusing())
+    later = InMemory(tmp_path)
+    resend(tmp_path / "run-1", client(later))
+    requests = [
+        {hasattr(metric.data, "aggregation_temporality") for scope in group.scope_metrics for metric in scope.metrics}
+        for request in later.metrics_kept.kept
+        for group in request.resource_metrics
+    ]
+    assert sorted(map(len, requests)) == [1] * len(requests)
+    assert set().union(*requests) == {True, False}
+
+
 def test_metrics_whose_answer_is_missing_are_not_sent_again(tmp_path: Path) -> None:
     """They may have arrived. The empty request before them was accepted, and theirs was not."""
     finished_run(tmp_path)

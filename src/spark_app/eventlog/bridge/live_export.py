@@ -45,7 +45,7 @@ class LiveExport:
         self._processor = EventProcessor(app, events_folder=log.parent, on_span=self._put, thresholds=thresholds)
         self._held: deque[OwnedSpan] = deque(maxlen=MAX_HELD)
         self._spans = SpanQueue(self._otlp.spans)
-        self._numbers = SumSender[Aggregate](self._otlp.new_numbers, lambda one, other: merged([one, other]))
+        self._numbers = SumSender[Aggregate](self._send_numbers, lambda one, other: merged([one, other]))
         self._measured = time.monotonic()
 
     @property
@@ -76,6 +76,13 @@ class LiveExport:
             self._numbers.close(max(0.0, deadline - time.monotonic()))
         lost = self._spans.dropped + self._spans.queued
         return f"{NOT_EXPORTED}: the endpoint did not accept {lost} of them" if lost else None
+
+    def _send_numbers(self, numbers: Aggregate) -> bool:
+        """Whether counts are done with: those whose answer is missing may have arrived, and would count twice."""
+        if self._client.takes_metrics and not self._client.accepts_metrics():
+            return False
+        self._otlp.new_numbers(numbers)
+        return True
 
     def _put(self, application: str, span: SparkSpan) -> None:
         owned = OwnedSpan(application, span)

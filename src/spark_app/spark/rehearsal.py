@@ -34,7 +34,9 @@ def rehearse(folder: Path) -> None:
     """Reads JSON, writes Delta, merges, joins, groups, observes and reads an older version, all in a folder."""
     settings = load_settings().model_copy(update={"home": folder})
     no_fixed_port = {"spark.ui.port": "0"}  # a run beside it keeps its own
-    spark = session.start(settings, name="rehearsal", log_file=folder / "spark.log", extra=no_fixed_port)
+    # Daemons and executors run with Java's own collector, so their archive is written with it.
+    log_file = folder / "spark.log"
+    spark = session.start(settings, name="rehearsal", log_file=log_file, extra=no_fixed_port, collector="")
     for statement in STATEMENTS.format(folder=folder).split(";"):
         spark.sql(statement).collect()
     days = spark.read.schema("key string, amount decimal(12,2), at timestamp, kind string").json(f"{folder}/raw")

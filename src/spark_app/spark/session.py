@@ -35,6 +35,7 @@ from spark_app.spark.jvm import launch_jvm, stop_jvm
 from spark_app.telemetry.spark_names import is_local
 
 OPTIONS: Final = "spark.driver.extraJavaOptions"
+DEFAULT_OPTIONS: Final = "spark.driver.defaultJavaOptions"
 LATE_OPTIMIZING: Final = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
@@ -95,8 +96,7 @@ class StartingJvm:
     def _launch(self, settings: Settings) -> None:
         with suppress(SparkAppError, OSError):
             ensure_dir(self.log_file.parent)
-            properties = {"spark.master": "local[*]"} | settings.spark_properties
-            gateway = launch_jvm(_embedded(properties, self.log_file, PARALLEL), self.log_file)
+            gateway = launch_jvm(_embedded(_configured(settings), self.log_file, PARALLEL), self.log_file)
             with self._lock:
                 self._gateway = gateway
             if not self._is_needed:
@@ -135,7 +135,7 @@ def start(
     ensure_dir(log_file.parent)
     call_sites.install(str(Path(__file__).parents[1] / room) for room in ROOMS)
     _turn_python_logs_to(log_file)
-    properties = {"spark.master": "local[*]"} | settings.spark_properties
+    properties = _configured(settings)
     early = jvm.gateway() if jvm else None
     gateway = _joined(log_file) if early is None and _has_jvm() else None
     if gateway is not None:
@@ -165,6 +165,10 @@ def stop(spark: SparkSession, *, patience: float = STOP_SECONDS) -> None:
 def log_file_of(settings: Settings, name: str) -> Path:
     """The file that the JVM of a session logs to."""
     return settings.logs_path / f"spark-{name}.jsonl"
+
+
+def _configured(settings: Settings) -> dict[str, str]:
+    return {"spark.master": "local[*]"} | settings.spark_properties
 
 
 def _has_jvm() -> bool:
@@ -214,7 +218,8 @@ def _embedded(properties: Mapping[str, str], log_file: Path, collector: str) -> 
 def _chosen(collector: str, properties: Mapping[str, str]) -> str:
     """The collector, unless the user has chosen one: Java does not start with two."""
     environment = process_environment()
-    given = [properties.get(OPTIONS, ""), *(environment.get(name, "") for name in JAVA_VARIABLES)]
+    given = [properties.get(name, "") for name in (OPTIONS, DEFAULT_OPTIONS)]
+    given += [environment.get(name, "") for name in JAVA_VARIABLES]
     return "" if any("GC" in options for options in given) else collector
 
 

@@ -22,6 +22,10 @@ from pyspark.errors import PySparkException
 from spark_app.spark.session import start, stop
 from spark_app.settings import load_settings
 
+def options(spark):
+    management = spark._jvm.java.lang.management.ManagementFactory
+    return list(management.getRuntimeMXBean().getInputArguments())
+
 home = Path(sys.argv[1])
 settings = load_settings().model_copy(update={"home": home})
 spark = start(settings, name="look around", log_file=home / "logs" / "spark.log")
@@ -45,15 +49,16 @@ results = {
     "zone": spark.sql("SELECT current_timezone()").first()[0],
 }
 process = SparkContext._gateway.proc
+results["first options"] = options(spark)
 stop(spark)
 if process:
     results["java ended with"] = process.poll()
     own = "-XX:Tier4InvocationThreshold=7777"
     other = {"spark.eventLog.dir": str(home / "other events"), "spark.driver.extraJavaOptions": own}
+    other |= {"spark.driver.defaultJavaOptions": "-XX:+UseSerialGC"}
     spark = start(settings, name="again", log_file=home / "logs" / "again.log", extra=other)
     results["second"] = spark.range(5).count()
-    management = spark._jvm.java.lang.management.ManagementFactory
-    results["options"] = list(management.getRuntimeMXBean().getInputArguments())
+    results["options"] = options(spark)
     stop(spark)
 (home / "results.json").write_text(json.dumps(results))
 """
@@ -196,10 +201,11 @@ def test_java_options_of_the_configuration_win(seen: dict[str, Any]) -> None:
 
 
 def test_java_has_the_parallel_collector_unless_the_user_has_chosen(seen: dict[str, Any], spark: SparkSession) -> None:
-    """Java does not start with two; these tests choose one for their sessions in `SPARK_SUBMIT_OPTS`."""
+    """Java does not start with two: one is chosen by a property here, and by `SPARK_SUBMIT_OPTS` in all other tests."""
     jvm: Any = spark._jvm
     own = list(jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments())
-    for options, collector in ((seen["options"], "-XX:+UseParallelGC"), (own, "-XX:+UseSerialGC")):
+    chosen = {"first options": "-XX:+UseParallelGC", "options": "-XX:+UseSerialGC"}
+    for options, collector in (*((seen[name], each) for name, each in chosen.items()), (own, "-XX:+UseSerialGC")):
         assert [option for option in options if option.endswith("GC")] == [collector]
 
 

@@ -297,7 +297,7 @@ class Settings(BaseSettings):
 
     def located(self, path: str) -> str:
         """A path as absolute path, relative to the home folder; a URI unchanged."""
-        return path if ":/" in path else str(self.home / path)
+        return _located(path, self.home)
 
 
 def config_folder() -> Path:
@@ -343,6 +343,10 @@ def _merged(shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
     }
 
 
+def _located(path: str, folder: Path) -> str:
+    return path if ":/" in path else str(folder / path)
+
+
 def _with_inputs(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The settings of a file, whose relative inputs are beside its folder, wherever the home folder is."""
     found = dict(content)
@@ -351,8 +355,8 @@ def _with_inputs(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         if not isinstance(values, Mapping):
             continue
         path = values.get(key)
-        if isinstance(path, str) and ":/" not in path:
-            found[section] = {**values, key: str(folder / path)}
+        if isinstance(path, str):
+            found[section] = {**values, key: _located(path, folder)}
     return found
 
 

@@ -17,7 +17,7 @@ from spark_app.eventlog.reader import head, read
 from spark_app.mcp.answers import Document
 from spark_app.observe.analysis import Analysis, analyze
 from spark_app.report import report_source
-from spark_app.report.formatting import line
+from spark_app.report.formatting import instant, line
 from spark_app.report.report_source import ReportSource
 from spark_app.report.results import values
 from spark_app.runs import run_record
@@ -105,8 +105,8 @@ class Library:
             "kind": "event log",
             "application": line(app.name or app.id),
             "application_id": line(app.id),
-            "started": values.instant(app.began),
-            "changed": values.instant(changed * 1000),
+            "started": instant(app.began),
+            "changed": instant(changed * 1000),
             "outcome": profile and profile.outcome,
             "duration_ms": profile and profile.duration_ms,
         }
@@ -132,7 +132,7 @@ def _of_run(folder: Path, changed: float) -> Document:
         "application": line(f"{record.pipeline} {record.slice}".rstrip()),
         "application_id": record.application_id,
         "started": record.started_at,
-        "changed": values.instant(changed * 1000),
+        "changed": instant(changed * 1000),
         "outcome": record.outcome,
         "duration_ms": None if record.outcome == "running" else values.whole(record.seconds * 1000),
     }

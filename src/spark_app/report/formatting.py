@@ -84,14 +84,20 @@ def number(value: float | None) -> str:
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.4g}"
 
 
-def timestamp(instant: float | datetime | None) -> str:
-    """An instant, or milliseconds since the epoch, in UTC; unknown if no calendar has it."""
-    if instant is None or isinstance(instant, datetime):
-        return formatting.timestamp(instant) if instant else UNKNOWN
+def instant(milliseconds: float | None) -> datetime | None:
+    """Milliseconds since the epoch as an instant in UTC; None if no calendar has it."""
+    if milliseconds is None:
+        return None
     try:
-        return formatting.timestamp(datetime.fromtimestamp(instant / 1000, UTC))
+        return datetime.fromtimestamp(round(milliseconds) / 1000, UTC)
     except (OverflowError, ValueError, OSError):
-        return UNKNOWN
+        return None
+
+
+def timestamp(moment: float | datetime | None) -> str:
+    """An instant, or milliseconds since the epoch, in UTC; unknown if no calendar has it."""
+    shown = moment if isinstance(moment, datetime) else instant(moment)
+    return UNKNOWN if shown is None else formatting.timestamp(shown)
 
 
 def clock(milliseconds: float | None) -> str:

@@ -13,11 +13,12 @@ from the names; here both are alike. What Spark does not say is None, or missing
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
 
+Number = TypeVar("Number", int, float)
 ADD_BATCH: Final = "addBatch"
 """The phase of a micro-batch in which Spark runs its query and the sink; the others decide what to read and note it."""
 WHOLE: Final = "triggerExecution"
@@ -311,7 +312,7 @@ def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def sum_of_known(numbers: Iterable[int | None]) -> int | None:
+def sum_of_known(numbers: Iterable[Number | None]) -> Number | None:
     """The sum of what is known; None where nothing is."""
     known = [number for number in numbers if number is not None]
     return sum(known) if known else None

@@ -54,7 +54,7 @@ def sizes(spark: SparkSession, folder: str) -> dict[str, int]:
 def names_in(spark: SparkSession, folder: str) -> list[str] | None:
     """The names of the entries of a folder, in one request; None if the folder does not exist.
 
-    The log of a table may have thousands: Hadoop lists those of a local folder in half a second, Python in no time.
+    The log of a table may have thousands: Hadoop takes half a second for those of a local folder, Python 10 ms.
     """
     path = jvm(spark).org.apache.hadoop.fs.Path(folder)
     system = path.getFileSystem(hadoop(spark))

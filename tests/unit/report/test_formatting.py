@@ -56,3 +56,10 @@ def test_a_change_of_a_duration_is_said_in_words() -> None:
         "60 % too long",
         "exact to 1 %",
     ]
+
+
+@pytest.mark.parametrize("milliseconds", [1e20, -1e20, float("nan")])
+def test_a_time_that_no_calendar_has_is_null(milliseconds: float) -> None:
+    """A broken log ends no command."""
+    assert formatting.instant(milliseconds) is None
+    assert formatting.timestamp(milliseconds) == formatting.UNKNOWN

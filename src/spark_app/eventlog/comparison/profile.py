@@ -4,7 +4,7 @@ It is a few kilobytes of JSON, and up to 75 KB more where the host was sampled. 
 Stages are named by their work, never by an id.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -12,6 +12,7 @@ from msgspec.structs import astuple, replace
 
 from spark_app.eventlog.model.host_load import HostLoad
 from spark_app.eventlog.model.outcome import Outcome
+from spark_app.telemetry.stream_progress import sum_of_known
 
 VERSION: Final = 3
 """The version of the format. Others are not read: version 1 may contain passwords, version 2 names stages by lines."""
@@ -182,9 +183,3 @@ def merged(groups: Sequence[StageGroup]) -> StageGroup:
         python_ms=sum_of_known(group.python_ms for group in groups),
         scan_ms=sum_of_known(group.scan_ms for group in groups),
     )
-
-
-def sum_of_known(numbers: Iterable[float | None]) -> float | None:
-    """The sum of the known numbers; None if none is known."""
-    known = [number for number in numbers if number is not None]
-    return sum(known) if known else None

@@ -19,7 +19,6 @@ from spark_app.eventlog.comparison.profile import (
     Wall,
     merged,
     place_and_flow,
-    sum_of_known,
 )
 from spark_app.eventlog.comparison.steps import steps
 from spark_app.eventlog.comparison.wallclock import Key, WallClock, wall_clock
@@ -34,6 +33,7 @@ from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.reader import Reading
 from spark_app.redaction import is_secret, redacted
 from spark_app.telemetry.spark_names import WORKLOAD
+from spark_app.telemetry.stream_progress import sum_of_known
 
 MAX_GROUPS: Final = 200
 """Groups of one application at most; the rest is one group, which keeps the profile small."""

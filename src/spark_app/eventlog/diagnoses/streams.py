@@ -6,9 +6,9 @@ from typing import Final
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stream import StreamView, rising
 from spark_app.eventlog.findings import Finding, rule
-from spark_app.eventlog.model.stream_samples import StreamSample, added
+from spark_app.eventlog.model.stream_samples import StreamSample
 from spark_app.formatting import count, duration
-from spark_app.telemetry.stream_progress import ADD_BATCH
+from spark_app.telemetry.stream_progress import ADD_BATCH, sum_of_known
 
 RISING: Final = 0.75
 """The share of steps upwards from which on a backlog is said to grow: single batches may catch up."""
@@ -183,7 +183,7 @@ class _Stall:
         self.batches += sample.batches - sample.empty
         self.newest = max(self.newest, newest)
         if len(self.source_rows) == len(sample.source_rows):
-            self.source_rows = [added(*rows) for rows in zip(self.source_rows, sample.source_rows, strict=True)]
+            self.source_rows = list(map(sum_of_known, zip(self.source_rows, sample.source_rows, strict=True)))
         else:
             self.source_rows = list(sample.source_rows)
 

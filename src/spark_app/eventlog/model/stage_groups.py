@@ -12,7 +12,7 @@ import msgspec
 
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
-from spark_app.eventlog.model.work_names import CALL, action, is_callback, is_nowhere
+from spark_app.eventlog.model.work_names import CALL, action, called, is_callback, is_nowhere
 from spark_app.eventlog.parse.events import RddInfo
 from spark_app.redaction import redacted
 
@@ -20,7 +20,6 @@ MAX_LENGTH: Final = 120
 """Characters of the name of a group; longer ones are truncated."""
 MAX_READ: Final = 500
 """Characters of a description that the patterns search; their cost grows with the square of the length of a word."""
-_ANONYMOUS: Final = re.compile(r"\$anonfun\$|\$\d+")
 _STREAM: Final = re.compile(r"(?:\n|^)id = .*", re.DOTALL)
 _PATH: Final = re.compile(r"(?:\w+:)?/\S*?([^/\s]+)/?(?=\s|$)")
 _VARYING: Final = re.compile(
@@ -55,7 +54,7 @@ def work_of(app: Application, stage: StageAttempt) -> str:
 def _group(app: Application, stage: StageAttempt) -> str:
     job = app.job_of(stage)
     texts = (text for text in _texts(app, stage, job) if text)
-    work = next(texts, "") or _varied(_ANONYMOUS.sub("", stage.info.name.partition(" at ")[0]))
+    work = next(texts, "") or _varied(called(stage.info))
     rows = flow_of(app, stage)
     return f"{work if len(work) <= MAX_LENGTH else work[: MAX_LENGTH - 1] + '…'} [{rows}]"
 

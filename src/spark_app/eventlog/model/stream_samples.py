@@ -12,11 +12,6 @@ MOST_HOT: Final = 8
 """How many partitions of a state a sample names: those that had the longest task most often."""
 
 
-def added(one: int | None, other: int | None) -> int | None:
-    """A sum of what is known; None where nothing is."""
-    return other if one is None else one + (other or 0)
-
-
 @dataclass(slots=True)
 class StateSample:
     """A stateful operator over some batches; None is unknown.
@@ -47,7 +42,7 @@ class StateSample:
         self.rows, self.memory_bytes = later.rows, later.memory_bytes
         self.partitions, self.stores = later.partitions, later.stores
         for name in ("updated", "removed", "dropped", "updates_ms", "removals_ms", "commit_ms"):
-            setattr(self, name, added(getattr(self, name), getattr(later, name)))
+            setattr(self, name, sum_of_known((getattr(self, name), getattr(later, name))))
 
 
 @dataclass(slots=True)
@@ -159,7 +154,8 @@ class StreamSample:
         self.longest_ms = max(self.longest_ms, later.longest_ms)
         for name, ms in later.phases_ms.items():
             self.phases_ms[name] = self.phases_ms.get(name, 0) + ms
-        self.rows, self.rows_out = added(self.rows, later.rows), added(self.rows_out, later.rows_out)
+        self.rows = sum_of_known((self.rows, later.rows))
+        self.rows_out = sum_of_known((self.rows_out, later.rows_out))
         self._add_sources(later.source_rows)
         self.violations = sum_of_known((self.violations, later.violations))
         self.watermark, self.lag, self.lag_seconds = later.watermark, later.lag, later.lag_seconds
@@ -177,7 +173,7 @@ class StreamSample:
 
     def _add_sources(self, later: list[int | None]) -> None:
         if len(later) == len(self.source_rows):
-            self.source_rows = [added(*rows) for rows in zip(self.source_rows, later, strict=True)]
+            self.source_rows = list(map(sum_of_known, zip(self.source_rows, later, strict=True)))
         else:  # the program has changed between two runs
             self.source_rows = list(later)
 

@@ -61,7 +61,12 @@ def of_stage(app: Application, info: StageInfo, properties: JobProperties | None
     if query is not None:
         words, call, rows = _parts(app, query)
         return (_joined(words, call) if words or " at " in call else _joined(call, rows)) or "query"
-    return _joined(words, call) or _ANONYMOUS.sub("", info.name.partition(" at ")[0])
+    return _joined(words, call) or called(info)
+
+
+def called(info: StageInfo) -> str:
+    """The method that a stage began with, by its call site; of anonymous functions the method around them."""
+    return _ANONYMOUS.sub("", info.name.partition(" at ")[0])
 
 
 def of_job(job: Job) -> str:

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct, inspect
 
-from spark_app.report.formatting import text
+from spark_app.report.formatting import instant, text
 
 Document = TypeVar("Document", bound=Struct)
 MOST_TEXT: Final = 800
@@ -35,16 +35,6 @@ def whole(value: float | None) -> int | None:
 def counted(number: int, other: int) -> int | None:
     """Rows, or bytes; unknown where only the other was counted, as some sources do."""
     return None if other and not number else number
-
-
-def instant(milliseconds: float | None) -> datetime | None:
-    """Milliseconds since the epoch as an instant in UTC; unknown if no calendar has it."""
-    if milliseconds is None:
-        return None
-    try:
-        return datetime.fromtimestamp(round(milliseconds) / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
 
 
 def evidence(numbers: Mapping[str, float]) -> dict[str, int | float]:

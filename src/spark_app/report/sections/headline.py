@@ -11,7 +11,7 @@ from spark_app.eventlog.model.shares import cpu_share, gc_share
 from spark_app.eventlog.reader import Reading
 from spark_app.formatting import quantity
 from spark_app.report.results.schema import Figures
-from spark_app.report.results.values import ratio, whole
+from spark_app.report.results.values import counted, quotient, ratio, whole
 from spark_app.report.scope import Scope
 
 ALL_CORES: Final = 1.02
@@ -69,7 +69,7 @@ def _figures(scope: Scope) -> Figures:
         cores=sum(executor.cores for executor in scope.app.executors.values() if executor.removed is None) or None,
         cores_busy_ratio=ratio(_cores_busy(used, scope.app.task_cpus)),
         idle_ms=whole(used.idle_ms),
-        idle_ratio=ratio(used.idle_ms / used.wall_ms if used.wall_ms else None),
+        idle_ratio=ratio(quotient(used.idle_ms, used.wall_ms)),
     )
 
 
@@ -91,7 +91,7 @@ def _outcome_of_run(scope: Scope) -> tuple[str, Mood, str | None]:
 
 def _cores_busy(used: Utilization, task_cpus: int) -> float | None:
     """Task time over core time; None where the log lacks executors, so that more cores would be busy than there are."""
-    share = used.task_ms * task_cpus / used.core_ms if used.core_ms else None
+    share = quotient(used.task_ms * task_cpus, used.core_ms)
     return None if share is None or share > ALL_CORES else min(1.0, share)
 
 
@@ -101,8 +101,7 @@ def _sum(totals: list[Totals], of: Callable[[Totals], float]) -> int | None:
 
 def _counted(totals: list[Totals], of: Callable[[Totals], int], other: Callable[[Totals], int]) -> int | None:
     """A sum; unknown where there are bytes without rows or rows without bytes, which some sources do not count."""
-    total = _sum(totals, of)
-    return None if total == 0 and _sum(totals, other) else total
+    return counted(_sum(totals, of) or 0, _sum(totals, other) or 0) if totals else None
 
 
 def unread(reading: Reading, scope: Scope, *, is_live: bool = False) -> list[str]:

@@ -7,10 +7,11 @@ from typing import Final
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.operators import Number, Operator, own_plan_of
+from spark_app.report.formatting import instant
 from spark_app.report.groups import Group, grouped
 from spark_app.report.limits import Limits
 from spark_app.report.results import schema
-from spark_app.report.results.values import instant, whole
+from spark_app.report.results.values import whole
 from spark_app.report.scope import Scope, scheduling
 
 _FIRST: Final = ("number of output rows", "number of written rows", "number of files read", "data size", "spill size")

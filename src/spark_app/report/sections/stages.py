@@ -15,10 +15,11 @@ from spark_app.eventlog.model.shares import gc_share
 from spark_app.eventlog.parse.events import RESUBMITTED, TaskEnd
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.python_functions import Calls
+from spark_app.report.formatting import instant
 from spark_app.report.groups import Group, grouped
 from spark_app.report.limits import Limits
 from spark_app.report.results import schema
-from spark_app.report.results.values import counted, instant, whole
+from spark_app.report.results.values import counted, whole
 from spark_app.report.scope import Scope, scheduling, stage_name
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)

@@ -10,10 +10,11 @@ from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.stream_samples import StreamSample, together
 from spark_app.report import charts, formatting, intervals
 from spark_app.report.charts import Chart, Step, Values
+from spark_app.report.formatting import instant
 from spark_app.report.intervals import Interval
 from spark_app.report.limits import Limits
 from spark_app.report.results import schema
-from spark_app.report.results.values import instant, quotient, whole
+from spark_app.report.results.values import quotient, whole
 from spark_app.report.scope import Scope
 from spark_app.report.sections.headline import Mood
 from spark_app.report.sections.timeline import ticks

@@ -33,12 +33,6 @@ def test_times_before_the_start_are_0() -> None:
     assert values.whole(-5.0) == 0
 
 
-@pytest.mark.parametrize("milliseconds", [1e20, -1e20, float("nan")])
-def test_a_time_that_no_calendar_has_is_null(milliseconds: float) -> None:
-    """A broken log ends no command."""
-    assert values.instant(milliseconds) is None
-
-
 def test_a_document_is_made_of_an_object_by_the_types_of_its_fields() -> None:
     """Texts are masked and cut, numbers rounded; what the struct does not have stays out of it."""
     source = SimpleNamespace(

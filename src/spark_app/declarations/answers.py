@@ -23,6 +23,7 @@ from spark_app.models.serving import Served, Serving
 from spark_app.runs.model_card import PREDICTION
 from spark_app.settings import Interval
 from spark_app.spark import call_sites
+from spark_app.spark.persisted import persisted
 from spark_app.telemetry import names
 from spark_app.warehouse.tables import Table
 
@@ -121,15 +122,10 @@ class Answers:
 
     def reply(self, batch: BatchContext, asked: DataFrame, served: Served, history: History) -> None:
         """Answers the requests of one micro-batch, all by the same version; a repeated batch has equal keys."""
-        asked = asked.persist()
-        with call_sites.work_of("answers", self.place.file, self.place.line):
-            replies = self._replies(batch, asked, served, history).persist()
-            try:
-                batch.publish(self.messages(replies), self.name, keeps_context=True)
-                _measure(batch, replies, served)
-            finally:
-                replies.unpersist()
-                asked.unpersist()
+        work = call_sites.work_of("answers", self.place.file, self.place.line)
+        with work, persisted(asked) as kept, persisted(self._replies(batch, kept, served, history)) as replies:
+            batch.publish(self.messages(replies), self.name, keeps_context=True)
+            _measure(batch, replies, served)
 
     def _replies(self, batch: BatchContext, asked: DataFrame, served: Served, history: History) -> DataFrame:
         """One row per request: those that cannot be scored, and the others with their scores."""

@@ -16,6 +16,7 @@ from spark_app.engine import topics as topics_
 from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
 from spark_app.engine.topics import Topic
 from spark_app.runs import run_record
+from spark_app.spark.persisted import persisted
 from spark_app.telemetry import names
 from spark_app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, JUDGED_RECORD
 from spark_app.warehouse.tables import Table
@@ -56,15 +57,12 @@ def write(batch: BatchContext, found: DataFrame) -> None:
 
     They are counted when they are in the table, whatever becomes of the micro-batch.
     """
-    rows = numbered(found).persist()
-    try:
+    with persisted(numbered(found)) as rows:
         written = batch.append(rows, "dead_letters")
         batch.stream.count({run_record.DEAD_LETTERS: written})
         batch.stream.run.measure(names.DEAD_LETTERS, written or 0)
         sent = letters.messages(rows) if batch.stream.settings.kafka.servers else letters.lines(rows)
         batch.publish(sent, topics_.DEAD_LETTERS)
-    finally:
-        rows.unpersist()
 
 
 class DeadLetters:

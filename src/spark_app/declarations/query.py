@@ -21,6 +21,7 @@ from spark_app.engine.stream import BatchContext, CheckedConfig, Interval, RealT
 from spark_app.engine.topics import Topic
 from spark_app.quality.expectations import Expectation
 from spark_app.spark import call_sites
+from spark_app.spark.persisted import persisted
 from spark_app.warehouse.schemas import RECORD
 from spark_app.warehouse.tables import Table
 
@@ -231,15 +232,11 @@ class DeclaredStream:
         [topic] = self.TOPICS
         name = self._declared.name
         tables = {each: batch.warehouse.table(each) for each in (name, *self.READS)}
-        kept = new.persist()
-        with call_sites.work_of(name, self.place.file, self.place.line):
-            try:
-                rows = self._returned(tables | {topic: kept}, options)
-                if not self._is_recorded:  # the plan of each micro-batch is the same
-                    self._record(batch.stream, rows, {topic: kept}, tables)
-                batch.merge(rows.select(*self._declared.schema.names), name, condition=same_key(self._declared.key))
-            finally:
-                kept.unpersist()
+        with call_sites.work_of(name, self.place.file, self.place.line), persisted(new) as kept:
+            rows = self._returned(tables | {topic: kept}, options)
+            if not self._is_recorded:  # the plan of each micro-batch is the same
+                self._record(batch.stream, rows, {topic: kept}, tables)
+            batch.merge(rows.select(*self._declared.schema.names), name, condition=same_key(self._declared.key))
 
     def _record(
         self, context: StreamContext, rows: DataFrame, topics: Mapping[str, DataFrame], tables: Mapping[str, DataFrame]

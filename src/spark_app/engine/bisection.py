@@ -3,6 +3,7 @@
 The query runs on them as on any rows, half by half, and writes nothing.
 """
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -18,6 +19,7 @@ from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext, o
 from spark_app.engine.topics import Topic
 from spark_app.quality.expectations import Expectation
 from spark_app.spark.kafka import source_options
+from spark_app.spark.persisted import persisted
 from spark_app.warehouse import hadoop_files
 
 EARLIEST: Final = -2
@@ -160,8 +162,8 @@ def culprits(
     batch = planned_batch(context)
     if batch is None:
         return None
-    rows = _records(context, topics, *batch).withColumn("_id", records.identity()).persist()
-    try:
+    read = _records(context, topics, *batch).withColumn("_id", records.identity())
+    with persisted(read) as rows, contextlib.suppress(NotOfRecordsError):
         ids = sorted(row["_id"] for row in rows.select("_id").distinct().collect())
         reasons = _search(_Rehearsals(context, query, config, topics, rows), ids, reason_of)
         if not reasons:
@@ -170,10 +172,7 @@ def culprits(
         found = rows.where(F.col("_id").isin(*reasons)).withColumn("reason", named[F.col("_id")]).drop("_id")
         kept = context.spark.createDataFrame(found.collect(), found.schema)  # what was persisted goes
         return Culprits(kept, reasons, len(ids))
-    except NotOfRecordsError:
-        return None
-    finally:
-        rows.unpersist()
+    return None
 
 
 @dataclass(frozen=True)

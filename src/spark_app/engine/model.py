@@ -17,6 +17,7 @@ from spark_app.models.inputs import DAY, Examples, Feature, FeatureSet, in_days,
 from spark_app.models.periods import Periods
 from spark_app.runs.model_card import LABEL
 from spark_app.settings import Schedule, Share
+from spark_app.spark.persisted import persisted
 from spark_app.warehouse.delta_log import last_version
 from spark_app.warehouse.tables import Table
 
@@ -195,10 +196,7 @@ def labelled_data(
     tables, key, day = context.warehouse.tables, model.examples.key, F.to_date(model.examples.at)
     labels = model.labels(frames, tables, *days, label_days=config.label_days)
     rows = model.inputs.of_days(frames, tables, *days).join(labels, key)
-    ordered = estimators.in_order(rows, key, partitions=config.partitions).persist()
-    try:
+    with persisted(estimators.in_order(rows, key, partitions=config.partitions)) as ordered:
         train = ordered.where(day.between(periods.first, periods.train_last))
         held_out = ordered.where(day.between(periods.held_out_first, periods.held_out_last))
         yield Data(train, held_out, periods, found)
-    finally:
-        ordered.unpersist()

@@ -13,6 +13,7 @@ from spark_app.models import reference, registry
 from spark_app.models.gate import merit, refusals
 from spark_app.models.registry import Promotion, Version
 from spark_app.runs.model_card import ModelCard, Verdict
+from spark_app.spark.persisted import persisted
 from spark_app.telemetry import names
 
 if TYPE_CHECKING:
@@ -135,8 +136,7 @@ def score(context: DailyContext, model: Model) -> None:
         reference.require_same(context.warehouse, version, model.inputs)
     frames = {name: context.table(name) for name in model.inputs.reads}
     known = model.inputs.of_days(frames, context.warehouse.tables, context.date, context.date)
-    scores = scoring.scored(registry.load(version), known, version, keep=model.examples.keys).persist()
-    try:
+    with persisted(scoring.scored(registry.load(version), known, version, keep=model.examples.keys)) as scores:
         with context.step("score", kind="transform") as step:
             step.about(version.number)
             read, flagged = scores.agg(F.count(F.lit(1)), F.count_if("is_flagged")).collect()[0]
@@ -151,8 +151,6 @@ def score(context: DailyContext, model: Model) -> None:
         with context.step("measure drift", kind="evaluate"):
             model_metrics.measure_drift(context, model, judging.drift(version.card, known, scores), "production")
         model_metrics.measure_production(context, model)
-    finally:
-        scores.unpersist()
 
 
 def is_comparable(context: Context, model: Model, production: Version) -> bool:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from spark_app.engine import publishing, records
 from spark_app.engine.topics import Topic, bounded
 from spark_app.settings import Settings
+from spark_app.spark.persisted import persisted
 from spark_app.warehouse.schemas import DEAD_LETTERS
 from spark_app.warehouse.tables import Warehouse
 
@@ -63,8 +64,7 @@ def replay(warehouse: Warehouse, settings: Settings, topics: Sequence[Topic]) ->
         topics: The topics that the project reads.
     """
     topics = [bounded(topic, settings.stream) for topic in topics]
-    letters = waiting(warehouse.table(LETTERS), warehouse.table(REPLAYS), topics).persist()
-    try:
+    with persisted(waiting(warehouse.table(LETTERS), warehouse.table(REPLAYS), topics)) as letters:
         counts = letters.groupBy("topic").agg(
             F.count_if(F.col("problem").isNull()).alias("sent"), F.count("problem").alias("malformed")
         )
@@ -74,8 +74,6 @@ def replay(warehouse: Warehouse, settings: Settings, topics: Sequence[Topic]) ->
             fixed = letters.where((F.col("topic") == topic) & F.col("problem").isNull())
             publishing.send(_again(fixed), topic, settings, name=name, is_read=True)
             _take_note(warehouse, fixed)
-    finally:
-        letters.unpersist()
     return Replay(
         {row.topic: row.sent for row in rows if row.sent}, {row.topic: row.malformed for row in rows if row.malformed}
     )

@@ -24,6 +24,7 @@ from spark_app.settings import Interval as Interval  # noqa: PLC0414 - queries d
 from spark_app.settings import Settings
 from spark_app.spark import job_properties
 from spark_app.spark.kafka import sink_options, source_options
+from spark_app.spark.persisted import persisted
 from spark_app.telemetry.spark_names import INTERVAL_UNITS_MS
 from spark_app.telemetry.stream_progress import CHECKED, INPUT
 from spark_app.warehouse import delta_log, hadoop_files
@@ -356,11 +357,8 @@ class BatchContext:
             merge = old.merge(kept.alias("new"), condition)
             merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
-        kept = rows.persist()
-        try:
+        with persisted(rows) as kept:
             self._write(kept, table, lambda: delta_log.write_beside_compactions(self.spark, path, write))
-        finally:
-            kept.unpersist()
 
     def publish(self, records: DataFrame, topic: str, *, keeps_context: bool = False) -> None:
         """Sends records to a topic, each at least once: a repeated batch sends them again, but writes no second file.

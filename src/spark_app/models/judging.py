@@ -16,6 +16,7 @@ from spark_app.models import scores, statistics
 from spark_app.models.estimators import PROBABILITY
 from spark_app.models.periods import Periods
 from spark_app.runs.model_card import LABEL, PREDICTION, Comparison, Evaluation, ModelCard
+from spark_app.spark.persisted import persisted
 
 LATENCY_ROWS: Final = 1_000
 LATENCY_ATTEMPTS: Final = 3
@@ -126,12 +127,9 @@ def probabilities(model: PipelineModel, rows: DataFrame, *, key: str, keep: Sequ
 
 def latency_ms(model: PipelineModel, rows: DataFrame) -> float:
     """What scoring a thousand rows takes, from rows in memory to probabilities here: the fastest of some attempts."""
-    sample = rows.limit(LATENCY_ROWS).persist()
-    try:
+    with persisted(rows.limit(LATENCY_ROWS)) as sample:
         sample.count()
         return 1_000 * min(_seconds(model, sample) for _ in range(LATENCY_ATTEMPTS))
-    finally:
-        sample.unpersist()
 
 
 def _seconds(model: PipelineModel, rows: DataFrame) -> float:

@@ -178,6 +178,16 @@ def test_a_version_of_other_features_answers_nothing(query: Drained) -> None:
     assert replies(query) == []
 
 
+def test_a_micro_batch_that_fails_leaves_nothing_persisted(query: Drained, spark: SparkSession) -> None:
+    """The query starts again in the same session."""
+    rows = spark.createDataFrame([(b"k", written(request(1)), None, "prediction_requests", 0, 0, NOON)], RECORD)
+    batch = BatchContext(spark, query.context.warehouse, query.context, "q", 0)
+    served = Serving(refunded.name, refunded.inputs).served(query.context.warehouse)
+    with pytest.raises(KeyError):
+        ANSWERS.reply(batch, ANSWERS.judged(rows, PREDICTION_REQUESTS), served, History(["no table"]))
+    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
+
+
 def test_nothing_starts_before_a_model_is_in_production(tmp_path: Path, spark: SparkSession) -> None:
     """One line says what to do."""
     with pytest.raises(NotReadyError, match=r"^no version of ml\.refunds is in production: run `spark-app ml`$"):

@@ -300,7 +300,7 @@ def _format(folder: Path) -> None:
 
 
 def _java(main: str, *arguments: object) -> list[str]:
-    logging = next((spark_home() / "jars").glob("slf4j-api-*"))
+    logging = next((spark_home() / "jars").glob("*slf4j-api-*"))
     return [str(require_java()), *_SMALL, "-cp", f"{jars()}/*:{logging}", main, *map(str, arguments)]
 
 

@@ -26,7 +26,10 @@ Fetch = Callable[[Path, Note], None]
 MANIFEST: Final = ".spark-app-jars"
 LOCK: Final = ".spark-app-lock"
 UNFINISHED: Final = ".spark-app-unfinished-"
-FIRST: Final = "slf4j-api-*.jar"
+FIRST: Final = "slf4j-api-*"
+"""The jar that Spark's launcher puts on the class path before `jars/*`, by how its name begins."""
+ONCE: Final = "org.slf4j_"
+"""What comes before that name where `jars/*` alone has the jar, as Ivy names jars by their groups."""
 # Compiled lightly, Ivy takes half of the processor time.
 SHORT_LIVED: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 # A network that answers nothing ends in an error, too.
@@ -115,10 +118,13 @@ def _is_installed(folder: Path, wanted: JarList) -> bool:
 def _name_once(folder: Path) -> None:
     """Renames the jar that Spark puts on the class path before all jars, which include it a second time.
 
-    Java 21 refuses a class-data archive for a path with a jar twice. As a .zip it is there once, and still the first.
+    Java 21 refuses a class-data archive for a path with a jar twice. No other jar has its classes, so that its place
+    does not matter. One of an older Spark goes, and so does the name that older versions of this program gave it.
     """
-    for jar in folder.glob(FIRST):
-        jar.replace(jar.with_suffix(".zip"))
+    for jar in sorted(folder.glob(FIRST), key=lambda each: each.suffix == ".jar"):
+        for old in folder.glob(ONCE + FIRST):
+            old.unlink()
+        jar.replace(folder / f"{ONCE}{jar.stem}.jar")
 
 
 def _install(folder: Path, wanted: JarList, fetch: Fetch, note: Note) -> None:

@@ -22,6 +22,16 @@ def ran(command: Sequence[str | Path], folder: Path, **variables: str) -> subpro
     return done
 
 
+def installed(environment: Path, wheel: Path) -> Path:
+    """Python of a fresh environment, with the wheel, what its extra `streaming` brings, and pytest."""
+    python = environment / "bin" / "python"
+    uncompressed = ("--config-settings-package", "pyspark:--build-option=--compression=stored")
+    packages = (f"{wheel}[streaming]", "pytest")
+    command: list[str | Path] = [UV, "pip", "install", "--python", python, *uncompressed, *packages]
+    ran(command, environment).check_returncode()
+    return python
+
+
 @pytest.fixture(scope="session")
 def wheel() -> Path:
     """The wheel that `make wheel` has built."""

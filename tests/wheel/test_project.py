@@ -6,19 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.wheel.conftest import UV, ran
+from tests.wheel.conftest import UV, installed, ran
 
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh environment with the wheel, what its extra brings, and pytest."""
     folder = tmp_path_factory.mktemp("environment")
-    uncompressed = ("--config-settings-package", "pyspark:--build-option=--compression=stored")
     ran([UV, "venv", "--python", sys.executable, folder / "venv"], folder).check_returncode()
-    python = folder / "venv" / "bin" / "python"
-    packages = (f"{wheel}[streaming]", "pytest")
-    ran([UV, "pip", "install", "--python", python, *uncompressed, *packages], folder).check_returncode()
-    return python
+    return installed(folder / "venv", wheel)
 
 
 @pytest.fixture(scope="module")

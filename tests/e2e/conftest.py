@@ -20,7 +20,8 @@ from tests.polling import poll_until
 SKEWED: Final = Path(__file__).with_name("skewed.py")
 PROJECT: Final = "spark-app-e2e"
 MONTH_SECONDS: Final = 30 * 86_400
-ALERTS: Final = {"PipelineRunFailing", "SparkWorkerDown", "SparkPartitionSkew", "StreamQueryStuck"}
+STUCK: Final = "StreamQueryStuck"
+ALERTS: Final = {"PipelineRunFailing", "SparkWorkerDown", "SparkPartitionSkew", STUCK}
 ALERT_SECONDS: Final = 300
 AWAY_SECONDS: Final = 30
 ARCHIVED: Final = """
@@ -166,12 +167,14 @@ def refused(stack: Stack) -> None:
 def harmed(day: Day) -> Harmed:
     """A skewed job; a daily job that loses a worker and, for half a minute, the stores; one that has no input.
 
-    Beside them, streaming queries hang.
+    Beside them, streaming queries hang until their worker is lost: the executor in the place of a lost one has Python
+    workers that do not hang, and repeats the tasks that do.
     """
     assert day.runs
     with receiver():
         program = SKEWED.read_text(encoding="utf-8")
         run_in("spark-master", "python", "-c", program)
+        poll_until(lambda: STUCK in alerts(), missing_alerts, seconds=ALERT_SECONDS)
         try:
             began = time.time()
             runs = without_stores_and_a_worker()

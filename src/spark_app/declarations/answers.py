@@ -165,7 +165,7 @@ def _now_ms() -> Column:
 
 def _measure(batch: BatchContext, replies: DataFrame, served: Served) -> None:
     """Measures what was answered, and by which version."""
-    run, shares = batch.stream.run, list(names.QUANTILES)
+    telemetry, shares = batch.stream.telemetry, list(names.QUANTILES)
     found = replies.agg(
         F.count("error").alias("errors"),
         F.count_if("is_flagged").alias("flagged"),
@@ -174,21 +174,21 @@ def _measure(batch: BatchContext, replies: DataFrame, served: Served) -> None:
         F.percentile_approx(PREDICTION, shares).alias("probabilities"),
         F.percentile_approx("latency_ms", shares).alias("latencies"),
     ).collect()[0]
-    run.measure(names.ML_ERRORS, found.errors)
-    run.measure(names.ML_STALE, found.stale)
+    telemetry.measure(names.ML_ERRORS, found.errors)
+    telemetry.measure(names.ML_STALE, found.stale)
     for text, number in (("true", found.flagged), ("false", found.others)):
-        run.measure(names.ML_PREDICTIONS, number, {names.IS_FLAGGED: text})
+        telemetry.measure(names.ML_PREDICTIONS, number, {names.IS_FLAGGED: text})
     for place, quantile in enumerate(map(str, names.QUANTILES)):
         if found.probabilities is not None:
-            run.measure(names.ML_PROBABILITY, found.probabilities[place], {names.QUANTILE: quantile})
+            telemetry.measure(names.ML_PROBABILITY, found.probabilities[place], {names.QUANTILE: quantile})
         if found.latencies is not None:
-            run.measure(names.ML_LATENCY, found.latencies[place] / 1000, {names.QUANTILE: quantile})
-    run.measure(names.ML_SERVED, served.version.number, {names.MODEL: served.version.model})
+            telemetry.measure(names.ML_LATENCY, found.latencies[place] / 1000, {names.QUANTILE: quantile})
+    telemetry.measure(names.ML_SERVED, served.version.number, {names.MODEL: served.version.model})
 
 
 def _announce(context: StreamContext) -> None:
     """Starts counters at 0: the first value of a series is no increase."""
-    context.run.measure(names.ML_ERRORS, 0)
-    context.run.measure(names.ML_STALE, 0)
+    context.telemetry.measure(names.ML_ERRORS, 0)
+    context.telemetry.measure(names.ML_STALE, 0)
     for text in ("true", "false"):
-        context.run.measure(names.ML_PREDICTIONS, 0, {names.IS_FLAGGED: text})
+        context.telemetry.measure(names.ML_PREDICTIONS, 0, {names.IS_FLAGGED: text})

@@ -42,6 +42,6 @@ def record(context: Context, table: str, columns: Sequence[str], rows: DataFrame
         places = {name: each.place for name, each in inputs.items()}
         known = {name: found[name] for name in columns if name in found}
         added = TableColumns(table, context.warehouse.path(table), places, known)
-        column_lineage.add(context.run.identity.folder, added)
+        column_lineage.add(context.telemetry.identity.folder, added)
     except Exception as error:  # noqa: BLE001 - a plan of a form that nobody has seen never makes a run fail
         context.note(f"no columns of {table} for the lineage: {error}")

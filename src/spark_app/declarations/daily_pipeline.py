@@ -246,7 +246,7 @@ def _summarized(
         violations = counted.get(summary.name, 0)
         found.append(summary.result(audit.measures, violations, audit.latest, spec.limits, context.date))
         if summary.name == FRESHNESS:
-            context.run.record_freshness(spec.source, seconds=found[-1].value, as_of=end_of(context.date))
+            context.telemetry.record_freshness(spec.source, seconds=found[-1].value, as_of=end_of(context.date))
     return found
 
 

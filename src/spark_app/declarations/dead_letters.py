@@ -60,7 +60,7 @@ def write(batch: BatchContext, found: DataFrame) -> None:
     with persisted(numbered(found)) as rows:
         written = batch.append(rows, "dead_letters")
         batch.stream.count({run_record.DEAD_LETTERS: written})
-        batch.stream.run.measure(names.DEAD_LETTERS, written or 0)
+        batch.stream.telemetry.measure(names.DEAD_LETTERS, written or 0)
         sent = letters.messages(rows) if batch.stream.settings.kafka.servers else letters.lines(rows)
         batch.publish(sent, topics_.DEAD_LETTERS)
 
@@ -94,5 +94,5 @@ class DeadLetters:
             return records.parsed(read, context.bounded(topic)).select(*JUDGED_RECORD.names, records.EXTRA)
 
         judged = records.judged(reduce(DataFrame.unionByName, [rows(topic) for topic in self._topics]))
-        context.run.measure(names.DEAD_LETTERS, 0)  # the first value of a series is no increase
+        context.telemetry.measure(names.DEAD_LETTERS, 0)  # the first value of a series is no increase
         return context.for_each_batch(dead_letters(judged), write, config)

@@ -65,7 +65,9 @@ class Rehearsal(StreamContext):
             given: The records by topic.
         """
         same = {each.name: getattr(context, each.name) for each in fields(StreamContext)}
-        rehearsal = cls(**same | {"run": _Silent(context.run), "counts": {}, "written": {}, "facts": {}, "results": []})
+        rehearsal = cls(
+            **same | {"telemetry": _Silent(context.telemetry), "counts": {}, "written": {}, "facts": {}, "results": []}
+        )
         rehearsal.given = given
         return rehearsal
 
@@ -126,11 +128,11 @@ class _BatchRehearsal(BatchContext):
 class _Silent:
     """The telemetry of a run, to which a rehearsal adds nothing."""
 
-    def __init__(self, run: Any) -> None:
-        self._run = run
+    def __init__(self, telemetry: Any) -> None:
+        self._telemetry = telemetry
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._run, name)
+        return getattr(self._telemetry, name)
 
     def measure(self, *_: object) -> None:
         """Measures nothing."""

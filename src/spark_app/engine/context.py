@@ -38,7 +38,7 @@ class Context:
         warehouse: The tables.
         settings: The configuration of the application.
         day: The day that the run is about; None for a streaming query.
-        run: The telemetry of the run.
+        telemetry: Spans, metrics and logs of the run.
         listener: Who hears how the run gets on.
         counts: Rows of the run so far, by name; a name that is missing is unknown.
         results: Results of expectations so far.
@@ -51,7 +51,7 @@ class Context:
     warehouse: Warehouse
     settings: Settings
     day: datetime.date | None
-    run: RunTelemetry
+    telemetry: RunTelemetry
     listener: ProgressListener
     counts: dict[str, int] = field(default_factory=dict)
     results: list[ExpectationResult] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Context:
     @property
     def date(self) -> datetime.date:
         """The day that the run is about; for models, the last day that is known."""
-        assert self.day is not None, f"{self.run.identity.pipeline} is about no day"
+        assert self.day is not None, f"{self.telemetry.identity.pipeline} is about no day"
         return self.day
 
     @property
@@ -73,14 +73,14 @@ class Context:
     @property
     def title(self) -> str:
         """The pipeline and its slice, as messages and Spark's job descriptions name the run."""
-        return f"{self.run.identity.pipeline} {self.slice}".rstrip()
+        return f"{self.telemetry.identity.pipeline} {self.slice}".rstrip()
 
     @contextmanager
     def step(self, name: str, *, kind: StepKind, table: str | None = None) -> Iterator[StepTelemetry]:
         """A named part of the run; the Spark jobs in it carry its trace."""
-        pipeline, key, started = self.run.identity.pipeline, self.slice, time.monotonic()
+        pipeline, key, started = self.telemetry.identity.pipeline, self.slice, time.monotonic()
         self.listener.step_started(pipeline, key, name)
-        with self.run.step(name, kind=kind, table=table) as step:
+        with self.telemetry.step(name, kind=kind, table=table) as step:
             with job_properties.step_properties(
                 self.spark, f"{self.title}: {name}", traceparent=step.traceparent, trace_id=step.trace_id
             ):
@@ -151,7 +151,7 @@ class Context:
 
     def declare(self, table: str, expectations: Sequence[str]) -> None:
         """States which expectations will be enforced, before anything is counted."""
-        expectation_metrics.declare_expectations(self.run, table=table, expectations=expectations)
+        expectation_metrics.declare_expectations(self.telemetry, table=table, expectations=expectations)
 
     def enforce(self, results: Sequence[ExpectationResult], *, table: str) -> None:
         """Records results, and stops the run if one is beyond its limit.
@@ -160,7 +160,7 @@ class Context:
             QualityGateError: More rows violate an expectation than its limit allows.
         """
         self.results += results
-        expectation_metrics.record_expectations(self.run, results, table=table)
+        expectation_metrics.record_expectations(self.telemetry, results, table=table)
         breached = [result for result in results if result.is_breached]
         if breached:
             raise QualityGateError("; ".join(self._explained(result, table) for result in breached))
@@ -168,7 +168,7 @@ class Context:
     def report_nulls(self, table: str, nulls: Mapping[str, int]) -> None:
         """Records the number of rows without a value, per column."""
         self.nulls = dict(nulls)
-        expectation_metrics.record_nulls(self.run, table=table, nulls=nulls)
+        expectation_metrics.record_nulls(self.telemetry, table=table, nulls=nulls)
 
     def report_rows(self, **rows: int) -> None:
         """Records counts as soon as they are known, so that a run that fails later has reported them.
@@ -178,7 +178,7 @@ class Context:
         """
         new = {name: number for name, number in rows.items() if name not in self.counts}
         self.counts |= rows
-        self.run.record(
+        self.telemetry.record(
             rows_read=new.get(READ),
             rows_published=new.get(PUBLISHED),
             rows_quarantined=new.get(QUARANTINED),
@@ -198,7 +198,7 @@ class Context:
         """
         self.report_rows(read=read, **{name: rows for name, rows in parts.items() if name != PUBLISHED})
         total = sum(parts.values())
-        self.run.record(rows_unaccounted=abs(read - total))
+        self.telemetry.record(rows_unaccounted=abs(read - total))
         if read != total:
             terms = " + ".join(f"{rows:,} {name}" for name, rows in parts.items())
             raise ReconciliationError(f"{self.title}: {read:,} rows read, but {terms} = {total:,}")
@@ -221,7 +221,7 @@ class Context:
         """
         if count is None:
             return
-        self.run.record(rows_unaccounted=abs(count - published))
+        self.telemetry.record(rows_unaccounted=abs(count - published))
         if count != published:
             raise ReconciliationError(
                 f"{self.title}: {count:,} rows were counted for {table}, but its version {commit.version} published "
@@ -238,12 +238,12 @@ class Context:
         self._write(table, partial(self.warehouse.replace_where, rows.where(where), table, where), kind="write")
 
     def _write(self, table: str, write: Callable[[str], None], *, kind: StepKind) -> Commit:
-        path, author = self.warehouse.path(table), self.run.identity.run_id
+        path, author = self.warehouse.path(table), self.telemetry.identity.run_id
         with self.step(f"{kind} {table}", kind=kind, table=table) as step:
             with self.warehouse.creation_lock(table):
                 commit = delta_log.commit_with_retry(self.spark, path, write, author=author, note=self.note)
             step.count(rows_written=commit.rows, bytes_written=commit.bytes, files=commit.files)
-            self.run.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)
+            self.telemetry.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)
             self.written[table] = path
         return commit
 
@@ -286,7 +286,7 @@ class DailyContext(Context):
                 empty = f"no rows at {folder}: its files are empty; deliver the day's rows there"
                 files, size = raw_files.bytes_of(self.spark, folder)
                 step.count(files=files, bytes_read=size)
-                self.run.record(bytes_read=size)
+                self.telemetry.record(bytes_read=size)
             if not may_be_empty and is_empty():
                 raise InputError(empty)
             return rows

@@ -66,7 +66,7 @@ def train(context: "TrainingContext", model: Model, config: ModelConfig, data: D
         context.note(f"version {known[-1].number} was trained on the same features with the same configuration: kept")
         return known[-1]
     fitted, card = _fitted(context, model, config, data)
-    artifact = registry.artifact_folder(context.warehouse, model.name, context.run.identity.run_id)
+    artifact = registry.artifact_folder(context.warehouse, model.name, context.telemetry.identity.run_id)
     context.save(fitted, artifact)
     reference.write(context.warehouse, compared, artifact)
     version = register(context, Version(model.name, 0, fingerprint, artifact, card), features=data.train)
@@ -89,7 +89,7 @@ def register(context: Context, version: Version, *, features: DataFrame) -> Vers
     numbers = [each.number for each in registry.versions(context.warehouse, version.model)]
     for number in itertools.count(max(numbers, default=0) + 1):
         numbered = replace(version, number=number, card=msgspec.structs.replace(version.card, version=number))
-        row = registry.version_row(context.spark, numbered, run_id=context.run.identity.run_id, features=features)
+        row = registry.version_row(context.spark, numbered, run_id=context.telemetry.identity.run_id, features=features)
         if context.insert(row, registry.VERSIONS.name, keys=registry.VERSION_KEYS):
             return numbered
     raise AssertionError("unreachable")
@@ -131,7 +131,7 @@ def _fitted(
         features={feature.name: feature.meaning for feature in model.features},
         table_versions=data.versions,
         git_commit=provenance.git_commit(),
-        trace_id=context.run.trace_id,
+        trace_id=context.telemetry.trace_id,
     )
     return fitted, card
 
@@ -176,7 +176,7 @@ def _counted(context: "TrainingContext", model: Model, data: Data) -> tuple[int,
         )
     _require_held_out(model, data)
     context.report_rows(read=rows)
-    context.run.measure(names.ML_ROWS, rows)
+    context.telemetry.measure(names.ML_ROWS, rows)
     return rows, positives
 
 
@@ -218,7 +218,7 @@ def evaluate(context: "TrainingContext", model: Model, config: ModelConfig, vers
             card = msgspec.structs.replace(card, production=before.production, comparison=before.comparison)
         if production is not None:
             model_metrics.measure_evaluation(context, model, config, found, "production")
-    row = registry.evaluation_row(context.spark, card, run_id=context.run.identity.run_id)
+    row = registry.evaluation_row(context.spark, card, run_id=context.telemetry.identity.run_id)
     context.replace(row, registry.EVALUATIONS.name, where=registry.where_version(model.name, version.number))
     context.write_card(card)
     return card

@@ -28,12 +28,12 @@ def measure_evaluation(context: Context, model: Model, config: ModelConfig, foun
     for name, estimate in found.scores.items():
         if estimate.value is not None:
             labels = {names.MODEL_ROLE: role, names.SCORE_NAME: name, names.DATA_SLICE: "all"}
-            context.run.measure(names.ML_SCORE, estimate.value, labels)
+            context.telemetry.measure(names.ML_SCORE, estimate.value, labels)
     large = [each for each in found.slices if each.positives >= config.gate.slice_positives]
     for each in sorted(large, key=lambda each: -each.positives)[:MOST_SLICES]:
         if each.roc_auc is not None:
             labels = {names.MODEL_ROLE: role, names.SCORE_NAME: "roc_auc", names.DATA_SLICE: each.title}
-            context.run.measure(names.ML_SCORE, each.roc_auc, labels)
+            context.telemetry.measure(names.ML_SCORE, each.roc_auc, labels)
 
 
 def measure_drift(context: Context, model: Model, drift: Mapping[str, float], role: str) -> None:
@@ -41,16 +41,16 @@ def measure_drift(context: Context, model: Model, drift: Mapping[str, float], ro
     groups = {feature.name: feature.group for feature in model.features} | {PREDICTION: "prediction"}
     for feature in drift.keys() & groups.keys():  # an old version may have had others
         labels = {names.MODEL_ROLE: role, names.FEATURE_GROUP: groups[feature], names.FEATURE: feature}
-        context.run.measure(names.ML_DRIFT, drift[feature], labels)
+        context.telemetry.measure(names.ML_DRIFT, drift[feature], labels)
 
 
 def measure_production(context: Context, model: Model) -> None:
     """Measures which version is in production, and when it was trained."""
     version = registry.production(context.warehouse, model.name)
     if version is not None:
-        context.run.measure(names.ML_VERSION, version.number)
+        context.telemetry.measure(names.ML_VERSION, version.number)
         trained_at = datetime.datetime.fromisoformat(version.card.trained_at)
-        context.run.measure(names.ML_TRAINED, trained_at.timestamp())
+        context.telemetry.measure(names.ML_TRAINED, trained_at.timestamp())
 
 
 def measure_scores(context: Context, scores: DataFrame, *, flagged: int, rows: int) -> None:
@@ -58,7 +58,7 @@ def measure_scores(context: Context, scores: DataFrame, *, flagged: int, rows: i
     from spark_app.models.statistics import QUANTILE_ERROR
 
     for text, count in (("true", flagged), ("false", rows - flagged)):
-        context.run.measure(names.ML_PREDICTIONS, count, {names.IS_FLAGGED: text})
+        context.telemetry.measure(names.ML_PREDICTIONS, count, {names.IS_FLAGGED: text})
     found = scores.approxQuantile(PREDICTION, list(names.QUANTILES), QUANTILE_ERROR)
     for quantile, value in zip(names.QUANTILES, found, strict=True):
-        context.run.measure(names.ML_PROBABILITY, value, {names.QUANTILE: str(quantile)})
+        context.telemetry.measure(names.ML_PROBABILITY, value, {names.QUANTILE: str(quantile)})

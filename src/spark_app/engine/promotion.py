@@ -44,7 +44,7 @@ def promote(
         verdict = _verdict(context, model, config, card, is_named=is_named)
     context.write_card(msgspec.structs.replace(card, verdict=verdict))
     if verdict.reasons:
-        context.run.measure(names.ML_PROMOTIONS, 1, {names.PROMOTION_ACTION: "refused"})
+        context.telemetry.measure(names.ML_PROMOTIONS, 1, {names.PROMOTION_ACTION: "refused"})
         raise PromotionError(f"{verdict.text}: {'; '.join(verdict.reasons)}")
     context.note(verdict.text)
     if verdict.production is None:  # no version in production was judged beside it
@@ -115,10 +115,10 @@ def _rolled_back(context: Context, model: Model) -> tuple[int, bool]:
 
 def _change(context: Context, model: Model, change: Promotion) -> bool:
     """Changes what is in production, unless another run has made the change of that number; returns whether it did."""
-    row = registry.promotion_row(context.spark, model.name, change, run_id=context.run.identity.run_id)
+    row = registry.promotion_row(context.spark, model.name, change, run_id=context.telemetry.identity.run_id)
     is_made = context.insert(row, registry.PROMOTIONS.name, keys=registry.PROMOTION_KEYS, kind="publish")
     if is_made:
-        context.run.measure(names.ML_PROMOTIONS, 1, {names.PROMOTION_ACTION: change.action})
+        context.telemetry.measure(names.ML_PROMOTIONS, 1, {names.PROMOTION_ACTION: change.action})
     return is_made
 
 

@@ -90,7 +90,7 @@ class StreamContext(Context):
     @property
     def name(self) -> str:
         """The name of the query: `streaming.events`."""
-        return self.run.identity.pipeline
+        return self.telemetry.identity.pipeline
 
     @property
     def checkpoint(self) -> str:
@@ -232,7 +232,7 @@ class StreamContext(Context):
             query = session.sparkContext.getLocalProperty(QUERY_ID)
             warehouse = Warehouse(session, self.warehouse.root, self.warehouse.tables.values())
             trace_id = tracing.traceparent_of_batch(session, batch_id).split("-")[1]
-            with self.run.attach(), job_properties.batch_properties(session, trace_id):
+            with self.telemetry.attach(), job_properties.batch_properties(session, trace_id):
                 write(BatchContext(session, warehouse, self, f"{query}", batch_id), batch)
 
         return self._writer(rows, config, output_mode).foreachBatch(process)
@@ -399,7 +399,7 @@ class BatchContext:
         commits = [commit for commit in delta_log.history(self.spark, path, after=before) if commit.tag == tag]
         for commit in commits:
             self.stream.count({PUBLISHED: commit.rows})
-            self.stream.run.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)
+            self.stream.telemetry.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)
         if not commits:
             rows.write.format("noop").mode("overwrite").save()
         written = [commit.rows for commit in commits]

@@ -71,9 +71,9 @@ class TrainingContext(Context):
     def write_card(self, card: ModelCard) -> None:
         """Leaves the card of a model in the folder of the run, for the command and the report."""
         try:
-            model_card.write(self.run.identity.folder, card)
+            model_card.write(self.telemetry.identity.folder, card)
         except OSError as error:
-            self.note(f"cannot write {self.run.identity.folder / model_card.CARD}: {error.strerror}")
+            self.note(f"cannot write {self.telemetry.identity.folder / model_card.CARD}: {error.strerror}")
 
 
 class _Fits:
@@ -91,7 +91,7 @@ class _Fits:
         self.validator = validator.copy()
         self.validator.setEstimator(_SeenEstimator(validator.getEstimator(), self))
         self.validator.setEvaluator(_SeenEvaluator(validator.getEvaluator(), self))
-        self._parent = context.run.context()
+        self._parent = context.telemetry.context()
         self._numbers = count(1)
         self._thread = threading.local()
         self._lock = threading.Lock()
@@ -115,10 +115,10 @@ class _Fits:
 
     def begin(self, position: int, fold: int | None) -> None:
         """A fit begins in this thread."""
-        tried, run = self.tried[position], self.context.run
+        tried, telemetry = self.tried[position], self.context.telemetry
         parameters = " ".join(f"{name}={value}" for name, value in tried.parameters.items())
         stack = ExitStack()
-        fit = stack.enter_context(run.fit(self._parent, tried.algorithm, parameters=parameters, fold=fold))
+        fit = stack.enter_context(telemetry.fit(self._parent, tried.algorithm, parameters=parameters, fold=fold))
         where = "all rows" if fold is None else f"fold {fold}/{self.folds}"
         job_properties.own_properties(self.context.spark)
         stack.enter_context(
@@ -153,7 +153,7 @@ class _Fits:
 
     def _show(self, text: str) -> None:
         context = self.context
-        context.listener.step_progress(context.run.identity.pipeline, context.slice, CROSS_VALIDATION, text)
+        context.listener.step_progress(context.telemetry.identity.pipeline, context.slice, CROSS_VALIDATION, text)
 
 
 class _SeenEstimator(Estimator[Model]):

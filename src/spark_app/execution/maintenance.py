@@ -97,7 +97,7 @@ class TableMaintenance(threading.Thread):
                     self._guarded(context, table, work)
 
     def _guarded(self, context: StreamContext, table: str, work: Work) -> None:
-        with self._turn, context.run.attach():
+        with self._turn, context.telemetry.attach():
             if self._ended.is_set():
                 return
             try:
@@ -132,7 +132,7 @@ class TableMaintenance(threading.Thread):
     @contextmanager
     def _step(self, context: StreamContext, name: str, table: str) -> Iterator[StepTelemetry]:
         """A step of the run whose query writes the table; it counts no rows, since it changes none."""
-        with context.run.step(name, kind="maintain", table=table) as step:
+        with context.telemetry.step(name, kind="maintain", table=table) as step:
             description = f"{context.name}: {name}"
             properties = {"traceparent": step.traceparent, "trace_id": step.trace_id}
             with job_properties.step_properties(self._spark, description, **properties):

@@ -150,7 +150,7 @@ def run_batch(
     """Runs a pipeline for a day and appends its record to the results, also if it fails."""
     with recorded_run(application, job.name, day, context_type) as context, locked(application, context):
         job.pipeline.run(context, job.config)
-        context.run.record_schedule(getattr(job.config, "schedule", None))
+        context.telemetry.record_schedule(getattr(job.config, "schedule", None))
 
 
 @contextmanager
@@ -172,7 +172,7 @@ def recorded_run(
 
     failure: BaseException | None = None
     try:
-        with liveness.hold_liveness_lock(context.run.identity.folder, note=note), context.run, _logged():
+        with liveness.hold_liveness_lock(context.telemetry.identity.folder, note=note), context.telemetry, _logged():
             record("running")
             with translate_errors(application.log_file):
                 yield context
@@ -188,7 +188,7 @@ def recorded_run(
 @contextmanager
 def locked(application: Application, context: Context) -> Iterator[None]:
     """Keeps other processes from running the same pipeline for the same slice; waits for one that does."""
-    key = "-".join(word for word in (context.run.identity.pipeline, context.slice) if word)
+    key = "-".join(word for word in (context.telemetry.identity.pipeline, context.slice) if word)
 
     def on_wait() -> None:
         context.note(f"another process runs {context.title}: waiting for it to end")
@@ -237,7 +237,7 @@ def _record(
     seconds: float,
     outcome: Outcome | Literal["running"],
 ) -> RunRecord:
-    identity = context.run.identity
+    identity = context.telemetry.identity
     return RunRecord(
         run_id=identity.run_id,
         invocation_id=identity.invocation_id,
@@ -249,7 +249,7 @@ def _record(
         counts=dict(context.counts),
         tables=context.written,
         folder=identity.folder,
-        trace_id=context.run.trace_id,
+        trace_id=context.telemetry.trace_id,
         application_id=application.spark_id,
         event_log=application.event_log,
         spark_log=str(application.log_file),

@@ -123,7 +123,7 @@ class Supervisor(threading.Thread):
         context_type = partial(StreamContext, is_draining=self._until.is_draining)
         try:
             with recorded_run(self._application, self._job.name, None, context_type) as context:
-                run_id, application_id = context.run.identity.run_id, self._application.spark_id
+                run_id, application_id = context.telemetry.identity.run_id, self._application.spark_id
                 self._change(partial(replace, run_id=run_id, application_id=application_id))
                 self._run_context = context
                 log_file = self._application.log_file
@@ -183,7 +183,7 @@ class Supervisor(threading.Thread):
             self._telemetry.progressed(progress)
         self._breach = _breach(context, progress) or self._breach
         for line in self._watermark.progressed(progress):
-            with context.run.attach():  # this is the thread of the listener
+            with context.telemetry.attach():  # this is the thread of the listener
                 context.note(line)
         self._become("running")
 
@@ -292,7 +292,9 @@ class Supervisor(threading.Thread):
         if self._telemetry is None:
             trigger = context.trigger_seconds(self._job.config)
             ask_lag = None if self._watch is None else self._lag
-            self._telemetry = StreamTelemetry(context.run, trigger_seconds=trigger, sink=context.sink, ask_lag=ask_lag)
+            self._telemetry = StreamTelemetry(
+                context.telemetry, trigger_seconds=trigger, sink=context.sink, ask_lag=ask_lag
+            )
 
     def _become(self, state: StreamState, error: str | None = None) -> None:
         self._change(partial(replace, state=state, updated_at=time.time(), error=error))
@@ -311,7 +313,7 @@ class Supervisor(threading.Thread):
     def _write_status(self, context: StreamContext) -> None:
         if self._watch is not None and self.status.state != "stopped":
             self._change(lambda status: status)
-        stream_status.write(context.run.identity.folder, self.status)
+        stream_status.write(context.telemetry.identity.folder, self.status)
 
     def _leaves_out(self, context: StreamContext, error: PySparkException) -> bool:
         """Makes dead letters of the records that failed the micro-batch in hand; returns whether there are some."""
@@ -345,7 +347,7 @@ class Supervisor(threading.Thread):
         number = len(found.reasons)
         self._left_out += number
         context.count({DEAD_LETTERS: number})
-        context.run.measure(names.DEAD_LETTERS, number)
+        context.telemetry.measure(names.DEAD_LETTERS, number)
         first, why = next(iter(found.reasons.items()))
         context.note(
             f"{context.name} leaves out {quantity(number, 'record')} that it cannot process, such as {first}: {why}; "
@@ -419,9 +421,9 @@ class Supervisor(threading.Thread):
 
 
 def _step(context: StreamContext) -> AbstractContextManager[None]:
-    run = context.run
+    telemetry = context.telemetry
     return job_properties.step_properties(
-        context.spark, context.name, traceparent=run.traceparent, trace_id=run.trace_id
+        context.spark, context.name, traceparent=telemetry.traceparent, trace_id=telemetry.trace_id
     )
 
 
@@ -447,7 +449,7 @@ def _breach(context: StreamContext, progress: Progress) -> QualityGateError | No
     if context.judge is None:
         return None
     results = context.judge.results(progress.observed or {})
-    expectation_metrics.record_expectations(context.run, results, table=context.judge.table)
+    expectation_metrics.record_expectations(context.telemetry, results, table=context.judge.table)
     context.results[:] = context.judge.totals()
     breached = "; ".join(str(result) for result in results if result.is_breached)
     if not breached:

@@ -166,7 +166,7 @@ def _train(application: Application, job: Job, phase: Phase, date: datetime.date
             _make_history(application, job, days)
     with _opened(application, job, last, TrainingContext) as context:
         _PHASES[phase](job, context, number)
-        context.run.record_schedule(job.config.schedule)
+        context.telemetry.record_schedule(job.config.schedule)
 
 
 @contextmanager

@@ -120,7 +120,7 @@ def test_trainings_at_once_each_have_a_version_of_their_own(lifecycle_of: Lifecy
     def trained(training: int) -> int:
         run, spark = found.memory.run(pipeline=MODEL.name, run_id=f"run-{training}"), found.spark.newSession()
         warehouse = Unlocked(found.home, together.wait, spark)
-        context = replace(found.context, spark=spark, run=run, warehouse=warehouse)
+        context = replace(found.context, spark=spark, telemetry=run, warehouse=warehouse)
         with run:
             version = Version(MODEL.name, 0, f"fingerprint {training}", f"artifact {training}", card)
             return lifecycle.register(context, version, features=rows).number

@@ -11,7 +11,7 @@ from spark_app.local_files import try_lock
 from spark_app.warehouse.tables import Warehouse
 
 NAME: Final = "streaming.copy"
-CONTEXT: Final[Any] = SimpleNamespace(run=SimpleNamespace(identity=SimpleNamespace(pipeline=NAME)), slice="")
+CONTEXT: Final[Any] = SimpleNamespace(telemetry=SimpleNamespace(identity=SimpleNamespace(pipeline=NAME)), slice="")
 
 
 def test_a_query_starts_over_only_while_it_is_stopped(tmp_path: Path) -> None:

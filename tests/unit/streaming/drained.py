@@ -127,7 +127,7 @@ class Drained:
 
     def columns(self) -> dict[str, Mapping[str, Sequence[Origin]]]:
         """Of which columns those of its tables are made, as the run has recorded it."""
-        folder = self.context.run.identity.folder
+        folder = self.context.telemetry.identity.folder
         return {each.table: each.columns for each in column_lineage.read(folder)}
 
 

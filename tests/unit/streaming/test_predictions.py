@@ -102,7 +102,7 @@ def test_every_request_is_answered(query: Drained, tmp_path: Path) -> None:
 
 def assert_is_measured(query: Drained) -> None:
     """How many were scored and how many not, how probable, how fast, and by which version."""
-    query.context.run.export_metrics()
+    query.context.telemetry.export_metrics()
     values, pipeline = query.memory.values, "streaming.predictions"
     assert values("ml.scoring.errors") == {(pipeline,): 2}
     assert values("ml.scoring.stale") == {(pipeline,): 2}
@@ -160,7 +160,7 @@ def test_a_reply_says_until_when_the_tables_knew_the_customer(query: Drained) ->
         (None, True), ("2024-01-02T00:00:00.000Z", False), ("2024-01-03T00:00:00.000Z", False),
         ("2024-01-03T00:00:00.000Z", True),
     ]  # fmt: skip
-    query.context.run.export_metrics()
+    query.context.telemetry.export_metrics()
     assert query.memory.values("ml.scoring.stale") == {("streaming.predictions",): 2}
     query.home.warehouse.append(shop_rows.sold(spark, FIRST + 2 * DAY, rows=300), "transactions")
     query.home.warehouse.append(shop_rows.refunded(spark, FIRST + 2 * DAY, rows=300), "refund_events")

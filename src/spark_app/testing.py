@@ -28,7 +28,7 @@ from spark_app.execution import pipelines
 from spark_app.execution.application import Application, spark_identity
 from spark_app.execution.run import Job, load_jobs, run_days
 from spark_app.execution.streams import joined, run_queries, session_properties
-from spark_app.execution.supervisor import Until
+from spark_app.execution.supervisor import StopCondition
 from spark_app.runs.stream_status import StreamStatus
 from spark_app.settings import Raw, Settings, load_settings
 from spark_app.spark import jars, session
@@ -142,7 +142,7 @@ class RunQuery:
             _deliver(values, Path(self.settings.landing_path, topic), f"{secrets.token_hex(6)}.jsonl")
         jobs = load_jobs(self.settings, "streaming", names)
         with application(self.spark, self.settings) as started:
-            failures = run_queries(started, jobs, Until(is_draining=True), Silent())
+            failures = run_queries(started, jobs, StopCondition(is_draining=True), Silent())
         if failures:
             raise joined(failures)
         return Tables(started.warehouse)

@@ -16,7 +16,7 @@ from spark_app.errors import NoBrokerError
 from spark_app.execution import supervisor
 from spark_app.execution.run import Job
 from spark_app.execution.streams import run_queries
-from spark_app.execution.supervisor import Until
+from spark_app.execution.supervisor import StopCondition
 from tests.integration.home import Home
 from tests.integration.test_stream_lag import drained, running
 from tests.kafka import Broker, settings
@@ -57,16 +57,16 @@ def test_only_the_topics_that_are_missing_are_named(home: Home, broker: Broker) 
     assert f"Kafka at {broker.servers} has no topic gone; create it; starting again" in home.notes[0]
 
 
-@pytest.mark.parametrize("until", [Until(is_draining=True), Until(seconds=1)])
+@pytest.mark.parametrize("stop_condition", [StopCondition(is_draining=True), StopCondition(seconds=1)])
 def test_a_port_that_refuses_ends_the_query_with_what_to_do(
-    home: Home, closed_port: int, until: Until, monkeypatch: pytest.MonkeyPatch
+    home: Home, closed_port: int, stop_condition: StopCondition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Said at the first attempt; a query that has read nothing by its end has failed, and what is unknown is no 0."""
     monkeypatch.setattr(supervisor, "FIRST_BACKOFF_SECONDS", 0.1)
     servers, watching = f"127.0.0.1:{closed_port}", Watching()
     home.settings = home.settings.model_copy(update={"kafka": settings(servers=servers)})
     with home.application("streams") as application:
-        (failure,) = run_queries(application, [job("any")], until, watching)
+        (failure,) = run_queries(application, [job("any")], stop_condition, watching)
     line = (
         f"streaming.measured: no broker of Kafka at {servers} answers: Connection refused; start Kafka, or check "
         "kafka.servers and kafka.security_protocol"
@@ -91,11 +91,11 @@ def test_all_records_that_kafka_deleted_unread_are_counted(home: Home, broker: B
     for partition, kept in enumerate(left):
         broker.send(topic, [b"x"] * 400, partition=partition)
         broker.forget(topic, before=405 - kept, partition=partition)
-    deleted, until = 800 - sum(left), Until()
-    with running(home, careless, job(topic), until) as query:
+    deleted, stop_condition = 800 - sum(left), StopCondition()
+    with running(home, careless, job(topic), stop_condition) as query:
         poll_until(lambda: query.status.counts.get("deleted") == deleted, lambda: f"{query.status}", seconds=90)
         assert f"{deleted}" in live_table([query.status], seconds=1, width=200)[2].plain.split()
-        until.stop.set()
+        stop_condition.stop.set()
     (record,) = query.results
     assert record.counts == {"read": sum(left), "deleted": deleted}
     assert sum(value for _, value in query.exported("stream.records.deleted")) == deleted

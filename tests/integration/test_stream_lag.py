@@ -19,7 +19,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
 from spark_app.execution.run import Job
 from spark_app.execution.streams import run_queries
-from spark_app.execution.supervisor import Until
+from spark_app.execution.supervisor import StopCondition
 from spark_app.runs.run_record import RunRecord
 from spark_app.runs.stream_status import StreamStatus
 from spark_app.settings import Kafka
@@ -56,7 +56,7 @@ class Running:
 
     home: Home
     watching: Watching
-    until: Until
+    stop_condition: StopCondition
     results: list[RunRecord] = field(default_factory=list)
 
     @property
@@ -96,25 +96,25 @@ class Running:
 
 
 @contextmanager
-def running(home: Home, kafka: Kafka, query: Job, until: Until | None = None) -> Iterator[Running]:
+def running(home: Home, kafka: Kafka, query: Job, stop_condition: StopCondition | None = None) -> Iterator[Running]:
     """A query, until the block ends, or another end."""
     home.settings = home.settings.model_copy(update={"kafka": kafka})
-    found = Running(home, Watching(), until or Until())
+    found = Running(home, Watching(), stop_condition or StopCondition())
     with home.application("streams") as application:
-        thread = threading.Thread(target=run_queries, args=(application, [query], found.until, found.watching))
+        thread = threading.Thread(target=run_queries, args=(application, [query], found.stop_condition, found.watching))
         thread.start()
         try:
             yield found
         finally:
-            if until is None:
-                found.until.stop.set()
+            if stop_condition is None:
+                found.stop_condition.stop.set()
             thread.join()
             found.results = application.results
 
 
 def drained(home: Home, kafka: Kafka, query: Job) -> RunRecord:
     """The record of a query that has read all there is."""
-    with running(home, kafka, query, Until(is_draining=True)) as found:
+    with running(home, kafka, query, StopCondition(is_draining=True)) as found:
         pass
     home.notes += found.watching.notes
     (record,) = found.results

@@ -9,7 +9,7 @@ from app.topics import INCOMING, OUTGOING
 from spark_app.execution import stream_position, stream_reset
 from spark_app.execution.run import load_jobs
 from spark_app.execution.streams import run_queries
-from spark_app.execution.supervisor import Until
+from spark_app.execution.supervisor import StopCondition
 from spark_app.runs.run_record import RunRecord
 from spark_app.telemetry.run_files import LOGS
 from tests.integration.home import Home
@@ -28,7 +28,7 @@ def run(home: Home) -> RunRecord:
     """Lets the queries of events and of dead letters read all that is there; returns the record of the first."""
     jobs = load_jobs(home.settings, "streaming", ["events", "dead_letters"])
     with home.application("spark-app streaming") as application:
-        assert run_queries(application, jobs, Until(is_draining=True), Watching()) == []
+        assert run_queries(application, jobs, StopCondition(is_draining=True), Watching()) == []
     (record,) = (each for each in application.results if each.pipeline == "streaming.events")
     return record
 

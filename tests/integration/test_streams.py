@@ -28,7 +28,7 @@ from spark_app.execution import stream_reset
 from spark_app.execution.application import Application, spark_identity
 from spark_app.execution.run import Job, load_jobs
 from spark_app.execution.streams import run_queries
-from spark_app.execution.supervisor import Until
+from spark_app.execution.supervisor import StopCondition
 from spark_app.runs import run_record, stream_status
 from spark_app.telemetry import setup
 from spark_app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STREAM_TRIGGER
@@ -83,11 +83,13 @@ class Streams:
         finally:
             telemetry.close()
 
-    def run(self, *jobs: Job, until: Until | None = None, watching: Watching | None = None) -> tuple[Any, ...]:
+    def run(
+        self, *jobs: Job, stop_condition: StopCondition | None = None, watching: Watching | None = None
+    ) -> tuple[Any, ...]:
         """Runs queries until all is read, or another end; returns the records of the runs, and why queries failed."""
         watching = watching or Watching()
         with self.application(watching) as application:
-            failures = run_queries(application, jobs, until or Until(is_draining=True), watching)
+            failures = run_queries(application, jobs, stop_condition or StopCondition(is_draining=True), watching)
         return application.results, failures
 
     def forget_commit(self, name: str, batch: int) -> None:
@@ -296,7 +298,7 @@ def test_a_query_that_fails_on_most_records_leaves_none_out(streams: Streams, mo
 
 def test_a_query_that_worked_starts_again(streams: Streams) -> None:
     """What the failed batch should have written is written once."""
-    until, watching, failed = Until(), Watching(), threading.Event()
+    stop_condition, watching, failed = StopCondition(), Watching(), threading.Event()
 
     def write(batch: BatchContext, rows: DataFrame) -> None:
         batch.append(rows, "lines")
@@ -306,13 +308,13 @@ def test_a_query_that_worked_starts_again(streams: Streams) -> None:
 
     streams.deliver("words", "a", "one")
     running = threading.Thread(
-        target=streams.run, args=[job("copy", write)], kwargs={"until": until, "watching": watching}
+        target=streams.run, args=[job("copy", write)], kwargs={"stop_condition": stop_condition, "watching": watching}
     )
     running.start()
     poll_until(lambda: any(each.batches == 1 for each in watching.statuses), "the first batch")
     streams.deliver("words", "b", "two")
     poll_until(lambda: any(each.batches == 2 for each in watching.statuses), "the second batch", seconds=60)
-    until.stop.set()
+    stop_condition.stop.set()
     running.join()
     assert [each.restarts for each in watching.statuses] == [1]
     assert streams.lines() == ["one", "two"]
@@ -322,7 +324,7 @@ def test_a_query_that_worked_starts_again(streams: Streams) -> None:
 
 def test_a_query_waits_for_what_it_needs(streams: Streams) -> None:
     """In a state of its own, while others run; one that drains has nothing to wait for, and ends well."""
-    until, watching, is_there = Until(), Watching(), threading.Event()
+    stop_condition, watching, is_there = StopCondition(), Watching(), threading.Event()
 
     def query(context: StreamContext, config: StreamConfig) -> DataStreamWriter:
         if not is_there.is_set():
@@ -335,13 +337,15 @@ def test_a_query_waits_for_what_it_needs(streams: Streams) -> None:
     (record,), failures = streams.run(late, watching=watching)
     assert (record.outcome, failures, streams.warehouse.exists("lines")) == ("succeeded", [], False)
     assert watching.notes == ["streaming.late has read nothing: there is no model: train one"]
-    running = threading.Thread(target=streams.run, args=[late], kwargs={"until": until, "watching": watching})
+    running = threading.Thread(
+        target=streams.run, args=[late], kwargs={"stop_condition": stop_condition, "watching": watching}
+    )
     running.start()
     poll_until(lambda: [each.state for each in watching.statuses] == ["waiting"], "a query that waits")
     assert watching.notes[1:] == ["streaming.late waits: there is no model: train one"]
     is_there.set()
     poll_until(lambda: any(each.batches for each in watching.statuses), "its first batch", seconds=60)
-    until.stop.set()
+    stop_condition.stop.set()
     running.join()
     assert streams.lines() == ["one"]
 
@@ -352,17 +356,17 @@ def test_jobs_of_a_query_tell_the_interval_of_its_trigger(streams: Streams) -> N
     Lines of their logs belong to the trace of the micro-batch, and name that of the run.
     """
     told, traces = list[str | None](), list[tuple[str | None, ...]]()
-    until = Until()
+    stop_condition = StopCondition()
 
     def write(batch: BatchContext, rows: DataFrame) -> None:
         properties = rows.sparkSession.sparkContext.getLocalProperty
         told.append(properties(STREAM_TRIGGER))
         of_batch = tracing.traceparent_of_batch(rows.sparkSession, batch.batch_id).split("-")[1]
         traces.append((of_batch, properties(MDC_TRACE_ID), properties(MDC_STEP_TRACE_ID)))
-        until.stop.set()
+        stop_condition.stop.set()
 
     streams.deliver("words", "a", "one")
-    (record,), _ = streams.run(job("copy", write), until=until)
+    (record,), _ = streams.run(job("copy", write), stop_condition=stop_condition)
     assert traces[0] == (traces[0][0], traces[0][0], record.trace_id)
     streams.deliver("words", "b", "two")
     streams.run(job("copy", write))
@@ -371,7 +375,7 @@ def test_jobs_of_a_query_tell_the_interval_of_its_trigger(streams: Streams) -> N
 
 def test_a_stop_finishes_the_batch_in_hand(streams: Streams) -> None:
     """Nothing is interrupted, also where batches follow each other; meanwhile another process sees the query."""
-    until, started, go_on = Until(), threading.Event(), threading.Event()
+    stop_condition, started, go_on = StopCondition(), threading.Event(), threading.Event()
 
     def write(batch: BatchContext, rows: DataFrame) -> None:
         started.set()
@@ -380,13 +384,13 @@ def test_a_stop_finishes_the_batch_in_hand(streams: Streams) -> None:
 
     for number in range(MANY):
         streams.deliver("words", f"{number:03}", f"{number}")
-    running = threading.Thread(target=streams.run, args=[job("copy", write)], kwargs={"until": until})
+    running = threading.Thread(target=streams.run, args=[job("copy", write)], kwargs={"stop_condition": stop_condition})
     running.start()
     assert started.wait(60)
     runs = streams.home.settings.runs_path
     seen = [("streaming.copy", "running")]
     poll_until(lambda: [(each.pipeline, each.state) for each in stream_status.running(runs)] == seen, "the query")
-    until.stop.set()
+    stop_condition.stop.set()
     go_on.set()
     running.join()
     assert 1 <= len(streams.lines()) < MANY

@@ -20,7 +20,7 @@ from spark_app.engine import letters
 from spark_app.engine.stream import BatchContext, StreamContext
 from spark_app.execution import maintenance
 from spark_app.execution.run import Job
-from spark_app.execution.supervisor import Until
+from spark_app.execution.supervisor import StopCondition
 from spark_app.settings import load_settings
 from spark_app.spark import job_properties
 from spark_app.warehouse import delta_log
@@ -107,9 +107,11 @@ def test_a_small_micro_batch_writes_one_file(tmp_path: Path, spark: SparkSession
     assert len(files) >= 3
 
 
-def running(streams: Streams, query: Job, until: Until, watching: Watching) -> threading.Thread:
+def running(streams: Streams, query: Job, stop_condition: StopCondition, watching: Watching) -> threading.Thread:
     """A thread in which a query runs until it is asked to stop."""
-    thread = threading.Thread(target=partial(streams.run, query, until=until, watching=watching), daemon=True)
+    thread = threading.Thread(
+        target=partial(streams.run, query, stop_condition=stop_condition, watching=watching), daemon=True
+    )
     thread.start()
     return thread
 
@@ -137,15 +139,15 @@ def test_a_running_query_has_its_tables_maintained(streams: Streams, *, is_on: b
     """
     stream = streams.home.settings.stream.model_copy(update={"maintain_tables": is_on})
     streams.home.settings = streams.home.settings.model_copy(update={"stream": stream})
-    until, watching = Until(), Watching()
-    thread = running(streams, job("copies"), until, watching)
+    stop_condition, watching = StopCondition(), Watching()
+    thread = running(streams, job("copies"), stop_condition, watching)
     for number in range(3 * COMMITS):
         streams.deliver("words", f"{number}", f"line {number:02}")
     warehouse = streams.warehouse
     poll_until(lambda: warehouse.exists("lines") and len(streams.lines()) == 3 * COMMITS, "all rows", seconds=120)
     if is_on:
         poll_until(lambda: files_of(warehouse, "lines") <= COMMITS, "a compaction", seconds=120)
-    until.stop.set()
+    stop_condition.stop.set()
     thread.join(60)
     assert streams.lines() == [f"line {number:02}" for number in range(3 * COMMITS)]
     (status,) = watching.statuses
@@ -213,14 +215,14 @@ def test_a_merge_stands_a_compaction_of_its_table(streams: Streams, tmp_path: Pa
         streams.deliver("words", word, word)
         streams.run(job("copies"))
     streams.deliver("new", "1", "a", "b", "c")
-    until, watching = Until(is_draining=True), Watching()
+    stop_condition, watching = StopCondition(is_draining=True), Watching()
 
     def query(context: StreamContext, config: Any) -> DataStreamWriter:
         rows = context.read("new", config).select(F.col("value").cast("string").alias("line"))
         return context.for_each_batch(rows, merging(gate), config)
 
     merges = Job("streaming.merges", SimpleNamespace(query=query, TOPICS=("new",), WRITES=(LINES,)), CONFIG)
-    thread = running(streams, merges, until, watching)
+    thread = running(streams, merges, stop_condition, watching)
     poll_until(gate.computed.exists, "the merge", seconds=120)
     warehouse.optimize("lines")
     gate.opened.touch()

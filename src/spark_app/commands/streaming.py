@@ -97,10 +97,10 @@ def run(
     """Runs queries, and shows how they get on."""
     from spark_app.commands.stream_terminal import summary
     from spark_app.execution.streams import run_streams
-    from spark_app.execution.supervisor import Until
+    from spark_app.execution.supervisor import StopCondition
 
-    until = Until(is_draining=is_draining, seconds=seconds)
-    job = partial(run_streams, settings, names, until, listener=terminal)
+    stop_condition = StopCondition(is_draining=is_draining, seconds=seconds)
+    job = partial(run_streams, settings, names, stop_condition, listener=terminal)
     perform(job, terminal=terminal, is_json=is_json, show=partial(summarize, table=summary))
 
 

@@ -15,7 +15,7 @@ from spark_app.execution.application import Application, start_application
 from spark_app.execution.lag_watch import LagWatch
 from spark_app.execution.maintenance import TableMaintenance
 from spark_app.execution.run import Job, load_jobs
-from spark_app.execution.supervisor import POLL_SECONDS, Supervisor, Until
+from spark_app.execution.supervisor import POLL_SECONDS, StopCondition, Supervisor
 from spark_app.local_files import local_path
 from spark_app.observe import retention
 from spark_app.runs import stream_status
@@ -51,7 +51,7 @@ class StreamListener(ProgressListener, Protocol):
 def run_streams(
     settings: Settings,
     chosen: Sequence[str],
-    until: Until,
+    stop_condition: StopCondition,
     *,
     listener: StreamListener,
 ) -> list[RunRecord]:
@@ -60,7 +60,7 @@ def run_streams(
     Args:
         settings: The configuration.
         chosen: Names of queries; empty for all.
-        until: When they end.
+        stop_condition: When they end.
         listener: Hears how they get on.
 
     Raises:
@@ -72,11 +72,11 @@ def run_streams(
     with (
         stream_status.announced(settings.runs_path, [job.name for job in jobs]),
         start_application(settings, STREAMING, listener=listener, extra=extra, is_followed=True) as application,
-        _stopped_by_signals(until, listener),  # after Spark, which sets a handler of its own
-        _demo_feed(settings, until, listener),
+        _stopped_by_signals(stop_condition, listener),  # after Spark, which sets a handler of its own
+        _demo_feed(settings, stop_condition, listener),
         pruned_daily(settings, listener),
     ):
-        failures = run_queries(application, jobs, until, listener)
+        failures = run_queries(application, jobs, stop_condition, listener)
     if failures:
         failure = joined(failures)
         failure.results = application.results  # type: ignore[attr-defined]
@@ -103,13 +103,13 @@ def joined(failures: Sequence[BaseException]) -> BaseException:
 
 
 @contextmanager
-def _stopped_by_signals(until: Until, listener: StreamListener) -> Iterator[None]:
+def _stopped_by_signals(stop_condition: StopCondition, listener: StreamListener) -> Iterator[None]:
     """The first Ctrl-C or SIGTERM finishes the micro-batches in hand; the second ends the command at once."""
 
     def ask(_signal: int, _frame: Any) -> None:
-        if until.stop.is_set():
+        if stop_condition.stop.is_set():
             raise KeyboardInterrupt
-        until.stop.set()
+        stop_condition.stop.set()
         listener.note("stopping after the micro-batches in hand; Ctrl-C again stops at once")
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -136,18 +136,20 @@ def pruned_daily(settings: Settings, listener: ProgressListener) -> Iterator[Non
         ended.set()
 
 
-def _demo_feed(settings: Settings, until: Until, listener: StreamListener) -> AbstractContextManager[object]:
+def _demo_feed(
+    settings: Settings, stop_condition: StopCondition, listener: StreamListener
+) -> AbstractContextManager[object]:
     """The generator of the project, where no source is configured and the queries wait for more."""
-    found = demo.current() if settings.is_stream_demo and not until.is_draining else None
+    found = demo.current() if settings.is_stream_demo and not stop_condition.is_draining else None
     return nullcontext() if found is None else found.feed(settings, note=listener.note)
 
 
 def run_queries(
-    application: Application, jobs: Sequence[Job], until: Until, listener: StreamListener
+    application: Application, jobs: Sequence[Job], stop_condition: StopCondition, listener: StreamListener
 ) -> list[BaseException]:
     """Runs queries in an application that stays open afterwards; returns why queries failed for good."""
     with _lag_watch(application) as watch, _maintenance(application) as maintenance:
-        return _run_watched(application, jobs, until, listener, watch, maintenance)
+        return _run_watched(application, jobs, stop_condition, listener, watch, maintenance)
 
 
 def _maintenance(application: Application) -> AbstractContextManager[TableMaintenance | None]:
@@ -170,25 +172,25 @@ def _lag_watch(application: Application) -> Iterator[LagWatch | None]:
 def _run_watched(
     application: Application,
     jobs: Sequence[Job],
-    until: Until,
+    stop_condition: StopCondition,
     listener: StreamListener,
     watch: LagWatch | None,
     maintenance: TableMaintenance | None,
 ) -> list[BaseException]:
-    supervisors = {job.name: Supervisor(application, job, until, watch, maintenance) for job in jobs}
+    supervisors = {job.name: Supervisor(application, job, stop_condition, watch, maintenance) for job in jobs}
 
     def hear(event: QueryEvent) -> None:
         if event.query in supervisors:
             supervisors[event.query].hear(event)
 
     with closing(QueryListener(application.spark, hear)):
-        _supervise(list(supervisors.values()), until, listener, maintenance)
+        _supervise(list(supervisors.values()), stop_condition, listener, maintenance)
     return [each.failure for each in supervisors.values() if each.failure is not None]
 
 
 def _supervise(
     supervisors: Sequence[Supervisor],
-    until: Until,
+    stop_condition: StopCondition,
     listener: StreamListener,
     maintenance: TableMaintenance | None,
 ) -> None:
@@ -197,21 +199,21 @@ def _supervise(
     A query starts when the one before has had its first micro-batch, or after some seconds: the first result comes
     soon, since each start takes all processors for a while.
     """
-    deadline = None if until.seconds is None else time.monotonic() + until.seconds
-    if maintenance is not None and not until.is_draining:
+    deadline = None if stop_condition.seconds is None else time.monotonic() + stop_condition.seconds
+    if maintenance is not None and not stop_condition.is_draining:
         maintenance.watch(supervisors)
     waiting = sorted(supervisors, key=lambda each: not each.starts_first)
     started, started_at = list[Supervisor](), 0.0
-    while any(each.is_alive() for each in started) or (waiting and not until.stop.is_set()):
+    while any(each.is_alive() for each in started) or (waiting and not stop_condition.stop.is_set()):
         if waiting and (not started or started[-1].has_begun or time.monotonic() > started_at + STAGGER_SECONDS):
             started.append(waiting.pop(0))
             started[-1].start()
             started_at = time.monotonic()
-        until.stop.wait(POLL_SECONDS)
+        stop_condition.stop.wait(POLL_SECONDS)
         if deadline is not None and time.monotonic() >= deadline:
-            until.stop.set()
-        if maintenance is not None and until.stop.is_set():
+            stop_condition.stop.set()
+        if maintenance is not None and stop_condition.stop.is_set():
             maintenance.interrupt()
         for each in started:
-            each.join(POLL_SECONDS if until.stop.is_set() else 0)
+            each.join(POLL_SECONDS if stop_condition.stop.is_set() else 0)
         listener.queries([each.status for each in supervisors])

@@ -58,7 +58,7 @@ LAST_EVENT_SECONDS: Final = 5.0
 
 
 @dataclass
-class Until:
+class StopCondition:
     """When the queries end: when all is read, after some time, or when somebody asks.
 
     Attributes:
@@ -85,7 +85,7 @@ class Supervisor(threading.Thread):
         self,
         application: Application,
         job: Job,
-        until: Until,
+        stop_condition: StopCondition,
         watch: LagWatch | None = None,
         maintenance: TableMaintenance | None = None,
     ) -> None:
@@ -94,7 +94,7 @@ class Supervisor(threading.Thread):
         Args:
             application: Where it runs.
             job: The query.
-            until: When it ends.
+            stop_condition: When it ends.
             watch: Asks the brokers what the query has not read; None where it reads files.
             maintenance: Compacts what the query has written when it has read all that is there; None where nobody does.
         """
@@ -104,9 +104,9 @@ class Supervisor(threading.Thread):
         self.starts_first: bool = getattr(job.pipeline, "STARTS_FIRST", False)
         self._application = application
         self._job = job
-        self._until = until
+        self._stop_condition = stop_condition
         # In real time nobody but the tasks knows what is read before it is committed.
-        self._watch = None if getattr(job.config, "real_time", None) and not until.is_draining else watch
+        self._watch = None if getattr(job.config, "real_time", None) and not stop_condition.is_draining else watch
         self._telemetry: StreamTelemetry | None = None
         self._run_context: StreamContext | None = None
         self._watermark = WatermarkWatch(job.name)
@@ -120,7 +120,7 @@ class Supervisor(threading.Thread):
 
     def run(self) -> None:
         """Runs the query until it is asked to stop, has read all, or failed for good."""
-        context_type = partial(StreamContext, is_draining=self._until.is_draining)
+        context_type = partial(StreamContext, is_draining=self._stop_condition.is_draining)
         try:
             with recorded_run(self._application, self._job.name, None, context_type) as context:
                 run_id, application_id = context.telemetry.identity.run_id, self._application.spark_id
@@ -129,7 +129,7 @@ class Supervisor(threading.Thread):
                 log_file = self._application.log_file
                 with locked(self._application, context), self._ended(context), translate_errors(log_file):
                     self._keep_running(context)
-                    if self._maintenance is not None and self._until.is_draining:
+                    if self._maintenance is not None and self._stop_condition.is_draining:
                         self._maintenance.compact(context)
         except BaseException as error:  # noqa: BLE001 - the main thread raises it when all queries have ended
             self.failure = error
@@ -143,7 +143,7 @@ class Supervisor(threading.Thread):
     def has_time(self) -> bool:
         """Whether the query keeps up with its trigger, or nothing is to be read: others may use the processors."""
         status, context = self.status, self._run_context
-        if status.state in ("starting", "restarting") or self._until.is_draining:
+        if status.state in ("starting", "restarting") or self._stop_condition.is_draining:
             return False
         trigger = None if context is None else context.trigger_seconds(self._job.config)
         is_idle = status.state == "idle"
@@ -228,15 +228,15 @@ class Supervisor(threading.Thread):
                 if isinstance(error, PySparkException) and self._leaves_out(context, error):
                     continue
                 why = self._reason_to_restart(context, error)
-                if not self._until.stop.wait(self._wait_before_restart(context, why)):
+                if not self._stop_condition.stop.wait(self._wait_before_restart(context, why)):
                     continue
-                if self._until.seconds is not None and not self.status.batches:
+                if self._stop_condition.seconds is not None and not self.status.batches:
                     raise why from error
             return
 
     def _waits(self, context: StreamContext, error: NotReadyError) -> bool:
         """Waits for what the query needs; returns whether to start it, which is of no use to one that drains."""
-        if self._until.is_draining:
+        if self._stop_condition.is_draining:
             context.note(f"{context.name} has read nothing: {error}")
             return False
         if self.status.state != "waiting":
@@ -244,7 +244,7 @@ class Supervisor(threading.Thread):
             self._measure(context)
             self._become("waiting", str(error))
         self._write_status(context)
-        return not self._until.stop.wait(WAIT_SECONDS)
+        return not self._stop_condition.stop.wait(WAIT_SECONDS)
 
     def _run_once(self, context: StreamContext) -> None:
         self._terminated.clear()
@@ -258,7 +258,7 @@ class Supervisor(threading.Thread):
         try:
             while not query.awaitTermination(POLL_SECONDS):  # raises what ended the query
                 self._write_status(context)
-                if self._until.stop.is_set() or self._breach is not None:
+                if self._stop_condition.stop.is_set() or self._breach is not None:
                     self._stop_query(query)
         finally:
             self._terminated.wait(LAST_EVENT_SECONDS)  # what Spark reports of the last micro-batch comes before
@@ -390,7 +390,7 @@ class Supervisor(threading.Thread):
         known = StreamFailure(error, is_transient=True) if isinstance(error, NoBrokerError) else None
         known = known or stream_failure(error, place)
         is_last = self._failures_in_a_row >= MOST_FAILURES
-        if known is not None and (not known.is_transient or (self._until.is_draining and is_last)):
+        if known is not None and (not known.is_transient or (self._stop_condition.is_draining and is_last)):
             raise known.error from error
         if known is not None:
             return known.error

@@ -11,7 +11,7 @@ from spark_app.errors import ConfigError, InputError, SparkAppError
 from spark_app.execution import streams
 from spark_app.execution.run import Job
 from spark_app.execution.streams import joined, session_properties
-from spark_app.execution.supervisor import Supervisor, Until
+from spark_app.execution.supervisor import StopCondition, Supervisor
 from spark_app.observe import retention
 from spark_app.runs.stream_status import StreamStatus
 from spark_app.settings import load_settings
@@ -75,7 +75,7 @@ def test_the_events_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     pipelines = {"activity": None, "balances": None, "events": SimpleNamespace(STARTS_FIRST=True), "sessions": None}
     jobs = [Job(f"streaming.{name}", pipeline, None) for name, pipeline in pipelines.items()]
     application: Any = SimpleNamespace(spark=None, settings=load_settings())
-    assert streams.run_queries(application, jobs, Until(), Watching()) == []
+    assert streams.run_queries(application, jobs, StopCondition(), Watching()) == []
     assert [name.removeprefix("streaming.") for name in started] == ["events", "activity", "balances", "sessions"]
 
 
@@ -100,7 +100,7 @@ def test_a_query_has_time_while_it_keeps_up_with_its_trigger(
     """Neither its last micro-batch nor the one in hand takes longer than 5 s; Spark says every 10 s that it is idle."""
     context: Any = SimpleNamespace(trigger_seconds=lambda _: 5.0)
     application: Any = None
-    supervisor = Supervisor(application, Job("streaming.x", None, None), Until())
+    supervisor = Supervisor(application, Job("streaming.x", None, None), StopCondition())
     assert not supervisor.has_time
     supervisor._run_context = context
     at = time.time() - seconds_ago

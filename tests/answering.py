@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Asked = tuple[dict[str, str], Any]
+Question = tuple[dict[str, str], Any]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Answering:
 
     url: str = ""
     answers: dict[str, Any] = field(default_factory=dict)
-    asked: dict[str, list[Asked]] = field(default_factory=dict)
+    asked: dict[str, list[Question]] = field(default_factory=dict)
 
 
 @contextlib.contextmanager

@@ -66,13 +66,13 @@ class Verb(TyperCommand):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Parses the arguments, and notes `--json`, `--debug` and `--config` for the report of a failure."""
-        asked = ctx.ensure_object(errors.Asked)
-        asked.verb = self.name or ""
+        output = ctx.ensure_object(errors.OutputOptions)
+        output.verb = self.name or ""
         if not ctx.allow_interspersed_args:  # what follows may be options of the observed command
-            asked.json = asked.debug = False
+            output.json = output.debug = False
         rest = super().parse_args(ctx, args)
-        asked.json, asked.debug = ctx.params.get("json") or False, ctx.params.pop("debug")
-        asked.config = ctx.params.get("config")
+        output.json, output.debug = ctx.params.get("json") or False, ctx.params.pop("debug")
+        output.config = ctx.params.get("config")
         return rest
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
@@ -188,22 +188,22 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs a command and returns its exit code; never raises."""
-    asked = errors.asked(arguments)
+    output = errors.output_options(arguments)
     try:
         _require_folder()
         command = command_line(arguments)
         given = spelled_out(arguments, command.commands) or ["--help"]
         command._main_shell_completion({}, NAME)  # ends the program if a shell asks what comes next
-        with command.make_context(NAME, given, obj=asked) as context:
+        with command.make_context(NAME, given, obj=output) as context:
             command.invoke(context)
     except typer.Exit as done:
         return done.exit_code
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # the reader of --help went away, which is no failure
             return 0
-        return end.code if isinstance(end.code, int) else errors.report(end, asked)
+        return end.code if isinstance(end.code, int) else errors.report(end, output)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place that can explain a failure
-        return errors.report(error, asked)
+        return errors.report(error, output)
     return 0
 
 

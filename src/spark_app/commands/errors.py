@@ -27,7 +27,7 @@ INTERRUPTED: Final = "Interrupted. Published tables are consistent; run the same
 
 
 @dataclass(slots=True)
-class Asked:
+class OutputOptions:
     """What a failure shows in addition to its line.
 
     Attributes:
@@ -68,20 +68,20 @@ def failure(error: BaseException, config: Path | None = None) -> Failure:
     return Failure(1, kind, f"a bug: {kind}: {text} ({_log(error, config)}--debug shows the traceback)")
 
 
-def asked(words: Iterable[str]) -> Asked:
+def output_options(words: Iterable[str]) -> OutputOptions:
     """The flags of a command line that is not parsed yet; words after `--` belong to another command."""
     flags = set(takewhile(lambda word: word != "--", words))
-    return Asked(json="--json" in flags, debug="--debug" in flags)
+    return OutputOptions(json="--json" in flags, debug="--debug" in flags)
 
 
-def report(error: BaseException, asked: Asked) -> int:
+def report(error: BaseException, options: OutputOptions) -> int:
     """Prints a failure on standard error, and as JSON on standard output if asked for; returns the exit code."""
-    reported = failure(error, asked.config)
-    if asked.debug:
+    reported = failure(error, options.config)
+    if options.debug:
         _print("".join(traceback.format_exception(error)))
-    if asked.json:
+    if options.json:
         with suppress(OSError):  # the line below still reports it
-            _document(reported, error, asked)
+            _document(reported, error, options)
     _print(reported.message + "\n" if reported.exit_code == EXIT_INTERRUPTED else f"error: {reported.message}\n")
     return reported.exit_code
 
@@ -101,15 +101,15 @@ def _print(text: str) -> None:
         sys.stderr.write(text)
 
 
-def _document(reported: Failure, error: BaseException, asked: Asked) -> None:
+def _document(reported: Failure, error: BaseException, options: OutputOptions) -> None:
     # rich and msgspec are imported only now, so that usage errors answer at once.
     from spark_app.commands.terminal import Terminal, encoded
 
     runs, summary = results(error), {"type": reported.kind, "message": reported.message}
     details = ({"runs": runs} if runs else {}) | getattr(error, "document", {})
-    document = _whole(asked.verb) | {"exit_code": reported.exit_code, "error": summary} | details
-    if isinstance(asked.json, Path):
-        asked.json.write_bytes(encoded(document))
+    document = _whole(options.verb) | {"exit_code": reported.exit_code, "error": summary} | details
+    if isinstance(options.json, Path):
+        options.json.write_bytes(encoded(document))
     else:
         Terminal().document(document)
 

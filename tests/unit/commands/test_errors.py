@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from spark_app.commands import errors
-from spark_app.commands.errors import Asked
+from spark_app.commands.errors import OutputOptions
 from spark_app.errors import ConfigError, InputError, MachineError, QualityGateError, ReconciliationError, UsageError
 from tests.unit.run_records import example_record
 
@@ -88,14 +88,14 @@ def test_a_bug_is_reported_with_invalid_settings_too(monkeypatch: pytest.MonkeyP
 
 def test_a_failure_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     """Without --debug no traceback, and nothing on standard output."""
-    assert errors.report(InputError("no data"), Asked()) == 3
+    assert errors.report(InputError("no data"), OutputOptions()) == 3
     assert capsys.readouterr() == ("", "error: no data\n")
 
 
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     """The traceback comes first, the line last."""
     error = InputError("no data")
-    errors.report(error, Asked(debug=True))
+    errors.report(error, OutputOptions(debug=True))
     assert capsys.readouterr().err == "".join(traceback.format_exception(error)) + "error: no data\n"
 
 
@@ -103,7 +103,7 @@ def test_json_reports_a_failure_as_one_document(capsys: pytest.CaptureFixture[st
     """Exit code, kind, message, and the runs until then."""
     error = QualityGateError("too many nulls")
     error.results = [example_record(outcome="rejected")]  # type: ignore[attr-defined]
-    errors.report(error, Asked(json=True))
+    errors.report(error, OutputOptions(json=True))
     document = json.loads(capsys.readouterr().out)
     assert (document["exit_code"], document["error"]) == (4, {"type": "QualityGateError", "message": "too many nulls"})
     assert [run["outcome"] for run in document["runs"]] == ["rejected"]
@@ -113,7 +113,7 @@ def test_json_has_the_document_of_an_error(capsys: pytest.CaptureFixture[str]) -
     """Beside its kind and message."""
     error = MachineError("the stack is unhealthy")
     error.document = {"checks": ["down"]}
-    errors.report(error, Asked(json=True))
+    errors.report(error, OutputOptions(json=True))
     document = json.loads(capsys.readouterr().out)
     assert (document["exit_code"], document["error"]["type"], document["checks"]) == (2, "MachineError", ["down"])
 

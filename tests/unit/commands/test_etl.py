@@ -128,6 +128,6 @@ def test_the_document_of_a_failure_has_what_that_of_a_success_has(
             is_json=True,
             also=lambda runs: {"models": [len(runs)]},
         )
-    errors.report(raised.value, errors.Asked(json=True))
+    errors.report(raised.value, errors.OutputOptions(json=True))
     document = json.loads(capsys.readouterr().out)
     assert ([run["pipeline"] for run in document["runs"]], document["models"]) == (["etl.customers"], [1])

@@ -79,7 +79,7 @@ def compared(context: TrainingContext, job: Job, rows: DataFrame) -> list[dict[s
     )
     validator = estimators.cross_validator(search, folds=config.folds, parallelism=config.parallelism)
     sides: dict[str, Callable[[], Any]] = {
-        "seen": lambda: context.cross_validate(validator, weighted, search.choices),
+        "seen": lambda: context.cross_validate(validator, weighted, search.trials),
         "plain": lambda: validator.fit(weighted),
     }
     for warm_up in sides.values():

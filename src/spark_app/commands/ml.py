@@ -13,7 +13,7 @@ from spark_app.errors import UsageError
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
-    from spark_app.execution.training import Listed
+    from spark_app.execution.training import ListedVersion
     from spark_app.runs.model_card import Estimate, Evaluation, ModelCard
     from spark_app.runs.run_record import RunRecord
 
@@ -52,12 +52,14 @@ def ml(
         raise UsageError(f"score needs --date {options.DAY}")
     # Spark is imported only now, so that --help and usage errors answer at once.
     from spark_app.commands.terminal import Terminal
-    from spark_app.execution.training import chosen_model, listed, run_ml
+    from spark_app.execution.training import chosen_model, listed_versions, run_ml
     from spark_app.settings import load_settings
 
     settings, terminal, name = load_settings(config), Terminal(), chosen_model(model)
     if verb == "list":
-        show_versions(partial(listed, settings, listener=terminal, model=name), terminal=terminal, is_json=json)
+        show_versions(
+            partial(listed_versions, settings, listener=terminal, model=name), terminal=terminal, is_json=json
+        )
     else:
         job = partial(run_ml, settings, verb or "run", listener=terminal, model=name, date=date, version=version)
         perform(job, terminal=terminal, is_json=json, show=show_run, also=cards)
@@ -131,7 +133,7 @@ def _estimate(found: "Estimate") -> str:
     return f"{found.value:.4f}" + ("" if found.low is None else f" ({found.low:.4f} to {found.high:.4f})")
 
 
-def show_versions(find: Callable[[], Sequence["Listed"]], *, terminal: "Terminal", is_json: bool) -> None:
+def show_versions(find: Callable[[], Sequence["ListedVersion"]], *, terminal: "Terminal", is_json: bool) -> None:
     """Prints every version with its score and which one is in production."""
     terminal.wait("starting Spark")
     with terminal:
@@ -143,14 +145,14 @@ def show_versions(find: Callable[[], Sequence["Listed"]], *, terminal: "Terminal
         terminal.line("no version yet: train one with `spark-app ml`")
         return
     headers = ("version", "algorithm", "as of", "rows", "average precision", "ROC AUC", "state")
-    terminal.table(headers, [_listed(each) for each in versions], right=("version", "rows"))
+    terminal.table(headers, [_version_row(each) for each in versions], right=("version", "rows"))
 
 
-def _listed(each: "Listed") -> list[str]:
+def _version_row(each: "ListedVersion") -> list[str]:
     card, scores = each.card, each.card.evaluation.scores if each.card.evaluation else {}
-    shown = [_estimate(scores[name]) if name in scores else formatting.UNKNOWN for name in _LISTED]
+    shown = [_estimate(scores[name]) if name in scores else formatting.UNKNOWN for name in _LISTED_SCORES]
     state = "in production" if each.is_in_production else ""
     return [str(each.version.number), card.algorithm, card.as_of, formatting.count(card.rows), *shown, state]
 
 
-_LISTED: Final = ("average_precision", "roc_auc")
+_LISTED_SCORES: Final = ("average_precision", "roc_auc")

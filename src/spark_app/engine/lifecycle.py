@@ -156,8 +156,8 @@ def _best(
     search = estimators.search(model.categories, model.numbers, config.candidates, **given)
     weighted = estimators.with_weight_and_fold(data.train, model.examples.key, folds=config.folds, **given)
     validator = estimators.cross_validator(search, folds=config.folds, parallelism=config.parallelism)
-    validated = context.cross_validate(validator, weighted, search.choices)
-    return estimators.ranked(search.choices, validated), cast("PipelineModel", validated.bestModel)
+    validated = context.cross_validate(validator, weighted, search.trials)
+    return estimators.ranked(search.trials, validated), cast("PipelineModel", validated.bestModel)
 
 
 def _counted(context: "TrainingContext", model: Model, data: Data) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from statistics import fmean
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pyspark.ml import Estimator, Model, PipelineModel, Transformer
 from pyspark.ml.evaluation import Evaluator
@@ -15,6 +15,7 @@ from pyspark.ml.tuning import CrossValidator, CrossValidatorModel
 from pyspark.sql import DataFrame
 
 from spark_app.engine.context import Context
+from spark_app.models.estimators import Trial
 from spark_app.runs import model_card
 from spark_app.runs.model_card import ModelCard
 from spark_app.spark import job_properties
@@ -27,22 +28,6 @@ their queries again, and log each plan."""
 Params = dict[Param[Any], Any]
 
 
-class Tried(Protocol):
-    """An algorithm with parameters to try."""
-
-    @property
-    def algorithm(self) -> str:
-        """Its name in the configuration."""
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        """Those that are varied."""
-
-    @property
-    def title(self) -> str:
-        """`random_forest maxDepth=6`."""
-
-
 @dataclass
 class TrainingContext(Context):
     """One run of a pipeline that trains, judges or promotes models.
@@ -50,16 +35,18 @@ class TrainingContext(Context):
     The day is the one at whose end it does so: nothing that happened later is known.
     """
 
-    def cross_validate(self, validator: CrossValidator, rows: DataFrame, tried: Sequence[Tried]) -> CrossValidatorModel:
+    def cross_validate(
+        self, validator: CrossValidator, rows: DataFrame, trials: Sequence[Trial]
+    ) -> CrossValidatorModel:
         """Fits every candidate on every fold, and the best one on all rows.
 
         Args:
             validator: A plain `CrossValidator` whose `estimatorParamMaps` are those of the candidates, in their order.
             rows: The labelled rows.
-            tried: The candidates.
+            trials: The candidates.
         """
         with self.step(CROSS_VALIDATION, kind="fit"), job_properties.setting(self.spark, ADAPTIVE, "false"):
-            fits = _Fits(self, validator, tried)
+            fits = _Fits(self, validator, trials)
             with fits.ended():
                 return fits.validator.fit(rows)
 
@@ -83,10 +70,10 @@ class _Fits:
     the step nor the properties of its jobs, so each fit brings its own.
     """
 
-    def __init__(self, context: TrainingContext, validator: CrossValidator, tried: Sequence[Tried]) -> None:
+    def __init__(self, context: TrainingContext, validator: CrossValidator, trials: Sequence[Trial]) -> None:
         """The fits of a validator, whose estimator and evaluator are wrapped in a copy."""
         self.context = context
-        self.tried = tried
+        self.trials = trials
         self.folds = validator.getNumFolds()
         self.validator = validator.copy()
         self.validator.setEstimator(_SeenEstimator(validator.getEstimator(), self))
@@ -96,7 +83,7 @@ class _Fits:
         self._thread = threading.local()
         self._lock = threading.Lock()
         self._open = list[ExitStack]()
-        self._scores = [list[float]() for _ in tried]
+        self._scores = [list[float]() for _ in trials]
 
     @contextmanager
     def ended(self) -> Iterator[None]:
@@ -115,26 +102,26 @@ class _Fits:
 
     def begin(self, position: int, fold: int | None) -> None:
         """A fit begins in this thread."""
-        tried, telemetry = self.tried[position], self.context.telemetry
-        parameters = " ".join(f"{name}={value}" for name, value in tried.parameters.items())
+        trial, telemetry = self.trials[position], self.context.telemetry
+        parameters = " ".join(f"{name}={value}" for name, value in trial.parameters.items())
         stack = ExitStack()
-        fit = stack.enter_context(telemetry.fit(self._parent, tried.algorithm, parameters=parameters, fold=fold))
+        fit = stack.enter_context(telemetry.fit(self._parent, trial.algorithm, parameters=parameters, fold=fold))
         where = "all rows" if fold is None else f"fold {fold}/{self.folds}"
         job_properties.own_properties(self.context.spark)
         stack.enter_context(
             job_properties.step_properties(
                 self.context.spark,
-                f"{self.context.title}: fit {tried.title} on {where}",
+                f"{self.context.title}: fit {trial.title} on {where}",
                 traceparent=fit.traceparent,
                 trace_id=fit.trace_id,
             )
         )
         self._thread.fit, self._thread.stack, self._thread.position = fit, stack, position
-        self._thread.title = f"{where}, {tried.title}"
+        self._thread.title = f"{where}, {trial.title}"
         with self._lock:
             self._open.append(stack)
         if fold is None:
-            self._show(f"{where}, {tried.title}")
+            self._show(f"{where}, {trial.title}")
 
     def end(self, score: float | None = None) -> None:
         """The fit that began last in this thread has ended."""
@@ -148,7 +135,7 @@ class _Fits:
                 self._scores[self._thread.position].append(score)
                 done, best = sum(map(len, self._scores)), max(map(fmean, filter(None, self._scores)))
         if score is not None:
-            total = self.folds * len(self.tried)
+            total = self.folds * len(self.trials)
             self._show(f"{done}/{total}: {self._thread.title}: {score:.3f}, best mean {best:.3f}")
 
     def _show(self, text: str) -> None:

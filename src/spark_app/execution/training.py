@@ -37,7 +37,7 @@ Phase = Literal["run", "train", "evaluate", "promote", "rollback", "score"]
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedVersion:
     """A version of a model, as `spark-app ml list` shows it."""
 
     version: Version
@@ -110,12 +110,12 @@ def run_phase(
         _train(application, job, phase, date, version)
 
 
-def listed(settings: Settings, *, listener: ProgressListener, model: str) -> list[Listed]:
+def listed_versions(settings: Settings, *, listener: ProgressListener, model: str) -> list[ListedVersion]:
     """Every version of a model, oldest first."""
     with open_warehouse(settings, listener=listener) as warehouse:
         production = registry.production(warehouse, model)
         return [
-            Listed(
+            ListedVersion(
                 version,
                 registry.evaluation(warehouse, model, version.number) or version.card,
                 production is not None and production.number == version.number,

@@ -57,7 +57,7 @@ class UnweightedProbability(Transformer, DefaultParamsReadable["UnweightedProbab
 
 
 @dataclass(frozen=True)
-class Choice:
+class Trial:
     """An algorithm with parameters to try.
 
     Attributes:
@@ -112,10 +112,10 @@ def preparation(categories: Sequence[str], numbers: Sequence[str]) -> list[Any]:
 
 @dataclass(frozen=True)
 class Search:
-    """What is compared: a pipeline without stages, which each choice gives it."""
+    """What is compared: a pipeline without stages, which each trial gives it."""
 
     pipeline: Pipeline
-    choices: list[Choice]
+    trials: list[Trial]
 
 
 def search(
@@ -136,7 +136,7 @@ def search(
         seed: The seed of the algorithms that draw.
     """
     pipeline, preparing = Pipeline(stages=[]), preparation(categories, numbers)
-    choices = []
+    trials = []
     for algorithm, grid in candidates.items():
         classifier = _classifier(algorithm, seed)
         stages = [*preparing, classifier, UnweightedProbability(positiveWeight=positive_weight)]
@@ -144,8 +144,8 @@ def search(
             given = dict(zip(grid, values, strict=True))
             params = {classifier.getParam(name): value for name, value in given.items()}
             shown = {name: str(value) for name, value in given.items()}
-            choices.append(Choice(algorithm, shown, {pipeline.stages: stages, **params}))
-    return Search(pipeline, choices)
+            trials.append(Trial(algorithm, shown, {pipeline.stages: stages, **params}))
+    return Search(pipeline, trials)
 
 
 def _classifier(algorithm: str, seed: int) -> Any:
@@ -162,10 +162,10 @@ class AveragePrecision(Evaluator):
 
 
 def cross_validator(searched: Search, *, folds: int, parallelism: int) -> CrossValidator:
-    """Compares the choices by their mean average precision over the folds."""
+    """Compares the trials by their mean average precision over the folds."""
     return CrossValidator(
         estimator=searched.pipeline,
-        estimatorParamMaps=[choice.params for choice in searched.choices],
+        estimatorParamMaps=[trial.params for trial in searched.trials],
         evaluator=AveragePrecision(),
         numFolds=folds,
         foldCol=FOLD,
@@ -173,9 +173,9 @@ def cross_validator(searched: Search, *, folds: int, parallelism: int) -> CrossV
     )
 
 
-def ranked(choices: Sequence[Choice], fitted: CrossValidatorModel) -> list[Candidate]:
-    """The choices with their scores, best first."""
-    scores = zip(choices, fitted.avgMetrics, fitted.stdMetrics, strict=True)
+def ranked(trials: Sequence[Trial], fitted: CrossValidatorModel) -> list[Candidate]:
+    """The trials with their scores, best first."""
+    scores = zip(trials, fitted.avgMetrics, fitted.stdMetrics, strict=True)
     tried = [
         Candidate(algorithm=each.algorithm, parameters=each.parameters, score=float(mean), deviation=float(deviation))
         for each, mean, deviation in scores

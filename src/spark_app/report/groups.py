@@ -9,7 +9,7 @@ MOST_UNFOLDED: Final = 40
 """With more rows than a person reads, those of the same step are one line until it is opened."""
 
 
-class Listed(Protocol):
+class GroupedRow(Protocol):
     """A row of a list: `fit random_forest on fold 1/3, treeAggregate at RandomForest.scala:1 [memory > shuffle]`."""
 
     @property
@@ -25,7 +25,7 @@ class Listed(Protocol):
         """How it stands."""
 
 
-Row = TypeVar("Row", bound=Listed)
+Row = TypeVar("Row", bound=GroupedRow)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pyspark.ml.tuning import CrossValidator
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_app.engine.training import ADAPTIVE, TrainingContext
-from spark_app.models.estimators import Choice
+from spark_app.models.estimators import Trial
 from spark_app.spark import job_properties
 from spark_app.telemetry.names import TRACEPARENT
 from tests.integration.home import DAY, Home
@@ -67,9 +67,9 @@ class Run:
         home, memory = Home(folder / "home", spark), InMemory(folder)
         self.adaptive: list[str | None] = []
         guess = Guess(self.properties, self.adaptive)
-        choices = [Choice("guess", {"value": str(value)}, {guess.value: value}) for value in values]
+        trials = [Trial("guess", {"value": str(value)}, {guess.value: value}) for value in values]
         validator = CrossValidator(
-            estimator=guess, estimatorParamMaps=[each.params for each in choices], evaluator=Size(), numFolds=2,
+            estimator=guess, estimatorParamMaps=[each.params for each in trials], evaluator=Size(), numFolds=2,
             foldCol="fold", parallelism=2,
         )  # fmt: skip
         run = memory.run(pipeline="ml.refunds")
@@ -78,7 +78,7 @@ class Run:
         self.error: BaseException | None = None
         with run:
             try:
-                self.means = context.cross_validate(validator, rows, choices).avgMetrics
+                self.means = context.cross_validate(validator, rows, trials).avgMetrics
             except ValueError as error:
                 self.error = error
         self.progress = home.progress

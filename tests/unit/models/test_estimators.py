@@ -38,7 +38,7 @@ def fitted(rows: DataFrame, candidates: Candidates = FOREST, *, seed: int = 7) -
     """A few trees, and the rows with their probabilities."""
     search = estimators.search(["channel"], ["amount"], candidates, positive_weight=6.0, seed=seed)
     weighted = estimators.with_weight_and_fold(rows, "transaction_id", positive_weight=6.0, folds=2, seed=7)
-    model: Any = search.pipeline.fit(weighted, search.choices[0].params)
+    model: Any = search.pipeline.fit(weighted, search.trials[0].params)
     return model, model.transform(rows)
 
 

@@ -28,7 +28,7 @@ def forest(rows: DataFrame) -> Any:
     """Trees so deep that they learn rows by heart."""
     search = estimators.search(["shop"], ["amount"], DEEP, positive_weight=1.0, seed=7)
     weighted = estimators.with_weight_and_fold(rows, "transaction_id", positive_weight=1.0, folds=2, seed=7)
-    return search.pipeline.fit(weighted, search.choices[0].params)
+    return search.pipeline.fit(weighted, search.trials[0].params)
 
 
 def test_a_category_of_many_values_is_not_important_for_having_them(rows: DataFrame) -> None:

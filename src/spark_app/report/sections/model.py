@@ -210,7 +210,7 @@ class FeatureStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed(Generic[Row]):
+class ShownRows(Generic[Row]):
     """As many rows as the report has room for; `total` counts all."""
 
     shown: list[Row]
@@ -227,12 +227,12 @@ class Model:
     plots: list[Plot]
     rates: Rates | None
     production_rates: Rates | None
-    importances: Listed[FeatureImportance]
-    drift: Listed[Drift]
-    tried: Listed[Attempt]
-    slices: Listed[SliceRow]
-    numbers: Listed[FeatureStatistics]
-    categories: Listed[FeatureStatistics]
+    importances: ShownRows[FeatureImportance]
+    drift: ShownRows[Drift]
+    tried: ShownRows[Attempt]
+    slices: ShownRows[SliceRow]
+    numbers: ShownRows[FeatureStatistics]
+    categories: ShownRows[FeatureStatistics]
 
     @property
     def positive_share(self) -> float | None:
@@ -259,12 +259,12 @@ def model(scope: Scope, limits: Limits) -> Model | None:
         plots=_plots(judged, production, limits.points) if judged else [],
         rates=Rates(judged.threshold, judged.confusion) if judged else None,
         production_rates=Rates(production.threshold, production.confusion) if production else None,
-        importances=_listed(_importances(card), limits),
-        drift=_listed(_drifts(judged, production) if judged else [], limits),
-        tried=_listed(_attempts(card.tried), limits),
-        slices=_listed(_slices(judged, production) if judged else [], limits),
-        numbers=_listed(numbers, limits),
-        categories=_listed(categories, limits),
+        importances=_shown_rows(_importances(card), limits),
+        drift=_shown_rows(_drifts(judged, production) if judged else [], limits),
+        tried=_shown_rows(_attempts(card.tried), limits),
+        slices=_shown_rows(_slices(judged, production) if judged else [], limits),
+        numbers=_shown_rows(numbers, limits),
+        categories=_shown_rows(categories, limits),
     )
 
 
@@ -417,8 +417,8 @@ def _slices(judged: Evaluation, production: Evaluation | None) -> list[SliceRow]
     )
 
 
-def _listed(rows: Sequence[Row], limits: Limits) -> Listed[Row]:
-    return Listed(list(rows[: limits.features]), len(rows))
+def _shown_rows(rows: Sequence[Row], limits: Limits) -> ShownRows[Row]:
+    return ShownRows(list(rows[: limits.features]), len(rows))
 
 
 def _placed(values: Sequence[float | None]) -> list[float | None]:

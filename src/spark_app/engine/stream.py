@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app.engine import letters, publishing, records, tracing
 from spark_app.engine.context import Context
-from spark_app.engine.judge import Judge
+from spark_app.engine.expectation_monitor import ExpectationMonitor
 from spark_app.engine.limits import LimitedConfig
 from spark_app.engine.topics import Topic, bounded
 from spark_app.errors import InputError
@@ -80,12 +80,12 @@ class StreamContext(Context):
     Attributes:
         is_draining: Whether the query ends when it has read all that is there now.
         sink: The table or topic whose rows an observation counts; None if micro-batches count what they write.
-        judge: Compares what is observed of each micro-batch with limits; None without expectations.
+        monitor: Compares what is observed of each micro-batch with limits; None without expectations.
     """
 
     is_draining: bool = False
     sink: str | None = None
-    judge: Judge | None = None
+    monitor: ExpectationMonitor | None = None
 
     @property
     def name(self) -> str:
@@ -157,11 +157,11 @@ class StreamContext(Context):
 
         A micro-batch is judged when it has been written: a breach is reported or, if so configured, stops the query.
         """
-        if self.judge is None:
+        if self.monitor is None:
             self.declare(table, config.expectation_names)
-            self.judge = Judge(table, config.all_limits, is_strict=config.on_breach == "stop")
+            self.monitor = ExpectationMonitor(table, config.all_limits, is_strict=config.on_breach == "stop")
         counts = [F.count_if(each.is_violated()).alias(each.name) for each in expectations]
-        return rows.observe(self.judge.observation, F.count("*").alias(CHECKED), *counts)
+        return rows.observe(self.monitor.observation, F.count("*").alias(CHECKED), *counts)
 
     def table(self, name: str, *, version: int | None = None) -> DataFrame:
         """A table of the warehouse, created if it is missing; each micro-batch sees the rows of its time."""

@@ -446,13 +446,13 @@ def _counts(progress: Progress) -> dict[str, int | None]:
 
 def _breach(context: StreamContext, progress: Progress) -> QualityGateError | None:
     """Records the results of a micro-batch and notes breaches; returns the error where one stops the query."""
-    if context.judge is None:
+    if context.monitor is None:
         return None
-    results = context.judge.results(progress.observed or {})
-    expectation_metrics.record_expectations(context.telemetry, results, table=context.judge.table)
-    context.results[:] = context.judge.totals()
+    results = context.monitor.results(progress.observed or {})
+    expectation_metrics.record_expectations(context.telemetry, results, table=context.monitor.table)
+    context.results[:] = context.monitor.totals()
     breached = "; ".join(str(result) for result in results if result.is_breached)
     if not breached:
         return None
-    context.note(f"{context.name}: a micro-batch of {context.judge.table} is beyond a limit: {breached}")
-    return QualityGateError(f"{context.name} stopped: {breached}") if context.judge.is_strict else None
+    context.note(f"{context.name}: a micro-batch of {context.monitor.table} is beyond a limit: {breached}")
+    return QualityGateError(f"{context.name} stopped: {breached}") if context.monitor.is_strict else None

@@ -8,7 +8,7 @@ from spark_app.quality.results import ExpectationResult
 from spark_app.telemetry.stream_progress import CHECKED, EXPECTATIONS
 
 
-class Judge:
+class ExpectationMonitor:
     """The expectations of a query about the rows of a table, and what was found so far.
 
     Attributes:

@@ -39,7 +39,7 @@ def compare(
     from spark_app.eventlog.comparison import baselines
     from spark_app.eventlog.comparison import compare as comparing
     from spark_app.report.results import build
-    from spark_app.report.results.fail_on import judged
+    from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.report.results.schema import Results
     from spark_app.settings import load_settings
 
@@ -50,7 +50,7 @@ def compare(
         current, log = _profile(run, settings, terminal)
         named = [_profile(baseline, settings, terminal)[0]] if baseline else None
         comparison = comparing.compare(named or baselines.earlier(settings.records_path, current, log), current)
-    found = judged(Results(command="compare", comparison=build.comparison(comparison)), conditions)
+    found = with_failed_conditions(Results(command="compare", comparison=build.comparison(comparison)), conditions)
     show = partial(print_comparison, terminal, comparison)
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
 

@@ -77,7 +77,7 @@ def observe(  # noqa: PLR0913 - an argument for each option
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
     from spark_app.local_files import ensure_dir
     from spark_app.observe import retention
-    from spark_app.report.results.fail_on import judged, sentence, without_baseline
+    from spark_app.report.results.fail_on import sentence, with_failed_conditions, without_baseline
     from spark_app.settings import load_settings
 
     live_page.require(flag="--live", is_given=live, port=port)
@@ -88,7 +88,7 @@ def observe(  # noqa: PLR0913 - an argument for each option
     terminal = Terminal(out=sys.stderr, err=sys.stderr)  # standard output belongs to the command
     served = partial(_page, terminal, settings, thresholds, port, open_) if live else _no_page
     found = _watched(terminal, command, events, name, settings, thresholds, report, served)
-    found = judged(found, conditions if found.program else [])
+    found = with_failed_conditions(found, conditions if found.program else [])
     for line in without_baseline(found, conditions):
         terminal.note(line)
     if found.failed_on:

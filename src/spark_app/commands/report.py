@@ -51,7 +51,7 @@ def report(  # noqa: PLR0913 - an argument for each option
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
     from spark_app.report import report_source
     from spark_app.report.results import build
-    from spark_app.report.results.fail_on import judged
+    from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.report.results.schema import Results
     from spark_app.settings import load_settings
 
@@ -68,7 +68,7 @@ def report(  # noqa: PLR0913 - an argument for each option
         terminal.note(remark)
     findings, compared, prices = analysis.findings_of(selected.run), analysis.comparison, settings.prices
     about = build.application(analysis.reading, selected.run, findings, compared, report=location, prices=prices)
-    found = judged(Results(command="report", applications=[about]), conditions)
+    found = with_failed_conditions(Results(command="report", applications=[about]), conditions)
     if open_ and page is None:  # else the live page was opened, and shows the report by now
         results.open_report(terminal, location)
     show = partial(terminal.line, cells.place(location), link=cells.uri(location))

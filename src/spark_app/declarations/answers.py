@@ -85,7 +85,7 @@ class Answers:
         serving, history = Serving(self.model.name, self.model.inputs), History(self.READS)
         serving.served(context.warehouse)
         _announce(context)
-        asked = self.judged(context.read(self.requests.name, config), context.bounded(self.requests))
+        asked = self.parsed_requests(context.read(self.requests.name, config), context.bounded(self.requests))
         return context.for_each_batch(
             asked.observe("written", F.count(F.lit(1)).alias("rows")),
             lambda batch, rows: self.reply(batch, rows, serving.served(batch.warehouse), history),
@@ -98,13 +98,13 @@ class Answers:
         given = [self.requests.key, self.model.examples.key]
         return [name for name in dict.fromkeys(given) if name in self.requests.schema.names]
 
-    def judged(self, read: DataFrame, topic: Topic) -> DataFrame:
+    def parsed_requests(self, read: DataFrame, topic: Topic) -> DataFrame:
         """One row per request; of one that cannot be scored, why, and which dead letter it is.
 
         Columns in: those of `RECORD`.
         Columns out: those of the topic; request, a struct of problem, dead_letter_id, headers and timestamp.
         """
-        parsed = records.judged(records.parsed(read, topic))
+        parsed = records.count_problems(records.parsed(read, topic))
         problem = F.col("problem")
         letter = F.when(problem.isNotNull(), records.identity()).alias("dead_letter_id")
         keys = [F.col(f"row.{name}") for name in self.keys]

@@ -171,7 +171,7 @@ class DailyPipeline:
         if rules and config.checks:
             context.declare(declared.name, [rule.name for rule in rules])
             with context.step(f"check {declared.name}", kind="transform"):
-                results = _judged(rows, rules, config)
+                results = _results(rows, rules, config)
             context.enforce(results, table=declared.name)
         counted = [audited[name].audit.latest for name in declared.reads if name in audited and declared.key]
         is_last = declared is self._declared[-1]
@@ -262,10 +262,10 @@ def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source:
         origins = column_lineage.of_tables(context, inputs)
         origins |= {f"{source.name}{column_lineage.RAW}": Input(typed, _raw_folder(context, source))}
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
-        judged = ingest.with_violations(
+        checked = ingest.with_violations(
             rows, columns=declared.schema.names, expectations=spec.expectations, date=context.date
         )
-        ranked = ingest.with_version_rank(judged, key=source.key, newest_first=source.order)
+        ranked = ingest.with_version_rank(checked, key=source.key, newest_first=source.order)
         return ranked.select(*declared.table.schema.names)
 
 
@@ -291,7 +291,7 @@ def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:
     return rows.select(*declared.schema.names)
 
 
-def _judged(rows: DataFrame, rules: Sequence[Expectation], config: DailyConfig) -> list[ExpectationResult]:
+def _results(rows: DataFrame, rules: Sequence[Expectation], config: DailyConfig) -> list[ExpectationResult]:
     conditions = {each.name: (each.is_violated_in_table or each.is_violated)() for each in rules}
     counts = [F.count_if(condition).alias(name) for name, condition in conditions.items()]
     found = rows.agg(F.count(F.lit(1)).alias("rows"), *counts).collect()[0]

@@ -18,7 +18,7 @@ from spark_app.engine.topics import Topic
 from spark_app.runs import run_record
 from spark_app.spark.persisted import persisted
 from spark_app.telemetry import names
-from spark_app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, JUDGED_RECORD
+from spark_app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, PARSED_RECORD
 from spark_app.warehouse.tables import Table
 
 WRITES: Final = (Table("dead_letters", DEAD_LETTERS), Table("dead_letter_replays", DEAD_LETTER_REPLAYS))
@@ -30,7 +30,7 @@ def dead_letters(rows: DataFrame) -> DataFrame:
     Its id is that of the record, so that a record that is read again gives the same one. A line of a file has no
     offset: equal lines of a file have one id until they are `numbered`.
 
-    Columns in: those of `JUDGED_RECORD`.
+    Columns in: those of `PARSED_RECORD`.
     Columns out: those of `DEAD_LETTERS`.
     """
     malformed = rows.where("problem IS NOT NULL").withColumn("dead_letter_id", records.identity())
@@ -91,8 +91,8 @@ class DeadLetters:
 
         def rows(topic: Topic) -> DataFrame:
             read = context.read(topic.name, config)
-            return records.parsed(read, context.bounded(topic)).select(*JUDGED_RECORD.names, records.EXTRA)
+            return records.parsed(read, context.bounded(topic)).select(*PARSED_RECORD.names, records.EXTRA)
 
-        judged = records.judged(reduce(DataFrame.unionByName, [rows(topic) for topic in self._topics]))
+        counted = records.count_problems(reduce(DataFrame.unionByName, [rows(topic) for topic in self._topics]))
         context.telemetry.measure(names.DEAD_LETTERS, 0)  # the first value of a series is no increase
-        return context.for_each_batch(dead_letters(judged), write, config)
+        return context.for_each_batch(dead_letters(counted), write, config)

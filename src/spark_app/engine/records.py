@@ -69,11 +69,11 @@ def valid(
         keep: Columns of the records that are kept beside those of the value.
         counted_as: The name of the observation with the counts.
     """
-    counted = judged(parsed(records, topic), counted_as=counted_as)
+    counted = count_problems(parsed(records, topic), counted_as=counted_as)
     return counted.where("problem IS NULL").select("row.*", *keep)
 
 
-def judged(rows: DataFrame, *, counted_as: str | Observation = "rows") -> DataFrame:
+def count_problems(rows: DataFrame, *, counted_as: str | Observation = "rows") -> DataFrame:
     """The same rows; how many were read, have a problem, and have fields that nobody knows, is observed.
 
     The observation also keeps a filter from moving below the parser, where each value would be parsed twice.

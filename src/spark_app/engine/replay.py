@@ -43,10 +43,10 @@ def waiting(letters: DataFrame, replays: DataFrame, topics: Sequence[Topic]) -> 
     Columns out: those of `DEAD_LETTERS`; problem, null if it is well-formed by now.
     """
     left = letters.to(DEAD_LETTERS).dropDuplicates(["dead_letter_id"]).join(replays, "dead_letter_id", "left_anti")
-    return reduce(DataFrame.unionByName, [_judged(left, topic) for topic in topics])
+    return reduce(DataFrame.unionByName, [_with_problem(left, topic) for topic in topics])
 
 
-def _judged(letters: DataFrame, topic: Topic) -> DataFrame:
+def _with_problem(letters: DataFrame, topic: Topic) -> DataFrame:
     of_topic = letters.where(F.col("topic") == topic.name)
     return records.parsed(of_topic, topic).select(*DEAD_LETTERS.names, "problem")
 

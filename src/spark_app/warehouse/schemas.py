@@ -31,7 +31,7 @@ _QUARANTINED: Final = [
     column("date", DateType(), "day of the raw folder"),
 ]
 
-_JUDGED: Final = [
+_AUDIT_COLUMNS: Final = [
     column("version_rank", IntegerType(), "1 for the valid row of a key that is published, 2 and more for the others"),
     column("extra", MapType(StringType(), StringType()), "columns that are not in the schema, as text"),
     *_QUARANTINED,
@@ -40,7 +40,7 @@ _JUDGED: Final = [
 
 def bronze(columns: Iterable[StructField]) -> StructType:
     """The schema of the bronze table of a source, from the typed columns that it keeps."""
-    return StructType([*columns, *_JUDGED])
+    return StructType([*columns, *_AUDIT_COLUMNS])
 
 
 QUARANTINE: Final = StructType(
@@ -64,7 +64,7 @@ RECORD: Final = StructType(
     ]
 )
 
-JUDGED_RECORD: Final = StructType(
+PARSED_RECORD: Final = StructType(
     [*RECORD.fields, column("problem", StringType(), "what is wrong with the value; null for a well-formed one")]
 )
 

@@ -12,7 +12,7 @@ from app.streaming import dead_letters as module
 from spark_app.declarations import dead_letters
 from spark_app.engine import letters
 from spark_app.engine.stream import BatchContext
-from spark_app.warehouse.schemas import JUDGED_RECORD
+from spark_app.warehouse.schemas import PARSED_RECORD
 from tests.unit.streaming.drained import NOON, Drained, event, observed
 
 BROKEN: Final = b'{"event_id": "caf\xe9"}'
@@ -22,7 +22,7 @@ def test_the_id_is_that_of_the_record(spark: SparkSession) -> None:
     """A line of a file has that of its bytes."""
     kafka = (b"k", BROKEN, [("a", b"b")], "clicks", 3, 17, NOON)
     line = (None, BROKEN, None, "clicks", None, None, NOON)
-    rows = spark.createDataFrame([(*kafka, "no x"), (*line, "no x"), (*kafka, None)], JUDGED_RECORD)
+    rows = spark.createDataFrame([(*kafka, "no x"), (*line, "no x"), (*kafka, None)], PARSED_RECORD)
     found = dead_letters.dead_letters(rows).collect()
     assert found[0].dead_letter_id == "clicks-3-17"
     assert len(found[1].dead_letter_id) == len("clicks-") + 64
@@ -49,7 +49,7 @@ def test_equal_lines_of_files_are_different_dead_letters(tmp_path: Path, spark: 
 
 def test_a_message_has_the_original_bytes(spark: SparkSession) -> None:
     """Its key is the id; headers say why and where from, before those of the record."""
-    rows = spark.createDataFrame([(b"\xff", BROKEN, [("a", b"b")], "clicks", 3, 17, NOON, "not UTF-8")], JUDGED_RECORD)
+    rows = spark.createDataFrame([(b"\xff", BROKEN, [("a", b"b")], "clicks", 3, 17, NOON, "not UTF-8")], PARSED_RECORD)
     (message,) = letters.messages(dead_letters.dead_letters(rows)).collect()
     assert (bytes(message.key), bytes(message.value)) == (b"clicks-3-17", BROKEN)
     headers = [(header.key, bytes(header.value)) for header in message.headers]
@@ -60,7 +60,7 @@ def test_a_message_has_the_original_bytes(spark: SparkSession) -> None:
 
 def test_a_line_of_a_file_has_the_original_bytes_in_base_64(spark: SparkSession) -> None:
     """A line of JSON has no room for bytes that are no text."""
-    rows = spark.createDataFrame([(b"\xff", BROKEN, None, "clicks", 3, 17, NOON, "not UTF-8")], JUDGED_RECORD)
+    rows = spark.createDataFrame([(b"\xff", BROKEN, None, "clicks", 3, 17, NOON, "not UTF-8")], PARSED_RECORD)
     (line,) = letters.lines(dead_letters.dead_letters(rows)).collect()
     value = json.loads(bytes(line.value))
     assert (value["reason"], base64.b64decode(value["value"]), value["offset"]) == ("not UTF-8", BROKEN, 17)

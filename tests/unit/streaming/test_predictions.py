@@ -64,8 +64,8 @@ def test_a_request_that_cannot_be_scored_is_the_dead_letter_of_its_record(spark:
     values += [written(request(5 + place, created_at=f"{year}-01-02T00:00:00Z")) for place, year in enumerate(OLD)]
     values += [written(request(8, quantity=-5)), written(request(9, created_at="2099-01-02T00:00:00Z"))]
     rows = [(b"k", value, [("a", b"b")], "prediction_requests", 2, offset, NOON) for offset, value in enumerate(values)]
-    judged = ANSWERS.judged(spark.createDataFrame(rows, RECORD), PREDICTION_REQUESTS)
-    found = judged.select("request.*").collect()
+    parsed = ANSWERS.parsed_requests(spark.createDataFrame(rows, RECORD), PREDICTION_REQUESTS)
+    found = parsed.select("request.*").collect()
     assert [(row.request_id, row.problem, row.dead_letter_id) for row in found] == [
         ("r-1", None, None),
         ("r-2", "an amount that is not positive", "prediction_requests-2-1"),
@@ -130,7 +130,7 @@ def test_a_promoted_version_answers_without_a_restart(query: Drained) -> None:
     assert found == [(1, 0.25, False), (2, 0.75, True)]
     values = [written(request(number)) for number in range(3, 9)] + [b"broken"]
     rows = [(b"k", value, None, "prediction_requests", 0, offset, NOON) for offset, value in enumerate(values)]
-    asked = ANSWERS.judged(query.home.spark.createDataFrame(rows, RECORD).repartition(4), PREDICTION_REQUESTS)
+    asked = ANSWERS.parsed_requests(query.home.spark.createDataFrame(rows, RECORD).repartition(4), PREDICTION_REQUESTS)
     batch = BatchContext(query.home.spark, query.context.warehouse, query.context, "q", 0)
     ANSWERS.reply(batch, asked, served, History(refunded.inputs.reads))
     mixed = [reply for reply in replies(query) if reply.get("request_id") not in ("r-1", "r-2")]
@@ -184,7 +184,7 @@ def test_a_micro_batch_that_fails_leaves_nothing_persisted(query: Drained, spark
     batch = BatchContext(spark, query.context.warehouse, query.context, "q", 0)
     served = Serving(refunded.name, refunded.inputs).served(query.context.warehouse)
     with pytest.raises(KeyError):
-        ANSWERS.reply(batch, ANSWERS.judged(rows, PREDICTION_REQUESTS), served, History(["no table"]))
+        ANSWERS.reply(batch, ANSWERS.parsed_requests(rows, PREDICTION_REQUESTS), served, History(["no table"]))
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
 

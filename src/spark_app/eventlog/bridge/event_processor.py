@@ -76,7 +76,7 @@ class EventProcessor:
             self._send(replace(span, findings=findings) if is_application else span)
 
     def _take_ended(self, ended: Ended) -> None:
-        findings = tuple(self._judged(self._findings(ended)))
+        findings = tuple(self._worth_reporting(self._findings(ended)))
         self.meter.found(findings)
         functions = self._functions.of_ended(ended)
         for number, span in enumerate(chain(spans.of_ended(self.app, ended), functions)):
@@ -94,7 +94,7 @@ class EventProcessor:
                 return self._streams.ended(ended)
         return []
 
-    def _judged(self, found: list[Finding]) -> Iterator[Finding]:
+    def _worth_reporting(self, found: list[Finding]) -> Iterator[Finding]:
         """What costs enough alone, or makes its cause cost enough for the first time."""
         for finding in found:
             self._groups.add(finding)

@@ -109,7 +109,7 @@ def _bound(text: str, word: str, figure: str, number: str, unit: str | None) -> 
     return Bound(figure, float(number) * _UNITS[unit], is_most=word == "more")
 
 
-def judged(results: Results, conditions: Sequence[Condition]) -> Results:
+def with_failed_conditions(results: Results, conditions: Sequence[Condition]) -> Results:
     """The same with the conditions that hold, and the worst findings of all that were judged.
 
     An exit code of 0 becomes that of `FailOnError`.

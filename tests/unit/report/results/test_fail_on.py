@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from spark_app.eventlog.findings import RULES as DECLARED
 from spark_app.report.results.fail_on import FIGURES as FIGURES_THAT_LIMIT
-from spark_app.report.results.fail_on import RULES, judged, parse, sentence, without_baseline
+from spark_app.report.results.fail_on import RULES, parse, sentence, with_failed_conditions, without_baseline
 from spark_app.report.results.schema import Application, Comparison, Error, Figures, Finding, Results
 
 FIGURES = convert(dict.fromkeys(Figures.__struct_fields__, 0) | {"price": None, "currency": None}, Figures)
@@ -51,7 +51,7 @@ def observed(*applications: Application, **changes: Any) -> Results:
 
 def failed(results: Results, *conditions: str) -> list[str]:
     """Which conditions hold, and why."""
-    found = judged(results, [parse(condition) for condition in conditions])
+    found = with_failed_conditions(results, [parse(condition) for condition in conditions])
     return [f"{each.condition}: {each.reason}" for each in found.failed_on]
 
 
@@ -72,7 +72,7 @@ def test_all_findings_are_judged_and_the_worst_are_kept() -> None:
     """A rule whose finding is not among the worst fails as well."""
     results = observed(application(*[finding("spill")] * 150, finding("driver_gap", "info")))
     assert failed(results, "driver_gap") == ["driver_gap: driver_gap it is"]
-    assert len(judged(results, []).applications[0].findings) == 100
+    assert len(with_failed_conditions(results, []).applications[0].findings) == 100
 
 
 @pytest.mark.parametrize(("slower", "fails"), [(0.21, True), (0.2, False), (-0.5, False)])
@@ -109,18 +109,18 @@ def test_what_cannot_be_judged_fails(results: Results, why: str) -> None:
 def test_the_exit_code_is_5_unless_there_is_another() -> None:
     """That of the observed program stays, and then nothing else went wrong."""
     conditions = [parse("warning")]
-    found = judged(observed(application(finding("spill"))), conditions)
+    found = with_failed_conditions(observed(application(finding("spill"))), conditions)
     assert found.error is not None
     assert (found.exit_code, found.error.type) == (5, "FailOnError")
     assert found.error.message == "--fail-on warning: 1 warning (spill)"
-    assert judged(observed(application(finding("spill")), exit_code=3), conditions).exit_code == 3
-    assert judged(observed(application()), conditions) == observed(application())
+    assert with_failed_conditions(observed(application(finding("spill")), exit_code=3), conditions).exit_code == 3
+    assert with_failed_conditions(observed(application()), conditions) == observed(application())
 
 
 def test_one_line_says_all_that_fails_and_where() -> None:
     """Applications are named where there are several."""
     results = observed(application(finding("spill")), application(finding("spill"), id="app-2"))
-    assert sentence(judged(results, [parse("spill")]).failed_on) == (
+    assert sentence(with_failed_conditions(results, [parse("spill")]).failed_on) == (
         "--fail-on spill: spill it is (app-1); --fail-on spill: spill it is (app-2)"
     )
 

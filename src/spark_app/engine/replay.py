@@ -72,21 +72,21 @@ def replay(warehouse: Warehouse, settings: Settings, topics: Sequence[Topic]) ->
         name = f"replay-{secrets.token_hex(6)}"
         for topic in [row.topic for row in rows if row.sent]:
             fixed = letters.where((F.col("topic") == topic) & F.col("problem").isNull())
-            publishing.send(_again(fixed), topic, settings, name=name, is_read=True)
-            _take_note(warehouse, fixed)
+            publishing.send(_with_dead_letter_header(fixed), topic, settings, name=name, is_read=True)
+            _record_replay(warehouse, fixed)
     return Replay(
         {row.topic: row.sent for row in rows if row.sent}, {row.topic: row.malformed for row in rows if row.malformed}
     )
 
 
-def _again(letters: DataFrame) -> DataFrame:
+def _with_dead_letter_header(letters: DataFrame) -> DataFrame:
     """The records as they were, with a header that names the dead letter."""
     mark = F.struct(F.lit(HEADER).alias("key"), F.col("dead_letter_id").cast("binary").alias("value"))
     others = F.filter(F.coalesce("headers", F.array()), lambda header: header["key"] != HEADER)
     return letters.select("key", "value", F.concat(others, F.array(mark)).alias("headers"))
 
 
-def _take_note(warehouse: Warehouse, letters: DataFrame) -> None:
+def _record_replay(warehouse: Warehouse, letters: DataFrame) -> None:
     with warehouse.creation_lock(REPLAYS):
         warehouse.create_if_missing(REPLAYS)
     now = datetime.datetime.now(datetime.UTC)

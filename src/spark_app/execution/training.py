@@ -233,7 +233,7 @@ def _last_day(
     """The last day that is known: the given one, or that of the version in question, or the newest one."""
     if phase not in ("run", "train"):
         return datetime.date.fromisoformat(registry.version(warehouse, job.name, number).card.as_of)
-    newest = max(_there(warehouse, _examples(job)), default=None)
+    newest = max(_days_in(warehouse, _examples(job)), default=None)
     return date or newest or DEMO_FROM + (job.config.history_days - 1) * DAY
 
 
@@ -262,13 +262,13 @@ def _require_examples(
         InputError: So many days have none that nothing can be done, and the raw folder is the user's own.
     """
     table = _examples(job)
-    there = _there(application.warehouse, table)
-    missing = [day for day in days if day not in there]
+    days_of_table = _days_in(application.warehouse, table)
+    missing = [day for day in days if day not in days_of_table]
     if missing and application.settings.is_demo:
         text = f"{missing[0]} to {missing[-1]}" if len(missing) > 1 else str(missing[0])
         application.listener.note(f"no history of {text}: making demo days first, some seconds each")
         return
-    lacking = [period for period in needed if there.isdisjoint(period)]
+    lacking = [period for period in needed if days_of_table.isdisjoint(period)]
     if len(days) - len(missing) < least:
         lacking.append(missing)
     if lacking:
@@ -280,7 +280,7 @@ def _require_examples(
 
 
 def _note_missing(application: Application, table: str, days: Sequence[datetime.date]) -> None:
-    missing = sorted({*days} - _there(application.warehouse, table))
+    missing = sorted({*days} - _days_in(application.warehouse, table))
     if missing:
         more = [f"{len(missing) - DAYS_NAMED} more"] if len(missing) > DAYS_NAMED else []
         text = ", ".join([*map(str, missing[:DAYS_NAMED]), *more])
@@ -290,7 +290,7 @@ def _note_missing(application: Application, table: str, days: Sequence[datetime.
 def _make_history(application: Application, job: Job, days: Sequence[datetime.date]) -> None:
     """Publishes the days that the tables which a model reads do not have; generates them if it is the demo shop's."""
     for daily, day in _missing(application, job, days):
-        make_if_missing(application, [daily], day, note=_quiet)
+        make_if_missing(application, [daily], day, note=_ignore)
         run_batch(application, daily, day, context_type=DailyContext)
     application.results.clear()  # the command is about the model
 
@@ -300,14 +300,16 @@ def _missing(application: Application, job: Job, days: Sequence[datetime.date]) 
 
     On a day on which a shop of the user's own was closed, refunds may have become known, or nothing was delivered.
     """
-    loaded, sold = pipelines.load("etl") | pipelines.load("ml"), _there(application.warehouse, _examples(job))
+    loaded, sold = pipelines.load("etl") | pipelines.load("ml"), _days_in(application.warehouse, _examples(job))
     for table in _of_days(application, job):
-        there = _there(application.warehouse, table)
+        days_of_table = _days_in(application.warehouse, table)
         needed = pipelines.needed(loaded, table)
         jobs = [each for name in needed for each in load_jobs(application.settings, name.partition(".")[0], [name])]
         for day in days:
             is_open = application.settings.is_demo or day in sold
-            if day not in there and (is_open or (table != _examples(job) and _is_delivered(application, jobs, day))):
+            if day not in days_of_table and (
+                is_open or (table != _examples(job) and _is_delivered(application, jobs, day))
+            ):
                 yield from ((daily, day) for daily in jobs)
 
 
@@ -328,11 +330,11 @@ def _of_days(application: Application, job: Job) -> list[str]:
     return [name for name in job.pipeline.READS if application.warehouse.tables[name].day]
 
 
-def _there(warehouse: Warehouse, table: str) -> set[datetime.date]:
+def _days_in(warehouse: Warehouse, table: str) -> set[datetime.date]:
     """The days of a table that is partitioned by day."""
     day = warehouse.tables[table].partitions[0]
     return {row[0] for row in warehouse.table(table).select(F.col(day)).distinct().collect()}
 
 
-def _quiet(_: str) -> None:
+def _ignore(_: str) -> None:
     """One line says that days are made; not one for each."""

@@ -266,10 +266,10 @@ def _causes(error: BaseException) -> str:
     """
     trace = getattr(error, "_stackTrace", None) or message_of(error)
     outer, *inner = re.split(r"^\s*Caused by: ", redacted(trace), flags=re.MULTILINE)
-    return "\n".join(_spoken(part) for part in inner or [outer])
+    return "\n".join(_message_lines(part) for part in inner or [outer])
 
 
-def _spoken(part: str) -> str:
+def _message_lines(part: str) -> str:
     return "\n".join(_lines(part))
 
 

@@ -322,7 +322,7 @@ def in_bridge(file: Path, reading: Reading | None, *, is_same_tree: bool) -> Ite
         f"{span.name} {name}": value for span in spans for name, value in span.attributes.items()
     }
     numbers |= {f"{span.name} duration": span.ended - span.started for span in spans}
-    for each in log.meter.aggregate().applications.values():
+    for each in log.aggregator.aggregate().applications.values():
         numbers |= {str(key): count for key, count in (*each.counts.items(), *each.levels.items())}
         for name, group in each.groups.items():
             numbers |= {f"{name} {key}": histogram.least for key, histogram in group.histograms.items()}

@@ -146,7 +146,7 @@ def undisturbed(folder: Path) -> tuple[set[bytes], dict[Series, int]]:
         while followed.is_behind:
             followed.read(60)
         followed.end()
-        totals.append(followed.meter.aggregate())
+        totals.append(followed.aggregator.aggregate())
     found: dict[Series, int] = {}
     (numbers,) = merged(totals).applications.values()
     for name, group in numbers.groups.items():

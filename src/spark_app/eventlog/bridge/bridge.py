@@ -85,31 +85,31 @@ class Bridge:
         """
         self.status = status
         self._state, self._say, self._options = state, say, options
-        self._journal = state.load()
+        self._checkpoint = state.load()
         self._spans = SpanQueue(export.spans)
         self._export, self._accepted_at = export, 0.0
-        self._shelf = LogDirectory(folder, self._journal, follow=self._follow, say=say)
+        self._directory = LogDirectory(folder, self._checkpoint, follow=self._follow, say=say)
         self._ending: list[_Ending] = []
         self._done = ReadCounts()
         self._looked = self._measured = -1e9
         self._was_reachable = True
-        self._bases = BasePoints(self._journal.total())
+        self._bases = BasePoints(self._checkpoint.total())
         self._numbers = LatestSender(self._send_numbers)
 
     def turn(self) -> bool:
         """Reads a slice of the new events; returns whether there is more to read."""
         if time.monotonic() - self._looked >= POLL_SECONDS:
             self._looked = time.monotonic()
-            self._shelf.look(forget_after=self._options.dead_after)
-        for followed in self._shelf.due(has_room=len(self._ending) < MAX_ENDING):
+            self._directory.look(forget_after=self._options.dead_after)
+        for followed in self._directory.due(has_room=len(self._ending) < MAX_ENDING):
             self._read(followed)
         self._spans.flush()
         self._settle()
         if time.monotonic() - self._measured >= self._options.metrics_every:
             self._measure()
-        self._stand()
-        is_behind = any(followed.is_behind for followed in self._shelf.followed.values())
-        return (is_behind or bool(self._shelf.waiting)) and not self._spans.is_crowded
+        self._update_status()
+        is_behind = any(followed.is_behind for followed in self._directory.followed.values())
+        return (is_behind or bool(self._directory.waiting)) and not self._spans.is_crowded
 
     def close(self) -> None:
         """Sends the queued spans, for a few seconds; the next bridge reads the logs of unsent spans again."""
@@ -118,12 +118,12 @@ class Bridge:
         self._numbers.close(CLOSE_SECONDS / 5)
         self._settle()
         self._save()
-        self._stand()
+        self._update_status()
         self.release()
 
     def release(self) -> None:
         """Closes the logs."""
-        for followed in self._shelf.followed.values():
+        for followed in self._directory.followed.values():
             followed.close()
 
     def _follow(self, log: EventLog) -> LogProcessor:
@@ -132,7 +132,7 @@ class Bridge:
             on_span=lambda name, span: self._spans.put(OwnedSpan(name, span)),
             is_crowded=lambda: self._spans.is_crowded,
             thresholds=self._options.thresholds,
-            was_counted=self._journal.has_numbers(log),
+            was_counted=self._checkpoint.has_numbers(log),
         )
 
     def _read(self, followed: LogProcessor) -> None:
@@ -159,7 +159,7 @@ class Bridge:
         silent = time.time() - followed.grown_at
         if is_finished:
             self._end(followed, "ended", is_closed=True)
-        elif self._shelf.is_gone(followed.log):
+        elif self._directory.is_gone(followed.log):
             self._end(followed, "lost its event log (deleted or replaced)", is_closed=False)
         elif silent > self._options.dead_after:
             self._end(followed, f"was abandoned after {silent:,.0f} s without new events", is_closed=False)
@@ -171,18 +171,18 @@ class Bridge:
         for remark in followed.remarks:
             self._say(f"{followed.title}: {remark}")
         numbers = self._bounded(followed)
-        self._journal.keep(log, numbers)  # they may be sent by a bridge that is killed before the spans are accepted
+        self._checkpoint.keep(log, numbers)  # they may be sent by a bridge that is killed before the spans are accepted
         self._ending.append(_Ending(log, numbers, self._spans.mark(), size, is_closed))
-        self._shelf.ending.add(log.key)
+        self._directory.ending.add(log.key)
         self._leave(followed)
 
     def _drop(self, followed: LogProcessor, why: str, *, seconds: float) -> None:
         followed.close()
-        self._shelf.postpone(followed.log, why, seconds=seconds)
+        self._directory.postpone(followed.log, why, seconds=seconds)
         self._leave(followed)
 
     def _leave(self, followed: LogProcessor) -> None:
-        del self._shelf.followed[followed.log.key]
+        del self._directory.followed[followed.log.key]
         self._done.add(followed.counts)
 
     def _settle(self) -> None:
@@ -193,36 +193,36 @@ class Bridge:
                 unsettled.append(ending)
                 continue
             if ending.is_closed:
-                self._journal.close(ending.log, ending.numbers)
+                self._checkpoint.close(ending.log, ending.numbers)
             else:
-                self._journal.give_up(ending.log, ending.numbers, size=ending.size)
-            self._shelf.ending.discard(ending.log.key)
+                self._checkpoint.give_up(ending.log, ending.numbers, size=ending.size)
+            self._directory.ending.discard(ending.log.key)
         self._ending = unsettled
 
     def _measure(self) -> None:
         """Writes the totals to the checkpoint and then sends them: the next bridge never sends lower ones."""
         self._measured, now = time.monotonic(), time.time()
-        for followed in self._shelf.followed.values():
+        for followed in self._directory.followed.values():
             if followed.may_be_counted:
-                self._journal.keep(followed.log, self._bounded(followed))
+                self._checkpoint.keep(followed.log, self._bounded(followed))
         since = min(now - SETTLED_SECONDS, self._accepted_at)
-        self._journal.update_active(now)
-        self._journal.forget_silent(since=since)
+        self._checkpoint.update_active(now)
+        self._checkpoint.forget_silent(since=since)
         self._save()
-        self._numbers.put((self._active_total(since), frozenset(self._journal.active), time.time_ns()))
+        self._numbers.put((self._active_total(since), frozenset(self._checkpoint.active), time.time_ns()))
 
     def _bounded(self, followed: LogProcessor) -> Aggregate:
         """The totals of a log, under the names that have series."""
-        return self._journal.names.bounded(followed.meter.aggregate(), now=time.time())
+        return self._checkpoint.names.bounded(followed.aggregator.aggregate(), now=time.time())
 
     def _active_total(self, since: float) -> Aggregate:
         """The totals of the applications that are sent: of those whose logs are read, or were since a time."""
-        active, total = self._journal.active, self._journal.total()
+        active, total = self._checkpoint.active, self._checkpoint.total()
         return Aggregate({name: each for name, each in total.applications.items() if active[name] >= since})
 
     def _send_numbers(self, at: tuple[Aggregate, frozenset[str], int]) -> bool:
         """Sends the totals of a time, from the export thread; a series that needs a base gets it dated just before."""
-        (total, kept, now), started = at, self._journal.started_ns
+        (total, kept, now), started = at, self._checkpoint.started_ns
         bases = self._bases.of(total)
         if bases.applications and not self._export.numbers(bases, started_ns=started, ended_ns=now - JUST_BEFORE_NS):
             return False
@@ -234,26 +234,26 @@ class Bridge:
 
     def _save(self) -> None:
         try:
-            self._state.save(self._journal)
+            self._state.save(self._checkpoint)
         except OSError as error:
             self.status.state_failures += 1
             if self.status.state_failures == 1:
                 effect = "after a restart the bridge reads these events again"
                 self._say(f"cannot write the checkpoint: {error.strerror}; {effect}")
 
-    def _stand(self) -> None:
+    def _update_status(self) -> None:
         """Copies the current figures to the status."""
         now, here, spans = time.monotonic(), self.status, self._spans
-        behind = [followed for followed in self._shelf.followed.values() if followed.is_behind]
-        waiting = self._shelf.waiting.values()
+        behind = [followed for followed in self._directory.followed.values() if followed.is_behind]
+        waiting = self._directory.waiting.values()
         read = ReadCounts()
-        for counts in (self._done, *(followed.counts for followed in self._shelf.followed.values())):
+        for counts in (self._done, *(followed.counts for followed in self._directory.followed.values())):
             read.add(counts)
         here.read = read  # replaced as a whole, because the server reads it from another thread
         here.spans_sent, here.spans_dropped, here.spans_waiting = spans.sent, spans.dropped, spans.queued
         here.span_failures, here.metric_failures = spans.failures, self._numbers.failures
-        here.logs_followed = len(self._shelf.followed) + len(self._ending) + len(waiting)
-        here.logs_done = sum(entry.state != "open" for entry in self._journal.logs.values())
+        here.logs_followed = len(self._directory.followed) + len(self._ending) + len(waiting)
+        here.logs_done = sum(entry.state != "open" for entry in self._checkpoint.logs.values())
         here.unread_bytes = sum(each.unread_bytes for each in behind) + sum(each.size for each in waiting)
         since = [followed.current_at for followed in behind] + [each.found_at for each in waiting]
         here.lag_seconds = now - min(since, default=now)

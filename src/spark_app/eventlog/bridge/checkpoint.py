@@ -167,13 +167,13 @@ class CheckpointStore:
             raise MachineError(f"the checkpoint {path} {versions}; delete it to start counting at 0")
         return checkpoint
 
-    def save(self, journal: Checkpoint) -> None:
+    def save(self, checkpoint: Checkpoint) -> None:
         """Replaces the checkpoint atomically, if it has changed.
 
         Raises:
             OSError: The checkpoint cannot be written; the old one remains.
         """
-        content = msgspec.msgpack.encode(journal)
+        content = msgspec.msgpack.encode(checkpoint)
         if content == self._saved:
             return
         write_atomic(self._folder / NAME, content, is_durable=True)

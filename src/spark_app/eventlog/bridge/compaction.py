@@ -130,7 +130,7 @@ class _Summary:
     def line(self) -> bytes:
         """The line that stands for what is left out."""
         app = self._app
-        numbers, streams = self._processor.meter.aggregate(), stream_history.encoded(app.streams.queries)
+        numbers, streams = self._processor.aggregator.aggregate(), stream_history.encoded(app.streams.queries)
         left_out = app.left_out + self._left_out
         return msgspec.json.encode(events.Compacted(app.last, left_out, numbers.encoded(), streams))
 

@@ -31,7 +31,7 @@ class EventProcessor:
 
     Attributes:
         app: The application.
-        meter: The totals so far.
+        aggregator: The totals so far.
         tasks, jobs: How many have ended; a task counts when it ends, which may be after its stage.
         tasks_suppressed: Tasks that are counted but get no span: they succeeded at once and were not the slowest.
         spans_suppressed: Spans of traces that are not sampled.
@@ -46,7 +46,7 @@ class EventProcessor:
             on_span: Takes the name of the application and a span.
             thresholds: Thresholds of the diagnoses.
         """
-        self.app, self.meter = app, MetricsAggregator(app)
+        self.app, self.aggregator = app, MetricsAggregator(app)
         self.tasks = self.jobs = self.tasks_suppressed = self.spans_suppressed = 0
         self._on_span, self._thresholds = on_span, thresholds
         self._functions = PythonFunctions(app, events_folder)
@@ -56,18 +56,18 @@ class EventProcessor:
 
     def take(self, event: Event, ended: Ended | None) -> None:
         """Counts one event, and sends the spans of what ended with it."""
-        self.meter.take(event)
+        self.aggregator.take(event)
         self.tasks += isinstance(event, TaskEnd) and not event.is_resubmitted
         if ended is not None:
             self._take_ended(ended)
 
     def end(self) -> None:
         """Sends the spans of everything that is still open, marked incomplete, and the span of the application."""
-        self.meter.stop()
+        self.aggregator.stop()
         for finding in chain(diagnose.of_application(self.app, self._thresholds), self._streams.rest()):
             self._groups.add(finding)
         findings = tuple(self._groups.ranked(self.app, self._thresholds))
-        self.meter.found(finding for finding in findings if (finding.rule, finding.cause) not in self._reported)
+        self.aggregator.found(finding for finding in findings if (finding.rule, finding.cause) not in self._reported)
         functions = self._functions.of_the_end()
         open_stages = (stage for stage in self.app.stages.values() if stage.info.completed is None)
         self.tasks_suppressed += sum(map(_suppressed, open_stages))
@@ -77,7 +77,7 @@ class EventProcessor:
 
     def _take_ended(self, ended: Ended) -> None:
         findings = tuple(self._worth_reporting(self._findings(ended)))
-        self.meter.found(findings)
+        self.aggregator.found(findings)
         functions = self._functions.of_ended(ended)
         for number, span in enumerate(chain(spans.of_ended(self.app, ended), functions)):
             self._send(replace(span, findings=findings) if findings and not number else span)

@@ -62,7 +62,7 @@ class LiveExport:
         self._spans.flush()
         if time.monotonic() - self._measured >= METRICS_SECONDS:
             self._measured = time.monotonic()
-            self._numbers.put(self._processor.meter.drained())
+            self._numbers.put(self._processor.aggregator.drained())
 
     def finish(self, seconds: float) -> str | None:
         """Takes the end of the log, and sends the rest within this time; returns what was not sent, in words."""
@@ -70,7 +70,7 @@ class LiveExport:
         self._errors.guard(NOT_EXPORTED, self._processor.end)
         for owned in self._held:
             self._spans.put(owned)
-        self._numbers.put(self._processor.meter.drained())
+        self._numbers.put(self._processor.aggregator.drained())
         if seconds > 0:
             self._spans.close(seconds)
             self._numbers.close(max(0.0, deadline - time.monotonic()))

@@ -39,7 +39,7 @@ class LogDirectory:
     def __init__(
         self,
         folder: LogPath,
-        journal: Checkpoint,
+        checkpoint: Checkpoint,
         *,
         follow: Callable[[EventLog], LogProcessor],
         say: Callable[[str], None],
@@ -48,7 +48,7 @@ class LogDirectory:
         self.followed: dict[str, LogProcessor] = {}
         self.waiting: dict[str, PendingLog] = {}
         self.ending: set[str] = set()
-        self._folder, self._journal, self._follow, self._say = folder, journal, follow, say
+        self._folder, self._checkpoint, self._follow, self._say = folder, checkpoint, follow, say
         self._here: dict[str, EventLog] = {}
         self._gone: dict[str, float] = {}
         self._not_before: dict[int, float] = {}
@@ -101,12 +101,12 @@ class LogDirectory:
         if followed is not None and followed.log.inode == log.inode:
             followed.log = log
             return
-        entry = self._journal.logs.get(log.key)
+        entry = self._checkpoint.logs.get(log.key)
         if followed is not None or log.key in self.ending:
             return  # a replaced log waits until the bridge is done with the first one
         if entry is not None and entry.inode != log.inode:
-            self._journal.forget(log.key)
-        elif self._journal.is_done(log):
+            self._checkpoint.forget(log.key)
+        elif self._checkpoint.is_done(log):
             has_grown = is_again and entry is not None and entry.state == "given_up" and log.size() > entry.size
             if not has_grown:
                 return
@@ -128,10 +128,10 @@ class LogDirectory:
         return self.followed.get(key)
 
     def _forget(self, before: float) -> None:
-        missing = self._journal.logs.keys() - self._here.keys() - self.followed.keys() - self.ending
+        missing = self._checkpoint.logs.keys() - self._here.keys() - self.followed.keys() - self.ending
         self._gone = {key: self._gone.get(key, time.monotonic()) for key in missing}
         for key in [key for key, since in self._gone.items() if since < before]:
-            self._journal.forget(key)
+            self._checkpoint.forget(key)
 
     def _report(self, trouble: str | None) -> None:
         """Prints a problem with the folder once."""

@@ -54,7 +54,7 @@ class LogProcessor:
 
     Attributes:
         log: The log at its current path.
-        meter: The totals so far.
+        aggregator: The totals so far.
         is_behind: Whether the last slice left lines to read.
         has_caught_up: Whether the bridge has once read the log to its end.
         recency: The last known write, in seconds since the epoch: the bridge reads the newest log first.
@@ -89,7 +89,7 @@ class LogProcessor:
         self._processor = EventProcessor(
             self.app, events_folder=log.path.parent, on_span=on_span, thresholds=thresholds
         )
-        self.meter = self._processor.meter
+        self.aggregator = self._processor.aggregator
         self.is_behind, self.has_caught_up = True, False
         self.current_at = time.monotonic()
         self.recency = self.grown_at = log.modified() or time.time()  # a folder may still be empty

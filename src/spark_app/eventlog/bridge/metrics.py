@@ -144,7 +144,7 @@ class Numbers(msgspec.Struct):
 
 
 class Aggregate(msgspec.Struct):
-    """What the applications of one or many logs did, by their names; `merged` and `encoded` are for a journal."""
+    """What the applications of one or many logs did, by their names; `merged` and `encoded` are for a checkpoint."""
 
     applications: dict[str, Numbers] = {}
 

@@ -111,7 +111,7 @@ class _ExportedLog:
     def _finish_processor(self) -> None:
         self._processor.end()
         if self._wants:
-            self._sending.finish(self._processor.meter.aggregate())
+            self._sending.finish(self._processor.aggregator.aggregate())
             self._has_ended = True
 
     def _put(self, application: str, span: SparkSpan) -> None:

@@ -9,11 +9,11 @@ import pytest
 from spark_app.errors import MachineError
 from spark_app.eventlog.bridge.checkpoint import MAX_APART, NAME, Checkpoint, CheckpointStore
 from spark_app.eventlog.parse.log_files import EventLog
-from tests.unit.eventlog.bridge.test_metrics import meter
+from tests.unit.eventlog.bridge.test_metrics import aggregator
 from tests.unit.eventlog.logs import program, tasks_of
 
 LOG = EventLog("app-1", Path("app-1"), 7)
-NUMBERS = meter(program(3)).aggregate()
+NUMBERS = aggregator(program(3)).aggregate()
 
 
 @pytest.fixture
@@ -25,61 +25,61 @@ def state(tmp_path: Path) -> Iterator[CheckpointStore]:
 
 def test_what_is_saved_is_loaded(state: CheckpointStore) -> None:
     """Totals, logs and the start that they count from."""
-    journal = state.load()
-    journal.close(LOG, NUMBERS)
-    journal.keep(EventLog("app-2", Path("app-2"), 8), NUMBERS)
-    state.save(journal)
-    assert state.load() == journal
-    assert state.load().started_ns == journal.started_ns
+    checkpoint = state.load()
+    checkpoint.close(LOG, NUMBERS)
+    checkpoint.keep(EventLog("app-2", Path("app-2"), 8), NUMBERS)
+    state.save(checkpoint)
+    assert state.load() == checkpoint
+    assert state.load().started_ns == checkpoint.started_ns
 
 
 def test_a_log_counts_once_whatever_becomes_of_it() -> None:
     """Kept, given up, taken up again, closed, forgotten: 3 tasks."""
-    journal = Checkpoint()
-    journal.keep(LOG, NUMBERS)
-    journal.give_up(LOG, NUMBERS, size=9)
-    assert journal.is_done(LOG)
-    assert tasks_of(journal.totals) == 0
-    journal.close(LOG, NUMBERS)
-    journal.forget(LOG.key)
-    assert tasks_of(journal.totals) == 3
+    checkpoint = Checkpoint()
+    checkpoint.keep(LOG, NUMBERS)
+    checkpoint.give_up(LOG, NUMBERS, size=9)
+    assert checkpoint.is_done(LOG)
+    assert tasks_of(checkpoint.totals) == 0
+    checkpoint.close(LOG, NUMBERS)
+    checkpoint.forget(LOG.key)
+    assert tasks_of(checkpoint.totals) == 3
 
 
 def test_what_is_kept_apart_is_bounded() -> None:
     """Of many logs that were given up the oldest are added up; none is lost."""
-    journal = Checkpoint()
+    checkpoint = Checkpoint()
     for number in range(MAX_APART + 5):
-        journal.give_up(EventLog(f"app-{number}", Path("x"), number), NUMBERS, size=1)
-    assert [key for key, entry in journal.logs.items() if entry.state == "closed"] == [f"app-{n}" for n in range(5)]
-    assert tasks_of(journal.totals) == 5 * 3
+        checkpoint.give_up(EventLog(f"app-{number}", Path("x"), number), NUMBERS, size=1)
+    assert [key for key, entry in checkpoint.logs.items() if entry.state == "closed"] == [f"app-{n}" for n in range(5)]
+    assert tasks_of(checkpoint.totals) == 5 * 3
 
 
 def test_what_is_gone_is_at_work_no_more() -> None:
     """Its tasks count, but none of them is active."""
-    journal = Checkpoint()
-    journal.keep(LOG, meter(program(3)[:-1]).aggregate())
-    journal.forget(LOG.key)
-    assert tasks_of(journal.totals) == 3
-    assert [numbers.levels for numbers in journal.totals.applications.values()] == [{}]
+    checkpoint = Checkpoint()
+    checkpoint.keep(LOG, aggregator(program(3)[:-1]).aggregate())
+    checkpoint.forget(LOG.key)
+    assert tasks_of(checkpoint.totals) == 3
+    assert [numbers.levels for numbers in checkpoint.totals.applications.values()] == [{}]
 
 
 def test_another_file_of_the_same_name_is_not_done() -> None:
     """By its inode."""
-    journal = Checkpoint()
-    journal.close(LOG, NUMBERS)
-    assert journal.is_done(LOG)
-    assert not journal.is_done(EventLog("app-1", Path("app-1"), 8))
+    checkpoint = Checkpoint()
+    checkpoint.close(LOG, NUMBERS)
+    assert checkpoint.is_done(LOG)
+    assert not checkpoint.is_done(EventLog("app-1", Path("app-1"), 8))
 
 
 def test_a_save_that_fails_leaves_the_old_state(state: CheckpointStore, tmp_path: Path) -> None:
     """The new one is written beside it, and takes its place when it is whole."""
-    journal = state.load()
-    state.save(journal)
+    checkpoint = state.load()
+    state.save(checkpoint)
     (tmp_path / "state" / NAME).rename(tmp_path / "old")
     (tmp_path / "state" / NAME).mkdir()
-    journal.close(LOG, NUMBERS)
+    checkpoint.close(LOG, NUMBERS)
     with pytest.raises(IsADirectoryError):
-        state.save(journal)
+        state.save(checkpoint)
     (tmp_path / "state" / NAME).rmdir()
     (tmp_path / "old").rename(tmp_path / "state" / NAME)
     assert state.load().logs == {}
@@ -111,11 +111,11 @@ def test_a_journal_that_is_none_is_not_guessed_at(state: CheckpointStore, tmp_pa
 
 def test_numbers_with_other_bounds_are_not_added_up(state: CheckpointStore) -> None:
     """They were counted by another version of this program."""
-    numbers, journal = meter(program(3)).aggregate(), Checkpoint()
+    numbers, checkpoint = aggregator(program(3)).aggregate(), Checkpoint()
     groups = numbers.applications["shop"].groups.values()
     next(iter(groups)).histograms["spark.task.duration"].counts.append(0)
-    journal.keep(LOG, numbers)
-    state.save(journal)
+    checkpoint.keep(LOG, numbers)
+    state.save(checkpoint)
     with pytest.raises(MachineError, match="delete it to start counting at 0"):
         state.load()
 

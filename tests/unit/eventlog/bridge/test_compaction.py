@@ -40,7 +40,7 @@ def totals(log: Path) -> Aggregate:
         return made[0]
 
     reader.read(log, make_listener=listener)
-    return made[0].meter.aggregate()
+    return made[0].aggregator.aggregate()
 
 
 def shrink(roller: Roller, *, limit: int = LIMIT, read: int | None = None) -> bool:

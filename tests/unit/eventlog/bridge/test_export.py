@@ -22,7 +22,7 @@ from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import Exporters
 from spark_app.telemetry.otlp_client import OtlpClient, otlp_client
 from tests.receivers import PROTOCOLS, Protocol, Receiver, attributes, receiver
-from tests.unit.eventlog.bridge.test_metrics import GROUP, meter, metered, program
+from tests.unit.eventlog.bridge.test_metrics import GROUP, aggregator, metered, program
 from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, read, stage, started, task
 
 TOTAL: Final = Window(10**18, 10**18 + 5 * 10**9, is_delta=False)
@@ -159,7 +159,7 @@ def test_the_resource_is_the_application(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def counted() -> Aggregate:
     """An application with two tasks, one of which failed."""
-    found = meter(program(metered(0), task(1, 0, seconds=3, error="no")))
+    found = aggregator(program(metered(0), task(1, 0, seconds=3, error="no")))
     found.found([Finding("spill", "warning", "t", "a")])
     return found.aggregate()
 

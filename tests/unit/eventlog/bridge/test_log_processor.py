@@ -65,7 +65,7 @@ def test_what_is_not_sampled_is_left_out_as_a_whole(tmp_path: Path) -> None:
     assert {int(name.split()[1]) for name in spans if name.startswith("sql")} == {0, 2, 4, 10, 12, 14}
     walking.assert_is_forest(found.app, spans.values())
     assert found.counts.spans_suppressed == 2 * 5
-    assert tasks_of(found.meter.aggregate()) == 5
+    assert tasks_of(found.aggregator.aggregate()) == 5
 
 
 def test_a_task_that_ends_after_its_stage_is_counted(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_task_whose_output_is_lost_counts_once_and_as_failed(tmp_path: Path) -
     lines = [job(0, [0]), stage(0), task(0, 0), resubmitted(task(0, 0)), again, stage(0, end=2900), job_ended(0)]
     found, spans = followed(tmp_path / "app-1", [started(), *lines, ended()])
     assert found.summary.startswith("1 job, 2 tasks")
-    (group,) = found.meter.aggregate().applications["shop"].groups.values()
+    (group,) = found.aggregator.aggregate().applications["shop"].groups.values()
     assert (sum(group.histograms["spark.task.duration"].counts), group.counts["spark.tasks.failed"]) == (2, 1)
     assert found.counts.failed_events == 0
     assert {"stage 0.0", "task 0", "task 1"} < spans.keys()
@@ -96,7 +96,7 @@ def test_an_exemplar_never_leads_to_a_span_that_is_not_told(tmp_path: Path) -> N
     exemplars = []
     for flags in (SAMPLED, UNSAMPLED):
         found, _ = followed(tmp_path / "app-1", [started(), *of_a_step(0, flags), ended()])
-        (group,) = found.meter.aggregate().applications["shop"].groups.values()
+        (group,) = found.aggregator.aggregate().applications["shop"].groups.values()
         exemplars.append(group.histograms["spark.task.duration"].exemplar)
     assert [exemplar is not None for exemplar in exemplars] == [True, False]
 
@@ -108,7 +108,7 @@ def test_a_stage_is_found_by_the_group_of_its_metrics(tmp_path: Path) -> None:
     changed = {"Event": f"{SQL}AdaptiveExecutionUpdate", "executionId": 0, "sparkPlanInfo": plans[1]}
     lines = [started(), began, job(0, [0], **{"spark.sql.execution.id": "0"}), stage(0), changed, task(0, 0)]
     found, spans = followed(tmp_path / "app-1", [*lines, stage(0, end=2900), job_ended(0), query_ended(0), ended()])
-    (group,) = found.meter.aggregate().applications["shop"].groups
+    (group,) = found.aggregator.aggregate().applications["shop"].groups
     assert group == spans["stage 0.0"].attributes["spark.stage.group"] == "save sold [result]"
 
 
@@ -137,7 +137,7 @@ def test_a_cause_is_reported_where_its_places_cost_enough_together(tmp_path: Pat
     reported = {name: [finding.rule for finding in span.findings] for name, span in spans.items() if span.findings}
     assert reported == {"stage 2.0": ["spill"], "application app-1": ["spill"]}
     assert spans["application app-1"].findings[0].numbers["places"] == 4
-    counts = found.meter.aggregate().applications["shop"].counts
+    counts = found.aggregator.aggregate().applications["shop"].counts
     assert {key[1:]: count for key, count in counts.items() if key[0] == "spark.findings"} == {("spill", "warning"): 1}
 
 
@@ -146,4 +146,4 @@ def test_a_place_that_costs_enough_alone_is_reported_each_time(tmp_path: Path) -
     lines = [line for number in range(2) for line in spilling_stage(number, mib=400)]
     found, spans = followed(tmp_path / "app-1", [started(), *lines, ended(60_000)])
     assert {name for name, span in spans.items() if span.findings} == {"stage 0.0", "stage 1.0", "application app-1"}
-    assert found.meter.aggregate().applications["shop"].counts["spark.findings", "spill", "warning"] == 2
+    assert found.aggregator.aggregate().applications["shop"].counts["spark.findings", "spill", "warning"] == 2

@@ -42,7 +42,7 @@ def metered(number: int, in_stage: int = 0, *, metrics: dict[str, Any] | None = 
     return task(number, in_stage) | {"Task Metrics": METRICS | (metrics or {})}
 
 
-def meter(lines: Iterable[Line]) -> MetricsAggregator:
+def aggregator(lines: Iterable[Line]) -> MetricsAggregator:
     """What counted some lines."""
     app = Application("app-1")
     found = MetricsAggregator(app)
@@ -54,7 +54,7 @@ def meter(lines: Iterable[Line]) -> MetricsAggregator:
 
 def numbers(lines: Iterable[Line], *, name: str = "shop") -> Numbers:
     """What some lines of one application add up to."""
-    return meter(lines).aggregate().applications[name]
+    return aggregator(lines).aggregate().applications[name]
 
 
 def program(*tasks: Line, app_id: str = "app-1", end: bool = True) -> list[Line]:
@@ -83,8 +83,8 @@ def series(aggregate: Aggregate) -> set[tuple[str, ...]]:
 
 def test_an_application_that_runs_often_makes_the_same_series() -> None:
     """Other ids, other times, other tasks: nothing of it is in a label."""
-    once = meter(program(metered(0), metered(1))).aggregate()
-    often = merged(meter(program(metered(number), app_id=f"app-{number}")).aggregate() for number in range(50))
+    once = aggregator(program(metered(0), metered(1))).aggregate()
+    often = merged(aggregator(program(metered(number), app_id=f"app-{number}")).aggregate() for number in range(50))
     assert series(often) == series(once)
     assert not [key for key in series(often) if any("app-" in part for part in key)]
     assert histogram(often.applications["shop"], "duration") != histogram(once.applications["shop"], "duration")
@@ -186,8 +186,8 @@ def test_a_smaller_but_newer_value_becomes_the_exemplar_after_a_while() -> None:
     """Whoever looks at a histogram looks for what is slow now."""
     later: dict[str, Any] = {"Launch Time": 2200 + 3_600_000, "Finish Time": 2300 + 3_600_000}
     found = merged([
-        meter(program(task(0, 0, seconds=3))).aggregate(), meter(program(task(1, 0, **later))).aggregate(),
-        meter(program(task(0, 0, seconds=4))).aggregate(),
+        aggregator(program(task(0, 0, seconds=3))).aggregate(), aggregator(program(task(1, 0, **later))).aggregate(),
+        aggregator(program(task(0, 0, seconds=4))).aggregate(),
     ])  # fmt: skip
     exemplar = histogram(found.applications["shop"], "duration").exemplar
     assert exemplar is not None
@@ -260,7 +260,7 @@ def test_levels_are_0_when_the_application_is_over() -> None:
     """Also where it was killed and the log has no end."""
     begun = [started(), executor(0), job(0, [0]), stage(0)]
     begun += [task(number, 0) | {"Event": "SparkListenerTaskStart"} for number in range(3)]
-    running = meter(begun)
+    running = aggregator(begun)
     levels = {"spark.tasks.active": 3, "spark.executors.active": 1, "spark.cores.active": 2}
     assert running.aggregate().applications["shop"].levels == levels
     running.stop()
@@ -271,7 +271,7 @@ def test_levels_are_0_when_the_application_is_over() -> None:
 
 def test_findings_are_counted_by_rule_and_severity() -> None:
     """Where they were found has many values."""
-    found = meter(program())
+    found = aggregator(program())
     found.found([Finding("spill", "warning", "t", "a", stage=(0, 0)), Finding("spill", "warning", "t", "a", query=7)])
     found.found([Finding("tiny_tasks", "info", "t", "a")])
     counts = found.aggregate().applications["shop"].counts
@@ -286,7 +286,7 @@ def many(first: int, last: int, *, application: str = "shop") -> Aggregate:
         properties: dict[str, Any] = {"spark.job.description": f"part {chr(0x4E00 + number)}"}
         lines += [job(number, [number], **properties), stage(number)]
         lines += [task(number, number, seconds=number), stage(number, end=9000), job_ended(number)]
-    return meter(lines).aggregate()
+    return aggregator(lines).aggregate()
 
 
 def test_groups_are_bounded() -> None:
@@ -323,7 +323,7 @@ def test_merging_adds_up() -> None:
     """Counts, sums and levels are those of all; the least and the most are of any."""
     lines = [*program(task(0, 0, seconds=2), end=False), executor(1)]
     other = [*program(task(0, 0, seconds=1, error="no"), task(1, 0, seconds=5), end=False), executor(1), executor(2)]
-    found = merged([meter(lines).aggregate(), meter(other).aggregate()]).applications["shop"]
+    found = merged([aggregator(lines).aggregate(), aggregator(other).aggregate()]).applications["shop"]
     duration = histogram(found, "duration")
     assert (duration.sum, duration.least, duration.most, sum(duration.counts)) == (8000, 1000, 5000, 3)
     assert found.groups[GROUP].counts["spark.tasks.failed"] == 1
@@ -333,7 +333,7 @@ def test_merging_adds_up() -> None:
 
 def test_what_was_given_back_stays_as_it_is() -> None:
     """Another thread may send it while more is counted."""
-    asked = meter(program(end=False))
+    asked = aggregator(program(end=False))
     given = asked.aggregate()
     kept = given.encoded()
     asked.found([Finding("spill", "warning", "t", "a")])
@@ -344,14 +344,14 @@ def test_what_was_given_back_stays_as_it_is() -> None:
 
 
 def test_merging_changes_nothing_that_is_merged() -> None:
-    """The journal keeps what it holds."""
+    """The checkpoint keeps what it holds."""
     one, two = many(0, 3), many(0, 3)
     merged([one, two])
     assert one == two == many(0, 3)
 
 
 def test_what_is_written_is_read_again() -> None:
-    """Nothing is lost in the journal; a histogram with other bucket bounds is refused."""
+    """Nothing is lost in the checkpoint; a histogram with other bucket bounds is refused."""
     aggregate = many(0, 5)
     assert decoded(aggregate.encoded()) == aggregate
     histogram(aggregate.applications["shop"], "duration", "part 一 [result]").counts.append(0)
@@ -372,7 +372,7 @@ def test_nothing_ever_decreases() -> None:
         now = flat(asked.aggregate())
         assert all(before <= after for key in last for before, after in zip(last[key], now[key], strict=True))
         last = now
-    assert last == flat(meter(lines).aggregate())
+    assert last == flat(aggregator(lines).aggregate())
 
 
 def flat(aggregate: Aggregate) -> dict[tuple[str, ...], list[int]]:
@@ -429,7 +429,7 @@ def series_counts(aggregate: Aggregate) -> dict[tuple[str, ...], int]:
 
 def test_a_new_series_begins_with_zero() -> None:
     """Every series, with all its buckets; nothing that has no end to count to."""
-    totals = meter(logs.program(3)).aggregate()
+    totals = aggregator(logs.program(3)).aggregate()
     zeros = BasePoints(Aggregate()).of(totals)
     assert series_counts(zeros) == dict.fromkeys(series_counts(totals), 0)
     assert series_counts(merged([zeros, totals])) == series_counts(totals)
@@ -438,11 +438,11 @@ def test_a_new_series_begins_with_zero() -> None:
 
 def test_a_series_begins_with_zero_only_once() -> None:
     """Only what is new does; what is sent with it is as it was."""
-    bases, before = BasePoints(Aggregate()), meter(logs.program(3)).aggregate()
+    bases, before = BasePoints(Aggregate()), aggregator(logs.program(3)).aggregate()
     bases.sent(before)
     assert series_counts(bases.of(before)) == {}
     begin, *rest = logs.program()
-    after = meter([begin, *rest[:2], metered(0), *rest[3:]]).aggregate()
+    after = aggregator([begin, *rest[:2], metered(0), *rest[3:]]).aggregate()
     new = dict.fromkeys(series_counts(after).keys() - series_counts(before).keys(), 0)
     assert series_counts(bases.of(merged([before, after]))) == series_counts(before) | new
     assert new
@@ -462,7 +462,7 @@ def test_a_counter_that_a_query_gets_later_sets_nothing_else_back() -> None:
 
 def test_an_application_that_was_not_sent_for_a_while_is_sent_as_it_was_first() -> None:
     """Else what it does now would be the increase of no range; what it was is not changed by that."""
-    before, now = meter(logs.program(3)).aggregate(), meter(logs.program(5)).aggregate()
+    before, now = aggregator(logs.program(3)).aggregate(), aggregator(logs.program(5)).aggregate()
     bases = BasePoints(Aggregate())
     bases.sent(before)
     bases.sent(Aggregate(), kept=["shop"])

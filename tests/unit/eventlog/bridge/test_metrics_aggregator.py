@@ -20,15 +20,15 @@ from tests.eventlogs.record import VERSIONS
 def counted(path: Path) -> tuple[Aggregate, list[Event]]:
     """What is counted of a log, and its events."""
     app, taken, follower = Application("app-1"), list[Event](), LogTailer(path)
-    meter = MetricsAggregator(app)
+    aggregator = MetricsAggregator(app)
     for line in follower.new():
         event = events.event(line)
         if event is not None:
             app.apply(event)
-            meter.take(event)
+            aggregator.take(event)
             taken.append(event)
     follower.close()
-    return meter.aggregate(), taken
+    return aggregator.aggregate(), taken
 
 
 def totals(aggregate: Aggregate) -> dict[str, int]:

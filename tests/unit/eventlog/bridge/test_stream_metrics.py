@@ -68,10 +68,12 @@ def begun_batch(number: int = 0, *, at: float = ENDED - 2) -> Line:
 
 def counted(*lines: Line, now: float = ENDED, properties: dict[str, str] | None = None) -> Aggregate:
     """What the lines of an application add up to."""
-    return meter(lines, now=now, properties=properties).aggregate()
+    return aggregator(lines, now=now, properties=properties).aggregate()
 
 
-def meter(lines: Iterable[Line], *, now: float = ENDED, properties: dict[str, str] | None = None) -> MetricsAggregator:
+def aggregator(
+    lines: Iterable[Line], *, now: float = ENDED, properties: dict[str, str] | None = None
+) -> MetricsAggregator:
     """What has counted some lines."""
     app = Application("app-1")
     found = MetricsAggregator(app, clock=lambda: now)
@@ -238,7 +240,7 @@ def test_totals_survive_a_checkpoint() -> None:
     """And what a bridge sends once as deltas counts once."""
     found = counted(begun(), batch())
     assert decoded(found.encoded()) == found
-    measured = meter([begun(), batch()])
+    measured = aggregator([begun(), batch()])
     deltas = [points(measured.drained(), is_delta=True) for _ in range(2)]
     assert [each.get((names.STREAM_BATCHES.name,)) for each in deltas] == [1, None]
     assert (names.STREAM_BATCH_DURATION.name,) not in deltas[1]

@@ -25,7 +25,7 @@ BATCHES: Final = int(os.environ.get("BENCH_BATCHES", str(MONTH)))
 FILE_BYTES: Final = 10 * 1024 * 1024
 """The smallest files that Spark rolls, as `config/spark/streaming.conf` sets."""
 AHEAD: Final = 200
-"""Micro-batches that are written before the follower is waited for."""
+"""Micro-batches that are written before the reader is waited for."""
 _ENDPOINT: Final = """
 import http.server
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -52,7 +52,7 @@ def month(scratch: Path) -> list[str]:
             written += len(lines)
             roller.write(lines)
             if number % AHEAD == AHEAD - 1:
-                poll_until(lambda: followed.batches > number, "the follower", seconds=600)  # noqa: B023
+                poll_until(lambda: followed.batches > number, "the reader", seconds=600)  # noqa: B023
                 largest = max(largest, sum(file.stat().st_size for file in roller.log.iterdir()))
         cpu = time.process_time() - time.thread_time() - cpu
         roller.finish()

@@ -278,8 +278,8 @@ def _reading(file: Path) -> Reading | None:
 
 def in_report(reading: Reading) -> Iterator[str]:
     """The rules that a report, the diagnoses and a comparison of a log break."""
-    if reading.troubles.failure:
-        yield reading.troubles.failure
+    if reading.read_errors.failure:
+        yield reading.read_errors.failure
     about, findings = scope(reading.app, None), diagnose(reading.app, Thresholds(cost_ms=0))
     top = headline(about)
     figures = {f"headline {name}": value for name, value in structs.asdict(top.figures).items()}

@@ -19,8 +19,8 @@ before its jobs are cancelled, a job before its stages, a stage before the tasks
 
 def lines(log: Path) -> Iterator[bytes]:
     """The lines of a log."""
-    with closing(LogTailer(log)) as follower:
-        yield from follower.new()
+    with closing(LogTailer(log)) as tailer:
+        yield from tailer.new()
 
 
 def read(log: Path) -> tuple[Application, list[SparkSpan]]:
@@ -47,7 +47,7 @@ def application(
     for line in lines:
         reader.take(line)
         assert not reader.unreadable_lines, line
-        assert not reader.troubles.failure, reader.troubles.failure
+        assert not reader.read_errors.failure, reader.read_errors.failure
     return reader.app
 
 

@@ -141,7 +141,7 @@ def test_a_later_reader_of_the_log_knows_the_whole_time(month: Month) -> None:
     assert (later.app.id, later.app.name, later.app.started) == (
         month.reading.app.id, month.reading.app.name, month.reading.app.started,
     )  # fmt: skip
-    assert later.unreadable_lines == later.troubles.lost_files == later.troubles.failed_events == 0
+    assert later.unreadable_lines == later.read_errors.lost_files == later.read_errors.failed_events == 0
     assert later.app.left_out > BATCHES
 
 

@@ -48,11 +48,11 @@ class Reader:
     """A log, and the application by its lines so far.
 
     Attributes:
-        follower: The source of the lines; its consumer closes it.
+        tailer: The source of the lines; its consumer closes it.
         app: The application; until a line has its id, the id is that in the name of the log.
         events: The number of lines with an event.
         unreadable_lines: The number of lines that could not be parsed.
-        troubles: What else was not read of the log, or could not be processed.
+        read_errors: What else was not read of the log, or could not be processed.
         listen: Takes each event, and what ended with it, after the application took it.
     """
 
@@ -66,10 +66,10 @@ class Reader:
         Raises:
             InputError: The compression codec is not supported; the message names the setting.
         """
-        self.follower = LogTailer(log)
+        self.tailer = LogTailer(log)
         self.app = Application(application_of(log.name))
         self.events = self.unreadable_lines = 0
-        self.troubles = self.follower.troubles
+        self.read_errors = self.tailer.read_errors
         self.listen = listen
         self._last, self._is_over = b"", False
         self._kind: type = type(None)
@@ -77,7 +77,7 @@ class Reader:
     def take(self, line: bytes) -> None:
         """Takes one line; raises nothing. A line that equals the one before it counts once."""
         if line == self._last and self._kind not in _MAY_REPEAT:
-            self.troubles.repeated_lines += 1
+            self.read_errors.repeated_lines += 1
             return
         try:
             event = self._event(line)
@@ -101,7 +101,7 @@ class Reader:
         if type(event) in _STARTS and self.app.has_begun:
             self._is_over = True
         if self._is_over:
-            self.troubles.later_events += 1
+            self.read_errors.later_events += 1
             return
         try:
             ended = self.app.apply(event)
@@ -114,39 +114,40 @@ class Reader:
         """Counts a bug: an exception of our own code about an event, or about the end of the log."""
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(frame.filename).name}:{frame.lineno}"
-        self.troubles.failed_events += 1
-        self.troubles.failure = self.troubles.failure or f"{what}: {type(error).__name__}: {error} at {place}"
+        self.read_errors.failed_events += 1
+        self.read_errors.failure = self.read_errors.failure or f"{what}: {type(error).__name__}: {error} at {place}"
 
 
-def remarks(app: Application, troubles: ReadErrors, unreadable_lines: int) -> Iterator[str]:
+def remarks(app: Application, read_errors: ReadErrors, unreadable_lines: int) -> Iterator[str]:
     """What a reader of numbers from a log must know about the log: a sentence for each."""
     if app.spark_version is not None and not is_known(app.spark_version):
         known = f"Spark {'.'.join(map(str, OLDEST))} to {'.'.join(map(str, NEWEST))}"
         yield f"Spark {app.spark_version} wrote the log, not {known}: numbers may be missing or wrong."
-    if troubles.later_events:
+    if read_errors.later_events:
         what = "another application, or the same one once more"
-        yield f"The log contains {what}: {quantity(troubles.later_events, 'event')} of it are left out."
+        yield f"The log contains {what}: {quantity(read_errors.later_events, 'event')} of it are left out."
     if app.clock.corrections:
         times = quantity(app.clock.corrections, "time")
         most = f" by up to {duration(app.clock.largest_ms)}" if app.clock.largest_ms else ""
         yield f"The clock of the driver was set back{most}: corrected {times}, so durations around it are not exact."
-    if troubles.failed_events:
-        failed = quantity(troubles.failed_events, "event")
-        yield f"A bug of spark-app: {failed} could not be processed, and numbers are wrong ({troubles.failure})."
-    yield from _unread(troubles, unreadable_lines)
+    if read_errors.failed_events:
+        failed = quantity(read_errors.failed_events, "event")
+        yield f"A bug of spark-app: {failed} could not be processed, and numbers are wrong ({read_errors.failure})."
+    yield from _unread(read_errors, unreadable_lines)
 
 
-def _unread(troubles: ReadErrors, unreadable_lines: int) -> Iterator[str]:
+def _unread(read_errors: ReadErrors, unreadable_lines: int) -> Iterator[str]:
     if unreadable_lines:
         yield f"Skipped {quantity(unreadable_lines, 'unreadable line')} of the log."
-    if troubles.repeated_lines:
-        yield f"Skipped {quantity(troubles.repeated_lines, 'repeated line')} of the log."
-    if troubles.torn_lines:
-        yield f"Skipped {quantity(troubles.torn_lines, 'incomplete line')} of the log."
-    if troubles.lost_files:
-        yield f"Skipped {quantity(troubles.lost_files, 'missing or broken file')} of the log: all numbers are too low."
-    if troubles.damaged_files:
-        damaged = quantity(troubles.damaged_files, "file")
+    if read_errors.repeated_lines:
+        yield f"Skipped {quantity(read_errors.repeated_lines, 'repeated line')} of the log."
+    if read_errors.torn_lines:
+        yield f"Skipped {quantity(read_errors.torn_lines, 'incomplete line')} of the log."
+    if read_errors.lost_files:
+        lost = quantity(read_errors.lost_files, "missing or broken file")
+        yield f"Skipped {lost} of the log: all numbers are too low."
+    if read_errors.damaged_files:
+        damaged = quantity(read_errors.damaged_files, "file")
         yield f"Skipped the rest of {damaged} of the log, which cannot be unpacked: all numbers are too low."
 
 
@@ -163,7 +164,7 @@ class Reading:
     Attributes:
         log: Its file, or its folder of rolled files.
         app: The application.
-        troubles: Problems with its files.
+        read_errors: Problems with its files.
         unreadable_lines: The number of lines that could not be parsed.
         is_finished: Whether Spark has closed it; an application that was killed never does.
         forgotten: How many SQL executions, and jobs without one, the application does not have any more, since it was
@@ -172,7 +173,7 @@ class Reading:
 
     log: LogPath
     app: Application
-    troubles: ReadErrors
+    read_errors: ReadErrors
     unreadable_lines: int
     is_finished: bool
     forgotten: int = 0
@@ -185,7 +186,7 @@ class Reading:
             "Streaming queries are shown over their whole time, other work only as far as it is recent: "
             f"{quantity(left_out, 'older SQL execution')} and their jobs are left out."
         )
-        return [*([bounded] if left_out else []), *remarks(self.app, self.troubles, self.unreadable_lines)]
+        return [*([bounded] if left_out else []), *remarks(self.app, self.read_errors, self.unreadable_lines)]
 
 
 def read(path: LogPath, *, make_listener: MakeListener | None = None) -> Reading:
@@ -202,23 +203,23 @@ def read(path: LogPath, *, make_listener: MakeListener | None = None) -> Reading
     reader = Reader(log)
     listener = make_listener(log, reader.app) if make_listener else None
     reader.listen = listener.take if listener else None
-    with closing(reader.follower) as follower:
-        for line in follower.new():
+    with closing(reader.tailer) as tailer:
+        for line in tailer.new():
             reader.take(line)
     app, unreadable = reader.app, reader.unreadable_lines
     if app.started is None and not app.jobs:
-        raise InputError(f"{log} {_no_log(follower.troubles, unreadable)}")
+        raise InputError(f"{log} {_no_log(tailer.read_errors, unreadable)}")
     if listener is not None:
         listener.end()
-    return Reading(log, app, follower.troubles, unreadable, follower.is_finished)
+    return Reading(log, app, tailer.read_errors, unreadable, tailer.is_finished)
 
 
 def head(log: LogPath) -> Application | None:
     """The application of a log as its first lines tell it, up to its start; None if they cannot be read."""
     app = Application(application_of(log.name))
     try:
-        with closing(LogTailer(log)) as follower:
-            first = islice(follower.new(), MAX_HEAD)
+        with closing(LogTailer(log)) as tailer:
+            first = islice(tailer.new(), MAX_HEAD)
             for event in map(events.event, (line for line in first if any(name in line for name in _HEAD))):
                 if event is not None:
                     app.apply(event)
@@ -229,9 +230,9 @@ def head(log: LogPath) -> Application | None:
     return app
 
 
-def _no_log(troubles: ReadErrors, unreadable_lines: int) -> str:
+def _no_log(read_errors: ReadErrors, unreadable_lines: int) -> str:
     """Why a file without an application and a job was not read."""
-    if troubles.damaged_files:
+    if read_errors.damaged_files:
         return "cannot be unpacked: it is damaged, incomplete, or neither zstd nor gzip"
     nothing = f"it has neither an application nor a job, and {quantity(unreadable_lines, 'line')} cannot be parsed"
     return f"is not a Spark event log: {nothing}"
@@ -256,8 +257,8 @@ def find_log(path: LogPath) -> LogPath:
 def begins_as_log(path: LogPath) -> bool:
     """Whether the first line is an event, or has an unsupported codec, which `Reader` reports."""
     try:
-        with closing(LogTailer(path)) as follower:
-            events.event(next(follower.new(), b""))
+        with closing(LogTailer(path)) as tailer:
+            events.event(next(tailer.new(), b""))
     except InputError:
         return True
     except ValueError:

@@ -54,8 +54,8 @@ def search(log: LogPath, wanted: Wanted, most: int) -> list[Hit]:
     Raises:
         InputError: The compression codec of the log is not supported.
     """
-    with closing(LogTailer(log)) as follower:
-        return list(islice(_hits(enumerate(follower.new(), start=1), wanted), most))
+    with closing(LogTailer(log)) as tailer:
+        return list(islice(_hits(enumerate(tailer.new(), start=1), wanted), most))
 
 
 def _hits(lines: Iterator[tuple[int, bytes]], wanted: Wanted) -> Iterator[Hit]:

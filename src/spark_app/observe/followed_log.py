@@ -64,9 +64,10 @@ class FollowedLog:
         self._read()
         unsent = (self._export.finish(patience) if self._export is not None else None) or self._trouble
         reader = self._reader
-        reader.follower.close()
-        is_finished, forgotten = reader.follower.is_finished, self._eviction.forgotten
-        return Reading(self._log, reader.app, reader.troubles, reader.unreadable_lines, is_finished, forgotten), unsent
+        reader.tailer.close()
+        is_finished, forgotten = reader.tailer.is_finished, self._eviction.forgotten
+        lines = reader.unreadable_lines
+        return Reading(self._log, reader.app, reader.read_errors, lines, is_finished, forgotten), unsent
 
     def _follow(self) -> None:
         while not self._is_over.wait(POLL_SECONDS):
@@ -77,7 +78,7 @@ class FollowedLog:
                 self._trouble = f"the event log was not followed all the time: {error}"
 
     def _read(self) -> None:
-        for line in self._reader.follower.new():
+        for line in self._reader.tailer.new():
             self._reader.take(line)
         if self._export is not None:
             self._export.flush()
@@ -85,7 +86,7 @@ class FollowedLog:
     def _compact(self) -> None:
         limit = self._settings.retention.stream_megabytes
         if limit is not None:
-            read = self._reader.follower.number
+            read = self._reader.tailer.number
             compact(self._log, limit=int(limit * MEGABYTE), read=read, thresholds=self._thresholds)
 
     def _take(self, event: Event, ended: Ended | None) -> None:

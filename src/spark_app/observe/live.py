@@ -51,13 +51,13 @@ class LiveReport:
         log = self._find()
         if log is None:
             return None
-        if self._reader is None or _key(self._reader.follower.log) != _key(log):
+        if self._reader is None or _key(self._reader.tailer.log) != _key(log):
             self.close()
             self._driver, self._running = DriverApi(), []
             self._reader = Reader(log, listen=self._forget)
             self._eviction = Eviction(self._reader.app, kept=eviction.KEPT_OF_STREAMS, strips_at_end=False)
         reader, before = self._reader, self._reader.events
-        for line in reader.follower.new():
+        for line in reader.tailer.new():
             reader.take(line)
         if reader.app.started is None and not reader.app.jobs:
             return None
@@ -68,9 +68,9 @@ class LiveReport:
         reading = Reading(
             log,
             reader.app,
-            reader.troubles,
+            reader.read_errors,
             reader.unreadable_lines,
-            reader.follower.is_finished,
+            reader.tailer.is_finished,
             self._eviction.forgotten,
         )
         run = run_info.of(self._run) if self._run else None
@@ -84,7 +84,7 @@ class LiveReport:
     def close(self) -> None:
         """Ends the reading."""
         if self._reader is not None:
-            self._reader.follower.close()
+            self._reader.tailer.close()
 
 
 def _key(log: LogPath) -> str:

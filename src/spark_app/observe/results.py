@@ -111,13 +111,13 @@ class LaunchWatcher:
         self._settle()
         launches = self._injection.launches()
         running = frozenset(launches_alive(self._injection.token))
-        readings, troubles = self._readings(launches, running, code, export)
+        readings, problems = self._readings(launches, running, code, export)
         logged = {reading.app.properties.get(LAUNCH) for reading in readings}
         unlogged = [launch for launch in launches if launch.id not in logged and not launch.is_query]
         unseen = [self._unseen(launch) for launch in unlogged]
         if not launches:
             unseen = [_without_spark(command, variables)]
-        return ObservedApplications(readings, troubles + unseen)
+        return ObservedApplications(readings, problems + unseen)
 
     def annotate(self, readings: Sequence[Reading], load: HostLoad | None) -> None:
         """Adds the load of this machine, and what the programs have logged, to applications and their logs."""
@@ -145,7 +145,7 @@ class LaunchWatcher:
     def _readings(
         self, launches: Sequence[Launch], running: frozenset[str], code: int | None, export: "LogExport | None"
     ) -> tuple[list[Reading], list[str]]:
-        readings, troubles, logs = [], [], list(self._logs(launches))
+        readings, problems, logs = [], [], list(self._logs(launches))
         for log in logs:
             is_wanted = partial(self._is_exported, log, running)
             known = code if len(logs) == 1 else None
@@ -154,14 +154,14 @@ class LaunchWatcher:
                     log.path, make_listener=partial(_listener, code=known, export=export, is_wanted=is_wanted)
                 )
             except (InputError, OSError) as error:
-                troubles.append(str(error))
+                problems.append(str(error))
                 continue
             if reading.app.properties.get(LAUNCH, "").startswith(self._injection.token):
                 readings.append(reading)
-                troubles += _remarks(reading)
+                problems += _remarks(reading)
         readings.sort(key=lambda reading: reading.app.started or 0)
         _note_ends([reading.app for reading in readings], running, code)
-        return readings, troubles
+        return readings, problems
 
     def _is_exported(self, log: EventLog, running: frozenset[str], app: Application) -> bool:
         """Whether the command started an application, and the application has finished."""

@@ -253,7 +253,7 @@ def test_a_bug_of_ours_is_no_unreadable_line(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(Application, "_job_end", stumble)
     read = reader.read(write(tmp_path / "app-1", program()))
-    assert (read.unreadable_lines, read.troubles.failed_events) == (0, 1)
+    assert (read.unreadable_lines, read.read_errors.failed_events) == (0, 1)
     assert read.app.ended is not None
     (remark,) = read.remarks
     assert remark.startswith("A bug of spark-app: 1 event could not be processed")
@@ -301,7 +301,7 @@ def test_a_second_application_in_a_log_is_left_out_and_said(other: str, tmp_path
     second = [log_start("4.3.0"), log.executor(cores=7), *program(3, app_id=other)]
     read = reader.read(write(tmp_path / "app-1", [log_start("4.3.0"), log.executor(), *program(3), *second]))
     assert (read.app.id, len(read.app.stages[0, 0].durations_ms), read.app.slots) == ("app-1", 3, 4)
-    assert read.troubles.later_events == len(second)
+    assert read.read_errors.later_events == len(second)
     assert "another application, or the same one once more" in read.remarks[0]
 
 

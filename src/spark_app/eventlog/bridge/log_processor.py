@@ -113,7 +113,7 @@ class LogProcessor:
     def _read(self, seconds: float) -> None:
         reader, was_current, until = self._reader, not self.is_behind, time.monotonic() + seconds
         before = reader.events
-        self._lines = reader.follower.new() if self._lines is None else self._lines
+        self._lines = reader.tailer.new() if self._lines is None else self._lines
         for number, line in enumerate(self._lines):
             reader.take(line)
             if not number % _STRIDE and (time.monotonic() > until or self._is_crowded()):
@@ -136,31 +136,31 @@ class LogProcessor:
     def close(self) -> None:
         """Closes the files of the log."""
         self._lines = None
-        self._reader.follower.close()
+        self._reader.tailer.close()
 
     @property
     def is_finished(self) -> bool:
         """Whether the application has closed its log."""
-        self._reader.follower.log = self.log.path
-        return self._reader.follower.is_finished
+        self._reader.tailer.log = self.log.path
+        return self._reader.tailer.is_finished
 
     @property
     def counts(self) -> ReadCounts:
         """The counts of the log so far."""
-        reader, troubles = self._reader, self._reader.troubles
-        lost = troubles.lost_files + troubles.damaged_files
+        reader, read_errors = self._reader, self._reader.read_errors
+        lost = read_errors.lost_files + read_errors.damaged_files
         suppressed = self._processor.tasks_suppressed, self._processor.spans_suppressed
-        return ReadCounts(reader.events, reader.unreadable_lines, troubles.failed_events, lost, *suppressed)
+        return ReadCounts(reader.events, reader.unreadable_lines, read_errors.failed_events, lost, *suppressed)
 
     @property
     def failure(self) -> str | None:
         """The first bug that kept an event from being processed."""
-        return self._reader.troubles.failure
+        return self._reader.read_errors.failure
 
     @property
     def remarks(self) -> list[str]:
         """What is said of the log at its end: a sentence for each."""
-        return list(remarks(self.app, self._reader.troubles, self._reader.unreadable_lines))
+        return list(remarks(self.app, self._reader.read_errors, self._reader.unreadable_lines))
 
     @property
     def may_be_counted(self) -> bool:
@@ -175,7 +175,7 @@ class LogProcessor:
     @property
     def unread_bytes(self) -> int:
         """Bytes on disk that the bridge has not read yet."""
-        return self._reader.follower.unread_bytes
+        return self._reader.tailer.unread_bytes
 
     @property
     def title(self) -> str:

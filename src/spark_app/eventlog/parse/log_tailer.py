@@ -84,7 +84,7 @@ class LogTailer:
                 "spark.eventLog.compression.codec to zstd and run the application again"
             )
         self.log = log
-        self.troubles = ReadErrors()
+        self.read_errors = ReadErrors()
         self._tail: _Tail | None = None
         self._number = -1
 
@@ -96,16 +96,16 @@ class LogTailer:
         while True:
             is_finished = self.is_finished  # before the reading, which then reaches the end of the log
             if self._tail is not None:
-                yield from self._tail.lines(self.troubles)
+                yield from self._tail.lines(self.read_errors)
             following = self._following()
             if following is None and is_finished == self.is_finished:
                 if is_finished and self._tail is not None:
-                    yield from self._tail.last(self.troubles)
+                    yield from self._tail.last(self.read_errors)
                 return
             if following is not None:
                 if self._tail is not None:
-                    yield from self._tail.last(self.troubles)
-                    self._tail.close(self.troubles)
+                    yield from self._tail.last(self.read_errors)
+                    self._tail.close(self.read_errors)
                 self._open(following)
 
     @property
@@ -130,26 +130,26 @@ class LogTailer:
     def close(self) -> None:
         """Ends the reading."""
         if self._tail is not None:
-            self._tail.close(self.troubles)
+            self._tail.close(self.read_errors)
             self._tail = None
 
     def _following(self) -> LogFile | None:
         """The next file. A compact file is skipped if some of the files that it replaces were read already."""
         later = [part for part in parts(self.log) if part.number > self._number]
         if later and self._number > 0 and later[0].path.name.endswith(COMPACT):
-            self.troubles.lost_files += later[0].number - self._number
+            self.read_errors.lost_files += later[0].number - self._number
             self._number = later.pop(0).number
         return later[0] if later else None
 
     def _open(self, part: LogFile) -> None:
         if self._number > 0 and part.number > self._number + 1:
-            self.troubles.lost_files += part.number - self._number - 1
+            self.read_errors.lost_files += part.number - self._number - 1
         self._number = part.number
         try:
             self._tail = _Tail(part.path)
         except OSError:
             self._tail = None
-            self.troubles.lost_files += 1
+            self.read_errors.lost_files += 1
 
 
 def parts(log: LogPath) -> list[LogFile]:
@@ -187,10 +187,10 @@ def lines_of(part: LogFile) -> Iterator[bytes]:
     Raises:
         OSError: It cannot be opened.
     """
-    troubles, tail = ReadErrors(), _Tail(part.path)
-    yield from tail.lines(troubles)
-    yield from tail.last(troubles)
-    tail.close(troubles)
+    read_errors, tail = ReadErrors(), _Tail(part.path)
+    yield from tail.lines(read_errors)
+    yield from tail.last(read_errors)
+    tail.close(read_errors)
 
 
 def application_of(log: str) -> str:
@@ -210,7 +210,7 @@ class _Tail:
         self._rest_bytes, self._begin = 0, b""
         self.is_lost = False
 
-    def lines(self, troubles: ReadErrors) -> Iterator[bytes]:
+    def lines(self, read_errors: ReadErrors) -> Iterator[bytes]:
         """The lines that are complete by now; none once the file has shrunk, or cannot be read or unpacked."""
         try:
             if not self.is_lost:
@@ -218,14 +218,14 @@ class _Tail:
         except (OSError, zstandard.ZstdError, zlib.error, _NoEventError) as error:
             self.is_lost = True
             self._rest = []
-            troubles.lost_files += isinstance(error, OSError)
-            troubles.damaged_files += not isinstance(error, OSError)
+            read_errors.lost_files += isinstance(error, OSError)
+            read_errors.damaged_files += not isinstance(error, OSError)
 
-    def last(self, troubles: ReadErrors) -> Iterator[bytes]:
+    def last(self, read_errors: ReadErrors) -> Iterator[bytes]:
         """The last line, if it lacks only its line break; of a file to which no more is written."""
         if self._unpacker is not None and self._unpacker.is_amid_frame and not self.is_lost:
             self.is_lost, self._rest = True, []
-            troubles.damaged_files += 1
+            read_errors.damaged_files += 1
         rest = b"".join(self._rest)
         if _is_json(rest):
             self._rest = []
@@ -266,9 +266,9 @@ class _Tail:
         if self._rest_bytes > FOREIGN_BYTES and self._begin != _EVENT:
             raise _NoEventError(f"{self._path} has {self._rest_bytes} bytes without a line break that are no event")
 
-    def close(self, troubles: ReadErrors) -> None:
+    def close(self, read_errors: ReadErrors) -> None:
         """Closes the file, and counts a last line without a line break."""
-        troubles.torn_lines += any(self._rest)
+        read_errors.torn_lines += any(self._rest)
         self._file.close()
 
 

@@ -19,15 +19,15 @@ from tests.eventlogs.record import VERSIONS
 
 def counted(path: Path) -> tuple[Aggregate, list[Event]]:
     """What is counted of a log, and its events."""
-    app, taken, follower = Application("app-1"), list[Event](), LogTailer(path)
+    app, taken, tailer = Application("app-1"), list[Event](), LogTailer(path)
     aggregator = MetricsAggregator(app)
-    for line in follower.new():
+    for line in tailer.new():
         event = events.event(line)
         if event is not None:
             app.apply(event)
             aggregator.take(event)
             taken.append(event)
-    follower.close()
+    tailer.close()
     return aggregator.aggregate(), taken
 
 
@@ -83,17 +83,17 @@ def test_each_run_of_a_program_has_the_same_groups(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_group_is_known_when_its_stage_begins(version: str, tmp_path: Path) -> None:
     """What is learned later, as a new plan, changes no name: whoever follows a log and whoever reads it whole agree."""
-    app, early, follower = (
+    app, early, tailer = (
         Application("app-1"),
         dict[tuple[int, int], str](),
         LogTailer(log(version, "plain", tmp_path)),
     )
-    for line in follower.new():
+    for line in tailer.new():
         event = events.event(line)
         if event is not None:
             app.apply(event)
         if isinstance(event, events.StageSubmitted):
             key = (event.info.id, event.info.attempt)
             early[key] = group_of(app, app.stages[key])
-    follower.close()
+    tailer.close()
     assert early == {key: group_of(app, stage) for key, stage in app.stages.items()}

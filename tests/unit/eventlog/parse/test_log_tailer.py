@@ -51,44 +51,44 @@ def single(tmp_path: Path) -> Path:
 def test_what_grows_is_given_once_and_only_when_it_is_whole(follow: Follow, single: Path) -> None:
     """Half a line waits for its other half."""
     single.write_bytes(text(LINES[0]) + LINES[1][:4])
-    follower = follow(single)
-    assert list(follower.new()) == [LINES[0]]
-    assert list(follower.new()) == []
+    tailer = follow(single)
+    assert list(tailer.new()) == [LINES[0]]
+    assert list(tailer.new()) == []
     with single.open("ab") as file:
         file.write(LINES[1][4:] + b"\n" + text(LINES[2]))
-    assert list(follower.new()) == LINES[1:3]
-    assert follower.unread_bytes == 0
+    assert list(tailer.new()) == LINES[1:3]
+    assert tailer.unread_bytes == 0
 
 
 def test_a_file_that_is_renamed_at_its_end_is_read_on(follow: Follow, single: Path) -> None:
     """Spark takes `.inprogress` off the name; what it wrote before that is not lost, and not read twice."""
     single.write_bytes(text(LINES[0]))
-    follower = follow(single)
-    assert list(follower.new()) == [LINES[0]]
+    tailer = follow(single)
+    assert list(tailer.new()) == [LINES[0]]
     with single.open("ab") as file:
         file.write(text(LINES[1]))
-    assert not follower.is_finished
+    assert not tailer.is_finished
     single.rename(single.with_suffix(""))
-    assert list(follower.new()) == [LINES[1]]
-    assert follower.is_finished
+    assert list(tailer.new()) == [LINES[1]]
+    assert tailer.is_finished
 
 
 def test_a_file_that_is_renamed_before_it_is_opened_is_read(follow: Follow, single: Path) -> None:
     """Whoever has seen it under the one name finds it under the other."""
     single.write_bytes(text(LINES[0]))
-    follower = follow(single)
+    tailer = follow(single)
     single.rename(single.with_suffix(""))
-    assert list(follower.new()) == [LINES[0]]
+    assert list(tailer.new()) == [LINES[0]]
 
 
 def test_rolled_files_are_read_in_their_order(follow: Follow, folder: Path) -> None:
     """By number, not by name; a new one ends the one before."""
     rolled(folder, 1, text(LINES[0]))
-    follower = follow(folder)
-    assert list(follower.new()) == [LINES[0]]
+    tailer = follow(folder)
+    assert list(tailer.new()) == [LINES[0]]
     for number, line in ((10, LINES[3]), (2, LINES[1]), (9, LINES[2])):
         rolled(folder, number, text(line))
-    assert list(follower.new()) == LINES[1:4]
+    assert list(tailer.new()) == LINES[1:4]
 
 
 def test_a_compact_file_stands_for_all_before_it(follow: Follow, folder: Path) -> None:
@@ -111,89 +111,89 @@ def test_a_compact_file_is_unpacked_whatever_its_name_says(follow: Follow, folde
 def test_a_compact_file_is_not_read_beside_what_it_stands_for(follow: Follow, folder: Path) -> None:
     """Whoever was so late that files are gone has lost them, and counts nothing twice."""
     first = rolled(folder, 1, text(*LINES[:2]))
-    follower = follow(folder)
-    assert list(follower.new()) == LINES[:2]
+    tailer = follow(folder)
+    assert list(tailer.new()) == LINES[:2]
     first.unlink()
     rolled(folder, 3, text(LINES[1], LINES[2]), ".compact")
-    assert list(follower.new()) == []
+    assert list(tailer.new()) == []
     rolled(folder, 4, text(LINES[3]))
-    assert list(follower.new()) == [LINES[3]]
-    assert follower.troubles.lost_files == 2
+    assert list(tailer.new()) == [LINES[3]]
+    assert tailer.read_errors.lost_files == 2
 
 
 def test_half_a_frame_of_zstd_waits_for_the_rest(follow: Follow, folder: Path) -> None:
     """Spark ends a frame with each flush; one that is half on disk is no error."""
     first, second = (zstandard.ZstdCompressor().compress(text(*lines)) for lines in (LINES[:2], LINES[2:]))
     file = rolled(folder, 1, first + second[: len(second) // 2], ".zstd")
-    follower = follow(folder)
-    given = list(follower.new())
+    tailer = follow(folder)
+    given = list(tailer.new())
     assert given[:2] == LINES[:2]
     file.write_bytes(first + second)
-    assert given + list(follower.new()) == LINES
-    assert follower.troubles.lost_files == 0
+    assert given + list(tailer.new()) == LINES
+    assert tailer.read_errors.lost_files == 0
 
 
 def test_what_is_no_zstd_is_counted_and_the_next_file_is_read(follow: Follow, folder: Path) -> None:
     """A file that is broken in its midst costs that file and no more."""
     rolled(folder, 1, zstandard.ZstdCompressor().compress(text(LINES[0])) + b"nonsense", ".zstd")
     rolled(folder, 2, zstandard.ZstdCompressor().compress(text(LINES[1])), ".zstd")
-    follower = follow(folder)
-    assert list(follower.new())[-1:] == [LINES[1]]
-    assert (follower.troubles.damaged_files, follower.troubles.lost_files) == (1, 0)
+    tailer = follow(folder)
+    assert list(tailer.new())[-1:] == [LINES[1]]
+    assert (tailer.read_errors.damaged_files, tailer.read_errors.lost_files) == (1, 0)
 
 
 def test_a_torn_last_line_is_counted(follow: Follow, folder: Path) -> None:
     """A driver that was killed leaves half a line; it is not given as one."""
     rolled(folder, 1, text(LINES[0]) + LINES[1][:3])
     rolled(folder, 2, text(LINES[2]))
-    follower = follow(folder)
-    assert list(follower.new()) == [LINES[0], LINES[2]]
-    assert follower.troubles.torn_lines == 1
+    tailer = follow(folder)
+    assert list(tailer.new()) == [LINES[0], LINES[2]]
+    assert tailer.read_errors.torn_lines == 1
 
 
 def test_a_last_line_without_a_line_break_is_given_when_no_more_follows(follow: Follow, folder: Path) -> None:
     """In a file that is followed by another, and in the last one of a finished log; never of one that grows."""
     rolled(folder, 1, text(LINES[0]) + LINES[1])
     rolled(folder, 2, LINES[2])
-    follower = follow(folder)
-    assert list(follower.new()) == LINES[:2]
+    tailer = follow(folder)
+    assert list(tailer.new()) == LINES[:2]
     (folder / "appstatus_app-1").touch()
-    assert list(follower.new()) == [LINES[2]]
-    assert list(follower.new()) == []
-    follower.close()
-    assert follower.troubles.torn_lines == 0
+    assert list(tailer.new()) == [LINES[2]]
+    assert list(tailer.new()) == []
+    tailer.close()
+    assert tailer.read_errors.torn_lines == 0
 
 
 def test_a_file_that_shrinks_is_left_alone(follow: Follow, single: Path) -> None:
     """It is another file under the same name: nothing of it is read as a part of the first."""
     single.write_bytes(text(*LINES))
-    follower = follow(single)
-    assert list(follower.new()) == LINES
+    tailer = follow(single)
+    assert list(tailer.new()) == LINES
     single.write_bytes(text(LINES[4]))
-    assert list(follower.new()) == []
+    assert list(tailer.new()) == []
     with single.open("ab") as file:
         file.write(text(*LINES) * 9)
-    assert list(follower.new()) == []
-    assert (follower.troubles.lost_files, follower.unread_bytes) == (1, 0)
+    assert list(tailer.new()) == []
+    assert (tailer.read_errors.lost_files, tailer.unread_bytes) == (1, 0)
 
 
 def test_a_log_that_vanishes_has_no_more_lines(follow: Follow, folder: Path) -> None:
     """Whatever deletes it; what is open is read to its end."""
     file = rolled(folder, 1, text(LINES[0]))
-    follower = follow(folder)
-    assert list(follower.new()) == [LINES[0]]
+    tailer = follow(folder)
+    assert list(tailer.new()) == [LINES[0]]
     file.unlink()
     folder.rmdir()
-    assert list(follower.new()) == []
+    assert list(tailer.new()) == []
     assert parts(folder) == []
 
 
 def test_a_log_that_is_gone_is_not_finished(follow: Follow, single: Path) -> None:
     """Nobody knows how it would have ended."""
     single.write_bytes(text(LINES[0]))
-    follower = follow(single)
+    tailer = follow(single)
     single.unlink()
-    assert not follower.is_finished
+    assert not tailer.is_finished
 
 
 def test_a_folder_that_cannot_be_listed_has_no_lines(follow: Follow, folder: Path) -> None:
@@ -207,19 +207,19 @@ def test_a_file_that_cannot_be_opened_is_counted(follow: Follow, folder: Path) -
     rolled(folder, 1, text(LINES[0]))
     (folder / "events_2_app-1").symlink_to(folder / "nowhere")
     rolled(folder, 3, text(LINES[1]))
-    follower = follow(folder)
-    assert list(follower.new()) == LINES[:2]
-    assert follower.troubles.lost_files == 1
+    tailer = follow(folder)
+    assert list(tailer.new()) == LINES[:2]
+    assert tailer.read_errors.lost_files == 1
 
 
 def test_rolled_files_that_went_unread_are_counted(follow: Follow, folder: Path) -> None:
     """Whoever comes late knows how much is missing."""
     rolled(folder, 1, text(LINES[0])).rename(folder / "events_1_app-1")
-    follower = follow(folder)
-    assert list(follower.new()) == [LINES[0]]
+    tailer = follow(folder)
+    assert list(tailer.new()) == [LINES[0]]
     rolled(folder, 4, text(LINES[1]))
-    assert list(follower.new()) == [LINES[1]]
-    assert follower.troubles.lost_files == 2
+    assert list(tailer.new()) == [LINES[1]]
+    assert tailer.read_errors.lost_files == 2
 
 
 def test_a_line_of_many_chunks_is_one_line(follow: Follow, single: Path) -> None:
@@ -256,5 +256,5 @@ def test_a_file_without_line_breaks_is_not_kept_in_memory(follow: Follow, tmp_pa
     log.write_bytes(text(long, *LINES))
     dumped = follow(dump)
     assert list(dumped.new()) == []
-    assert dumped.troubles.damaged_files == 1
+    assert dumped.read_errors.damaged_files == 1
     assert list(follow(log).new()) == [long, *LINES]

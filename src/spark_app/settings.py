@@ -464,8 +464,8 @@ def _explained(model: type[BaseModel], problem: Any, file: Path) -> str:
         return f"{where}: unknown key {key!r}; allowed are {allowed}"
     if problem["type"] == "missing":
         return f"{where}: key {key!r} is missing"
-    is_told = problem["type"] == "value_error" and isinstance(problem["input"], dict)  # which of its keys, by us
-    found = "" if is_told else f" (found {setting(key, repr(problem['input']))})"
+    names_key = problem["type"] == "value_error" and isinstance(problem["input"], dict)  # whose message names it
+    found = "" if names_key else f" (found {setting(key, repr(problem['input']))})"
     return f"{where}: {key or 'content'}: {problem['msg'].removeprefix('Value error, ')}{found}"
 
 

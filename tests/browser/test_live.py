@@ -131,7 +131,7 @@ def test_a_server_that_is_gone_is_said(browser: Page, running: Running) -> None:
     browser.open(running.url)
     browser.wait("document.querySelector('#stage-3-0')")
     running.page.stop()
-    running.server.stop(live.TELLING_SECONDS)
+    running.server.stop(live.NOTIFY_SECONDS)
     running.server.server_close()
     browser.wait(f"{SAID}.startsWith('No answer since ')")
     assert browser.value("document.querySelector('#stage-3-0') !== null")

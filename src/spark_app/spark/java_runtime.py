@@ -66,5 +66,5 @@ def java_version(java: Path) -> str:
             words = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
         except OSError:
             words = ""
-    told = re.search(r'(?:^JAVA_VERSION=| version )"([^"]+)"', words, re.MULTILINE)
-    return told[1] if told else ""
+    version = re.search(r'(?:^JAVA_VERSION=| version )"([^"]+)"', words, re.MULTILINE)
+    return version[1] if version else ""

@@ -21,7 +21,7 @@ class _History(Struct):
     ended: int | None
     error: str | None
     settings: dict[str, str]
-    told_ms: int | None
+    configured_ms: int | None = msgspec.field(name="told_ms")  # as compact files have it
     interval_ms: int | None
     samples: list[StreamSample]
     batches: int
@@ -58,7 +58,7 @@ def _of(query: StreamQuery) -> _History:
         query.ended,
         query.error,
         dict(query.settings),
-        query.trigger.told_ms,
+        query.trigger.configured_ms,
         query.trigger.interval_ms,
         query.history.all,
         query.history.batches,
@@ -82,7 +82,7 @@ def _query(kept: _History) -> StreamQuery:
         kept.ended,
         kept.error,
         kept.settings,
-        Trigger(told_ms=kept.told_ms, inferred_ms=kept.interval_ms),
+        Trigger(configured_ms=kept.configured_ms, inferred_ms=kept.interval_ms),
         Samples(kept.samples, batches=kept.batches),
         deque(kept.stops, maxlen=MOST_STOPS),
         kept.last,

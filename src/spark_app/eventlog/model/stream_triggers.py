@@ -1,4 +1,4 @@
-"""The interval of a stream's trigger, which no event has: told by a property, or seen in the starts of batches."""
+"""The interval of a stream's trigger, which no event has: configured in a property, or seen in starts of batches."""
 
 import re
 from typing import Final
@@ -33,25 +33,25 @@ class Trigger:
     one may be a part of it, so that what is longer than this one is also longer than the real one.
 
     Attributes:
-        told_ms: The interval by the property of its jobs; None where they have none.
+        configured_ms: The interval by the property of its jobs; None where they have none.
     """
 
-    def __init__(self, *, told_ms: int | None = None, inferred_ms: int | None = None) -> None:
-        """Nothing is known yet, or what earlier batches have told."""
-        self.told_ms, self._inferred_ms = told_ms, inferred_ms
+    def __init__(self, *, configured_ms: int | None = None, inferred_ms: int | None = None) -> None:
+        """Nothing is known yet, or what earlier batches have shown."""
+        self.configured_ms, self._inferred_ms = configured_ms, inferred_ms
         self._ended: int | None = None
         self._starts = 0
         self._fitting = dict.fromkeys(INTERVALS_MS, 0)
 
     @property
     def is_inferred(self) -> bool:
-        """Whether the interval was seen in the starts of batches, and no property tells it."""
-        return self.told_ms is None and self.interval_ms is not None
+        """Whether the interval was seen in the starts of batches, and no property has it."""
+        return self.configured_ms is None and self.interval_ms is not None
 
     @property
     def interval_ms(self) -> int | None:
         """The interval; None if it is unknown, as where each batch starts as soon as there is data."""
-        return self.told_ms or self._seen() or self._inferred_ms
+        return self.configured_ms or self._seen() or self._inferred_ms
 
     def begin(self) -> None:
         """Begins another run of the query, which may have another interval."""
@@ -72,7 +72,7 @@ class Trigger:
             for interval in INTERVALS_MS:
                 self._fitting[interval] += started % interval <= min(interval // 10, 100)
         self._ended = ended
-        known = {*INTERVALS_MS, *([] if self.told_ms is None else [self.told_ms])}
+        known = {*INTERVALS_MS, *([] if self.configured_ms is None else [self.configured_ms])}
         longer = {interval: (1, ended - started - interval) for interval in known if ended - started > interval}
         return {} if is_first else longer
 

@@ -145,7 +145,7 @@ class Streams:
         number = whole_number(properties.batch)
         if properties.query is None or number is None:
             return None
-        self._query(properties.query).trigger.told_ms = interval_ms(properties.trigger)
+        self._query(properties.query).trigger.configured_ms = interval_ms(properties.trigger)
         begun = self._runs.get(properties.query)
         run = begun.run if begun else properties.group or ""
         name = begun.name if begun else None

@@ -20,7 +20,7 @@ REST: Final = 5
 """How many times as long as the last rendering took nothing is rendered: at most a sixth of one core."""
 HOLD_SECONDS: Final = 10.0
 """How long a request waits for something new."""
-TELLING_SECONDS: Final = 1.0
+NOTIFY_SECONDS: Final = 1.0
 """How long the end of a command may wait for a browser that looks, to tell it."""
 GAP_SECONDS: Final = 3.0
 """A browser that asked later than this ago looks at the page still."""
@@ -60,7 +60,7 @@ class LivePage:
         self._ended: str | None = None
         self._changed = threading.Condition()
         self._waiting = 0
-        self._is_asked = self._is_stopped = self._is_told = False
+        self._is_asked = self._is_stopped = self._is_notified = False
         self._asked_at = -GAP_SECONDS
 
     def __call__(self, path: str, query: Mapping[str, str]) -> Answer:
@@ -88,7 +88,7 @@ class LivePage:
             self._changed.wait_for(lambda: self._version > seen or self._ended is not None, HOLD_SECONDS)
             self._waiting -= 1
             self._asked_at = time.monotonic()
-            self._is_told = self._ended is not None
+            self._is_notified = self._ended is not None
             self._changed.notify_all()
             page = self._page.decode("utf-8", "replace") if self._version > seen else None
             return Update(self._version, time.time() * 1000, page, self._trouble, self._ended)
@@ -138,7 +138,7 @@ class LivePage:
             self._version += 1
             self._changed.notify_all()
             if self._waiting or time.monotonic() - self._asked_at < GAP_SECONDS:
-                self._changed.wait_for(lambda: self._is_told and not self._waiting, TELLING_SECONDS)
+                self._changed.wait_for(lambda: self._is_notified and not self._waiting, NOTIFY_SECONDS)
 
 
 def waiting(title: str, sentence: str) -> bytes:
@@ -154,4 +154,4 @@ def serving(server: PageServer, page: LivePage) -> Iterator[None]:
         yield
     finally:
         page.stop()
-        server.stop(TELLING_SECONDS)
+        server.stop(NOTIFY_SECONDS)

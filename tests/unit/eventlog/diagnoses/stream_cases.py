@@ -60,7 +60,7 @@ def application(
     """An application with some cores and one streaming query."""
     app = log.application([log.started(), log.executor(cores=cores), log.ended(100_000)])
     query = app.streams.queries["q"] = StreamQuery("q", settings=settings or {})
-    query.trigger.told_ms = trigger_ms
+    query.trigger.configured_ms = trigger_ms
     for progress in batches:
         query.add(progress, skew)
     return app

@@ -45,7 +45,7 @@ def test_few_starts_tell_nothing() -> None:
 def test_a_property_goes_before_what_is_seen() -> None:
     """Also for an interval that nobody else chooses."""
     trigger = Trigger()
-    trigger.told_ms = 1700
+    trigger.configured_ms = 1700
     ran(trigger, [2000 * number for number in range(20)], lasting=1900)
     assert (trigger.interval_ms, trigger.is_inferred) == (1700, False)
     assert trigger.add(50_000, 52_000)[1700] == (1, 300)

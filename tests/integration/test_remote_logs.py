@@ -240,11 +240,11 @@ def test_a_bridge_follows_a_folder_in_s3(bucket: Any, tmp_path: Path, monkeypatc
         bridged.until(lambda: bridged.collector.tasks == 7)
         with monkeypatch.context() as patched:
             patched.setattr(folder.storage, "_patience", 0.0)  # type: ignore[union-attr]
-            bridged.until(lambda: any("did not answer" in said for said in bridged.said))
+            bridged.until(lambda: any("did not answer" in said for said in bridged.printed))
         bucket.write(f"{key}/events_2_app-1", text(*lines[10:]).encode())
         bucket.delete(f"{key}/appstatus_app-1.inprogress")
         bucket.write(f"{key}/appstatus_app-1", b"")
-        bridged.until(lambda: any("ended" in said for said in bridged.said))
+        bridged.until(lambda: any("ended" in said for said in bridged.printed))
         bridged.until(lambda: bridged.collector.tasks == 40)
     finally:
         bridged.kill()

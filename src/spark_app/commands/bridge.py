@@ -69,8 +69,8 @@ def bridge(
         address=service.Address(metrics_host, metrics_port),
         options=Options(dead_after, interval, load_thresholds(config)),
         environment=settings.environment,
-        say=terminal.note,
-        meanwhile=partial(_complete_runs, settings.runs_path, say=terminal.note, ending=ending),
+        print_line=terminal.note,
+        meanwhile=partial(_complete_runs, settings.runs_path, print_line=terminal.note, ending=ending),
         ending=ending,
     )
 
@@ -95,7 +95,12 @@ def _followed(folder: str) -> "LogPath":
 
 
 def _complete_runs(
-    runs: Path, out: "OtlpClient", problems: "TelemetryErrors", *, say: Callable[[str], None], ending: threading.Event
+    runs: Path,
+    out: "OtlpClient",
+    problems: "TelemetryErrors",
+    *,
+    print_line: Callable[[str], None],
+    ending: threading.Event,
 ) -> None:
     """Marks spark-app runs whose process died, and sends what runs could not deliver; repeats no message."""
     from spark_app.runs import liveness
@@ -106,7 +111,7 @@ def _complete_runs(
     def note(text: str) -> None:
         if text not in noted:
             noted.add(text)
-            say(text)
+            print_line(text)
 
     def send_rest(folder: Path) -> None:
         resent = resend.resend(folder, out)

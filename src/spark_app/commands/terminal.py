@@ -66,7 +66,7 @@ class Terminal:
 
     def note(self, text: str, *, link: str | None = None) -> None:
         """Prints one line on standard error; on a terminal it leads to the link."""
-        self._say(Text(cells.literal(text), style=Style(link=link)))
+        self._print_line(Text(cells.literal(text), style=Style(link=link)))
 
     def wait(self, text: str) -> None:
         """Shows a spinner until the first step starts or the command ends."""
@@ -195,12 +195,12 @@ class Terminal:
         pipeline, slice_key, name = step
         text = _title(f"{pipeline:<15}", slice_key, f"{name:<22}")
         text += f"{GAP}{state:>14}{GAP}{taken:>8}"
-        self._say(Text.assemble((f"{mark} ", style), text) if self._marks() else Text(text))
+        self._print_line(Text.assemble((f"{mark} ", style), text) if self._marks() else Text(text))
 
     def _marks(self) -> bool:
         return is_live(self._err) and _is_unicode(self._err)
 
-    def _say(self, text: Text) -> None:
+    def _print_line(self, text: Text) -> None:
         with suppress(OSError):  # progress that cannot be written does not fail the command
             self._err.print(text, soft_wrap=True)
 

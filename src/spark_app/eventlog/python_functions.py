@@ -100,7 +100,7 @@ class _Index:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _CallWindow:
     """The functions that were called in a time, in milliseconds since the epoch."""
 
     began: int
@@ -137,11 +137,11 @@ class PythonFunctions:
         if not tasks:
             return
         stage = tasks[0][0]
-        wanted = {task.info.id: (task, _Heard(task.info.launched, task.info.finished)) for _, task in tasks}
+        wanted = {task.info.id: (task, _CallWindow(task.info.launched, task.info.finished)) for _, task in tasks}
         for line in self._lines(stage.info.id, wanted):
             wanted[line.task][1].add(line)
-        for task, heard in wanted.values():
-            for name, calls in sorted(heard.functions.items()):
+        for task, window in wanted.values():
+            for name, calls in sorted(window.functions.items()):
                 yield _span(self._app, stage, task, name, calls)
 
     def of_the_end(self) -> Iterator[SparkSpan]:
@@ -166,11 +166,11 @@ class PythonFunctions:
 def in_stages(app: Application, stages: Iterable[int], events: LogPath) -> Iterator[tuple[int, str, Calls]]:
     """For each stage and function: the number of the stage, the name of the function, and its calls in all tasks."""
     for stage in sorted(set(stages)):
-        heard = _Heard(app.began or app.last, app.last)
+        window = _CallWindow(app.began or app.last, app.last)
         with suppress(OSError), _opened(events, app.id, stage) as file:
             for _, line in _read(file, _Index()):
-                heard.add(line)
-        yield from ((stage, name, calls) for name, calls in heard.functions.items())
+                window.add(line)
+        yield from ((stage, name, calls) for name, calls in window.functions.items())
 
 
 def _opened(events: LogPath, application: str, stage: int) -> BinaryIO:

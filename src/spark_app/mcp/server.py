@@ -56,7 +56,7 @@ def serve_stdio(tools: Tools) -> None:
     server(tools).run("stdio")
 
 
-def serve_http(tools: Tools, port: int, say: Callable[[str], None]) -> None:
+def serve_http(tools: Tools, port: int, print_line: Callable[[str], None]) -> None:
     """Serves on the loopback until the program is interrupted; port 0 is any that is free.
 
     Raises:
@@ -65,7 +65,7 @@ def serve_http(tools: Tools, port: int, say: Callable[[str], None]) -> None:
     app = server(tools).streamable_http_app(host=LOOPBACK, json_response=True, stateless_http=True)
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS)
     with _listening(port) as listener, suppress(KeyboardInterrupt):
-        say(f"serving on http://{LOOPBACK}:{listener.getsockname()[1]}{PATH} until Ctrl-C")
+        print_line(f"serving on http://{LOOPBACK}:{listener.getsockname()[1]}{PATH} until Ctrl-C")
         asyncio.run(uvicorn.Server(config).serve([listener]))
 
 

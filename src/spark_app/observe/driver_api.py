@@ -69,7 +69,7 @@ class DriverApi:
             return []
         began = time.monotonic()
         for url in [self._url] if self._url else _urls(app.id, app.properties):
-            found = _asked(url) if time.monotonic() - began < SEARCH_SECONDS else None
+            found = _stages_at(url) if time.monotonic() - began < SEARCH_SECONDS else None
             if found is not None:
                 self._url = url
                 return sorted(found, key=lambda stage: (stage.id, stage.attempt))
@@ -88,7 +88,7 @@ def _urls(application: str, properties: Mapping[str, str]) -> Iterator[str]:
         yield f"http://{name}:{each}/api/v1/applications/{application}/stages?status=active"
 
 
-def _asked(url: str) -> list[RunningStage] | None:
+def _stages_at(url: str) -> list[RunningStage] | None:
     """The stages at a URL; None where nobody answers, or the driver of another application does."""
     try:
         with _OPENER.open(url, timeout=ANSWER_SECONDS) as answer:

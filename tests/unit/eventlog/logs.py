@@ -77,14 +77,14 @@ class Bridged:
         state: Path | None = None,
     ) -> None:
         """Begins where the one before left off; its state is beside the folder unless it is named."""
-        self.said: list[str] = []
+        self.printed: list[str] = []
         self.collector = collector or Collector()
         self.state = CheckpointStore(state or Path(str(folder)).with_name("state"))
         self.bridge = Bridge(
             folder,
             state=self.state,
             export=self.collector,
-            say=self.said.append,
+            print_line=self.printed.append,
             options=options,
             status=BridgeStatus(),
         )
@@ -96,7 +96,7 @@ class Bridged:
             self.bridge.turn()
             return holds()
 
-        poll_until(turned, lambda: (self.said, self.bridge.status))
+        poll_until(turned, lambda: (self.printed, self.bridge.status))
 
     def until_done(self, logs: int = 1) -> None:
         """Turns until so many logs are done, and what they count is reported."""

@@ -74,7 +74,7 @@ class Bridge:
         *,
         state: CheckpointStore,
         export: Export,
-        say: Callable[[str], None],
+        print_line: Callable[[str], None],
         options: Options,
         status: BridgeStatus,
     ) -> None:
@@ -84,11 +84,11 @@ class Bridge:
             MachineError: The checkpoint cannot be read.
         """
         self.status = status
-        self._state, self._say, self._options = state, say, options
+        self._state, self._print_line, self._options = state, print_line, options
         self._checkpoint = state.load()
         self._spans = SpanQueue(export.spans)
         self._export, self._accepted_at = export, 0.0
-        self._directory = LogDirectory(folder, self._checkpoint, follow=self._follow, say=say)
+        self._directory = LogDirectory(folder, self._checkpoint, follow=self._follow, print_line=print_line)
         self._ending: list[_Ending] = []
         self._done = ReadCounts()
         self._looked = self._measured = -1e9
@@ -149,9 +149,9 @@ class Bridge:
             self._drop(followed, "it is not a Spark event log", seconds=float("inf"))
             return
         if followed.app.name is not None and not was_named and not is_finished:
-            self._say(f"{followed.title} started")
+            self._print_line(f"{followed.title} started")
         if followed.failure and not had_failed:
-            self._say(f"{followed.title}: a bug of spark-app, and numbers are wrong: {followed.failure}")
+            self._print_line(f"{followed.title}: a bug of spark-app, and numbers are wrong: {followed.failure}")
         if not followed.is_behind:
             self._end_if_over(followed, is_finished=is_finished)
 
@@ -167,9 +167,9 @@ class Bridge:
     def _end(self, followed: LogProcessor, how: str, *, is_closed: bool) -> None:
         followed.end()
         log, size = followed.log, followed.log.size()
-        self._say(f"{followed.title} {how}: {followed.summary}")
+        self._print_line(f"{followed.title} {how}: {followed.summary}")
         for remark in followed.remarks:
-            self._say(f"{followed.title}: {remark}")
+            self._print_line(f"{followed.title}: {remark}")
         numbers = self._bounded(followed)
         self._checkpoint.keep(log, numbers)  # they may be sent by a bridge that is killed before the spans are accepted
         self._ending.append(_Ending(log, numbers, self._spans.mark(), size, is_closed))
@@ -239,7 +239,7 @@ class Bridge:
             self.status.state_failures += 1
             if self.status.state_failures == 1:
                 effect = "after a restart the bridge reads these events again"
-                self._say(f"cannot write the checkpoint: {error.strerror}; {effect}")
+                self._print_line(f"cannot write the checkpoint: {error.strerror}; {effect}")
 
     def _update_status(self) -> None:
         """Copies the current figures to the status."""
@@ -261,4 +261,4 @@ class Bridge:
         if spans.is_reachable != self._was_reachable:
             self._was_reachable = spans.is_reachable
             change = "accepts spans again" if spans.is_reachable else "does not accept spans; the bridge retries"
-            self._say(f"the collector {change}")
+            self._print_line(f"the collector {change}")

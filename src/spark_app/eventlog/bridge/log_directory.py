@@ -42,13 +42,13 @@ class LogDirectory:
         checkpoint: Checkpoint,
         *,
         follow: Callable[[EventLog], LogProcessor],
-        say: Callable[[str], None],
+        print_line: Callable[[str], None],
     ) -> None:
         """No log is known before the first call of `look`."""
         self.followed: dict[str, LogProcessor] = {}
         self.waiting: dict[str, PendingLog] = {}
         self.ending: set[str] = set()
-        self._folder, self._checkpoint, self._follow, self._say = folder, checkpoint, follow, say
+        self._folder, self._checkpoint, self._follow, self._print_line = folder, checkpoint, follow, print_line
         self._here: dict[str, EventLog] = {}
         self._gone: dict[str, float] = {}
         self._not_before: dict[int, float] = {}
@@ -93,7 +93,7 @@ class LogDirectory:
     def postpone(self, log: EventLog, why: str, *, seconds: float) -> None:
         """Reports why the bridge skips a log, and tries it again after this time."""
         if log.inode not in self._not_before:
-            self._say(f"the bridge skips {log.path}: {why}")
+            self._print_line(f"the bridge skips {log.path}: {why}")
         self._not_before[log.inode] = time.monotonic() + seconds
 
     def _see(self, log: EventLog, *, is_again: bool) -> None:
@@ -136,5 +136,5 @@ class LogDirectory:
     def _report(self, trouble: str | None) -> None:
         """Prints a problem with the folder once."""
         if trouble is not None and trouble != self._trouble:
-            self._say(trouble)
+            self._print_line(trouble)
         self._trouble = trouble

@@ -43,7 +43,7 @@ def serve(
     address: Address,
     options: Options,
     environment: str,
-    say: Callable[[str], None],
+    print_line: Callable[[str], None],
     meanwhile: Callable[[OtlpClient, TelemetryErrors], object],
     ending: threading.Event,
 ) -> None:
@@ -55,7 +55,7 @@ def serve(
         address: Where the bridge serves /metrics and /health.
         options: The options of the bridge.
         environment: The deployment environment, unless an OTEL variable names another.
-        say: Prints a line for the operator.
+        print_line: Prints a line for the operator.
         meanwhile: A background task; the bridge calls it once, on a thread of its own.
         ending: Stops the bridge when it is set.
 
@@ -65,13 +65,13 @@ def serve(
     """
     problems, status = TelemetryErrors(), BridgeStatus()
     with (
-        closing(_outlet(problems, say=say)) as out,
+        closing(_outlet(problems, print_line=print_line)) as out,
         closing(CheckpointStore(state)) as kept,
         closing(SelfMetrics(status, folder, host=address.host, port=address.port)) as own,
     ):
         export = Otlp(out, environment=environment)
-        bridge = Bridge(folder, state=kept, export=export, say=say, options=options, status=status)
-        say(f"following {folder}; /metrics and /health on {address.host}:{own.port}")
+        bridge = Bridge(folder, state=kept, export=export, print_line=print_line, options=options, status=status)
+        print_line(f"following {folder}; /metrics and /health on {address.host}:{own.port}")
         task = ("the background task of the bridge has stopped", meanwhile, out, problems)
         threading.Thread(target=problems.guard, args=task, name="meanwhile", daemon=True).start()
         gc.freeze()  # modules stay loaded: garbage collections need not visit them
@@ -79,7 +79,7 @@ def serve(
             if not bridge.turn():
                 ending.wait(REST_SECONDS)
             for problem in problems.unlogged():
-                say(problem)
+                print_line(problem)
         bridge.close()
 
 
@@ -112,12 +112,12 @@ class Otlp:
         return not self._out.takes_metrics or all(self._out.send_metrics(request) for request in requests)
 
 
-def _outlet(problems: TelemetryErrors, *, say: Callable[[str], None]) -> OtlpClient:
+def _outlet(problems: TelemetryErrors, *, print_line: Callable[[str], None]) -> OtlpClient:
     out = otlp_client(errors=problems)
     if not (out.takes_spans or out.takes_metrics):
         reasons = "".join(f"; {problem}" for problem in problems)
         raise ConfigError(f"no OTLP endpoint is configured: set OTEL_EXPORTER_OTLP_ENDPOINT{reasons}")
     for signal, is_taken in (("spans", out.takes_spans), ("metrics", out.takes_metrics)):
         if not is_taken:
-            say(f"{signal} are not exported: no OTLP endpoint is configured for them")
+            print_line(f"{signal} are not exported: no OTLP endpoint is configured for them")
     return out

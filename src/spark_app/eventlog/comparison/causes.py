@@ -180,7 +180,7 @@ def waiting(_: RunProfile, __: RunProfile, amount: Contribution) -> str:
     """The time before the first task, or the stages that other jobs waited for."""
     if amount.now.wall.blocking and not amount.before.place:
         return f"other jobs waited {duration(amount.now.wall.blocking)} for {_where(amount)}, which is new"
-    return f"{_where(amount)} {_both(amount, 'waiting', 'waited', 'for its first task')}"
+    return f"{_where(amount)} {_both_times(amount, 'waiting', 'waited', 'for its first task')}"
 
 
 def idle(_: RunProfile, __: RunProfile, amount: Contribution) -> str:
@@ -193,10 +193,10 @@ def driver(before: RunProfile, now: RunProfile, amount: Contribution) -> str:
     """The time without a stage."""
     if not place(amount):
         return f"{duration(now.end_ms)} after the last stage, before {duration(before.end_ms)}"
-    return f"{_where(amount)} {_both(amount, 'gap', 'began after', 'without a task')}"
+    return f"{_where(amount)} {_both_times(amount, 'gap', 'began after', 'without a task')}"
 
 
-def _both(amount: Contribution, field: str, did: str, what: str) -> str:
+def _both_times(amount: Contribution, field: str, did: str, what: str) -> str:
     """A time of a group in both runs; a group of one run has no time in the other, rather than 0."""
     current, baseline = (duration(getattr(group.wall, field)) for group in (amount.now, amount.before))
     if not amount.now.place:

@@ -25,7 +25,7 @@ _WHO_KILLED: Final = (
     "The executor was killed (SIGKILL): by its host for its memory use (raise spark.executor.memoryOverhead, or lower "
     "spark.executor.cores), or by preemption. The log of the host says which."
 )
-_LOOK: Final = (
+_READ_LOGS: Final = (
     "Read the logs of the executor and of its host: it was killed, preempted, or sent no heartbeat in time "
     "(spark.network.timeout; long garbage collections)."
 )
@@ -66,7 +66,7 @@ def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:
 def _advice(reason: str) -> str:
     if _OUT_OF_MEMORY.search(reason):
         return _MORE_MEMORY
-    return _WHO_KILLED if _KILLED.search(reason) else _LOOK
+    return _WHO_KILLED if _KILLED.search(reason) else _READ_LOGS
 
 
 @rule()

@@ -50,7 +50,7 @@ def test_a_finished_log_is_told_once_and_never_again(start: Start, folder: Path)
     bridged.until_done()
     assert len(bridged.collector.received) == 3 + 3
     assert bridged.collector.tasks == 3
-    assert bridged.said == ["shop (app-1) ended: 1 job, 3 tasks, 8.0 s"]
+    assert bridged.printed == ["shop (app-1) ended: 1 job, 3 tasks, 8.0 s"]
     bridged.close()
     again = start()
     again.until_done()
@@ -143,7 +143,7 @@ def test_a_growing_log_is_told_as_it_grows(start: Start, folder: Path) -> None:
     log = write(folder / "app-1.inprogress", lines[:-2])
     bridged = start()
     bridged.until(lambda: len(bridged.collector.received) == 2)
-    assert bridged.said == ["shop (app-1) started"]
+    assert bridged.printed == ["shop (app-1) started"]
     with log.open("a") as file:
         file.write(text(*lines[-2:]))
     log.rename(folder / "app-1")
@@ -216,7 +216,7 @@ def test_a_collector_that_is_away_is_waited_for_and_reading_goes_on(start: Start
     bridged.until_done()
     assert len(bridged.collector.received) == 6
     assert bridged.bridge.status.spans_dropped == 0
-    assert [line for line in bridged.said if "collector" in line] == [
+    assert [line for line in bridged.printed if "collector" in line] == [
         "the collector does not accept spans; the bridge retries",
         "the collector accepts spans again",
     ]
@@ -230,8 +230,8 @@ def test_a_folder_that_is_not_there_is_waited_for(start: Start, folder: Path, mo
     bridged.until(lambda: next(looks) > 5)
     write(folder / "app-1", program())
     bridged.until_done()
-    assert bridged.said[0] == f"the bridge cannot read {folder}: No such file or directory; it keeps trying"
-    assert len(bridged.said) == 2
+    assert bridged.printed[0] == f"the bridge cannot read {folder}: No such file or directory; it keeps trying"
+    assert len(bridged.printed) == 2
 
 
 def test_what_is_broken_costs_what_is_broken(start: Start, folder: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_bug_is_said_with_its_place(start: Start, folder: Path, monkeypatch: p
     bridged.until_done()
     read = bridged.bridge.status.read
     assert (read.unreadable_lines, read.failed_events) == (0, 2)
-    bug = next(said for said in bridged.said if "a bug of spark-app" in said)
+    bug = next(said for said in bridged.printed if "a bug of spark-app" in said)
     assert "StageCompleted: TypeError: no order at test_bridge.py" in bug
 
 
@@ -271,9 +271,9 @@ def test_other_files_are_left_alone_and_that_is_said(start: Start, folder: Path)
     write(folder / "app-1", program())
     bridged = start()
     bridged.until_done()
-    bridged.until(lambda: len(bridged.said) == 3)
-    assert f"the bridge skips {folder / 'notes.txt'}: it is not a Spark event log" in bridged.said
-    assert any("set spark.eventLog.compression.codec to zstd" in line for line in bridged.said)
+    bridged.until(lambda: len(bridged.printed) == 3)
+    assert f"the bridge skips {folder / 'notes.txt'}: it is not a Spark event log" in bridged.printed
+    assert any("set spark.eventLog.compression.codec to zstd" in line for line in bridged.printed)
 
 
 def test_another_log_under_the_same_name_is_another_log(start: Start, folder: Path) -> None:
@@ -319,7 +319,7 @@ def test_what_runs_now_is_not_kept_waiting_by_history(start: Start, folder: Path
         os.utime(write(folder / f"app-{number}", program(app_id=f"app-{number}")), (number, number))
     bridged = start()
     bridged.until_done(9)
-    assert [line.partition(")")[0][-1] for line in bridged.said] == list("876543210")
+    assert [line.partition(")")[0][-1] for line in bridged.printed] == list("876543210")
 
 
 def test_the_state_that_cannot_be_written_is_no_reason_to_stop(start: Start, folder: Path) -> None:
@@ -332,7 +332,7 @@ def test_the_state_that_cannot_be_written_is_no_reason_to_stop(start: Start, fol
     assert bridged.collector.tasks == 2
     assert bridged.bridge.status.state_failures > 0
     message = "cannot write the checkpoint: File exists; after a restart the bridge reads these events again"
-    assert message in bridged.said
+    assert message in bridged.printed
 
 
 def test_what_waits_is_sent_at_the_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,7 +268,7 @@ class Settings(BaseSettings):
         return self.home / self.reports
 
     @property
-    def records_path(self) -> Path:
+    def profiles_path(self) -> Path:
         """The local folder of the run profiles, which comparisons use."""
         return self.reports_path / "records"
 

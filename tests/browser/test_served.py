@@ -39,7 +39,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         reading = read(made.written(home / f"app-{number}", lines))
         baselines.save(home / "reports" / "records", profiling.of(reading))
     page.write(reading, output=home / "reports" / "app-3.html")
-    listed = Runs(records=home / "reports" / "records", runs=home / "runs", reports=home / "reports")
+    listed = Runs(profiles=home / "reports" / "records", runs=home / "runs", reports=home / "reports")
     with PageServer(0, Pages(listed, Prices(currency="EUR", core_hour=None, gib_hour=None))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.url

@@ -49,7 +49,7 @@ def compare(
     with terminal:
         current, log = _profile(run, settings, terminal)
         named = [_profile(baseline, settings, terminal)[0]] if baseline else None
-        comparison = comparing.compare(named or baselines.earlier(settings.records_path, current, log), current)
+        comparison = comparing.compare(named or baselines.earlier(settings.profiles_path, current, log), current)
     found = with_failed_conditions(Results(command="compare", comparison=build.comparison(comparison)), conditions)
     show = partial(print_comparison, terminal, comparison)
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
@@ -103,5 +103,5 @@ def _profile(name: str, settings: "Settings", terminal: "Terminal") -> tuple["Ru
     reading = reader.read(report_source.source(name, settings).log)
     for remark in reading.remarks:
         terminal.note(f"{reading.log if '://' in name else name}: {remark}")
-    baselines.recall(settings.records_path, reading)
+    baselines.recall(settings.profiles_path, reading)
     return profiling.of(reading), reading.log

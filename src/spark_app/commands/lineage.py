@@ -50,7 +50,7 @@ def lineage(
 
     settings, terminal = load_settings(config), Terminal()
     reading = read(report_source.source(log or str(settings.events_path), settings).log)
-    baselines.recall(settings.records_path, reading)
+    baselines.recall(settings.profiles_path, reading)
     for remark in reading.remarks:
         terminal.note(remark)
     declared = column_lineage.of_application(settings.runs_path, reading.app.id)

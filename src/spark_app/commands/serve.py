@@ -27,7 +27,7 @@ def serve(
     from spark_app.settings import load_settings
 
     settings, terminal = load_settings(config), Terminal()
-    runs = Runs(records=settings.records_path, runs=settings.runs_path, reports=settings.reports_path)
+    runs = Runs(profiles=settings.profiles_path, runs=settings.runs_path, reports=settings.reports_path)
     with PageServer(port, Pages(runs, settings.prices)) as server, suppress(KeyboardInterrupt):
         terminal.line(f"all runs: {server.url} (until Ctrl-C)", link=server.url)
         if open_:

@@ -99,7 +99,7 @@ class Library:
         app = head(log.path)
         if app is None or app.began is None:
             return {"run": log.key, "kind": "event log", "remark": "its beginning is no Spark event log"}
-        profile = baselines.stored(self.settings.records_path, app, log.path)
+        profile = baselines.stored(self.settings.profiles_path, app, log.path)
         return {
             "run": log.key,
             "kind": "event log",

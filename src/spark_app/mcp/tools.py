@@ -126,9 +126,9 @@ class Tools:
         """
         with self._lock:
             now = self._analysis(run)
-            records, log = self._library.settings.records_path, now.reading.log
+            profiles, log = self._library.settings.profiles_path, now.reading.log
             named = [self._analysis(baseline).profile] if baseline else None
-            compared = build.comparison(compare(named or baselines.earlier(records, now.profile, log), now.profile))
+            compared = build.comparison(compare(named or baselines.earlier(profiles, now.profile, log), now.profile))
             lists = {
                 "causes": Rows(compared.causes, cause_row),
                 "settings": Rows(compared.settings),

@@ -112,7 +112,7 @@ class Analysis:
         profile = self.profile
         if is_good is not None and profile.outcome in GOOD:
             profile = with_other(profile, outcome="succeeded" if is_good else "failed")
-        baselines.save(self.settings.records_path, profile)
+        baselines.save(self.settings.profiles_path, profile)
 
 
 def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Analysis:
@@ -121,9 +121,9 @@ def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Ana
     What `spark-app observe` learned of its end and of its host is in the stored profile, and holds for later reports
     of the same log.
     """
-    baselines.recall(settings.records_path, reading)
+    baselines.recall(settings.profiles_path, reading)
     profile = profiling.of(reading)
-    comparison = baselines.compare_with_baseline(settings.records_path, profile)
+    comparison = baselines.compare_with_baseline(settings.profiles_path, profile)
     return Analysis(settings, thresholds, reading, profile, diagnose(reading.app, thresholds), comparison)
 
 

@@ -98,21 +98,21 @@ Stored = TypeVar("Stored", _Profile, _Record)
 class Runs:
     """The runs of two folders. A file is read again only after it has changed."""
 
-    def __init__(self, *, records: Path, runs: Path, reports: Path, read: Read = Path.read_bytes) -> None:
+    def __init__(self, *, profiles: Path, runs: Path, reports: Path, read: Read = Path.read_bytes) -> None:
         """Reads nothing yet.
 
         Args:
-            records: The folder of the run profiles.
+            profiles: The folder of the run profiles.
             runs: The folder with one folder per run.
             reports: The folder of the reports.
             read: Reads a file.
         """
-        self._records, self._runs, self.reports, self._read = records, runs, reports, read
+        self._profiles, self._runs, self.reports, self._read = profiles, runs, reports, read
         self._known: dict[Path, tuple[tuple[int, int], _Profile | _Record | None]] = {}
 
     def newest_first(self) -> list[Run]:
         """All runs; an application with a single spark-app run is that run."""
-        profiles = dict(self._stored(self._records.glob("*/*.json"), _Profile))
+        profiles = dict(self._stored(self._profiles.glob("*/*.json"), _Profile))
         records = [_with_end(file, record) for file, record in self._stored(self._runs.glob(f"*/{RECORD}"), _Record)]
         reports = _Reports(path.name for path in self.reports.glob("*.html"))
         shared = _repeated(record.application_id for record in records)

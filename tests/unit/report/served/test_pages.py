@@ -22,7 +22,7 @@ NO_PRICES = Prices(currency="EUR", core_hour=None, gib_hour=None)
 def pages(home: Path, prices: Prices = NO_PRICES) -> Pages:
     """The pages of a home folder."""
     reports = home / "reports"
-    return Pages(Runs(records=reports / "records", runs=home / "runs", reports=reports), prices)
+    return Pages(Runs(profiles=reports / "records", runs=home / "runs", reports=reports), prices)
 
 
 def observed(home: Path, number: int, *, name: str = "daily", end: int = 20_000) -> Path:

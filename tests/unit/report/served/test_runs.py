@@ -35,7 +35,7 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.read: list[Path] = []
         reports = folder / "reports"
-        self.runs = Runs(records=reports / "records", runs=folder / "runs", reports=reports, read=self._read)
+        self.runs = Runs(profiles=reports / "records", runs=folder / "runs", reports=reports, read=self._read)
 
     def _read(self, file: Path) -> bytes:
         self.read.append(file)

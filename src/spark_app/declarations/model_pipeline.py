@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField
 
 from spark_app.declarations.declaration import require_names
-from spark_app.engine import lifecycle
+from spark_app.engine import training_phases
 from spark_app.engine.model import CANDIDATES, Candidates, Model, ModelConfig
 from spark_app.engine.place import Place, nearest
 from spark_app.models.inputs import Feature, FeatureSet, parameters
@@ -181,4 +181,4 @@ class ModelPipeline:
         Raises:
             PromotionError: The gate refuses it; what is in production stays.
         """
-        lifecycle.run(context, self.MODEL, config)
+        training_phases.run(context, self.MODEL, config)

@@ -1,4 +1,4 @@
-"""A model as a module of `app/ml/` declares it; `spark_app.engine.lifecycle` does the same for every model."""
+"""A model as a module of `app/ml/` declares it; `spark_app.engine.training_phases` does the same for every model."""
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence

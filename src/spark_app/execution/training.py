@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from pyspark.sql import functions as F
 
-from spark_app.engine import lifecycle, promotion
+from spark_app.engine import promotion, training_phases
 from spark_app.engine.context import DailyContext
 from spark_app.engine.model import labelled_data
 from spark_app.engine.progress import ProgressListener
@@ -147,7 +147,7 @@ def _evaluate_production(application: Application, job: Job, date: datetime.date
         _require_examples(application, job, days, needed=[_held_out(job, date)])
         _make_history(application, job, days)
     with _opened(application, job, date, TrainingContext) as context:
-        lifecycle.evaluate_production(context, model, config)
+        training_phases.evaluate_production(context, model, config)
 
 
 def _train(application: Application, job: Job, phase: Phase, date: datetime.date | None, number: int | None) -> None:
@@ -189,14 +189,14 @@ def _run(job: Job, context: Any, _: int | None) -> None:
 
 def _fit(job: Job, context: Any, _: int | None) -> None:
     with labelled_data(context, job.pipeline.MODEL, job.config, context.date) as data:
-        lifecycle.train(context, job.pipeline.MODEL, job.config, data)
+        training_phases.train(context, job.pipeline.MODEL, job.config, data)
 
 
 def _evaluate(job: Job, context: Any, number: int | None) -> None:
     version = registry.version(context.warehouse, job.name, number)
     versions = version.card.table_versions
     with labelled_data(context, job.pipeline.MODEL, job.config, context.date, versions) as data:
-        lifecycle.evaluate(context, job.pipeline.MODEL, job.config, version, data)
+        training_phases.evaluate(context, job.pipeline.MODEL, job.config, version, data)
 
 
 def _promote(job: Job, context: Any, number: int | None) -> None:

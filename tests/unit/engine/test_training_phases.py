@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from app.ml import refunds
-from spark_app.engine import lifecycle, promotion
+from spark_app.engine import promotion, training_phases
 from spark_app.engine.model import Data, ModelConfig
 from spark_app.engine.training import TrainingContext
 from spark_app.errors import InputError, PromotionError
@@ -58,7 +58,7 @@ class Unlocked(Warehouse):
         return nullcontext()
 
 
-class Lifecycle:
+class TrainingRun:
     """A run of `ml.refunds` on a handful of labelled rows."""
 
     def __init__(self, folder: Path, spark: SparkSession) -> None:
@@ -82,27 +82,27 @@ class Lifecycle:
 
 
 @pytest.fixture
-def lifecycle_of(tmp_path: Path, spark: SparkSession) -> Iterator[Lifecycle]:
+def training_run(tmp_path: Path, spark: SparkSession) -> Iterator[TrainingRun]:
     """One that is open."""
-    opened = Lifecycle(tmp_path, spark)
+    opened = TrainingRun(tmp_path, spark)
     yield opened
     opened.memory.telemetry.close()
 
 
-@pytest.mark.parametrize("phase", [lifecycle.train, lifecycle.evaluate])
+@pytest.mark.parametrize("phase", [training_phases.train, training_phases.evaluate])
 def test_without_held_out_rows_nothing_is_trained_or_judged(
-    lifecycle_of: Lifecycle, phase: Callable[..., ModelCard]
+    training_run: TrainingRun, phase: Callable[..., ModelCard]
 ) -> None:
     """The message names the days, before a long training."""
-    found, data = lifecycle_of, lifecycle_of.data(held_out=0)
-    version = [models.promote(found.home, 1, 0.25)] if phase is lifecycle.evaluate else []
+    found, data = training_run, training_run.data(held_out=0)
+    version = [models.promote(found.home, 1, 0.25)] if phase is training_phases.evaluate else []
     with found.run, pytest.raises(InputError, match="no transactions of 2024-01-06 to judge a model on"):
         phase(found.context, MODEL, found.config, *version, data)
 
 
-def test_a_version_replaces_only_what_it_was_compared_with(lifecycle_of: Lifecycle) -> None:
+def test_a_version_replaces_only_what_it_was_compared_with(training_run: TrainingRun) -> None:
     """Also where another run promotes a version between the look at what is in production and the promotion."""
-    found, home = lifecycle_of, lifecycle_of.home
+    found, home = training_run, training_run.home
     models.promote(home, 1, 0.25)
     version = models.register(home, 2, 0.25)
     models.judge(home, version, production=cards.evaluation(1, less=0.1), comparison=models.BETTER)
@@ -112,9 +112,9 @@ def test_a_version_replaces_only_what_it_was_compared_with(lifecycle_of: Lifecyc
     assert [each.version for each in registry.promotions(home.warehouse, MODEL.name)] == [1, 3]
 
 
-def test_trainings_at_once_each_have_a_version_of_their_own(lifecycle_of: Lifecycle) -> None:
+def test_trainings_at_once_each_have_a_version_of_their_own(training_run: TrainingRun) -> None:
     """Where nothing is locked, and the table of versions is not there yet: no row is lost, no number is taken twice."""
-    found, together, trainings = lifecycle_of, Barrier(3), 3
+    found, together, trainings = training_run, Barrier(3), 3
     card, rows = cards.card(model=MODEL.name), found.rows(1)
 
     def trained(training: int) -> int:
@@ -123,7 +123,7 @@ def test_trainings_at_once_each_have_a_version_of_their_own(lifecycle_of: Lifecy
         context = replace(found.context, spark=spark, telemetry=run, warehouse=warehouse)
         with run:
             version = Version(MODEL.name, 0, f"fingerprint {training}", f"artifact {training}", card)
-            return lifecycle.register(context, version, features=rows).number
+            return training_phases.register(context, version, features=rows).number
 
     with ThreadPoolExecutor(trainings) as threads:
         numbers = list(threads.map(trained, range(trainings)))
@@ -135,9 +135,9 @@ def test_trainings_at_once_each_have_a_version_of_their_own(lifecycle_of: Lifecy
     }
 
 
-def test_a_rollback_beside_another_change_does_not_undo_it(lifecycle_of: Lifecycle) -> None:
+def test_a_rollback_beside_another_change_does_not_undo_it(training_run: TrainingRun) -> None:
     """It looks again at what is in production where another run was faster, and loses no row of the registry."""
-    found, home = lifecycle_of, lifecycle_of.home
+    found, home = training_run, training_run.home
     for number in (1, 2):
         models.promote(home, number, 0.25)
     found.context.warehouse = Unlocked(home, lambda: models.promote(home, 3, 0.25))
@@ -151,15 +151,15 @@ def test_a_rollback_beside_another_change_does_not_undo_it(lifecycle_of: Lifecyc
 
 
 @pytest.mark.parametrize("days_newer", [0, 7])
-def test_an_equally_good_version_replaces_only_an_old_one(lifecycle_of: Lifecycle, days_newer: int) -> None:
+def test_an_equally_good_version_replaces_only_an_old_one(training_run: TrainingRun, days_newer: int) -> None:
     """As another seed on the same rows gives one. What is decided says why, in the card of the run, too."""
-    found, home, same = lifecycle_of, lifecycle_of.home, cards.statistics(distributions=SAME)
+    found, home, same = training_run, training_run.home, cards.statistics(distributions=SAME)
     gate = found.config.gate.model_copy(update={"lift": 1, "calibration": 1})
     config = found.config.model_copy(update={"gate": gate})
     models.promote(home, 1, 0.25, statistics=same, as_of=str(FIRST))
     version = models.register(home, 2, 0.25, statistics=same, as_of=str(FIRST + days_newer * DAY), seed=8)
     with found.run:
-        lifecycle.evaluate(found.context, MODEL, config, version, found.data(held_out=40))
+        training_phases.evaluate(found.context, MODEL, config, version, found.data(held_out=40))
         with nullcontext() if days_newer else pytest.raises(PromotionError, match="not better than that of version 1"):
             promotion.promote(found.context, MODEL, config, version)
     verdict = model_card.read(found.run.identity.folder).verdict
@@ -174,14 +174,14 @@ def test_an_equally_good_version_replaces_only_an_old_one(lifecycle_of: Lifecycl
         assert reason.endswith(f"beyond chance: {interval}; as good is enough 7 days after that one, not 0")
 
 
-def test_repeating_what_is_in_production_is_no_promotion(lifecycle_of: Lifecycle) -> None:
+def test_repeating_what_is_in_production_is_no_promotion(training_run: TrainingRun) -> None:
     """It is not counted as one, and the comparison that led to the promotion stays."""
-    found = lifecycle_of
+    found = training_run
     version = models.promote(found.home, 2, 0.25, statistics=cards.statistics(distributions=SAME))
     compared = cards.evaluation(1, less=0.1)
     models.judge(found.home, version, production=compared)
     with found.run:
-        card = lifecycle.evaluate(found.context, MODEL, found.config, version, found.data(held_out=40))
+        card = training_phases.evaluate(found.context, MODEL, found.config, version, found.data(held_out=40))
         promotion.promote(found.context, MODEL, found.config, version)
     assert card.production == compared
     stored = registry.evaluation(found.home.warehouse, MODEL.name, 2)
@@ -197,9 +197,9 @@ def test_repeating_what_is_in_production_is_no_promotion(lifecycle_of: Lifecycle
     assert {role for role, name, *_ in found.memory.values("ml.model.score")} == {"candidate", "production"}
 
 
-def test_the_first_version_in_production_has_the_scores_of_production(lifecycle_of: Lifecycle) -> None:
+def test_the_first_version_in_production_has_the_scores_of_production(training_run: TrainingRun) -> None:
     """From its promotion on, not only from the next training on: the alert about worse scores needs them."""
-    found = lifecycle_of
+    found = training_run
     version = models.register(found.home, 1, 0.25)
     models.judge(found.home, version, production=None)
     with found.run:
@@ -209,14 +209,14 @@ def test_the_first_version_in_production_has_the_scores_of_production(lifecycle_
     assert found.memory.values("ml.promotions") == {("promoted", MODEL.name): 1}
 
 
-def test_drift_is_that_of_each_feature_and_of_the_probability(lifecycle_of: Lifecycle) -> None:
+def test_drift_is_that_of_each_feature_and_of_the_probability(training_run: TrainingRun) -> None:
     """By group; of a version that keeps no distribution of its probabilities, theirs is not invented."""
-    found, half = lifecycle_of, {PREDICTION: {"0": 0.5, "1": 0.5}}
+    found, half = training_run, {PREDICTION: {"0": 0.5, "1": 0.5}}
     old = models.promote(found.home, 1, 0.25, statistics=cards.statistics(distributions=SAME))
     kept = cards.statistics(distributions=SAME | half, bounds={PREDICTION: [0.25]})
     new = models.register(found.home, 2, 0.25, statistics=kept)
     with found.run:
-        card = lifecycle.evaluate(found.context, MODEL, found.config, new, found.data(held_out=40))
+        card = training_phases.evaluate(found.context, MODEL, found.config, new, found.data(held_out=40))
     assert card.production is not None
     assert card.production.version == old.number
     assert card.production.drift == {"country": 0.0}
@@ -229,10 +229,10 @@ def test_drift_is_that_of_each_feature_and_of_the_probability(lifecycle_of: Life
 
 @pytest.mark.parametrize(("positives", "measured"), [([50, 49], [50]), (range(50, 110), range(60, 110))])
 def test_only_large_slices_are_measured_and_not_too_many(
-    lifecycle_of: Lifecycle, positives: Sequence[int], measured: Sequence[int]
+    training_run: TrainingRun, positives: Sequence[int], measured: Sequence[int]
 ) -> None:
     """Each is a series, and the values of a column come from data; small slices are noise."""
-    found = lifecycle_of
+    found = training_run
     slices = [cards.slice_score("shop", str(number), 20 * number, 0.5) for number in positives]
     version = models.register(found.home, 1, 0.25)
     models.judge(found.home, version, production=None, slices=slices)

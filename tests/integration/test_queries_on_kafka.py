@@ -14,7 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from app.streaming import alerts, dead_letters, events, predictions
 from app.topics import INCOMING, PREDICTIONS, PURCHASE_ALERTS, USER_EVENTS
-from spark_app.engine import bisection, letters, publishing
+from spark_app.engine import bisection, letters, topic_writer
 from spark_app.engine.replay import Replay, replay
 from spark_app.engine.stream import StreamContext
 from spark_app.engine.topics import DEAD_LETTERS
@@ -134,7 +134,7 @@ def test_a_dead_letter_of_any_size_ends_no_query(
     assert query.rows("dead_letters", "coalesce(length(value), 0)")[-1:] == [(len(too_large),)]
     broker.delete(DEAD_LETTERS)
     broker.create(DEAD_LETTERS, max_message_bytes="10000")
-    publishing._largest_of.cache_clear()
+    topic_writer._largest_of.cache_clear()
     broker.send("clicks", [b"z" * 20_000])
     query.drain()
     assert [json.loads(record.value).keys() for record in broker.records(DEAD_LETTERS)] == [{"too_large"}]

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_app.spark.kafka import source_options
 from spark_app.spark.query_listener import QueryEvent, QueryListener
 from spark_app.telemetry.run_telemetry import RunTelemetry
-from spark_app.telemetry.stream_progress import parse
+from spark_app.telemetry.spark_progress import parse
 from spark_app.telemetry.stream_telemetry import StreamTelemetry
 from tests.kafka import Broker, running_broker
 from tests.polling import poll_until

@@ -7,7 +7,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_app.engine import publishing, records
+from spark_app.engine import records, topic_writer
 from spark_app.engine.topics import DEAD_LETTERS as DEAD_LETTERS_TOPIC
 from spark_app.settings import Settings
 from spark_app.warehouse import delta_log
@@ -90,4 +90,4 @@ def leave_out(warehouse: Warehouse, found: DataFrame, query: str, settings: Sett
     merge = DeltaTable.forPath(spark, path).alias("old").merge(letters.alias("new"), IS_SAME).withSchemaEvolution()
     delta_log.write_beside_compactions(spark, path, merge.whenNotMatchedInsertAll().execute)
     sent = messages(letters) if settings.kafka.servers else lines(letters)
-    publishing.send(sent, DEAD_LETTERS_TOPIC, settings, name=f"left-out-{secrets.token_hex(6)}")
+    topic_writer.send(sent, DEAD_LETTERS_TOPIC, settings, name=f"left-out-{secrets.token_hex(6)}")

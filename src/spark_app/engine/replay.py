@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_app.engine import publishing, records
+from spark_app.engine import records, topic_writer
 from spark_app.engine.topics import Topic, bounded
 from spark_app.settings import Settings
 from spark_app.spark.persisted import persisted
@@ -72,7 +72,7 @@ def replay(warehouse: Warehouse, settings: Settings, topics: Sequence[Topic]) ->
         name = f"replay-{secrets.token_hex(6)}"
         for topic in [row.topic for row in rows if row.sent]:
             fixed = letters.where((F.col("topic") == topic) & F.col("problem").isNull())
-            publishing.send(_with_dead_letter_header(fixed), topic, settings, name=name, is_read=True)
+            topic_writer.send(_with_dead_letter_header(fixed), topic, settings, name=name, is_read=True)
             _record_replay(warehouse, fixed)
     return Replay(
         {row.topic: row.sent for row in rows if row.sent}, {row.topic: row.malformed for row in rows if row.malformed}

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_app.engine import letters, publishing, records, tracing
+from spark_app.engine import letters, records, topic_writer, tracing
 from spark_app.engine.context import Context
 from spark_app.engine.expectation_monitor import ExpectationMonitor
 from spark_app.engine.limits import LimitedConfig
@@ -26,7 +26,7 @@ from spark_app.spark import job_properties
 from spark_app.spark.kafka import sink_options, source_options
 from spark_app.spark.persisted import persisted
 from spark_app.telemetry.spark_names import INTERVAL_UNITS_MS
-from spark_app.telemetry.stream_progress import CHECKED, INPUT
+from spark_app.telemetry.spark_progress import CHECKED, INPUT
 from spark_app.warehouse import delta_log, hadoop_files
 from spark_app.warehouse.schemas import RECORD
 from spark_app.warehouse.tables import Warehouse
@@ -206,7 +206,7 @@ class StreamContext(Context):
         real_time = self.real_time(config)
         if real_time is None:
             return self.for_each_batch(records, lambda batch, rows: batch.publish(rows, topic), config)
-        records = publishing.fitting(records, publishing.largest_record(self.settings.kafka, topic))
+        records = topic_writer.fitting(records, topic_writer.largest_record(self.settings.kafka, topic))
         writer = self._writer(records, config, "update").format("kafka").option("topic", topic)
         writer = writer.options(**sink_options(self.settings.kafka))
         job_properties.set_trigger(self.spark, None)
@@ -375,7 +375,7 @@ class BatchContext:
             traceparent = tracing.traceparent_of_batch(self.spark, self.batch_id)
             records = tracing.with_traceparent(records, traceparent)
         name = f"{self.query_id}-{self.batch_id:08}"
-        publishing.send(records, topic, self.stream.settings, name=name)
+        topic_writer.send(records, topic, self.stream.settings, name=name)
 
     def _write(self, rows: DataFrame, table: str, write: Callable[[], Any]) -> int | None:
         """Writes in a transaction that Delta commits once for each batch of the query.

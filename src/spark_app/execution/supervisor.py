@@ -28,11 +28,11 @@ from spark_app.spark.kafka_offsets import refusal
 from spark_app.spark.known_errors import translate_errors
 from spark_app.spark.query_listener import QueryEvent
 from spark_app.spark.stream_errors import NO_BROKER, Place, StreamFailure, batch_failure, cause_of, stream_failure
-from spark_app.telemetry import expectation_metrics, names, stream_progress
+from spark_app.telemetry import expectation_metrics, names, spark_progress
 from spark_app.telemetry.exceptions import summary_of
 from spark_app.telemetry.names import StreamState
+from spark_app.telemetry.spark_progress import Progress
 from spark_app.telemetry.stream_lag import Lag, gaps, processed_offsets
-from spark_app.telemetry.stream_progress import Progress
 from spark_app.telemetry.stream_telemetry import StreamTelemetry
 from spark_app.telemetry.stream_watermark import WatermarkWatch
 
@@ -167,7 +167,7 @@ class Supervisor(threading.Thread):
             self._change(stream_status.idle)
             self._become("idle")
         elif event.kind == "progress":
-            self._progressed(stream_progress.parse(event.json))
+            self._progressed(spark_progress.parse(event.json))
 
     def _progressed(self, progress: Progress) -> None:
         context = self._run_context

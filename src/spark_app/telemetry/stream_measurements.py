@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from spark_app.telemetry import names
 from spark_app.telemetry.names import Attribute, Metric
-from spark_app.telemetry.stream_progress import Progress, sum_of_known
+from spark_app.telemetry.spark_progress import Progress, sum_of_known
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Final
 from spark_app.telemetry import names
 from spark_app.telemetry.names import StreamState
 from spark_app.telemetry.run_telemetry import RunTelemetry
+from spark_app.telemetry.spark_progress import Progress
 from spark_app.telemetry.stream_lag import AskLag
 from spark_app.telemetry.stream_measurements import measurements
-from spark_app.telemetry.stream_progress import Progress
 
 SIGN_OF_LIFE_SECONDS: Final = 15.0
 """How often what changes with time is measured again."""

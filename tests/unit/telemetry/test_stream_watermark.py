@@ -1,7 +1,7 @@
 import datetime
 from typing import Any, Final
 
-from spark_app.telemetry.stream_progress import Progress
+from spark_app.telemetry.spark_progress import Progress
 from spark_app.telemetry.stream_watermark import WatermarkWatch
 from tests.unit.telemetry.stream_progresses import progress
 

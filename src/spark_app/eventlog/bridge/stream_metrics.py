@@ -14,8 +14,8 @@ from spark_app.eventlog.parse.events import QueryStarted
 from spark_app.telemetry import names
 from spark_app.telemetry.names import StreamState
 from spark_app.telemetry.spark_names import UNNAMED, WORKLOAD
+from spark_app.telemetry.spark_progress import Progress
 from spark_app.telemetry.stream_measurements import measurements
-from spark_app.telemetry.stream_progress import Progress
 
 MAX_NAME: Final = 100
 """Characters of the name of a query in a label."""

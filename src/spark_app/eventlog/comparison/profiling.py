@@ -33,7 +33,7 @@ from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.reader import Reading
 from spark_app.redaction import is_secret, redacted
 from spark_app.telemetry.spark_names import WORKLOAD
-from spark_app.telemetry.stream_progress import sum_of_known
+from spark_app.telemetry.spark_progress import sum_of_known
 
 MAX_GROUPS: Final = 200
 """Groups of one application at most; the rest is one group, which keeps the profile small."""

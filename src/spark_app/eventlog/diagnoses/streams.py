@@ -8,7 +8,7 @@ from spark_app.eventlog.diagnoses.stream import StreamView, rising
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.stream_samples import StreamSample
 from spark_app.formatting import count, duration
-from spark_app.telemetry.stream_progress import ADD_BATCH, sum_of_known
+from spark_app.telemetry.spark_progress import ADD_BATCH, sum_of_known
 
 RISING: Final = 0.75
 """The share of steps upwards from which on a backlog is said to grow: single batches may catch up."""

@@ -16,7 +16,7 @@ from spark_app.eventlog.parse.events import (
     QueryTerminated,
     whole_number,
 )
-from spark_app.telemetry.stream_progress import Progress
+from spark_app.telemetry.spark_progress import Progress
 
 _BATCH: Final = re.compile(r"\bbatch = ([0-9]{1,18})$")
 """How Spark describes what runs for a batch (`StreamExecution.getBatchDescriptionString`)."""

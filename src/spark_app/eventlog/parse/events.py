@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct, field
 
 from spark_app.telemetry.spark_names import STREAM_TRIGGER
-from spark_app.telemetry.stream_progress import Progress
+from spark_app.telemetry.spark_progress import Progress
 
 Time = Annotated[int, Meta(ge=0, le=2**44)]
 """Milliseconds since the epoch; what is after the year 2500 was written by no Spark."""

@@ -18,7 +18,7 @@ from spark_app.report.results.values import quotient, whole
 from spark_app.report.scope import Scope
 from spark_app.report.sections.headline import Mood
 from spark_app.report.sections.timeline import ticks
-from spark_app.telemetry.stream_progress import sum_of_known
+from spark_app.telemetry.spark_progress import sum_of_known
 
 STOPPED: Final = "stopped"
 FAILED: Final = "failed"

@@ -19,7 +19,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.telemetry import names
 from spark_app.telemetry.prometheus_names import label, series
 from spark_app.telemetry.spark_names import WORKLOAD
-from spark_app.telemetry.stream_progress import parse
+from spark_app.telemetry.spark_progress import parse
 from tests.contract.dashboards import queries
 from tests.contract.metrics import names_in
 from tests.unit.eventlog import log

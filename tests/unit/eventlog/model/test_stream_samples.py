@@ -3,7 +3,7 @@
 import datetime
 
 from spark_app.eventlog.model.stream_samples import MOST_HOT, StateSkew, StreamSample, together
-from spark_app.telemetry.stream_progress import Progress, Sink, Source, StateOperator
+from spark_app.telemetry.spark_progress import Progress, Sink, Source, StateOperator
 
 UTC = datetime.UTC
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from spark_app.telemetry.stream_progress import offsets, parse, unix_time
+from spark_app.telemetry.spark_progress import offsets, parse, unix_time
 from tests.unit.telemetry.stream_progresses import INPUT, TOPIC, progress, source
 
 MIDNIGHT: Final = 1767225600.0

@@ -8,7 +8,7 @@ from typing import Final
 from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.application import Application
 from spark_app.settings import Prices
-from spark_app.telemetry.spark_names import is_local
+from spark_app.telemetry.spark_settings import is_local
 
 HOUR_MS: Final = 3_600_000
 GIB: Final = 1 << 30

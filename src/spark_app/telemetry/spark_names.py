@@ -3,7 +3,6 @@
 OpenTelemetry has no semantic conventions for Spark; these names follow those of the event log and the REST API.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from spark_app.telemetry.names import APPLICATION, PHASE_MEANINGS, TRACEPARENT, Attribute, Metric, SpanName
@@ -41,10 +40,6 @@ MDC_TRACE_ID: Final = "mdc.trace_id"
 """Where lines of Spark's own logs have the id of their trace; executors take it from the property of that name."""
 MDC_STEP_TRACE_ID: Final = "mdc.step_trace_id"
 """Where lines of a micro-batch, which have its trace, name that of the step that started the query."""
-INTERVAL_UNITS_MS: Final = {
-    "ms": 1, "millisecond": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000,
-}  # fmt: skip
-"""The units of intervals as Spark takes them, each also with an `s`, in milliseconds."""
 
 STREAM: Final = Attribute("spark.streaming.query.name", str, "name of the streaming query")
 UNNAMED: Final = "unnamed"
@@ -337,9 +332,3 @@ METRICS: Final = tuple(
     entry for entry in globals().copy().values() if isinstance(entry, Metric) and entry not in BRIDGE_METRICS
 )
 """The metrics of Spark applications."""
-
-
-def is_local(properties: Mapping[str, str]) -> bool:
-    """Whether the driver runs the tasks: `local` and `local[4]` do; `local-cluster[...]` starts executors."""
-    master = properties.get("spark.master", "")
-    return master == "local" or master.startswith("local[")

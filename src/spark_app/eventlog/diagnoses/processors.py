@@ -8,7 +8,7 @@ from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
 from spark_app.eventlog.model.host_load import HostLoad, Resource
 from spark_app.formatting import count, duration, quantity, share
-from spark_app.telemetry.spark_names import is_local
+from spark_app.telemetry.spark_settings import is_local
 
 _RESOURCES: Final[dict[Resource, str]] = {"cpu": "a processor", "io": "a disk", "memory": "memory"}
 LEAST_DESERIALIZE_MS: Final = 100

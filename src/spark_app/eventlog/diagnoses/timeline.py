@@ -10,7 +10,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.occupancy import Kind, Stretch
 from spark_app.formatting import duration, share
-from spark_app.telemetry.spark_names import is_local
+from spark_app.telemetry.spark_settings import is_local
 
 _STARTING: Final = (
     "Spark and the program started. Look for downloads (spark.jars.packages), slow imports, and files that the driver "

@@ -5,7 +5,7 @@ from typing import Final
 
 from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.parse.events import StageInfo
-from spark_app.telemetry.spark_names import is_local
+from spark_app.telemetry.spark_settings import is_local
 
 _SCAN: Final = '"name":"Scan parquet'
 _LOCAL: Final = re.compile(rb'"Location":"[^"\[]*\[file:')

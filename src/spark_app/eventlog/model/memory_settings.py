@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from spark_app.telemetry.spark_names import is_local
+from spark_app.telemetry.spark_settings import is_local
 
 DEFAULT: Final = "1g"
 UNITS: Final = {"": 1 << 20, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}

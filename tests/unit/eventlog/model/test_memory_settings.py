@@ -12,7 +12,7 @@ import pytest
 from spark_app.eventlog import comparison, diagnoses
 from spark_app.eventlog.model import memory_settings
 from spark_app.settings import PROJECT
-from spark_app.telemetry.spark_names import STREAM_TRIGGER, is_local
+from spark_app.telemetry.spark_names import STREAM_TRIGGER
 
 JARS: Final = Path(pyspark.__file__).parent / "jars"
 CONFIG: Final = "org/apache/spark/internal/config"
@@ -72,11 +72,7 @@ def test_each_setting_that_is_named_is_one_of_sparks(declared: bytes) -> None:
 )
 def test_one_machine_has_no_executors(master: str, memory: str) -> None:
     """There the driver runs the tasks; a cluster in one process has executors."""
-    settings = {"spark.master": master}
-    assert (memory_settings.memory(settings), is_local(settings)) == (
-        memory,
-        memory == "spark.driver.memory",
-    )
+    assert memory_settings.memory({"spark.master": master}) == memory
 
 
 def test_a_log_without_settings_is_not_taken_for_one_machine() -> None:

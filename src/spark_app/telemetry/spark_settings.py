@@ -1,0 +1,15 @@
+"""What settings of Spark mean, wherever they are from: a session, a configuration or an event log."""
+
+from collections.abc import Mapping
+from typing import Final
+
+INTERVAL_UNITS_MS: Final = {
+    "ms": 1, "millisecond": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000,
+}  # fmt: skip
+"""The units of intervals as Spark takes them, each also with an `s`, in milliseconds."""
+
+
+def is_local(properties: Mapping[str, str]) -> bool:
+    """Whether the driver runs the tasks: `local` and `local[4]` do; `local-cluster[...]` starts executors."""
+    master = properties.get("spark.master", "")
+    return master == "local" or master.startswith("local[")

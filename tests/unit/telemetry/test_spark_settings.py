@@ -1,0 +1,17 @@
+import pytest
+
+from spark_app.telemetry.spark_settings import is_local
+
+
+@pytest.mark.parametrize(
+    ("master", "expected"),
+    [("local", True), ("local[4]", True), ("local-cluster[2,1,1024]", False), ("spark://host:7077", False)],
+)
+def test_a_driver_without_executors_is_local(master: str, expected: bool) -> None:  # noqa: FBT001 - a parameter
+    """A cluster in one process has executors."""
+    assert is_local({"spark.master": master}) is expected
+
+
+def test_a_log_without_a_master_is_not_local() -> None:
+    """Nobody knows; clusters are the rule."""
+    assert not is_local({})

@@ -234,4 +234,4 @@ def ids_of(app: Application, lines: Sequence[bytes]) -> set[bytes]:
     """The ids of the spans that further lines of an application end."""
     ended_parts = (app.apply(event) for line in lines if (event := events.event(line)) is not None)
     ended_spans = [spans.of_ended(app, ended) for ended in ended_parts if ended is not None]
-    return {span.place.span_id.to_bytes(8) for each in ended_spans for span in each}
+    return {span.ids.span_id.to_bytes(8) for each in ended_spans for span in each}

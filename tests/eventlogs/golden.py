@@ -49,9 +49,9 @@ def tree(found: list[SparkSpan]) -> str:
 
     A stage that fails does so when some of its tasks have.
     """
-    below, ids = defaultdict[int | None, list[SparkSpan]](list), {span.place.span_id for span in found}
+    below, ids = defaultdict[int | None, list[SparkSpan]](list), {span.ids.span_id for span in found}
     for span in sorted(found, key=lambda span: (span.started, span.ended)):
-        parent = span.place.parent_id
+        parent = span.ids.parent_id
         below[parent if parent in ids else None].append(span)
 
     def lines(parent: int | None, depth: int) -> list[str]:
@@ -59,7 +59,7 @@ def tree(found: list[SparkSpan]) -> str:
             line
             for span in below[parent]
             if span.kind.prefix != "task"
-            for line in ("  " * depth + _line(span), *lines(span.place.span_id, depth + 1))
+            for line in ("  " * depth + _line(span), *lines(span.ids.span_id, depth + 1))
         ]
 
     return "\n".join(lines(None, 0)) + "\n"

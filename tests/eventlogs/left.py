@@ -24,9 +24,9 @@ class Log:
     def below(self, span_id: int) -> Iterator[SparkSpan]:
         """All spans below one, each after its parent."""
         for span in self.spans:
-            if span.place.parent_id == span_id:
+            if span.ids.parent_id == span_id:
                 yield span
-                yield from self.below(span.place.span_id)
+                yield from self.below(span.ids.span_id)
 
     def of(self, case: str, kind: str) -> list[SparkSpan]:
         """The spans of a kind that belong to a case."""

@@ -59,18 +59,18 @@ def assert_is_forest(app: Application, found: Iterable[SparkSpan]) -> None:
 
 def broken_rules(app: Application, found: list[SparkSpan]) -> Iterator[str]:
     """What does not hold of the spans of a log, in words."""
-    steps, by_id = steps_of(app), {span.place.span_id: span for span in found}
-    for number, times in Counter(span.place.span_id for span in found).items():
+    steps, by_id = steps_of(app), {span.ids.span_id: span for span in found}
+    for number, times in Counter(span.ids.span_id for span in found).items():
         if times > 1:
             yield f"{by_id[number].name} is exported {times} times"
     yield from _unlinked(app, found)
     for span in found:
-        parent = span.place.parent_id
+        parent = span.ids.parent_id
         if parent is None:
             yield from [] if span.kind.prefix in ("application", "batch") else [f"{span.name} is a root"]
         elif parent in by_id:
             yield from _leaves(span, by_id[parent])
-        elif (span.place.trace_id, parent) not in steps:
+        elif (span.ids.trace_id, parent) not in steps:
             yield f"{span.name} is an orphan"
 
 
@@ -78,21 +78,21 @@ def _unlinked(app: Application, found: list[SparkSpan]) -> Iterator[str]:
     """Each batch has a trace of its own; of each streaming query all but the first link to the batch before."""
     batches = sorted((span for span in found if span.kind.prefix == "batch"), key=lambda span: span.started)
     before = dict[object, tuple[int, int]]()
-    above = {*steps_of(app), *((span.place.trace_id, span.place.span_id) for span in found)}
+    above = {*steps_of(app), *((span.ids.trace_id, span.ids.span_id) for span in found)}
     for span in batches:
         query, links = span.attributes["spark.streaming.query.id"], {link[:2] for link in span.links}
         if query in before and before[query] not in links:
             yield f"{span.name} does not link to the batch before it"
         if not links & (above - set(before.values())):
             yield f"{span.name} links neither to a step nor to the application"
-        before[query] = (span.place.trace_id, span.place.span_id)
-    if len({span.place.trace_id for span in batches}) < len(batches):
+        before[query] = (span.ids.trace_id, span.ids.span_id)
+    if len({span.ids.trace_id for span in batches}) < len(batches):
         yield "batches share a trace"
 
 
 def _leaves(span: SparkSpan, above: SparkSpan) -> Iterator[str]:
     late = LATE_MS.get(span.kind.prefix, 0) if above.failure or span.failure else 1
-    if span.place.trace_id != above.place.trace_id:
+    if span.ids.trace_id != above.ids.trace_id:
         yield f"{span.name} is in another trace than {above.name}"
     if span.started < above.started:
         yield f"{span.name} starts {above.started - span.started} ms before {above.name}"

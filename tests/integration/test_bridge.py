@@ -138,7 +138,7 @@ def undisturbed(folder: Path) -> tuple[set[bytes], dict[Series, int]]:
     for log in logs_in(folder).values():
         followed = LogProcessor(
             log,
-            on_span=lambda _, span: spans.append(span.place.span_id.to_bytes(8)),
+            on_span=lambda _, span: spans.append(span.ids.span_id.to_bytes(8)),
             is_crowded=lambda: False,
             thresholds=OPTIONS.thresholds,
             was_counted=False,

@@ -234,11 +234,11 @@ def test_every_span_has_its_parent(strange: Strange, name: str) -> None:
     """The application is the only root, ids are unique, and there is a span for all that ran."""
     app = strange.apps[name]
     made = list(all_spans(app))
-    ids = {span.place.span_id for span in made}
+    ids = {span.ids.span_id for span in made}
     assert len(ids) == len(made)
-    assert [span.kind for span in made if span.place.parent_id is None] == [APPLICATION_SPAN]
-    assert [span.name for span in made if span.place.parent_id not in ids | {None}] == []
-    assert len({span.place.trace_id for span in made}) == 1
+    assert [span.kind for span in made if span.ids.parent_id is None] == [APPLICATION_SPAN]
+    assert [span.name for span in made if span.ids.parent_id not in ids | {None}] == []
+    assert len({span.ids.trace_id for span in made}) == 1
 
 
 def all_spans(app: Application) -> Iterator[SparkSpan]:

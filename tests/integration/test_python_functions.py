@@ -99,12 +99,12 @@ def test_all_that_it_did_is_counted(left: Left, function: str) -> None:
 def test_a_function_is_below_each_task_that_is_told(left: Left) -> None:
     """0 orphans; of a stage whose tasks all called it, all that have a span have it."""
     walking.assert_is_forest(left.app, left.spans)
-    by_id = {span.place.span_id: span for span in left.spans}
+    by_id = {span.ids.span_id: span for span in left.spans}
     by_name: dict[str, list[SparkSpan]] = defaultdict(list)
     for span in left.spans:
         if span.kind is PYTHON_SPAN:
             by_name[span.name].append(span)
-    assert {by_id[span.place.parent_id or 0].kind.prefix for spans in by_name.values() for span in spans} == {"task"}
+    assert {by_id[span.ids.parent_id or 0].kind.prefix for spans in by_name.values() for span in spans} == {"task"}
     assert set(by_name) >= {f"python {name}" for name in EXPECTED}
     for name in ("map_arrow", "column", "columns", "pairs"):
         assert [span.attributes["spark.python.input.records"] for span in by_name[f"python {name}"]] == [100] * 5

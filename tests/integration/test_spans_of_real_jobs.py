@@ -40,7 +40,7 @@ def test_two_steps_at_once_have_each_their_own(log: Log) -> None:
         assert Counter(span.kind.prefix for span in log.below(hard.span_id(case)))["job"] == 3
         assert {span.attributes["spark.jobGroup.id"] for span in log.of(case, "job")} == {case}
         assert len(log.of(case, "sql")) == 1
-        assert {f"{span.place.trace_id:x}" for span in log.below(hard.span_id(case))} == {hard.TRACE}
+        assert {f"{span.ids.trace_id:x}" for span in log.below(hard.span_id(case))} == {hard.TRACE}
     one, other = (log.of(case, "stage") for case in ("one step", "another step"))
     assert any(a.started < b.ended and b.started < a.ended for a in one for b in other)
 
@@ -51,7 +51,7 @@ def test_a_stage_whose_output_is_lost_runs_again(log: Log) -> None:
     failed = [span for span in log.of("lost shuffle", "stage") if span.failure]
     assert [span.failure.type for span in failed if span.failure] == ["org.apache.spark.shuffle.FetchFailedException"]
     attempts = Counter(
-        (span.attributes["spark.stage.id"], span.place.parent_id == second.place.span_id)
+        (span.attributes["spark.stage.id"], span.ids.parent_id == second.ids.span_id)
         for span in log.of("lost shuffle", "stage")
     )
     assert sorted(attempts.values()) == [1, 1, 1, 2]
@@ -76,17 +76,17 @@ def test_a_query_without_jobs_is_below_its_step(log: Log) -> None:
     """A tag of the step tells, beside those of the program; outside of steps it is below the application."""
     found = sorted((span for span in log.spans if "CreateViewCommand" in span.name), key=lambda span: span.started)
     (root,) = [span for span in log.spans if span.kind.prefix == "application"]
-    assert [span.place.parent_id for span in found] == [hard.span_id("no jobs"), root.place.span_id]
+    assert [span.ids.parent_id for span in found] == [hard.span_id("no jobs"), root.ids.span_id]
 
 
 def test_queries_of_a_command_are_below_it(log: Log) -> None:
     """Of a table that is made, merged into and optimized: all in the trace of the step, none beside its command."""
-    commands = [span for span in log.of("merge", "sql") if span.place.parent_id == hard.span_id("merge")]
+    commands = [span for span in log.of("merge", "sql") if span.ids.parent_id == hard.span_id("merge")]
     names = [span.name.split()[-1] for span in commands]
     assert {"MergeIntoCommand", "OptimizeTableCommand"} <= set(names) | {name.removesuffix("Edge") for name in names}
-    inner = [span for span in log.of("merge", "sql") if span.place.parent_id != hard.span_id("merge")]
+    inner = [span for span in log.of("merge", "sql") if span.ids.parent_id != hard.span_id("merge")]
     assert len(inner) > len(commands)
-    assert {span.place.parent_id for span in inner} <= {span.place.span_id for span in commands}
+    assert {span.ids.parent_id for span in inner} <= {span.ids.span_id for span in commands}
 
 
 @pytest.mark.parametrize(("case", "error"), FAILED.items())
@@ -128,7 +128,7 @@ def test_jobs_of_a_stream_hang_on_their_batch(log: Log) -> None:
     assert len(runs) == 2
     assert len({span.attributes["spark.streaming.query.id"] for span in first}) == 1
     for batch in (*first, *log.batches("second")):
-        assert [span.kind.prefix for span in log.below(batch.place.span_id)][:3] == ["sql", "sql", "job"]
+        assert [span.kind.prefix for span in log.below(batch.ids.span_id)][:3] == ["sql", "sql", "job"]
     done = [span for span in first if "spark.streaming.batch.rows" in span.attributes]
     assert {span.attributes["spark.streaming.batch.rows"] for span in done} == {10}
 
@@ -136,14 +136,14 @@ def test_jobs_of_a_stream_hang_on_their_batch(log: Log) -> None:
 def test_a_stream_that_fails_has_a_batch_that_failed(log: Log) -> None:
     """With the error of the user's own function, at every level."""
     (batch,) = log.batches("broken")
-    below = [span for span in log.below(batch.place.span_id) if span.kind.prefix != "task"]
+    below = [span for span in log.below(batch.ids.span_id) if span.kind.prefix != "task"]
     assert {span.failure.type if span.failure else None for span in (batch, *below)} == {"LookupError"}
 
 
 def test_what_a_program_does_with_a_batch_is_below_it(log: Log) -> None:
     """Even in a group of the program's own; triggers that found nothing new make no span."""
     (batch,) = log.batches("by batch")
-    jobs = [span for span in log.below(batch.place.span_id) if span.kind.prefix == "job"]
+    jobs = [span for span in log.below(batch.ids.span_id) if span.kind.prefix == "job"]
     assert {span.attributes["spark.jobGroup.id"] for span in jobs} == {"a group of the program"}
     assert [span for span in log.spans if span.attributes.get("spark.jobGroup.id") == "a group of the program"] == jobs
 
@@ -154,7 +154,7 @@ def test_what_a_kill_left_open_is_incomplete(of_a_kill: Log) -> None:
     assert {span.kind.prefix for span in of_a_kill.of("killed", "sql")} == {"sql"}
     (batch,) = of_a_kill.batches("killed stream")
     (root,) = [span for span in of_a_kill.spans if span.kind.prefix == "application"]
-    open_ = [root, batch, *of_a_kill.below(batch.place.span_id), *of_a_kill.of("killed", "job")]
+    open_ = [root, batch, *of_a_kill.below(batch.ids.span_id), *of_a_kill.of("killed", "job")]
     for span in open_:
         assert span.attributes["spark.incomplete"] is True
         assert span.failure is None

@@ -60,13 +60,13 @@ def test_a_batch_is_a_trace_that_links_to_the_batch_before(run: Run) -> None:
     """And to the application, where no step has started the query; all that it has run is below it."""
     first, second = finished(run)
     (root,) = (span for span in run.log.spans if span.kind.prefix == "application")
-    assert {first.place.parent_id, second.place.parent_id} == {None}
-    assert len({first.place.trace_id, second.place.trace_id, root.place.trace_id}) == 3
-    assert first.links[0][:2] == second.links[1][:2] == (root.place.trace_id, root.place.span_id)
-    assert second.links[0][:2] == (first.place.trace_id, first.place.span_id)
+    assert {first.ids.parent_id, second.ids.parent_id} == {None}
+    assert len({first.ids.trace_id, second.ids.trace_id, root.ids.trace_id}) == 3
+    assert first.links[0][:2] == second.links[1][:2] == (root.ids.trace_id, root.ids.span_id)
+    assert second.links[0][:2] == (first.ids.trace_id, first.ids.span_id)
     for batch in (first, second):
-        below = list(run.log.below(batch.place.span_id))
-        assert {span.place.trace_id for span in below} == {batch.place.trace_id}
+        below = list(run.log.below(batch.ids.span_id))
+        assert {span.ids.trace_id for span in below} == {batch.ids.trace_id}
         assert {span.kind.prefix for span in below} == {"sql", "job", "stage", "task"}
 
 
@@ -77,7 +77,7 @@ def test_a_batch_without_a_job_links_to_the_step_that_started_its_query(run: Run
     assert step is not None
     assert spans
     for span in spans:
-        assert {below.kind.prefix for below in run.log.below(span.place.span_id)} <= {"sql"}
+        assert {below.kind.prefix for below in run.log.below(span.ids.span_id)} <= {"sql"}
         assert span.links[-1][:2] == step[:2]
 
 
@@ -85,7 +85,7 @@ def test_what_a_batch_sends_has_the_context_of_its_span(run: Run) -> None:
     """The running query has derived the ids that the log is given later."""
     for span in finished(run):
         (text,) = run.sent[int(span.attributes["spark.streaming.batch.id"])]
-        assert span_ids.context_of(text) == (span.place.trace_id, span.place.span_id, 1)
+        assert span_ids.context_of(text) == (span.ids.trace_id, span.ids.span_id, 1)
 
 
 def test_links_reach_the_collector(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_links_reach_the_collector(run: Run, monkeypatch: pytest.MonkeyPatch) ->
         export = LogExport(environment="test", thresholds=Thresholds(), patience=60.0, errors=TelemetryErrors())
         reader.read(run.path, make_listener=export.listener)
         assert export.finish()
-    expected = {span.place.span_id: {link.span_id for link in span.links} for span in finished(run)}
+    expected = {span.ids.span_id: {link.span_id for link in span.links} for span in finished(run)}
     assert received(receiving).items() >= expected.items()
 
 

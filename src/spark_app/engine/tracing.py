@@ -89,5 +89,5 @@ def batch_traceparent(
         batch_id: The number of the batch.
         attempt: Which attempt of the application, where the cluster manager counts them.
     """
-    place = span_ids.batch_place(application_id, attempt, BatchKey(query_id, run_id, batch_id))
-    return f"00-{place.trace_id:032x}-{place.span_id:016x}-01"
+    ids = span_ids.batch_ids(application_id, attempt, BatchKey(query_id, run_id, batch_id))
+    return f"00-{ids.trace_id:032x}-{ids.span_id:016x}-01"

@@ -1,4 +1,4 @@
-"""The place of each span of an application in a trace: its ids are derived from its log, never drawn.
+"""The ids of each span of an application in a trace: they are derived from its log, never drawn.
 
 Every reader of a log makes the same spans, whenever it begins. A parent is always a span of the same log, or the one
 that a `traceparent` names.
@@ -47,7 +47,7 @@ class SpanIds(NamedTuple):
     is_of_batch: bool = False
 
     def child(self, span_id: int) -> "SpanIds":
-        """The place of a span whose parent is here."""
+        """The ids of a span whose parent has these."""
         return SpanIds(self.trace_id, span_id, self.span_id, self.is_sampled, self.is_of_batch)
 
 
@@ -99,13 +99,13 @@ def of_python_function(app: Application, stage: StageAttempt, task: TaskInfo, na
 
 def of_batch(app: Application, key: BatchKey) -> SpanIds:
     """The root of a trace of its own: a streaming query may run for months, and its trace would have no end."""
-    return batch_place(app.id, app.attempt, key)
+    return batch_ids(app.id, app.attempt, key)
 
 
-def batch_place(application: str, attempt: str | None, key: BatchKey) -> SpanIds:
-    """The place of the span of a batch, which a running query knows before the event log has the batch.
+def batch_ids(application: str, attempt: str | None, key: BatchKey) -> SpanIds:
+    """The ids of the span of a batch, which a running query knows before the event log has the batch.
 
-    A batch that a new run of its query repeats has another place: its key has the run.
+    A batch that a new run of its query repeats has other ids: its key has the run.
     """
     trace_id = _derived(application, attempt, "batch trace", *key, octets=16)
     return SpanIds(trace_id, _derived(application, attempt, "batch", *key), None, is_of_batch=True)

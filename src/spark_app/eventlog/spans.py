@@ -34,7 +34,7 @@ class SparkSpan:
 
     kind: SpanName
     name: str
-    place: SpanIds
+    ids: SpanIds
     started: int
     ended: int
     attributes: Mapping[str, Value]
@@ -46,17 +46,17 @@ class SparkSpan:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Something that took time: its place in the trace, and when; the waterfall of a report draws the same.
+    """Something that took time: its ids in the trace, and when; the waterfall of a report draws the same.
 
     Attributes:
-        place: Its ids, and that of its parent.
+        ids: Its own, and that of its parent.
         started: In milliseconds since the epoch.
         ended: Where the log lacks its end, when the whole ended that it is a part of; None while that runs, too.
         failure: Why it failed.
         is_incomplete: Whether the log lacks its end.
     """
 
-    place: SpanIds
+    ids: SpanIds
     started: int
     ended: int | None
     failure: Failure | None = None
@@ -255,7 +255,7 @@ def _span(
     # A log may go on after the end of the application.
     ended = part.ended if part.ended is not None else app.last if app.ended is None else app.ended
     name, last = kind.of(shortened(subject)), max(part.started, ended)
-    return SparkSpan(kind, name, part.place, part.started, last, attributes, part.failure)
+    return SparkSpan(kind, name, part.ids, part.started, last, attributes, part.failure)
 
 
 def end_of(app: Application, part: StageAttempt | Job | Query | Batch | None) -> int | None:

@@ -94,5 +94,5 @@ def test_the_context_of_a_batch_is_that_of_its_span() -> None:
         app = Application("app-1")
         app.attempt = attempt
         text = tracing.batch_traceparent("app-1", *KEY, attempt=attempt)
-        place = span_ids.of_batch(app, KEY)
-        assert span_ids.context_of(text) == (place.trace_id, place.span_id, 1)
+        ids = span_ids.of_batch(app, KEY)
+        assert span_ids.context_of(text) == (ids.trace_id, ids.span_id, 1)

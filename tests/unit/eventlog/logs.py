@@ -51,7 +51,7 @@ class Collector:
     @property
     def ids(self) -> set[int]:
         """Of all spans that came."""
-        return {owned.span.place.span_id for owned in self.received}
+        return {owned.span.ids.span_id for owned in self.received}
 
     @property
     def tasks(self) -> int:

@@ -116,7 +116,7 @@ def test_a_batch_links_to_each_producer_once() -> None:
     """Never as its parent: a batch has many producers."""
     span = batch(observedMetrics={"producers": observed([context(1), context(2), context(1)], 3)})
     assert [(link.trace_id, link.span_id, link.flags) for link in span.links[1:]] == [(2, 2, 1), (3, 3, 1)]
-    assert span.place.trace_id not in {2, 3}
+    assert span.ids.trace_id not in {2, 3}
     assert span.links_left_out == 0
 
 

@@ -49,9 +49,9 @@ def function_spans(events: Path, program: list[Line] = PROGRAM) -> list[SparkSpa
     followed.read(float("inf"))
     followed.end()
     walking.assert_is_forest(followed.app, spans)
-    tasks = {span.place.span_id for span in spans if span.kind is TASK_SPAN}
+    tasks = {span.ids.span_id for span in spans if span.kind is TASK_SPAN}
     found = [span for span in spans if span.kind is PYTHON_SPAN]
-    assert {span.place.parent_id for span in found} <= tasks
+    assert {span.ids.parent_id for span in found} <= tasks
     return found
 
 
@@ -100,7 +100,7 @@ def test_it_is_told_the_same_when_read_again(tmp_path: Path) -> None:
     """Ids are derived."""
     left(tmp_path, LINE, LINE | {"function": "scored"})
     assert function_spans(tmp_path) == function_spans(tmp_path)
-    assert len({span.place.span_id for span in function_spans(tmp_path)}) == 2
+    assert len({span.ids.span_id for span in function_spans(tmp_path)}) == 2
 
 
 def test_a_function_stays_within_its_task(tmp_path: Path) -> None:

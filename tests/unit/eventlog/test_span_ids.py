@@ -28,7 +28,7 @@ def test_all_that_a_step_does_is_in_its_trace() -> None:
     app = application()
     outer, inner = (span_ids.of_query(app, app.queries[number]) for number in (0, 1))
     job, stage = span_ids.of_job(app, app.jobs[0]), span_ids.of_stage(app, app.stages[0, 0])
-    assert {place.trace_id for place in (outer, inner, job, stage)} == {int("a" * 32, 16)}
+    assert {ids.trace_id for ids in (outer, inner, job, stage)} == {int("a" * 32, 16)}
     assert outer.parent_id == int("b" * 16, 16)
     assert (inner.parent_id, job.parent_id, stage.parent_id) == (outer.span_id, inner.span_id, job.span_id)
 

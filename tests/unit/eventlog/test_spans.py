@@ -33,10 +33,10 @@ def test_every_parent_is_there() -> None:
     _, spans = read(GOOD)
     chain = ["sql 0", "sql 1", "job 0", "stage 1.0", "task 0"]
     for above, below in itertools.pairwise(chain):
-        assert spans[below].place.parent_id == spans[above].place.span_id
-    assert spans["sql 0"].place.parent_id == int("b" * 16, 16)
-    assert {spans[name].place.trace_id for name in chain} == {int("a" * 32, 16)}
-    assert spans["application app-1"].place.parent_id is None
+        assert spans[below].ids.parent_id == spans[above].ids.span_id
+    assert spans["sql 0"].ids.parent_id == int("b" * 16, 16)
+    assert {spans[name].ids.trace_id for name in chain} == {int("a" * 32, 16)}
+    assert spans["application app-1"].ids.parent_id is None
 
 
 def test_times_are_those_of_the_events() -> None:
@@ -106,8 +106,8 @@ def test_stages_at_work_at_once_have_each_their_own() -> None:
         ("job 1", "stage 2.0"),
         ("stage 1.0", "task 4"),
     ):
-        assert spans[below].place.parent_id == spans[above].place.span_id
-    assert [f"{spans[f'job {number}'].place.parent_id:x}" for number in range(2)] == ["b" * 16, "d" * 16]
+        assert spans[below].ids.parent_id == spans[above].ids.span_id
+    assert [f"{spans[f'job {number}'].ids.parent_id:x}" for number in range(2)] == ["b" * 16, "d" * 16]
 
 
 def test_the_plan_is_the_last_one() -> None:
@@ -145,7 +145,7 @@ def test_a_log_without_its_beginning_has_an_application_all_the_same() -> None:
     ):
         app, spans = read(lines)
         walking.assert_is_forest(app, spans.values())
-        (whole,) = [span for span in spans.values() if span.place.parent_id is None]
+        (whole,) = [span for span in spans.values() if span.ids.parent_id is None]
         assert whole.started == min(span.started for span in spans.values())
         assert whole.attributes["spark.incomplete"] is True
     _, spans = read([{"Event": "SparkListenerLogStart", "Spark Version": "4.2.0"}])
@@ -192,7 +192,7 @@ def test_a_query_without_jobs_waits_for_the_one_that_it_is_a_part_of() -> None:
     ]  # fmt: skip
     for rest in ([query_ended(0), ended()], []):
         app, spans = read([*lines, *rest])
-        assert {spans[f"sql {number}"].place.trace_id for number in range(3)} == {int("a" * 32, 16)}
+        assert {spans[f"sql {number}"].ids.trace_id for number in range(3)} == {int("a" * 32, 16)}
         walking.assert_is_forest(app, spans.values())
 
 
@@ -208,8 +208,8 @@ def test_a_query_without_jobs_is_below_the_step_that_its_tag_names() -> None:
         query_ended(2), run, query(3) | tagged | {"jobGroupId": "r"}, query_ended(3),
         query(4) | tagged | {"jobGroupId": "x"}, query_ended(4), ended(),
     ])  # fmt: skip
-    root = spans["application app-1"].place.span_id
-    assert [spans[f"sql {number}"].place.parent_id for number in range(5)] == [
+    root = spans["application app-1"].ids.span_id
+    assert [spans[f"sql {number}"].ids.parent_id for number in range(5)] == [
         int("b" * 16, 16), root, int("d" * 16, 16), root, int("b" * 16, 16),
     ]  # fmt: skip
     walking.assert_is_forest(app, spans.values())
@@ -229,7 +229,7 @@ def test_what_was_told_of_a_query_is_not_moved_by_a_later_job() -> None:
         ],
     ):
         app, spans = read([started(), *lines, ended()])
-        assert spans["sql 0"].place.parent_id == spans["application app-1"].place.span_id
+        assert spans["sql 0"].ids.parent_id == spans["application app-1"].ids.span_id
         walking.assert_is_forest(app, spans.values())
 
 
@@ -240,7 +240,7 @@ def test_a_stage_that_two_jobs_need_is_skipped_by_neither() -> None:
         _, spans = read([started(), job(0, [0]), *begins, *rest])
         skipped = [spans[f"job {number}"].attributes["spark.job.stages.skipped"] for number in range(2)]
         assert skipped == [0, 1]
-        assert spans["stage 0.0"].place.parent_id == spans["job 0"].place.span_id
+        assert spans["stage 0.0"].ids.parent_id == spans["job 0"].ids.span_id
 
 
 def test_a_task_that_ends_after_its_stage_is_told_if_it_says_something() -> None:
@@ -271,7 +271,7 @@ def test_attempts_of_an_application_do_not_share_ids() -> None:
     for attempt in ("1", "2"):
         _, spans = read([started() | {"App Attempt ID": attempt}, job(0, []), job_ended(0), ended()])
         assert spans["application app-1"].attributes["spark.app.attempt.id"] == attempt
-        ids |= {span.place.span_id for span in spans.values()}
+        ids |= {span.ids.span_id for span in spans.values()}
     assert len(ids) == 4
 
 

@@ -34,10 +34,10 @@ class _Trace:
         """The spans whose parents are all there, each after its parent."""
         children = defaultdict[int | None, list[SparkSpan]](list)
         for span in self.spans:
-            children[span.place.parent_id].append(span)
+            children[span.ids.parent_id].append(span)
         waiting = [root]
         while waiting:
-            below = children.pop(waiting.pop().place.span_id, [])
+            below = children.pop(waiting.pop().ids.span_id, [])
             waiting += below
             yield from below
 
@@ -56,8 +56,8 @@ class BatchTraces:
 
     def put(self, span: SparkSpan) -> None:
         """Sends a span, or holds it until the span of its micro-batch comes."""
-        trace = span.place.trace_id
-        if not span.place.is_of_batch:
+        trace = span.ids.trace_id
+        if not span.ids.is_of_batch:
             self._send(span)
         elif span.kind is BATCH_SPAN:
             self._release(span)
@@ -72,12 +72,12 @@ class BatchTraces:
             del self._open[next(iter(self._open))]
 
     def _release(self, root: SparkSpan) -> None:
-        trace = self._open.pop(root.place.trace_id, _Trace())
+        trace = self._open.pop(root.ids.trace_id, _Trace())
         below = list(trace.below(root))
         left_out = trace.left_out + len(trace.spans) - len(below)
         said = {BATCH_SPANS_LEFT_OUT.name: left_out} if left_out else {}
         for span in (replace(root, attributes={**root.attributes, **said}), *below):
             self._send(span)
-        self._ended[root.place.trace_id] = not left_out
+        self._ended[root.ids.trace_id] = not left_out
         if len(self._ended) > KEPT_ENDED:
             del self._ended[next(iter(self._ended))]

@@ -107,7 +107,7 @@ class EventProcessor:
                 self._reported.add(key)
 
     def _send(self, span: SparkSpan) -> None:
-        if span.place.is_sampled:
+        if span.ids.is_sampled:
             self._traces.put(span)
         else:
             self.spans_suppressed += 1

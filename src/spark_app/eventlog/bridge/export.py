@@ -58,11 +58,11 @@ def sdk_spans(spans: Iterable[SparkSpan], resource: Resource) -> list[ReadableSp
 
 
 def _sdk_span(span: SparkSpan, resource: Resource) -> ReadableSpan:
-    place, ended = span.place, span.ended * NANOSECONDS
-    parent = None if place.parent_id is None else _context(place.trace_id, place.parent_id, is_remote=True)
+    ids, ended = span.ids, span.ended * NANOSECONDS
+    parent = None if ids.parent_id is None else _context(ids.trace_id, ids.parent_id, is_remote=True)
     return ReadableSpan(
         name=span.name,
-        context=_context(place.trace_id, place.span_id, is_remote=False),
+        context=_context(ids.trace_id, ids.span_id, is_remote=False),
         parent=parent,
         resource=resource,
         attributes=span.attributes,

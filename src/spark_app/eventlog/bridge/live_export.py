@@ -86,7 +86,7 @@ class LiveExport:
 
     def _put(self, application: str, span: SparkSpan) -> None:
         owned = OwnedSpan(application, span)
-        if span.place.trace_id == of_application(self._app).trace_id:
+        if span.ids.trace_id == of_application(self._app).trace_id:
             self._held.append(owned)
         else:
             self._spans.put(owned)

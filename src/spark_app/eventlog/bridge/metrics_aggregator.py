@@ -115,8 +115,8 @@ class MetricsAggregator:
     def _stage_submitted(self, event: events.StageSubmitted) -> None:
         key = (event.info.id, event.info.attempt)
         attempt = self._app.stages[key]
-        place = span_ids.of_stage(self._app, attempt)
-        span = (place.span_id, f"{place.trace_id:032x}") if place.is_sampled else None
+        ids = span_ids.of_stage(self._app, attempt)
+        span = (ids.span_id, f"{ids.trace_id:032x}") if ids.is_sampled else None
         self._stages[key] = _Stage(group_of(self._app, attempt), span)
         for metric in (names.TASKS_FAILED_COUNT, names.STAGES_FAILED):
             self._numbers.group(self._stages[key].group).count(metric, 0)

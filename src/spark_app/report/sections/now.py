@@ -119,11 +119,11 @@ def now(scope: Scope, running: Sequence[RunningStage] = ()) -> Now:
 def _work(scope: Scope, parts: Sequence[Part], running: Sequence[RunningStage]) -> Iterator[Work]:
     """Open work as the tree of the trace: first that of the log, then the stages that only the driver knows."""
     known = {(stage.id, stage.attempt): stage for stage in running}
-    rows = [(spans.work(scope.app, part).place, _row(scope, part, known)) for part in parts]
-    rows += [(_place(scope.app, parts, stage), _running_stage(stage)) for stage in known.values()]
-    ids, below = {place.span_id for place, _ in rows}, defaultdict[int | None, list[tuple[int, Work]]](list)
-    for place, row in rows:
-        below[place.parent_id if place.parent_id in ids else None].append((place.span_id, row))
+    rows = [(spans.work(scope.app, part).ids, _row(scope, part, known)) for part in parts]
+    rows += [(_ids(scope.app, parts, stage), _running_stage(stage)) for stage in known.values()]
+    open_spans, below = {ids.span_id for ids, _ in rows}, defaultdict[int | None, list[tuple[int, Work]]](list)
+    for ids, row in rows:
+        below[ids.parent_id if ids.parent_id in open_spans else None].append((ids.span_id, row))
 
     def tree(parent: int | None, depth: int) -> Iterator[Work]:
         for span_id, row in below[parent]:
@@ -150,8 +150,8 @@ def _row(scope: Scope, part: Part, known: dict[tuple[int, int], RunningStage]) -
     )
 
 
-def _place(app: Application, parts: Sequence[Part], stage: RunningStage) -> SpanIds:
-    """Where a stage would be in the trace that only the driver knows: below the first open job that may need it."""
+def _ids(app: Application, parts: Sequence[Part], stage: RunningStage) -> SpanIds:
+    """The ids in the trace of a stage that only the driver knows: it is below the first open job that may need it."""
     jobs = (part for part in parts if isinstance(part, Job) and stage.id in part.stages)
     above = next((span_ids.of_job(app, job) for job in jobs), span_ids.of_application(app))
     return above.child(0)

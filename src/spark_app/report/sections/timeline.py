@@ -223,7 +223,7 @@ def _step(step: StepSpan) -> Node:
 def _part(scope: Scope, kind: Kind, part: Batch | Query | Job | StageAttempt, label: str, anchor: str = "") -> Node:
     """A part of the work, where and when the trace has it."""
     work = spans.work(scope.app, part)
-    ids, has_failed = work.place, work.failure is not None
+    ids, has_failed = work.ids, work.failure is not None
     return Node(kind, ids.span_id, ids.parent_id, label, work.started, work.ended, has_failed, anchor or None)
 
 

@@ -18,8 +18,8 @@ ROOT: Final = SparkSpan(BATCH_SPAN, "batch", SpanIds(1, 1, None, is_of_batch=Tru
 
 def below(parent: SparkSpan, number: int, kind: SpanName = JOB_SPAN) -> SparkSpan:
     """A span whose parent is another."""
-    place = parent.place.child(number)
-    return dataclasses.replace(parent, kind=kind, name=f"span {number}", place=place)
+    ids = parent.ids.child(number)
+    return dataclasses.replace(parent, kind=kind, name=f"span {number}", ids=ids)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_nothing_of_a_batch_leaves_before_it_has_ended(traces: BatchTraces, sent
         traces.put(span)
     assert sent == []
     traces.put(ROOT)
-    assert [span.place.span_id for span in sent] == [1, 2, 3, 4]
+    assert [span.ids.span_id for span in sent] == [1, 2, 3, 4]
     assert LEFT_OUT not in sent[0].attributes
 
 
@@ -50,7 +50,7 @@ def test_what_ends_after_its_batch_leaves_at_once(traces: BatchTraces, sent: lis
     """A task that was killed ends after it, and its parents are there."""
     traces.put(ROOT)
     traces.put(below(ROOT, 5, TASK_SPAN))
-    assert [span.place.span_id for span in sent] == [1, 5]
+    assert [span.ids.span_id for span in sent] == [1, 5]
 
 
 def test_spans_of_other_traces_pass(traces: BatchTraces, sent: list[SparkSpan]) -> None:
@@ -71,13 +71,13 @@ def test_a_trace_is_bounded_and_says_so(
     orphan = below(below(ROOT, 50), 51)
     for span in (*tasks, orphan, *jobs, ROOT):
         traces.put(span)
-    ids = {span.place.span_id for span in sent}
+    ids = {span.ids.span_id for span in sent}
     assert len(sent) <= 10
-    assert all(span.place.parent_id in ids for span in sent[1:])
+    assert all(span.ids.parent_id in ids for span in sent[1:])
     assert sent[0].attributes[LEFT_OUT] == 42 - len(sent)
     assert sum(span.kind is TASK_SPAN for span in sent) == 5
     traces.put(below(jobs[-1], 200))
-    assert sent[-1].place.span_id != 200
+    assert sent[-1].ids.span_id != 200
 
 
 def test_batches_that_never_end_are_forgotten(
@@ -85,9 +85,9 @@ def test_batches_that_never_end_are_forgotten(
 ) -> None:
     """In the order in which they came."""
     monkeypatch.setattr(batch_traces, "MAX_OPEN", 2)
-    roots = [dataclasses.replace(ROOT, place=ROOT.place._replace(trace_id=trace)) for trace in (1, 2, 3)]
+    roots = [dataclasses.replace(ROOT, ids=ROOT.ids._replace(trace_id=trace)) for trace in (1, 2, 3)]
     for root in roots:
         traces.put(below(root, 5))
     for root in roots:
         traces.put(root)
-    assert [(span.place.trace_id, span.place.span_id) for span in sent] == [(1, 1), (2, 1), (2, 5), (3, 1), (3, 5)]
+    assert [(span.ids.trace_id, span.ids.span_id) for span in sent] == [(1, 1), (2, 1), (2, 5), (3, 1), (3, 5)]

@@ -76,7 +76,7 @@ def test_what_is_at_work_is_not_forgotten() -> None:
     long = [query(9001), job(9001, [9001], time=2000, **{"spark.sql.execution.id": "9001"}), stage(9001)]
     end = [task(9001, 9001), stage(9001, end=2900), job_ended(9001), query_ended(9001)]
     _, sent = followed(iter([lines[0], *long, *lines[1:], *end]))
-    assert sent["job 9001"].place.parent_id == sent["sql 9001"].place.span_id
+    assert sent["job 9001"].ids.parent_id == sent["sql 9001"].ids.span_id
     assert sent["stage 9001.0"].attributes["spark.stage.tasks.ended"] == 1
 
 
@@ -90,7 +90,7 @@ def test_a_job_that_outlives_its_query_keeps_it() -> None:
         query_ended(9001),
     ]
     app, sent = followed(iter([lines[0], *late, *lines[1:], stage(9001, end=2900), job_ended(9001)]))
-    assert sent["job 9001"].place.parent_id == sent["sql 9001"].place.span_id
+    assert sent["job 9001"].ids.parent_id == sent["sql 9001"].ids.span_id
     assert 9001 in app.queries
 
 
@@ -99,7 +99,7 @@ def test_a_job_that_begins_after_its_query_was_forgotten_still_finds_it() -> Non
     app, sent = followed(stream(5 * KEPT))
     (begun,) = events_of([job(9001, [9001], time=2000, **{"spark.sql.execution.id": "0"})])
     app.apply(begun)
-    assert span_ids.of_job(app, app.jobs[9001]).parent_id == sent["sql 0"].place.span_id
+    assert span_ids.of_job(app, app.jobs[9001]).parent_id == sent["sql 0"].ids.span_id
 
 
 def test_a_query_that_waits_for_its_place_keeps_its_plan() -> None:

@@ -73,13 +73,13 @@ def test_ids_and_times_are_those_of_the_log() -> None:
     """Nanoseconds; the parent is of another process; the scope and the resource are ours."""
     _, spans = read(LINES)
     for name, span in exported().items():
-        place = spans[name].place
+        ids = spans[name].ids
         assert span.context is not None
-        assert (span.context.trace_id, span.context.span_id) == (place.trace_id, place.span_id)
+        assert (span.context.trace_id, span.context.span_id) == (ids.trace_id, ids.span_id)
         assert span.context.trace_flags.sampled
         assert (span.start_time, span.end_time) == (spans[name].started * 10**6, spans[name].ended * 10**6)
         assert (span.parent and (span.parent.span_id, span.parent.is_remote)) == (
-            place.parent_id and (place.parent_id, True)
+            ids.parent_id and (ids.parent_id, True)
         )
         assert (span.name, span.resource.attributes) == (spans[name].name, {"a": "b"})
         assert span.instrumentation_scope is not None
@@ -268,7 +268,7 @@ def test_spans_and_metrics_arrive(monkeypatch: pytest.MonkeyPatch, protocol: Pro
         way.close()
     assert list(problems) == []
     assert [(span.span_id, span.start_time_unix_nano) for span in found.spans] == [
-        (each.place.span_id.to_bytes(8), each.started * 10**6) for each in spans.values()
+        (each.ids.span_id.to_bytes(8), each.started * 10**6) for each in spans.values()
     ]
     assert {resource["service.name"] for resource in found.resources} == {"shop"}
     assert_exemplar_leads_to_a_stage(found)

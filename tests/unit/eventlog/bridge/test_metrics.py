@@ -176,10 +176,10 @@ def test_the_exemplar_is_the_largest_and_leads_to_the_attempt_of_the_stage() -> 
     lines = program(task(0, 0), task(1, 0, seconds=3), task(2, 0))
     found = histogram(numbers(lines), "duration").exemplar
     app = log.application(lines)
-    place = span_ids.of_stage(app, app.stages[0, 0])
+    ids = span_ids.of_stage(app, app.stages[0, 0])
     assert found is not None
     assert (found.value, found.time_ms) == (3000, 5200)
-    assert (int(found.trace_id, 16), found.span_id) == (place.trace_id, place.span_id)
+    assert (int(found.trace_id, 16), found.span_id) == (ids.trace_id, ids.span_id)
 
 
 def test_a_smaller_but_newer_value_becomes_the_exemplar_after_a_while() -> None:

@@ -71,7 +71,7 @@ def test_jobs_and_queries_are_below_their_batch_and_not_below_the_step() -> None
     lines = [query(0, time=2000), batch_job(0, 0, **{"spark.sql.execution.id": "0"}), batch_job(1, 0), progress(0)]
     _, spans = walked([started(), begun(), *lines, job_ended(0), job_ended(1), query_ended(0), ended()])
     (batch,) = [span for span in spans if span.kind.prefix == "batch"]
-    below = [span.kind.prefix for span in spans if span.place.parent_id == batch.place.span_id]
+    below = [span.kind.prefix for span in spans if span.ids.parent_id == batch.ids.span_id]
     assert sorted(below) == ["job", "sql"]
 
 
@@ -81,10 +81,10 @@ def test_a_query_that_ended_before_its_job_was_told_is_below_its_batch() -> None
     lines = [query(0, time=2000) | fields, query_ended(0), batch_job(0, 7, **{"spark.sql.execution.id": "0"}), over()]
     _, spans = walked([started(), begun(), *lines, job_ended(0), ended()])
     (batch,) = [span for span in spans if span.kind.prefix == "batch"]
-    below = {span.place.parent_id: span for span in spans}
+    below = {span.ids.parent_id: span for span in spans}
     assert batch.attributes["spark.streaming.batch.id"] == 7
-    assert below[batch.place.span_id].kind.prefix == "sql"
-    assert below[below[batch.place.span_id].place.span_id].kind.prefix == "job"
+    assert below[batch.ids.span_id].kind.prefix == "sql"
+    assert below[below[batch.ids.span_id].ids.span_id].kind.prefix == "job"
 
 
 def test_rows_that_are_not_told_are_absent() -> None:
@@ -153,7 +153,7 @@ def test_a_batch_without_number_is_none(batch: str) -> None:
     line["Properties"]["streaming.sql.batchId"] = batch
     app, spans = walked([started(), begun(), line, job_ended(0), ended()])
     assert app.batches == {}
-    assert next(span for span in spans if span.kind.prefix == "job").place.parent_id == int("b" * 16, 16)
+    assert next(span for span in spans if span.kind.prefix == "job").ids.parent_id == int("b" * 16, 16)
 
 
 def test_queries_of_a_batch_are_below_it() -> None:

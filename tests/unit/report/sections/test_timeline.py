@@ -35,7 +35,7 @@ def trees(lines: Iterator[bytes]) -> tuple[Drawn, Drawn]:
     limits = Limits(rows=1_000_000)
     drawn = {bar.id: (bar.started, bar.ended, bar.has_failed) for bar in bars(timeline(scope(app, None), limits).root)}
     traced = [span for span in spans if span.kind.prefix in DRAWN]
-    return drawn, {span.place.span_id: (span.started, span.ended, span.failure is not None) for span in traced}
+    return drawn, {span.ids.span_id: (span.started, span.ended, span.failure is not None) for span in traced}
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}-{path.stem}")

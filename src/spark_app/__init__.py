@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from spark_app.declarations import model as model
     from spark_app.declarations import stream as stream
     from spark_app.declarations.declaration import Source as Source
-    from spark_app.engine.place import schema as schema
+    from spark_app.engine.code_location import schema as schema
     from spark_app.engine.topics import Topic as Topic
     from spark_app.quality import expectations as expect
     from spark_app.settings import Settings as Settings
@@ -24,7 +24,7 @@ _NAMES: Final = {
     "daily": ("spark_app.declarations.daily", None),
     "expect": ("spark_app.quality.expectations", None),
     "model": ("spark_app.declarations.model", None),
-    "schema": ("spark_app.engine.place", "schema"),
+    "schema": ("spark_app.engine.code_location", "schema"),
     "stream": ("spark_app.declarations.stream", None),
 }
 """The module of each public name, and the name in it; None where the module itself is meant."""

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app.engine import records
+from spark_app.engine.code_location import CodeLocation
 from spark_app.engine.model import Model
-from spark_app.engine.place import Place
 from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
 from spark_app.engine.topics import Topic
 from spark_app.models.history import History
@@ -56,7 +56,7 @@ class Answers:
         name: The name of the topic of the replies.
         model: The model.
         requests: The topic of the requests.
-        place: Where it is declared.
+        location: Where it is declared.
         Config: What an operator tunes.
         TOPICS: The topic of the requests.
         READS: The tables that features are computed of.
@@ -68,9 +68,9 @@ class Answers:
     Config = AnswersConfig
     WRITES: Sequence[Table] = ()
 
-    def __init__(self, model: Model, requests: Topic, replies: str, place: Place) -> None:
+    def __init__(self, model: Model, requests: Topic, replies: str, location: CodeLocation) -> None:
         """Nothing is asked yet."""
-        self.model, self.requests, self.name, self.place = model, requests, replies, place
+        self.model, self.requests, self.name, self.location = model, requests, replies, location
         self.TOPICS, self.READS, self.SENDS = (requests.name,), tuple(model.inputs.reads), (replies,)
         self.MODELS = (model.name,)
 
@@ -122,7 +122,7 @@ class Answers:
 
     def reply(self, batch: BatchContext, asked: DataFrame, served: Served, history: History) -> None:
         """Answers the requests of one micro-batch, all by the same version; a repeated batch has equal keys."""
-        work = call_sites.work_of("answers", self.place.file, self.place.line)
+        work = call_sites.work_of("answers", self.location.file, self.location.line)
         with work, persisted(asked) as kept, persisted(self._replies(batch, kept, served, history)) as replies:
             batch.publish(self.messages(replies), self.name, keeps_context=True)
             _measure(batch, replies, served)
@@ -178,11 +178,11 @@ def _measure(batch: BatchContext, replies: DataFrame, served: Served) -> None:
     telemetry.measure(names.ML_STALE, found.stale)
     for text, number in (("true", found.flagged), ("false", found.others)):
         telemetry.measure(names.ML_PREDICTIONS, number, {names.IS_FLAGGED: text})
-    for place, quantile in enumerate(map(str, names.QUANTILES)):
+    for position, quantile in enumerate(map(str, names.QUANTILES)):
         if found.probabilities is not None:
-            telemetry.measure(names.ML_PROBABILITY, found.probabilities[place], {names.QUANTILE: quantile})
+            telemetry.measure(names.ML_PROBABILITY, found.probabilities[position], {names.QUANTILE: quantile})
         if found.latencies is not None:
-            telemetry.measure(names.ML_LATENCY, found.latencies[place] / 1000, {names.QUANTILE: quantile})
+            telemetry.measure(names.ML_LATENCY, found.latencies[position] / 1000, {names.QUANTILE: quantile})
     telemetry.measure(names.ML_SERVED, served.version.number, {names.MODEL: served.version.model})
 
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pyspark.sql.types import DateType, StructType
 
 from spark_app.declarations.declaration import Declared, Rules, Source, Transform, declared, names
-from spark_app.engine.place import Place, parsed
+from spark_app.engine.code_location import CodeLocation, parsed
 
 Decorator = Callable[[Transform], Declared]
 
@@ -39,12 +39,12 @@ def source(source: Source, *, adds: str | StructType = "", expect: Rules = ()) -
         expect: What every row must meet, and all rows together; or a function that makes it of the settings. The
             conditions may use further columns that the function returns.
     """
-    place = Place.of_caller()
-    columns = [*source.schema.fields, *(parsed(adds, place).fields if adds else [])]
+    location = CodeLocation.of_caller()
+    columns = [*source.schema.fields, *(parsed(adds, location).fields if adds else [])]
 
     def declare(function: Transform) -> Declared:
         schema = StructType(columns)
-        return declared(Declared(function, schema, ("date",), expect, source, (), Place.of(function)))
+        return declared(Declared(function, schema, ("date",), expect, source, (), CodeLocation.of(function)))
 
     return declare
 
@@ -68,14 +68,14 @@ def table(
     Raises:
         DeclarationError: The schema cannot be read, or does not have a column.
     """
-    place = Place.of_caller()
-    columns, partitions, keys = parsed(schema, place), names(partition_by), names(key)
-    place.require((*partitions, *keys), columns.names)
+    location = CodeLocation.of_caller()
+    columns, partitions, keys = parsed(schema, location), names(partition_by), names(key)
+    location.require((*partitions, *keys), columns.names)
     if columns[partitions[0]].dataType != DateType():
-        raise place.error(f"{partitions[0]} must be a date: a table of a day is partitioned by days first")
+        raise location.error(f"{partitions[0]} must be a date: a table of a day is partitioned by days first")
 
     def declare(function: Transform) -> Declared:
-        return declared(Declared(function, columns, partitions, expect, None, keys, Place.of(function)))
+        return declared(Declared(function, columns, partitions, expect, None, keys, CodeLocation.of(function)))
 
     return declare
 
@@ -94,13 +94,13 @@ def state(*, schema: str | StructType, key: str | Sequence[str]) -> Decorator:
     Raises:
         DeclarationError: The schema cannot be read, or does not have a column.
     """
-    place = Place.of_caller()
-    columns, keys = parsed(schema, place), names(key)
-    place.require(keys, columns.names)
+    location = CodeLocation.of_caller()
+    columns, keys = parsed(schema, location), names(key)
+    location.require(keys, columns.names)
     if not keys:
-        raise place.error(f"the key is empty: name the columns that identify a row, of {', '.join(columns.names)}")
+        raise location.error(f"the key is empty: name the columns that identify a row, of {', '.join(columns.names)}")
 
     def declare(function: Transform) -> Declared:
-        return declared(Declared(function, columns, (), (), None, keys, Place.of(function)))
+        return declared(Declared(function, columns, (), (), None, keys, CodeLocation.of(function)))
 
     return declare

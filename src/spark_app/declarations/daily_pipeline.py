@@ -12,10 +12,10 @@ from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import Input
 from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source, same_key
 from spark_app.engine import ingest
+from spark_app.engine.code_location import nearest
 from spark_app.engine.context import DailyContext
 from spark_app.engine.ingest import Audit, IngestSpec
 from spark_app.engine.limits import Limit
-from spark_app.engine.place import nearest
 from spark_app.quality import expectations as expect
 from spark_app.quality.expectations import Expectation, Rule, Summary
 from spark_app.quality.results import FRESHNESS, ExpectationResult, end_of
@@ -87,10 +87,10 @@ class DailyPipeline:
             problem = f"tables read each other in a circle: {' -> '.join(circle)}"
             if len({*circle}) == 1:
                 problem = f"{circle[0]} reads itself: @daily.state declares a table that is kept from day to day"
-            raise own[circle[0]].place.error(problem) from error
+            raise own[circle[0]].location.error(problem) from error
         sources = [each for each in self._declared if each.source]
         if len(sources) > 1:
-            raise sources[1].place.error(f"{name} has a source already, {sources[0].name}: one module declares one")
+            raise sources[1].location.error(f"{name} has a source already, {sources[0].name}: one module declares one")
         self.SOURCES = tuple(each.source.name for each in sources if each.source)
         self.READS = tuple(dict.fromkeys(read for each in declared for read in each.reads if read not in own))
         self.WRITES: tuple[Table, ...] = tuple(each.table for each in self._declared)
@@ -106,7 +106,7 @@ class DailyPipeline:
         for declared in self._declared:
             for name in declared.reads:
                 if name not in tables:
-                    raise declared.place.error(
+                    raise declared.location.error(
                         f"{declared.name} reads {name}, which no pipeline writes: {nearest(name, tables)}"
                     )
 
@@ -114,7 +114,7 @@ class DailyPipeline:
         """Writes the tables of the day, or raises and leaves what was published as it was."""
         audited, commits = dict[str, _Audited](), dict[str, Commit]()
         for declared in self._declared:
-            with call_sites.work_of(declared.name, declared.place.file, declared.place.line):
+            with call_sites.work_of(declared.name, declared.location.file, declared.location.line):
                 if declared.source:
                     audited[declared.name] = self._ingested(context, config, declared, declared.source)
                 elif declared.is_state:
@@ -256,7 +256,7 @@ def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source:
         typed = ingest.typed(raw, schema=source.schema).withColumn("date", F.lit(context.date))
         inputs = {name: _rows(context, name, {}, {}) for name in declared.reads}
         rows = declared(typed, **inputs)
-        declared.place.require_returned(
+        declared.location.require_returned(
             declared.name, rows.columns, [*ingest.PARSED, *declared.schema.names], OF_SCHEMA
         )
         origins = column_lineage.of_tables(context, inputs)
@@ -287,7 +287,7 @@ def _rows(
 
 def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:
     rows: DataFrame = declared(*inputs)
-    declared.place.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
+    declared.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
     return rows.select(*declared.schema.names)
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from spark_app.engine.place import Place, nearest, parsed
+from spark_app.engine.code_location import CodeLocation, nearest, parsed
 from spark_app.quality.expectations import Rule
 from spark_app.settings import Settings, config_folder, load_settings
 from spark_app.warehouse import schemas
@@ -49,7 +49,7 @@ class Source:
         newest: The columns that say which: of the first, then of the next, it has the largest value.
         oldest: The same, where it has the smallest.
         may_be_empty: Whether a day without rows is no error.
-        place: Where it is declared.
+        location: Where it is declared.
     """
 
     def __init__(
@@ -75,12 +75,14 @@ class Source:
         Raises:
             DeclarationError: The schema cannot be read, or lacks a column; or nothing says which version counts.
         """
-        self.name, self.place, self.may_be_empty = name, Place.of_caller(), may_be_empty
-        self.schema = parsed(schema, self.place)
+        self.name, self.location, self.may_be_empty = name, CodeLocation.of_caller(), may_be_empty
+        self.schema = parsed(schema, self.location)
         self.key, self.newest, self.oldest = names(key), names(newest), names(oldest)
         if bool(self.newest) == bool(self.oldest):
-            raise self.place.error(f"source {name} needs newest or oldest: the columns that choose a version of a row")
-        self.place.require((*self.key, *self.newest, *self.oldest), self.schema.names, f"source {name}")
+            raise self.location.error(
+                f"source {name} needs newest or oldest: the columns that choose a version of a row"
+            )
+        self.location.require((*self.key, *self.newest, *self.oldest), self.schema.names, f"source {name}")
 
     @property
     def order(self) -> list[Column]:
@@ -104,7 +106,7 @@ class Declared:
         expectations: What every row must meet.
         source: The source whose rows are its first parameter; None for one that reads tables only.
         key: The columns that identify a row of the table; empty where nothing says so.
-        place: Where it is declared.
+        location: Where it is declared.
     """
 
     function: Transform
@@ -113,7 +115,7 @@ class Declared:
     expectations: Rules
     source: Source | None
     key: tuple[str, ...]
-    place: Place
+    location: CodeLocation
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.function)
@@ -164,31 +166,31 @@ def declared(new: Declared) -> Declared:
         DeclarationError: Its function has no parameter that it needs, or one that is no table; it expects something of
             a column that is not there; or its module has declared the table before.
     """
-    parameters = require_names(new.function, new.place)
+    parameters = require_names(new.function, new.location)
     if new.source and not parameters:
-        raise new.place.error(
+        raise new.location.error(
             f"{new.name} needs a first parameter, which gets the rows of the source {new.source.name}"
         )
     if new.is_state and new.name not in new.parameters:
-        raise new.place.error(
+        raise new.location.error(
             f"{new.name} keeps a state: it needs a parameter {new.name}, which gets the rows of before"
         )
     if not new.source and not new.reads:
-        raise new.place.error(f"{new.name} reads nothing: name the tables that it reads as its parameters")
+        raise new.location.error(f"{new.name} reads nothing: name the tables that it reads as its parameters")
     for expectation in new.rules():
         if expectation.column not in new.schema.names:
-            raise new.place.error(
+            raise new.location.error(
                 f"{new.name} expects something of {expectation.column}, which its schema does not have: "
                 f"{nearest(expectation.column, new.schema.names)}"
             )
     before = new.function.__globals__.get(new.name)
     if isinstance(before, Declared):
-        raise new.place.error(f"the table {new.name} is declared twice, here and in line {before.place.line}")
+        raise new.location.error(f"the table {new.name} is declared twice, here and in line {before.location.line}")
     return new
 
 
 def require_names(
-    function: Transform, place: Place, problem: str = "is no table: name each table that it reads"
+    function: Transform, location: CodeLocation, problem: str = "is no table: name each table that it reads"
 ) -> Sequence[inspect.Parameter]:
     """The parameters of a function, each of which must have a name.
 
@@ -199,5 +201,5 @@ def require_names(
     for each in parameters:
         if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
             stars = "*" if each.kind is each.VAR_POSITIONAL else "**"
-            raise place.error(f"{function.__name__}: {stars}{each.name} {problem}")
+            raise location.error(f"{function.__name__}: {stars}{each.name} {problem}")
     return parameters

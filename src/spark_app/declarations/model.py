@@ -38,8 +38,8 @@ from pyspark.sql.types import BooleanType, DoubleType, LongType, StructType, Tim
 from spark_app.declarations.answers import Answers
 from spark_app.declarations.declaration import Declared, Transform
 from spark_app.declarations.model_pipeline import DeclaredFeature, DeclaredFeatures, DeclaredModel, checked
+from spark_app.engine.code_location import CodeLocation, nearest, parsed
 from spark_app.engine.model import Candidates
-from spark_app.engine.place import Place, nearest, parsed
 from spark_app.engine.topics import Topic
 from spark_app.models.inputs import Examples, Feature
 from spark_app.runs.model_card import PREDICTION
@@ -58,12 +58,12 @@ def category(name: str, group: str, meaning: str, value: Value | None = None) ->
         meaning: One line.
         value: Computes it of columns, each a parameter of its name; without it, it is the column of its name.
     """
-    return DeclaredFeature(name, "category", group, meaning, value, place=Place.of_caller())
+    return DeclaredFeature(name, "category", group, meaning, value, location=CodeLocation.of_caller())
 
 
 def number(name: str, group: str, meaning: str, value: Value | None = None) -> Feature:
     """A feature that is a number, 0 where it is unknown; for the arguments see `category`."""
-    return DeclaredFeature(name, "number", group, meaning, value, place=Place.of_caller())
+    return DeclaredFeature(name, "number", group, meaning, value, location=CodeLocation.of_caller())
 
 
 def features(
@@ -93,19 +93,19 @@ def features(
         DeclarationError: The table has no days, or not one of the columns; a feature is declared twice, or reads a
             column that is not there.
     """
-    place = Place.of_caller()
+    location = CodeLocation.of_caller()
     table = examples.table if isinstance(examples, Declared) else examples
-    place.require((key, entity, at, *known), table.schema.names, table.name)
+    location.require((key, entity, at, *known), table.schema.names, table.name)
     if not isinstance(table.schema[at].dataType, TimestampType):
-        raise place.error(f"{at} is no timestamp: it is the instant at which a model is asked about a row")
+        raise location.error(f"{at} is no timestamp: it is the instant at which a model is asked about a row")
     if table.day is None:
-        raise place.error(f"{table.name} is not partitioned by days: a model learns from days that are over")
+        raise location.error(f"{table.name} is not partitioned by days: a model learns from days that are over")
     found = Examples(table.name, table.day, key, entity, at, tuple(dict.fromkeys((key, entity, at, *known))))
-    added = parsed(adds, place).names if adds else []
+    added = parsed(adds, location).names if adds else []
 
     def declare(function: Transform) -> DeclaredFeatures:
         columns, day = [table.schema[name] for name in found.keys], table.schema[found.day]
-        given = (found, features, window_days, function, Place.of(function), added, columns, day)
+        given = (found, features, window_days, function, CodeLocation.of(function), added, columns, day)
         return checked(DeclaredFeatures(*given))
 
     return declare
@@ -131,7 +131,7 @@ def labels(
     def declare(function: Transform) -> DeclaredModel:
         name = ".".join(function.__module__.split(".")[-2:])
         table = Table(scores, _of_scores(features), (features.examples.day,))
-        return checked(DeclaredModel(name, features, table, function, Place.of(function), candidates))
+        return checked(DeclaredModel(name, features, table, function, CodeLocation.of(function), candidates))
 
     return declare
 
@@ -147,14 +147,14 @@ def answers(model: DeclaredModel, *, requests: Topic, replies: str | Topic) -> A
     Raises:
         DeclarationError: A request lacks a column.
     """
-    place = Place.of_caller()
+    location = CodeLocation.of_caller()
     for name in model.examples.known:
         if name not in requests.schema.names:
-            raise place.error(
+            raise location.error(
                 f"the topic {requests.name} has no column {name}, which {model.name} needs: "
                 f"{nearest(name, requests.schema.names)}"
             )
-    return Answers(model, requests, replies if isinstance(replies, str) else replies.name, place)
+    return Answers(model, requests, replies if isinstance(replies, str) else replies.name, location)
 
 
 def _of_scores(features: DeclaredFeatures) -> StructType:

@@ -11,8 +11,8 @@ from pyspark.sql.types import StructField
 
 from spark_app.declarations.declaration import require_names
 from spark_app.engine import training_phases
+from spark_app.engine.code_location import CodeLocation, nearest
 from spark_app.engine.model import CANDIDATES, Candidates, Model, ModelConfig
-from spark_app.engine.place import Place, nearest
 from spark_app.models.inputs import Feature, FeatureSet, parameters
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ the `label_days` after each of these."""
 class DeclaredFeature(Feature):
     """A feature, and where it is declared."""
 
-    place: Place = field(kw_only=True)
+    location: CodeLocation = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class DeclaredFeatures(FeatureSet):
     """Features, and where they are declared.
 
     Attributes:
-        place: The function.
+        location: The function.
         added: The columns that it adds to the examples.
         keys: The columns that each row of features has beside them.
         day: The column with the day of an example.
     """
 
-    place: Place
+    location: CodeLocation
     added: Sequence[str]
     keys: Sequence[StructField]
     day: StructField
@@ -55,7 +55,7 @@ class DeclaredFeatures(FeatureSet):
         """
         found = super().with_history(examples, given)
         needed, why = (*examples.columns, *self.added), ", which its rows have or it adds"
-        self.place.require_returned(self.function.__name__, found.columns, needed, why)
+        self.location.require_returned(self.function.__name__, found.columns, needed, why)
         return found
 
 
@@ -78,18 +78,20 @@ def checked(new: DeclaredType) -> DeclaredType:
             declared twice, or reads a column that is not there.
     """
     name, examples = new.function.__name__, new.examples
-    require_names(new.function, new.place)
+    require_names(new.function, new.location)
     if not parameters(new.function):
-        raise new.place.error(f"{name} needs a first parameter, which gets the rows of {examples.table}")
+        raise new.location.error(f"{name} needs a first parameter, which gets the rows of {examples.table}")
     by_name = {each.name for each in inspect.signature(new.function).parameters.values()} - {*parameters(new.function)}
     wanted = {LABEL_DAYS} if isinstance(new, DeclaredModel) else set[str]()
     if wanted - by_name:
-        raise new.place.error(f"{name} needs the parameter {LABEL_DAYS}: `def {name}(rows, ..., *, {LABEL_DAYS}: int)`")
+        raise new.location.error(
+            f"{name} needs the parameter {LABEL_DAYS}: `def {name}(rows, ..., *, {LABEL_DAYS}: int)`"
+        )
     default = inspect.signature(new.function).parameters[LABEL_DAYS].default if wanted else 1
     if default is not inspect.Parameter.empty and not (isinstance(default, int) and default > 0):
-        raise new.place.error(f"{name}: {LABEL_DAYS} cannot be {default!r}: it is a number of days, from 1")
+        raise new.location.error(f"{name}: {LABEL_DAYS} cannot be {default!r}: it is a number of days, from 1")
     for each in by_name - wanted:
-        raise new.place.error(f"{name}: nothing gives it {each}: a table that it reads comes before the `*`")
+        raise new.location.error(f"{name}: nothing gives it {each}: a table that it reads comes before the `*`")
     if isinstance(new, DeclaredFeatures):
         _require_columns(new)
     return new
@@ -97,19 +99,19 @@ def checked(new: DeclaredType) -> DeclaredType:
 
 def _require_columns(new: DeclaredFeatures) -> None:
     known = [*new.examples.known, *new.added]
-    places = dict[str, Place]()
+    locations = dict[str, CodeLocation]()
     for feature in new.features:
-        place = getattr(feature, "place", new.place)
+        location = getattr(feature, "location", new.location)
         if feature.name in new.examples.keys:
-            raise place.error(f"{feature.name} identifies a row of {new.examples.table}: it is no feature")
-        if feature.name in places:
-            raise place.error(
-                f"the feature {feature.name} is declared twice, here and in line {places[feature.name].line}"
+            raise location.error(f"{feature.name} identifies a row of {new.examples.table}: it is no feature")
+        if feature.name in locations:
+            raise location.error(
+                f"the feature {feature.name} is declared twice, here and in line {locations[feature.name].line}"
             )
-        places[feature.name] = place
+        locations[feature.name] = location
         for column in feature.reads:
             if column not in known:
-                raise place.error(
+                raise location.error(
                     f"the feature {feature.name} reads {column}, which is not known of {new.examples.table} and which "
                     f"{new.function.__name__} does not add: {nearest(column, known)}"
                 )
@@ -167,11 +169,14 @@ class ModelPipeline:
         Raises:
             DeclarationError: There is no such table.
         """
-        functions = [(self.MODEL.inputs.function, self.MODEL.inputs.place), (self.MODEL.function, self.MODEL.place)]
-        for function, place in functions:
+        functions = [
+            (self.MODEL.inputs.function, self.MODEL.inputs.location),
+            (self.MODEL.function, self.MODEL.location),
+        ]
+        for function, location in functions:
             for name in parameters(function)[1:]:
                 if name not in tables:
-                    raise place.error(
+                    raise location.error(
                         f"{function.__name__} reads {name}, which no pipeline writes: {nearest(name, tables)}"
                     )
 

@@ -16,7 +16,7 @@ from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import Input
 from spark_app.declarations.declaration import OF_SCHEMA, Transform, require_names, same_key
 from spark_app.engine import records
-from spark_app.engine.place import Place, nearest
+from spark_app.engine.code_location import CodeLocation, nearest
 from spark_app.engine.stream import BatchContext, CheckedConfig, Interval, RealTimeConfig, StreamConfig, StreamContext
 from spark_app.engine.topics import Topic
 from spark_app.quality.expectations import Expectation
@@ -39,7 +39,7 @@ class DeclaredQuery:
         function: The function; its name is that of the table or topic that its rows go to.
         kind: What becomes of its rows.
         schema: The columns that it returns.
-        place: Where it is declared.
+        location: Where it is declared.
         partitions: The columns that the files of a table are partitioned by.
         expectations: What every row should meet.
         key: The columns that identify a row, or the one that is the key of a record.
@@ -51,7 +51,7 @@ class DeclaredQuery:
     function: Transform
     kind: Kind
     schema: StructType
-    place: Place
+    location: CodeLocation
     partitions: tuple[str, ...] = ()
     expectations: tuple[Expectation, ...] = ()
     key: tuple[str, ...] = ()
@@ -66,14 +66,14 @@ class DeclaredQuery:
             DeclarationError: A parameter is none that the engine can give, or an option has no type, or a wrong value.
         """
         update_wrapper(self, self.function)
-        require_names(self.function, self.place, "is no topic and no table: name each one that it reads")
+        require_names(self.function, self.location, "is no topic and no table: name each one that it reads")
         if self.kind == "state" and self.name not in self.reads:
-            raise self.place.error(
+            raise self.location.error(
                 f"{self.name} needs a parameter {self.name}, which gets the rows that the table has by now"
             )
         before = self.function.__globals__.get(self.name)
         if isinstance(before, DeclaredQuery):
-            raise self.place.error(f"{self.name} is declared twice, here and in line {before.place.line}")
+            raise self.location.error(f"{self.name} is declared twice, here and in line {before.location.line}")
         self.Config = self._config()
 
     def __call__(self, *arguments: Any, **named: Any) -> DataFrame:
@@ -111,7 +111,9 @@ class DeclaredQuery:
         for option in inspect.signature(self.function, eval_str=True).parameters.values():
             if option.kind is option.KEYWORD_ONLY:
                 if option.name in {*base.model_fields, *fields}:
-                    raise self.place.error(f"{self.name}: every query has an option {option.name}: choose another name")
+                    raise self.location.error(
+                        f"{self.name}: every query has an option {option.name}: choose another name"
+                    )
                 fields[option.name] = self._field(option)
         config = create_model("Config", __base__=base, **fields)
         if issubclass(config, CheckedConfig):
@@ -120,7 +122,7 @@ class DeclaredQuery:
 
     def _field(self, option: inspect.Parameter) -> tuple[Any, Any]:
         if option.annotation is option.empty:
-            raise self.place.error(
+            raise self.location.error(
                 f"{self.name}: the option {option.name} has no type: write one, such as {option.name}: stream.Interval"
             )
         if option.default is option.empty:
@@ -129,7 +131,7 @@ class DeclaredQuery:
             TypeAdapter(option.annotation).validate_python(option.default)
         except ValidationError as error:
             problem = error.errors()[0]["msg"]
-            raise self.place.error(f"{self.name}: {option.name} cannot be {option.default!r}: {problem}") from error
+            raise self.location.error(f"{self.name}: {option.name} cannot be {option.default!r}: {problem}") from error
         return option.annotation, option.default
 
 
@@ -138,7 +140,7 @@ class DeclaredStream:
 
     Attributes:
         name: `streaming.events`.
-        place: Where it is declared.
+        location: Where it is declared.
         TOPICS: The topics that it reads.
         READS: The tables that it reads and does not write.
         WRITES: The tables that it writes.
@@ -159,7 +161,7 @@ class DeclaredStream:
             DeclarationError: It reads no topic; or a state reads several.
         """
         known = {topic.name: topic for topic in topics}
-        self.name, self.place = name, declared.place
+        self.name, self.location = name, declared.location
         self._declared, self._is_recorded = declared, False
         self._topics = {each: known[each] for each in declared.reads if each in known}
         self.TOPICS = tuple(self._topics)
@@ -169,13 +171,13 @@ class DeclaredStream:
         self.STARTS_FIRST = declared.starts_first
         self.Config: type[BaseModel] = declared.Config
         if not declared.reads:
-            raise declared.place.error(
+            raise declared.location.error(
                 f"{declared.name} reads nothing: name the topics that it reads as its parameters"
             )
         if not self.TOPICS:
-            raise declared.place.error(f"{declared.name} reads no topic: {nearest(declared.reads[0], list(known))}")
+            raise declared.location.error(f"{declared.name} reads no topic: {nearest(declared.reads[0], list(known))}")
         if declared.kind == "state" and len(self.TOPICS) > 1:
-            raise declared.place.error(
+            raise declared.location.error(
                 f"{declared.name} reads several topics, {', '.join(self.TOPICS)}: join them in a query of their own"
             )
 
@@ -187,7 +189,7 @@ class DeclaredStream:
         """
         for name in self.READS:
             if name not in tables:
-                raise self._declared.place.error(
+                raise self._declared.location.error(
                     f"{self._declared.name} reads {name}, which is no topic, and no table that a pipeline writes: "
                     f"{nearest(name, [*self._topics, *tables])}"
                 )
@@ -232,7 +234,7 @@ class DeclaredStream:
         [topic] = self.TOPICS
         name = self._declared.name
         tables = {each: batch.warehouse.table(each) for each in (name, *self.READS)}
-        with call_sites.work_of(name, self.place.file, self.place.line), persisted(new) as kept:
+        with call_sites.work_of(name, self.location.file, self.location.line), persisted(new) as kept:
             rows = self._returned(tables | {topic: kept}, options)
             if not self._is_recorded:  # the plan of each micro-batch is the same
                 self._record(batch.stream, rows, {topic: kept}, tables)
@@ -256,7 +258,7 @@ class DeclaredStream:
         """
         declared = self._declared
         rows = declared(**{name: inputs[name] for name in declared.reads}, **options)
-        self.place.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
+        self.location.require_returned(declared.name, rows.columns, declared.schema.names, OF_SCHEMA)
         return rows
 
 

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from spark_app.declarations.dead_letters import DeadLetters
 from spark_app.declarations.declaration import Transform, names
 from spark_app.declarations.query import DeclaredQuery, Kind
-from spark_app.engine.place import Place, parsed
+from spark_app.engine.code_location import CodeLocation, parsed
 from spark_app.engine.stream import Interval as Interval  # noqa: PLC0414 - what functions declare their options with
 from spark_app.engine.stream import milliseconds as milliseconds  # noqa: PLC0414
 from spark_app.engine.topics import Topic
@@ -54,10 +54,10 @@ def table(
     Raises:
         DeclarationError: The schema cannot be read, or does not have a column.
     """
-    place = Place.of_caller()
-    columns = parsed(schema, place)
+    location = CodeLocation.of_caller()
+    columns = parsed(schema, location)
     partitions = names(partition_by)
-    place.require([*partitions, *(rule.column for rule in expect)], columns.names)
+    location.require([*partitions, *(rule.column for rule in expect)], columns.names)
     declared = {"partitions": partitions, "expectations": tuple(expect), "once": once, "starts_first": starts_first}
     return _declare("table", columns, watermark=watermark, **declared)
 
@@ -77,9 +77,9 @@ def topic(*, schema: str | StructType, key: str, watermark: Interval | None = No
     Raises:
         DeclarationError: The schema cannot be read, or does not have the key.
     """
-    place = Place.of_caller()
-    columns = parsed(schema, place)
-    place.require([key], columns.names)
+    location = CodeLocation.of_caller()
+    columns = parsed(schema, location)
+    location.require([key], columns.names)
     return _declare("topic", columns, key=(key,), watermark=watermark, once=watermark is not None)
 
 
@@ -97,10 +97,10 @@ def state(*, schema: str | StructType, key: str | Sequence[str], watermark: Inte
     Raises:
         DeclarationError: The schema cannot be read, or does not have a column.
     """
-    place = Place.of_caller()
-    columns = parsed(schema, place)
+    location = CodeLocation.of_caller()
+    columns = parsed(schema, location)
     keys = names(key)
-    place.require(keys, columns.names)
+    location.require(keys, columns.names)
     return _declare("state", columns, key=keys, watermark=watermark, once=True)
 
 
@@ -114,6 +114,6 @@ def dead_letters(topics: Sequence[Topic]) -> DeadLetters:
 
 def _declare(kind: Kind, schema: StructType, **given: Any) -> Decorator:
     def declare(function: Transform) -> DeclaredQuery:
-        return DeclaredQuery(function, kind, schema, Place.of(function), **given)
+        return DeclaredQuery(function, kind, schema, CodeLocation.of(function), **given)
 
     return declare

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_app.engine.code_location import CodeLocation
 from spark_app.engine.context import Context
-from spark_app.engine.place import Place
 from spark_app.models.gate import Gate
 from spark_app.models.inputs import DAY, Examples, Feature, FeatureSet, in_days, parameters
 from spark_app.models.periods import Periods
@@ -80,14 +80,14 @@ class Model:
         function: Labels examples. Its first parameter gets the examples of days with all their columns, each other one
             the table of its name: of one with days the rows of these days and of the `label_days` after them, which
             it gets, too. It returns the key of each example, and its label: true for the rare class.
-        place: Where it is declared.
+        location: Where it is declared.
     """
 
     name: str
     inputs: FeatureSet
     scores: Table
     function: Callable[..., DataFrame]
-    place: Place
+    location: CodeLocation
 
     def __call__(self, *arguments: Any, **named: Any) -> DataFrame:
         """Calls the function."""
@@ -145,7 +145,7 @@ class Model:
             for name in parameters(self.function)[1:]
         }
         found = self.function(examples, **given, label_days=label_days)
-        self.place.require_returned(self.function.__name__, found.columns, (self.examples.key, LABEL))
+        self.location.require_returned(self.function.__name__, found.columns, (self.examples.key, LABEL))
         return found.select(self.examples.key, F.coalesce(F.col(LABEL).cast("double"), F.lit(0.0)).alias(LABEL))
 
     def periods(self, config: ModelConfig, last: datetime.date) -> Periods:

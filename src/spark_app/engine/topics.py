@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql.types import StructType, TimestampType
 
 from spark_app.engine import json_types
-from spark_app.engine.place import Place, parsed
+from spark_app.engine.code_location import CodeLocation, parsed
 from spark_app.errors import ConfigError
 from spark_app.settings import Interval, Stream
 
@@ -28,7 +28,7 @@ class Topic:
             columns, and `timestamp`, that of the record, and the reason.
         event_time_after_max: How much later than its record a value may say that it happened, as
             `message.timestamp.after.max.ms` bounds the timestamp of a record in Kafka; None for any time.
-        place: Where it is declared.
+        location: Where it is declared.
     """
 
     def __init__(
@@ -54,16 +54,16 @@ class Topic:
         Raises:
             DeclarationError: The schema cannot be read, or has a type that no JSON value is read as, or lacks a column.
         """
-        self.name, self.place = name, Place.of_caller()
-        self.schema = parsed(schema, self.place)
+        self.name, self.location = name, CodeLocation.of_caller()
+        self.schema = parsed(schema, self.location)
         self.key, self.event_time, self.optional, self.faults = key, event_time, tuple(optional), tuple(faults)
         self.event_time_after_max: Interval | None = EVENT_TIME_AFTER_MAX
-        self.place.require((key, event_time, *optional), self.schema.names, f"topic {name}")
+        self.location.require((key, event_time, *optional), self.schema.names, f"topic {name}")
         if not isinstance(self.schema[event_time].dataType, TimestampType):
-            raise self.place.error(f"topic {name}: {event_time} must be a timestamp: it is the instant of the event")
+            raise self.location.error(f"topic {name}: {event_time} must be a timestamp: it is the instant of the event")
         for field in self.schema:
             if not json_types.is_known(field.dataType):
-                raise self.place.error(
+                raise self.location.error(
                     f"topic {name}: {field.name} is {field.dataType.simpleString()}, which is not read from JSON: "
                     f"take one of {json_types.NAMES}"
                 )

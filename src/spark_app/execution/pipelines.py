@@ -18,7 +18,7 @@ from spark_app.declarations.dead_letters import DeadLetters
 from spark_app.declarations.declaration import Declared
 from spark_app.declarations.model_pipeline import DeclaredModel, ModelPipeline
 from spark_app.declarations.query import DeclaredQuery, DeclaredStream
-from spark_app.engine.place import Place
+from spark_app.engine.code_location import CodeLocation
 from spark_app.engine.topics import Topic
 from spark_app.errors import SparkAppError, UsageError
 from spark_app.models import registry
@@ -142,9 +142,11 @@ def _imported(found: Project, name: str) -> ModuleType:
     except SparkAppError:
         raise
     except SyntaxError as error:
-        raise Place(error.filename or name, error.lineno or 1).error(f"Python cannot read this: {error.msg}") from error
+        raise CodeLocation(error.filename or name, error.lineno or 1).error(
+            f"Python cannot read this: {error.msg}"
+        ) from error
     except Exception as error:
-        raise Place.of_error(error, within=found.folder).error(f"{type(error).__name__}: {error}") from error
+        raise CodeLocation.of_error(error, within=found.folder).error(f"{type(error).__name__}: {error}") from error
     cloudpickle.register_pickle_by_value(sys.modules[found.package])
     return module
 
@@ -175,12 +177,12 @@ def of_module(name: str, module: ModuleType, topics: Sequence[Topic]) -> Any:
     days = [each for each in own if isinstance(each, Declared)]
     queries = [each for each in own if isinstance(each, DeclaredQuery)]
     models = [each for each in own if isinstance(each, DeclaredModel)]
-    answers = [each for each in values if isinstance(each, Answers) and each.place.file == module.__file__]
+    answers = [each for each in values if isinstance(each, Answers) and each.location.file == module.__file__]
     several: list[Any] = [*queries, *models, *answers]
     if len(several) > 1 or (days and several):
         first = [*days, *several][0]
         shown = first.name if isinstance(first, Answers) else first.function.__name__
-        raise several[-1].place.error(f"{name} declares {shown} already: one module declares one")
+        raise several[-1].location.error(f"{name} declares {shown} already: one module declares one")
     if days:
         return DailyPipeline(name, days)
     if queries:

@@ -429,8 +429,8 @@ def _step(context: StreamContext) -> AbstractContextManager[None]:
 
 def _line_of(pipeline: Any) -> AbstractContextManager[None]:
     """What a declared query starts has the line of its declaration."""
-    place = getattr(pipeline, "place", None)
-    return nullcontext() if place is None else call_sites.work_of(pipeline.name, place.file, place.line)
+    location = getattr(pipeline, "location", None)
+    return nullcontext() if location is None else call_sites.work_of(pipeline.name, location.file, location.line)
 
 
 def _counts(progress: Progress) -> dict[str, int | None]:

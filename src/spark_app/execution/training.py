@@ -178,7 +178,7 @@ def _opened(
     with (
         recorded_run(application, job.name, date, context_type) as context,
         locked(application, context),
-        call_sites.work_of(model.function.__name__, model.place.file, model.place.line),
+        call_sites.work_of(model.function.__name__, model.location.file, model.location.line),
     ):
         yield context
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from app.etl.daily_sales import STATUSES
 from app.ml.refunds import refunded
 from app.schemas import REFUND_EVENTS, TRANSACTIONS
-from spark_app.engine.place import DeclarationError
+from spark_app.engine.code_location import DeclarationError
 from spark_app.execution import pipelines
 
 DAY = datetime.timedelta(days=1)

@@ -20,20 +20,20 @@ class DeclarationError(ConfigError):
 
 
 @dataclass(frozen=True)
-class Place:
+class CodeLocation:
     """Where something is declared."""
 
     file: str
     line: int
 
     @classmethod
-    def of_caller(cls, depth: int = 2) -> "Place":
+    def of_caller(cls, depth: int = 2) -> "CodeLocation":
         """The line that called the function that asks."""
         frame = sys._getframe(depth)  # inspect.stack reads the lines of all frames: 9 ms for each declaration
         return cls(frame.f_code.co_filename, frame.f_lineno)
 
     @classmethod
-    def of(cls, function: Callable[..., Any]) -> "Place":
+    def of(cls, function: Callable[..., Any]) -> "CodeLocation":
         """The line of a function's name."""
         code = function.__code__
         lines, first = inspect.getsourcelines(function)
@@ -41,14 +41,14 @@ class Place:
         return cls(code.co_filename, first + offset)
 
     @classmethod
-    def of_error(cls, error: BaseException, *, within: Path) -> "Place":
+    def of_error(cls, error: BaseException, *, within: Path) -> "CodeLocation":
         """The last line of the files in a folder that an exception came through."""
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if Path(frame.filename).is_relative_to(within)]
         return cls(own[-1].filename, own[-1].lineno or 1) if own else cls(str(within), 1)
 
     def error(self, problem: str) -> DeclarationError:
-        """A mistake at this place."""
+        """A mistake in this line."""
         file = Path(self.file)
         shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
         return DeclarationError(f"{shown}:{self.line}: {' '.join(problem.split())}")
@@ -82,7 +82,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return f"do you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
 
 
-def parsed(text: str | StructType, place: Place) -> StructType:
+def parsed(text: str | StructType, location: CodeLocation) -> StructType:
     """A schema, as Spark writes it or as Spark's type.
 
     Raises:
@@ -93,7 +93,7 @@ def parsed(text: str | StructType, place: Place) -> StructType:
     try:
         return ddl.schema(text)
     except ValueError as error:
-        raise place.error(f"schema: {error}") from error
+        raise location.error(f"schema: {error}") from error
 
 
 def schema(text: str) -> StructType:
@@ -102,4 +102,4 @@ def schema(text: str) -> StructType:
     Raises:
         DeclarationError: It cannot be read.
     """
-    return parsed(text, Place.of_caller())
+    return parsed(text, CodeLocation.of_caller())

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from spark_app.errors import MachineError
 from spark_app.spark.kafka import source_options
-from spark_app.spark.stream_errors import Place, stream_failure
+from spark_app.spark.stream_errors import FailedQuery, stream_failure
 from tests.kafka import Broker, running_broker
 
 RECORDS = 4000
@@ -47,7 +47,7 @@ def test_a_query_goes_on_when_the_disk_has_room_again(spark: SparkSession, broke
     """One line tells that the disk is full, and that a new start may help; then no record is missing or there twice."""
     with pytest.raises(PySparkException) as raised:
         run(spark, broker, disk)
-    failure = stream_failure(raised.value, Place("streaming.x", broker.servers, ("user_events",), str(disk)))
+    failure = stream_failure(raised.value, FailedQuery("streaming.x", broker.servers, ("user_events",), str(disk)))
     assert failure is not None
     assert (type(failure.error), failure.is_transient) == (MachineError, True)
     assert str(failure.error).startswith("streaming.x: the disk is full: ")

@@ -15,7 +15,7 @@ from spark_app.engine import tracing
 from spark_app.errors import ConfigError, InputError, SparkAppError
 from spark_app.settings import Kafka
 from spark_app.spark.kafka import sink_options, source_options
-from spark_app.spark.stream_errors import Place, StreamFailure, stream_failure
+from spark_app.spark.stream_errors import FailedQuery, StreamFailure, stream_failure
 from tests.kafka import USER, Broker
 
 HURRIED = {
@@ -70,7 +70,7 @@ def failed(start: Callable[[], StreamingQuery], kafka: Kafka, *topics: str, chec
     """What the end of a query means."""
     with pytest.raises(PySparkException) as raised:
         start().awaitTermination()
-    failure = stream_failure(raised.value, Place("streaming.x", kafka.servers, topics, str(checkpoint)))
+    failure = stream_failure(raised.value, FailedQuery("streaming.x", kafka.servers, topics, str(checkpoint)))
     assert failure is not None, raised.value
     assert "\n" not in str(failure.error)
     return failure

@@ -162,12 +162,12 @@ def test_a_query_leaves_out_a_record_and_begins_where_it_is_told(
     assert found is not None
     assert {name: "no e-2" in reason for name, reason in found.reasons.items()} == {"user_events-0-2": True}
     letters.leave_out(warehouse, found.rows, context.name, settings)
-    stream_position.leave_out(warehouse, settings, context.name, stream_position.place("user_events:0:3"))
+    stream_position.leave_out(warehouse, settings, context.name, stream_position.record_position("user_events:0:3"))
     failing(context, config).start().awaitTermination()
     assert query.rows("events", "event_id") == [("e-0",), ("e-1",), ("e-4",)]
     assert query.rows("dead_letters", "offset", "query") == [(2, context.name), (3, context.name)]
     assert [header(record, "dead_letter.query") for record in broker.records(DEAD_LETTERS)] == [context.name] * 2
-    stream_position.move(warehouse, settings, context.name, stream_position.place("user_events:0:4"))
+    stream_position.move(warehouse, settings, context.name, stream_position.record_position("user_events:0:4"))
     query.drain()
     assert query.rows("events", "event_id") == [("e-0",), ("e-1",), ("e-4",), ("e-4",)]
     later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
@@ -177,4 +177,6 @@ def test_a_query_leaves_out_a_record_and_begins_where_it_is_told(
     query.drain()
     assert query.rows("events", "event_id")[-2:] == [("e-4",), ("e-5",)]
     with pytest.raises(InputError, match="no record of offset 99"):
-        stream_position.leave_out(warehouse, settings, context.name, stream_position.place("user_events:0:99"))
+        stream_position.leave_out(
+            warehouse, settings, context.name, stream_position.record_position("user_events:0:99")
+        )

@@ -176,7 +176,7 @@ def leave_out(settings: "Settings", words: Sequence[str], terminal: "StreamTermi
     if len(words) != 2:
         raise UsageError("skip needs a query and a record: `spark-app streaming skip events user_events:0:17`")
     query, record = words
-    skipped = stream_position.place(record)
+    skipped = stream_position.record_position(record)
     terminal.wait("starting Spark")
     with terminal:
         name = stream_position.skip(settings, query, skipped, listener=terminal)

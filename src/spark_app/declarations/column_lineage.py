@@ -16,10 +16,10 @@ TOPIC: Final = " (topic)"
 
 
 class Input(NamedTuple):
-    """What a function got, and where that is; None for what has no place, such as a topic."""
+    """What a function got, and its path; None for what has none, such as a topic."""
 
     rows: DataFrame
-    place: str | None
+    path: str | None
 
 
 def of_tables(context: Context, tables: Mapping[str, DataFrame]) -> dict[str, Input]:
@@ -39,9 +39,9 @@ def record(context: Context, table: str, columns: Sequence[str], rows: DataFrame
     """
     try:
         found = plan_columns.origins(rows, {name: each.rows for name, each in inputs.items()})
-        places = {name: each.place for name, each in inputs.items()}
+        paths = {name: each.path for name, each in inputs.items()}
         known = {name: found[name] for name in columns if name in found}
-        added = TableColumns(table, context.warehouse.path(table), places, known)
+        added = TableColumns(table, context.warehouse.path(table), paths, known)
         column_lineage.add(context.telemetry.identity.folder, added)
     except Exception as error:  # noqa: BLE001 - a plan of a form that nobody has seen never makes a run fail
         context.note(f"no columns of {table} for the lineage: {error}")

@@ -87,8 +87,8 @@ def identity() -> Column:
     """The id of a record: topic-partition-offset; of a line of a file, topic-SHA-256 of its path and the line."""
     file = F.get(F.filter("headers", lambda header: header["key"] == FILE), F.lit(0))["value"]
     line = F.sha2(F.concat(*[F.coalesce(part, F.lit(b"")) for part in (file, F.col("value"))]), 256)
-    place = F.when(F.col("offset").isNull(), line).otherwise(F.concat_ws("-", "partition", "offset"))
-    return F.concat_ws("-", "topic", place)
+    position = F.when(F.col("offset").isNull(), line).otherwise(F.concat_ws("-", "partition", "offset"))
+    return F.concat_ws("-", "topic", position)
 
 
 def single(values: DataFrame, topic: Topic, watermark: str) -> DataFrame:

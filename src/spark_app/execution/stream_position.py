@@ -23,10 +23,10 @@ from spark_app.warehouse import hadoop_files
 from spark_app.warehouse.tables import Warehouse
 
 SKIPPED: Final = "left out by hand"
-PLACE: Final = re.compile(r"(?P<topic>[\w.-]+):(?P<partition>\d+):(?P<offset>\d+)", re.ASCII)
+POSITION: Final = re.compile(r"(?P<topic>[\w.-]+):(?P<partition>\d+):(?P<offset>\d+)", re.ASCII)
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """A record of Kafka."""
 
     topic: str
@@ -34,19 +34,19 @@ class Place(NamedTuple):
     offset: int
 
 
-def place(text: str) -> Place:
+def record_position(text: str) -> RecordPosition:
     """The record that a text of the form TOPIC:PARTITION:OFFSET names.
 
     Raises:
         UsageError: It has another form.
     """
-    match = PLACE.fullmatch(text)
+    match = POSITION.fullmatch(text)
     if match is None:
         raise UsageError(f"{text!r} is not of the form TOPIC:PARTITION:OFFSET, such as user_events:0:17")
-    return Place(match["topic"], int(match["partition"]), int(match["offset"]))
+    return RecordPosition(match["topic"], int(match["partition"]), int(match["offset"]))
 
 
-def skip(settings: Settings, query: str, skipped: Place, *, listener: ProgressListener) -> str:
+def skip(settings: Settings, query: str, skipped: RecordPosition, *, listener: ProgressListener) -> str:
     """Makes a record a dead letter of a query, which leaves it out from its next start on; returns its name.
 
     Raises:
@@ -60,7 +60,7 @@ def skip(settings: Settings, query: str, skipped: Place, *, listener: ProgressLi
     return name
 
 
-def leave_out(warehouse: Warehouse, settings: Settings, query: str, skipped: Place) -> None:
+def leave_out(warehouse: Warehouse, settings: Settings, query: str, skipped: RecordPosition) -> None:
     """Makes a record a dead letter of a query.
 
     Raises:
@@ -108,9 +108,9 @@ def start_at(
     names = pipelines.qualified("streaming", chosen)
     if not names:
         raise UsageError("--from needs the name of a query: `spark-app streaming --from 2026-01-31T08:00:00Z events`")
-    given = place(start) if PLACE.fullmatch(start) else _instant(start)
+    given = record_position(start) if POSITION.fullmatch(start) else _instant(start)
     for name in names:
-        _require_topic(settings, name, given.topic if isinstance(given, Place) else None)
+        _require_topic(settings, name, given.topic if isinstance(given, RecordPosition) else None)
     with open_warehouse(settings, listener=listener) as warehouse, stopped(warehouse, names):
         checkpoints = {name: f"{settings.checkpoints_path}/{name}" for name in names}
         if not confirm(checkpoints):
@@ -120,7 +120,7 @@ def start_at(
     return True
 
 
-def move(warehouse: Warehouse, settings: Settings, query: str, given: Place | datetime.datetime) -> None:
+def move(warehouse: Warehouse, settings: Settings, query: str, given: RecordPosition | datetime.datetime) -> None:
     """Notes where a query begins, then deletes its checkpoint: after a kill in between it goes on as it was."""
     checkpoint, file = f"{settings.checkpoints_path}/{query}", start_file(settings, query)
     options = _options(warehouse, settings, checkpoint, given)
@@ -130,7 +130,7 @@ def move(warehouse: Warehouse, settings: Settings, query: str, given: Place | da
 
 
 def _options(
-    warehouse: Warehouse, settings: Settings, checkpoint: str, given: Place | datetime.datetime
+    warehouse: Warehouse, settings: Settings, checkpoint: str, given: RecordPosition | datetime.datetime
 ) -> dict[str, str]:
     """Options of Spark's Kafka source."""
     if isinstance(given, datetime.datetime):
@@ -173,5 +173,5 @@ def _instant(text: str) -> datetime.datetime:
     )
 
 
-def _json(record: Place) -> str:
+def _json(record: RecordPosition) -> str:
     return json.dumps({record.topic: {str(record.partition): record.offset}})

@@ -27,7 +27,7 @@ from spark_app.spark import call_sites, job_properties
 from spark_app.spark.kafka_offsets import refusal
 from spark_app.spark.known_errors import translate_errors
 from spark_app.spark.query_listener import QueryEvent
-from spark_app.spark.stream_errors import NO_BROKER, Place, StreamFailure, batch_failure, cause_of, stream_failure
+from spark_app.spark.stream_errors import NO_BROKER, FailedQuery, StreamFailure, batch_failure, cause_of, stream_failure
 from spark_app.telemetry import expectation_metrics, names, spark_progress
 from spark_app.telemetry.exceptions import summary_of
 from spark_app.telemetry.names import StreamState
@@ -317,17 +317,17 @@ class Supervisor(threading.Thread):
 
     def _leaves_out(self, context: StreamContext, error: PySparkException) -> bool:
         """Makes dead letters of the records that failed the micro-batch in hand; returns whether there are some."""
-        place = self._place(context)
+        failed = self._failed_query(context)
         if (
             letters.TABLE not in context.warehouse.tables
-            or stream_failure(error, place)
-            or not batch_failure(error, place)
+            or stream_failure(error, failed)
+            or not batch_failure(error, failed)
         ):
             return False
         pipeline = self._job.pipeline
 
         def reason(error: BaseException) -> str:
-            known = stream_failure(error, place)
+            known = stream_failure(error, failed)
             if known is not None:
                 raise known.error from error
             return cause_of(error)
@@ -360,10 +360,10 @@ class Supervisor(threading.Thread):
         failed, records = self._left_out + len(found.reasons), context.counts.get(READ, 0) + found.records
         return bisection.is_most(failed, records)
 
-    def _place(self, context: StreamContext) -> Place:
+    def _failed_query(self, context: StreamContext) -> FailedQuery:
         servers, topics, watch = context.settings.kafka.servers, self._job.pipeline.TOPICS, self._watch
         missing = tuple if watch is None else partial(watch.missing, self.name)
-        return Place(context.name, servers, topics, context.checkpoint, missing)
+        return FailedQuery(context.name, servers, topics, context.checkpoint, missing)
 
     def _wait_before_restart(self, context: StreamContext, why: SparkAppError) -> float:
         """Notes that the query restarts, and why; returns the seconds until then."""
@@ -386,15 +386,15 @@ class Supervisor(threading.Thread):
             PySparkException: The same, of an error that is not known, before a micro-batch has begun.
         """
         self._failures_in_a_row += 1
-        place = self._place(context)
+        failed = self._failed_query(context)
         known = StreamFailure(error, is_transient=True) if isinstance(error, NoBrokerError) else None
-        known = known or stream_failure(error, place)
+        known = known or stream_failure(error, failed)
         is_last = self._failures_in_a_row >= MOST_FAILURES
         if known is not None and (not known.is_transient or (self._stop_condition.is_draining and is_last)):
             raise known.error from error
         if known is not None:
             return known.error
-        explained = batch_failure(error, place)
+        explained = batch_failure(error, failed)
         if not is_last and self.status.batches:
             return explained or SparkAppError(f"{context.name} ended by {summary_of(error)}")
         if explained is None:

@@ -48,13 +48,13 @@ def _explanation(error: Exception, log: Path) -> SparkAppError | None:
     if unread:
         causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
         return InputError(f"cannot read {unread[1]}" + (f": {causes[-1]}" if causes else ""))
-    for said, kind, meaning in KNOWN_ERRORS:
-        if re.search(said, text):
-            return kind(f"{meaning}: {_line(text, said)}")
+    for pattern, kind, meaning in KNOWN_ERRORS:
+        if re.search(pattern, text):
+            return kind(f"{meaning}: {_line(text, pattern)}")
     return None
 
 
-def _line(text: str, said: str) -> str:
+def _line(text: str, pattern: str) -> str:
     """The line that says it; one with a path, if there is one."""
-    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if re.search(said, line)]
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if re.search(pattern, line)]
     return max(lines, key=lambda line: "/" in line)[:LONGEST]

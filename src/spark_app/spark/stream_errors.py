@@ -35,7 +35,7 @@ NO_BROKER: Final = (
 
 
 @dataclass(frozen=True)
-class Place:
+class FailedQuery:
     """What the line about a failed query names.
 
     Attributes:
@@ -58,14 +58,14 @@ class StreamFault:
     """One kind of failure.
 
     Attributes:
-        said: What Spark or Kafka says; its groups are words for the line.
+        pattern: Of what Spark or Kafka says; its groups are words for the line.
         kind: What kind of failure that is.
-        line: What it means: names of `Place`, groups of `said`, `cause` (the line that says it) and `root` (the last
-            cause of all).
+        line: What it means: names of `FailedQuery`, groups of `pattern`, `cause` (the line that says it) and `root`
+            (the last cause of all).
         is_transient: Whether the query may go on when it is started again, without a change by a person.
     """
 
-    said: str
+    pattern: str
     kind: type[SparkAppError]
     line: str
     is_transient: bool = False
@@ -188,27 +188,27 @@ class StreamFailure:
     is_transient: bool
 
 
-def stream_failure(error: BaseException, place: Place) -> StreamFailure | None:
+def stream_failure(error: BaseException, failed: FailedQuery) -> StreamFailure | None:
     """What the error that ended a query means; None if it is none of those that are known.
 
     Args:
         error: What `start` or `awaitTermination` raised, or `StreamingQuery.exception()` returned.
-        place: What the line names.
+        failed: What the line names.
     """
-    said = _causes(error)
+    causes = _causes(error)
     for fault in STREAM_FAULTS:
-        match = re.search(fault.said, said)
+        match = re.search(fault.pattern, causes)
         if match is not None:
-            return StreamFailure(fault.kind(_line(fault, match, said, place)), fault.is_transient)
+            return StreamFailure(fault.kind(_line(fault, match, causes, failed)), fault.is_transient)
     return None
 
 
-def batch_failure(error: BaseException, place: Place) -> SparkAppError | None:
+def batch_failure(error: BaseException, failed: FailedQuery) -> SparkAppError | None:
     """The line about an error that is not known and ended a micro-batch; None where none had begun.
 
     Args:
         error: What `awaitTermination` raised.
-        place: What the line names.
+        failed: What the line names.
     """
     start, end = _offsets(error)
     if not re.search(r"\d", end):
@@ -216,16 +216,16 @@ def batch_failure(error: BaseException, place: Place) -> SparkAppError | None:
     cause = cause_of(error)
     begins = start if re.search(r"\d", start) else "the beginning"
     return SparkAppError(
-        f"{place.query}: its micro-batch from {begins} to {end} failed: {cause}; look at these records, correct what "
+        f"{failed.query}: its micro-batch from {begins} to {end} failed: {cause}; look at these records, correct what "
         "fails and start the query again, which repeats this micro-batch, or start it over: spark-app streaming "
-        f"--reset {place.query.removeprefix('streaming.')}"
+        f"--reset {failed.query.removeprefix('streaming.')}"
     )
 
 
 def cause_of(error: BaseException) -> str:
     """The line about the last cause of an error."""
-    said = _causes(error)
-    return (_RAISED.findall(said) or said.splitlines() or ["no reason is given"])[-1][:LONGEST]
+    causes = _causes(error)
+    return (_RAISED.findall(causes) or causes.splitlines() or ["no reason is given"])[-1][:LONGEST]
 
 
 def _offsets(error: BaseException) -> tuple[str, str]:
@@ -237,19 +237,19 @@ def _offsets(error: BaseException) -> tuple[str, str]:
         return "", ""
 
 
-def _line(fault: StreamFault, match: re.Match[str], said: str, place: Place) -> str:
-    cause, root = _line_at(said, match.start()), said.splitlines()[-1]
-    short = place.query.removeprefix("streaming.")
+def _line(fault: StreamFault, match: re.Match[str], causes: str, failed: FailedQuery) -> str:
+    cause, root = _line_at(causes, match.start()), causes.splitlines()[-1]
+    short = failed.query.removeprefix("streaming.")
     words = {
-        "query": place.query,
+        "query": failed.query,
         "short": short,
-        "servers": place.servers or "no servers",
-        "checkpoint": place.checkpoint,
+        "servers": failed.servers or "no servers",
+        "checkpoint": failed.checkpoint,
     }
     groups = {name: text[:LONGEST] for name, text in match.groupdict().items() if text}
     is_asked = "{topic}" in fault.line and "topic" not in groups
-    topics = place.missing() if is_asked else ()
-    words |= {"topic": " or ".join(topics or place.topics), "cause": cause, "root": root, "why": cause}
+    topics = failed.missing() if is_asked else ()
+    words |= {"topic": " or ".join(topics or failed.topics), "cause": cause, "root": root, "why": cause}
     return fault.line.format_map(words | groups)
 
 

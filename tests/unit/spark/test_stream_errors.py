@@ -5,9 +5,9 @@ import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from spark_app.errors import ConfigError, InputError, MachineError, SparkAppError
-from spark_app.spark.stream_errors import STREAM_FAULTS, Place, batch_failure, stream_failure
+from spark_app.spark.stream_errors import STREAM_FAULTS, FailedQuery, batch_failure, stream_failure
 
-PLACE = Place("streaming.events", "kafka:9092", ("user_events", "clicks"), "/checkpoints/streaming.events")
+FAILED = FailedQuery("streaming.events", "kafka:9092", ("user_events", "clicks"), "/checkpoints/streaming.events")
 
 
 class OfJava(PySparkException):
@@ -78,7 +78,7 @@ def test_what_ends_a_query_becomes_one_line(
     is_transient: bool,  # noqa: FBT001
 ) -> None:
     """With the query, the place, what to do, and whether a new start may help; integration tests have the broker's."""
-    failure = stream_failure(caused_by(*causes), PLACE)
+    failure = stream_failure(caused_by(*causes), FAILED)
     assert failure is not None
     assert re.match(line, str(failure.error)), failure.error
     assert "\n" not in str(failure.error)
@@ -88,22 +88,22 @@ def test_what_ends_a_query_becomes_one_line(
 def test_the_plan_of_a_query_is_no_cause() -> None:
     """A query may filter by the words of an error, as those about logs do."""
     plan = "Filter (message = No space left on device)"
-    assert stream_failure(caused_by("java.lang.X: y", plan=plan), PLACE) is None
-    assert stream_failure(caused_by(f"java.lang.X: y\n\nDriver stacktrace:\n{plan}"), PLACE) is None
+    assert stream_failure(caused_by("java.lang.X: y", plan=plan), FAILED) is None
+    assert stream_failure(caused_by(f"java.lang.X: y\n\nDriver stacktrace:\n{plan}"), FAILED) is None
 
 
 def test_an_error_without_causes_is_read_itself() -> None:
     """What `start` raises has none."""
-    failure = stream_failure(OfJava("a.B: [STREAMING_CHECKPOINT_MISSING_METADATA_FILE] Checkpoint\n\tat x"), PLACE)
+    failure = stream_failure(OfJava("a.B: [STREAMING_CHECKPOINT_MISSING_METADATA_FILE] Checkpoint\n\tat x"), FAILED)
     assert failure is not None
     assert "STREAMING_CHECKPOINT_MISSING_METADATA_FILE" in str(failure.error)
-    assert stream_failure(OSError(28, "No space left on device"), PLACE) is not None
+    assert stream_failure(OSError(28, "No space left on device"), FAILED) is not None
 
 
 def test_an_unknown_error_stays_what_it_is() -> None:
     """A guess would mislead."""
-    assert stream_failure(caused_by("java.lang.NullPointerException: y"), PLACE) is None
-    assert stream_failure(ValueError("y"), PLACE) is None
+    assert stream_failure(caused_by("java.lang.NullPointerException: y"), FAILED) is None
+    assert stream_failure(ValueError("y"), FAILED) is None
 
 
 class OfBatch(StreamingQueryException):
@@ -135,31 +135,31 @@ class OfBatch(StreamingQueryException):
 def test_an_unknown_error_names_the_records_of_its_batch(cause: str, line: str) -> None:
     """One line with the query, the offsets, the cause and what to do, also where nothing was read before."""
     trace = caused_by("a.b.SparkException: Exception thrown in awaitResult:", cause)._stackTrace
-    failure = batch_failure(OfBatch(trace, '[{"clicks":{"0":5}}]', '[{"clicks":{"0":9}}]'), PLACE)
+    failure = batch_failure(OfBatch(trace, '[{"clicks":{"0":5}}]', '[{"clicks":{"0":9}}]'), FAILED)
     assert re.search(line, str(failure)), failure
     assert "\n" not in str(failure)
     begins = 'streaming.events: its micro-batch from [{"clicks":{"0":5}}] to [{"clicks":{"0":9}}] failed: '
     assert str(failure).startswith(begins)
     assert str(failure).endswith("start it over: spark-app streaming --reset events")
-    first = batch_failure(OfBatch(trace, "[-]", '[{"logOffset":0}]'), PLACE)
+    first = batch_failure(OfBatch(trace, "[-]", '[{"logOffset":0}]'), FAILED)
     assert 'from the beginning to [{"logOffset":0}]' in str(first)
 
 
 def test_an_error_before_a_micro_batch_is_of_none() -> None:
     """It stays what it is."""
-    assert batch_failure(OfBatch("a.X: y", "[-]", "[-]"), PLACE) is None
-    assert batch_failure(caused_by("a.X: y"), PLACE) is None
+    assert batch_failure(OfBatch("a.X: y", "[-]", "[-]"), FAILED) is None
+    assert batch_failure(caused_by("a.X: y"), FAILED) is None
 
 
 def test_a_line_holds_no_secret() -> None:
     """What Java says may hold a password."""
     cause = "org.apache.kafka.common.KafkaException: Failed to construct kafka consumer: password=sesame"
-    failure = stream_failure(caused_by(cause), PLACE)
+    failure = stream_failure(caused_by(cause), FAILED)
     assert failure is not None
     assert "sesame" not in str(failure.error)
 
 
 def test_every_line_names_the_query_and_says_what_to_do_last() -> None:
     """What happened, where, what to do; a fault that passes by itself may need no more than time."""
-    assert [fault.said for fault in STREAM_FAULTS if not fault.line.startswith("{query}: ")] == []
-    assert [fault.said for fault in STREAM_FAULTS if "; " not in fault.line and not fault.is_transient] == []
+    assert [fault.pattern for fault in STREAM_FAULTS if not fault.line.startswith("{query}: ")] == []
+    assert [fault.pattern for fault in STREAM_FAULTS if "; " not in fault.line and not fault.is_transient] == []

@@ -81,7 +81,7 @@ def listing(terminal: "Terminal", ledgers: Sequence["Ledger"], *, folder: Path) 
     terminal.table(("date", "source", "rows", *PARTS), rows, right=("rows", *PARTS))
     table_of_faults(terminal, planted)
     terminal.line()
-    terminal.facts([(source, cells.place(folder / source)) for source in planted])
+    terminal.facts([(source, cells.shown_path(folder / source)) for source in planted])
 
 
 def table_of_faults(terminal: "Terminal", planted: Mapping[str, Mapping[str, int]]) -> None:

@@ -164,4 +164,4 @@ def listing(terminal: "Terminal", ledger: "Ledger", *, file: Path) -> None:
     terminal.table(("topic", "records"), topics, right=("records",))
     table_of_faults(terminal, {"records": ledger.planted})
     terminal.line()
-    terminal.facts([("stream", ledger.plan.name), ("ledger", cells.place(file))])
+    terminal.facts([("stream", ledger.plan.name), ("ledger", cells.shown_path(file))])

@@ -9,7 +9,7 @@ from typing import Final
 NULL: Final = "null"
 
 
-def place(path: Path | str) -> str:
+def shown_path(path: Path | str) -> str:
     """A path relative to the working folder if it is below it; other paths and URIs unchanged."""
     text = str(path)
     here = Path.cwd()

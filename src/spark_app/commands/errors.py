@@ -147,7 +147,7 @@ def _hint(error: typer.TyperException) -> str:
 
 def _log(error: BaseException, config: Path | None) -> str:
     folder = next(_folders(error, config), None)
-    return f"its log is in {cells.place(folder)}; " if folder else ""
+    return f"its log is in {cells.shown_path(folder)}; " if folder else ""
 
 
 def _folders(error: BaseException, config: Path | None) -> Iterator[Path]:

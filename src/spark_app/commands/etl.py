@@ -89,7 +89,7 @@ def summarize(
     terminal.line(f"{_title(results)} in {formatting.duration(1000 * seconds)}", style="bold")
     terminal.table(headers, rows, right=[name for name in headers if name not in WORDS], styles=STYLES)
     terminal.line()
-    terminal.facts(_places(results))
+    terminal.facts(_paths(results))
 
 
 def perform(
@@ -148,15 +148,15 @@ def _table(results: Sequence["RunRecord"]) -> Table:
     return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
 
 
-def _places(results: Sequence["RunRecord"]) -> list[tuple[str, str]]:
+def _paths(results: Sequence["RunRecord"]) -> list[tuple[str, str]]:
     tables: dict[str, Path | str] = {name: path for result in results for name, path in result.tables.items()}
-    places = [(f"table {name}", cells.place(path)) for name, path in tables.items()]
+    paths = [(f"table {name}", cells.shown_path(path)) for name, path in tables.items()]
     if len(results) <= FOLDERS_LISTED:
-        places += [(f"run {result.pipeline}", cells.place(result.folder)) for result in results]
-        return places + [(f"report {each.pipeline}", cells.place(each.report)) for each in results if each.report]
+        paths += [(f"run {result.pipeline}", cells.shown_path(result.folder)) for result in results]
+        return paths + [(f"report {each.pipeline}", cells.shown_path(each.report)) for each in results if each.report]
     from spark_app.report.index import INDEX
 
     parents = dict.fromkeys(result.folder.parent for result in results)
-    places += [("runs", f"{len(results)} folders in {cells.place(parent)}") for parent in parents]
+    paths += [("runs", f"{len(results)} folders in {cells.shown_path(parent)}") for parent in parents]
     lists = dict.fromkeys(f"{each.report.rpartition('/')[0]}/{INDEX}" for each in results if each.report)
-    return places + [("reports", cells.place(each)) for each in lists]
+    return paths + [("reports", cells.shown_path(each)) for each in lists]

@@ -49,7 +49,7 @@ def graph(
     found = graphs.of_project(load_settings(config))
     if html is not None:
         _write(found, html.absolute(), now)
-        terminal.line(cells.place(html), link=cells.uri(html))
+        terminal.line(cells.shown_path(html), link=cells.uri(html))
     elif json:
         terminal.answer(pipelines=found.pipelines, assets=found.assets)
     elif mermaid:

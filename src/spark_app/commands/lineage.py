@@ -75,7 +75,7 @@ def _deliver(events: list[Any], to: str | None, terminal: "Terminal") -> None:
         openlineage.send(events, to, process_environment().get(KEY))
     else:
         _write(to, b"".join(lines))
-        terminal.line(cells.place(to), link=cells.uri(to))
+        terminal.line(cells.shown_path(to), link=cells.uri(to))
 
 
 def _write(to: str, content: bytes) -> None:

@@ -276,11 +276,11 @@ def _failing(number: int, failed: int) -> str:
 
 
 def _report(terminal: "Terminal", analysis: "Analysis", output: Path) -> str:
-    """Writes the report, and prints findings, places and the comparison; returns the place of the report."""
+    """Writes the report, and prints findings, paths and the comparison; returns the path of the report."""
     location, log = analysis.report(output), analysis.reading.log
-    links = {cells.place(path): cells.uri(path) for path in (location, str(log))}
-    places = zip(("report", "event log"), links, strict=True)
-    terminal.facts([*worst(analysis.findings), *places], links=links)
+    links = {cells.shown_path(path): cells.uri(path) for path in (location, str(log))}
+    paths = zip(("report", "event log"), links, strict=True)
+    terminal.facts([*worst(analysis.findings), *paths], links=links)
     if analysis.comparison is not None:
         terminal.line()
         print_comparison(terminal, analysis.comparison)

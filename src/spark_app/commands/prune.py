@@ -48,7 +48,7 @@ def _row(each: "Expired") -> dict[str, str]:
     stored = each.stored
     return {
         "what": stored.kind,
-        "where": cells.place(stored.path),
+        "where": cells.shown_path(stored.path),
         "size": formatting.size(stored.bytes),
         "last written": cells.iso(_written(each)),
         "why": each.reason,

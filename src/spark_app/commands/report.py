@@ -71,7 +71,7 @@ def report(  # noqa: PLR0913 - an argument for each option
     found = with_failed_conditions(Results(command="report", applications=[about]), conditions)
     if open_ and page is None:  # else the live page was opened, and shows the report by now
         results.open_report(terminal, location)
-    show = partial(terminal.line, cells.place(location), link=cells.uri(location))
+    show = partial(terminal.line, cells.shown_path(location), link=cells.uri(location))
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
 
 

@@ -86,7 +86,7 @@ def listing(terminal: "Terminal", tables: Sequence["TableFacts"]) -> None:
         headers = ("table", "version", "at", "operation", "rows")
         terminal.table(headers, changes, right=("version", "rows"))
     terminal.line()
-    terminal.facts([(table.name, cells.place(table.path)) for table in tables if table.exists])
+    terminal.facts([(table.name, cells.shown_path(table.path)) for table in tables if table.exists])
 
 
 def _facts(table: "TableFacts") -> list[str]:

@@ -49,9 +49,9 @@ def test_other_text_is_unchanged() -> None:
 def test_a_path_below_the_working_folder_is_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any other path, and a URI, stays whole."""
     monkeypatch.chdir(tmp_path)
-    assert cells.place(tmp_path / "runs" / "x") == "runs/x"
-    assert cells.place("/elsewhere/x") == "/elsewhere/x"
-    assert cells.place("s3a://bucket/x") == "s3a://bucket/x"
+    assert cells.shown_path(tmp_path / "runs" / "x") == "runs/x"
+    assert cells.shown_path("/elsewhere/x") == "/elsewhere/x"
+    assert cells.shown_path("s3a://bucket/x") == "s3a://bucket/x"
 
 
 def test_a_file_has_an_address_for_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.operators import SCAN_TIME
-from spark_app.eventlog.model.repeated_reads import FILE_BYTES, FILES, file_scans, place
+from spark_app.eventlog.model.repeated_reads import FILE_BYTES, FILES, file_scans, location
 from spark_app.formatting import count, size
 
 OPEN_COST_BYTES: Final = 4 * 1024**2
@@ -39,14 +39,14 @@ def small_files_read(view: QueryView) -> Iterator[Finding]:
         time = view.run_ms(scan) if measured is None else measured
         yield view.finding(
             "small_files_read",
-            f"reads {count(files)} files of {size(total / files)} on average from {place(scan)}",
+            f"reads {count(files)} files of {size(total / files)} on average from {location(scan)}",
             advice="Write files of 128 MiB and more: OPTIMIZE for a Delta table, "
             "repartition(n) or coalesce(n) before the write for others. Until then a larger "
             "spark.sql.files.maxPartitionBytes puts more of them into a task.",
             operator=scan,
             numbers={"files": files, "read_bytes": total, "mean_file_bytes": total / files},
             cost_ms=view.wall_of(None if time is None else time * opening / (opening + total), scan),
-            cause=place(scan),
+            cause=location(scan),
         )
 
 
@@ -106,11 +106,11 @@ def partition_filter_missing(view: QueryView) -> Iterator[Finding]:
         if is_whole and partitions >= view.limits.unfiltered_partitions and total >= view.limits.unfiltered_bytes:
             yield view.finding(
                 "partition_filter_missing",
-                f"filters {place(scan)}, but reads all {count(partitions)} partitions, {size(total)}",
+                f"filters {location(scan)}, but reads all {count(partitions)} partitions, {size(total)}",
                 advice="Add a condition on the partition column itself (where(F.col('date') == ...)), as a literal and "
                 "not within a function; or partition the table by the filtered column.",
                 operator=scan,
                 numbers={"partitions": partitions, "read_bytes": total},
                 severity="info",
-                cause=place(scan),
+                cause=location(scan),
             )

@@ -46,14 +46,14 @@ def _repeated(app: Application, reads: Reads, cost: float | None) -> Finding:
     return Finding(
         "repeated_scan",
         "warning",
-        f"{excerpt(reads.place)} is read {count(reads.times)} times, each time {size(reads.bytes)} in "
+        f"{excerpt(reads.location)} is read {count(reads.times)} times, each time {size(reads.bytes)} in "
         f"{quantity(reads.files, 'file')}, first by {queries}",
         "Cache what they share: cache() or persist() the DataFrame before the first of them and unpersist() it "
         "after the last, or write it once as a smaller table.",
         {"times": reads.times, "files": reads.files, "read_again_bytes": _repeated_bytes(reads)},
         cost_ms=cost,
         query=reads.queries[0] if reads.queries else None,
-        cause=reads.place,
+        cause=reads.location,
     )
 
 

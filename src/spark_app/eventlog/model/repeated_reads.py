@@ -33,7 +33,7 @@ class Reads:
     """How often the same files were read without a cache.
 
     Attributes:
-        place: Their paths.
+        location: Their paths.
         files, bytes: Of each scan.
         times: The number of scans.
         scan_ms: The task time of all scans; None where the format of a scan has none.
@@ -42,7 +42,7 @@ class Reads:
         queries: The first queries that read them.
     """
 
-    place: str
+    location: str
     files: int
     bytes: int
     times: int = 0
@@ -133,8 +133,8 @@ class RepeatedReads:
     def _scanned(self, query: Query, scan: Operator, most_ms: float | None) -> None:
         files, size = (int(scan.numbers[name].value) for name in (FILES, FILE_BYTES))
         filters = _EXPRESSION_ID.sub("", scan.metadata.get("PartitionFilters", ""))
-        key = (place(scan), filters, files, size)
-        reads = self._reads.pop(key, None) or Reads(place(scan), files, size)
+        key = (location(scan), filters, files, size)
+        reads = self._reads.pop(key, None) or Reads(location(scan), files, size)
         reads.times += 1
         time = scan.numbers.get(SCAN_TIME)
         reads.scan_ms = None if time is None or reads.scan_ms is None else reads.scan_ms + time.value
@@ -198,7 +198,7 @@ def file_scans(operators: Iterable[Operator]) -> Iterator[Operator]:
             yield operator
 
 
-def place(scan: Operator) -> str:
+def location(scan: Operator) -> str:
     """The paths that a scan reads, as Spark names them: `file:/data/sales`; cut by Spark where they are many."""
     paths = _PATHS.search(scan.metadata.get("Location", ""))
     return paths[1].removesuffix("]") if paths else scan.metadata.get("Location", "")

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 if not __package__:  # Started as a file, Python looks into this folder first, where `streaming` would hide another.
-    sys.path[:] = [place for place in sys.path if Path(place or ".").resolve() != Path(__file__).resolve().parent]
+    sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != Path(__file__).resolve().parent]
 
 from spark_app.__main__ import main
 

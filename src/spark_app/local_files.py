@@ -35,7 +35,7 @@ def ensure_dir(folder: Path) -> Path:
 
 def _make_dir(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    state = next((place for place in (folder, *folder.parents) if place.name == STATE), None)
+    state = next((parent for parent in (folder, *folder.parents) if parent.name == STATE), None)
     if state is not None and not (state / IGNORE).exists():
         (state / IGNORE).write_text("*\n", encoding="utf-8")
 

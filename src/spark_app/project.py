@@ -65,10 +65,10 @@ class Project:
         if str(self.folder) not in sys.path:
             sys.path.insert(0, str(self.folder))
         root = importlib.import_module(name.partition(".")[0])
-        places = [Path(place).resolve() for place in root.__path__]
-        if self.folder / root.__name__ not in places:
+        folders = [Path(folder).resolve() for folder in root.__path__]
+        if self.folder / root.__name__ not in folders:
             raise ConfigError(
-                f"Python imports {root.__name__} from {', '.join(map(str, places))}, not from the project "
+                f"Python imports {root.__name__} from {', '.join(map(str, folders))}, not from the project "
                 f"{self.folder}: remove that folder from PYTHONPATH, or give the package another name"
             )
         return importlib.import_module(name)

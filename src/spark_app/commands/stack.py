@@ -57,10 +57,10 @@ def library() -> tuple[str, Path | None]:
     url = json.loads(distribution("spark-app").read_text("direct_url.json") or "{}").get("url", "")
     if not url:
         return f"spark-app=={version('spark-app')}", None
-    place = urlsplit(url)
-    if place.scheme != "file":
+    address = urlsplit(url)
+    if address.scheme != "file":
         return url, None
-    file = Path(unquote(place.path))
+    file = Path(unquote(address.path))
     if file.suffix == ".whl" and file.is_file():
         return f"{WHEELS}/{file.name}", file
     return f"{WHEELS}/spark_app-{version('spark-app')}-py3-none-any.whl", None

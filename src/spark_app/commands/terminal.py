@@ -285,9 +285,9 @@ def grid(
     gap: str = GAP,
 ) -> list[Text]:
     """Lines of cells in columns, the headers first; the arguments are those of `Terminal.table`."""
-    places = [(width, header in right) for width, header in zip(_widths(headers, rows), headers, strict=True)]
-    head = _row(headers, places, gap=gap, styles=dict.fromkeys(headers, "bold"))
-    return [head, *(_row(row, places, gap=gap, styles=styles) for row in rows)]
+    columns = [(width, header in right) for width, header in zip(_widths(headers, rows), headers, strict=True)]
+    head = _row(headers, columns, gap=gap, styles=dict.fromkeys(headers, "bold"))
+    return [head, *(_row(row, columns, gap=gap, styles=styles) for row in rows)]
 
 
 def grid_width(headers: Sequence[str], rows: Sequence[Sequence[str]], *, gap: str = GAP) -> int:
@@ -299,9 +299,9 @@ def _widths(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(cell_len(cell) for cell in column) for column in zip(headers, *rows, strict=True)]
 
 
-def _row(row: Sequence[str], places: Sequence[tuple[int, bool]], *, gap: str, styles: Mapping[str, str]) -> Text:
+def _row(row: Sequence[str], columns: Sequence[tuple[int, bool]], *, gap: str, styles: Mapping[str, str]) -> Text:
     line = Text()
-    for cell, (width, is_right) in zip(row, places, strict=True):
+    for cell, (width, is_right) in zip(row, columns, strict=True):
         line.append(gap if line else "")
         line.append(_padded(cell, width, is_right=is_right), styles.get(cell, ""))
     line.rstrip()

@@ -113,9 +113,9 @@ class Reader:
     def failed(self, what: str, error: Exception) -> None:
         """Counts a bug: an exception of our own code about an event, or about the end of the log."""
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(frame.filename).name}:{frame.lineno}"
+        location = f"{Path(frame.filename).name}:{frame.lineno}"
         self.read_errors.failed_events += 1
-        self.read_errors.failure = self.read_errors.failure or f"{what}: {type(error).__name__}: {error} at {place}"
+        self.read_errors.failure = self.read_errors.failure or f"{what}: {type(error).__name__}: {error} at {location}"
 
 
 def remarks(app: Application, read_errors: ReadErrors, unreadable_lines: int) -> Iterator[str]:

@@ -141,7 +141,7 @@ def _pieces_of(stage: StageAttempt, begins: Sequence[float]) -> Iterator[_Piece]
 def _scaled(free: Sequence[float], factor: float) -> list[float]:
     """When each of so many times the slots is there, in milliseconds after the start."""
     count = max(1, round(len(free) * factor))
-    return [free[int(place / factor)] for place in range(count)]
+    return [free[int(index / factor)] for index in range(count)]
 
 
 def _replayed(work: Sequence[_Piece], free: list[float] | None, start: float, end: float) -> float:
@@ -153,10 +153,10 @@ def _replayed(work: Sequence[_Piece], free: list[float] | None, start: float, en
 
     def after(instant: float) -> float:
         """When the replay reaches an instant: as long after the end of a piece as in truth."""
-        place = bisect.bisect_right(ends, instant) - 1
-        while place >= 0 and order[place].key not in replayed:
-            place -= 1
-        return instant - start if place < 0 else replayed[order[place].key] + instant - order[place].ended
+        index = bisect.bisect_right(ends, instant) - 1
+        while index >= 0 and order[index].key not in replayed:
+            index -= 1
+        return instant - start if index < 0 else replayed[order[index].key] + instant - order[index].ended
 
     for piece in work:
         ready = max([after(piece.began), *(stages[parent] for parent in piece.parents if parent in stages)])

@@ -73,16 +73,16 @@ class Dataset:
 def of_target(target: Target, job_namespace: str) -> Dataset | None:
     """What a query writes; None for a table or a topic whose server the log does not name."""
     if target.path is not None:
-        return replace(of_place(target.path), table=target.table)
+        return replace(of_location(target.path), table=target.table)
     if target.table is not None:
         return Dataset(job_namespace, redacted(target.table))
     return Dataset(f"kafka://{target.broker}", target.name) if target.broker else None
 
 
-def of_place(place: str) -> Dataset:
+def of_location(location: str) -> Dataset:
     """The dataset at a path or a URI: the table or the folder, if it is a partition or a part file of it."""
-    place = _PART.sub("", place) or place
-    parts = urlsplit(place)
+    location = _PART.sub("", location) or location
+    parts = urlsplit(location)
     if parts.scheme in ("", _FILE):
         return Dataset(_FILE, redacted(parts.path.rstrip("/") or "/"))
     scheme = _SAME.get(parts.scheme, parts.scheme)
@@ -98,7 +98,7 @@ def inputs(root: Operator, job_namespace: str) -> Iterator[Dataset]:
         columns = read_columns(operator.metadata.get(READ_SCHEMA, ""))
         table = _TABLE.match(operator.name)
         for path in _paths(operator):
-            yield replace(of_place(path), columns=columns, table=table and table[1])
+            yield replace(of_location(path), columns=columns, table=table and table[1])
         if table and LOCATION not in operator.metadata:
             yield Dataset(job_namespace, redacted(table[1]), columns)
 
@@ -114,8 +114,8 @@ def delta_path(root: Operator) -> str | None:
 
 def of_stream(description: str) -> Dataset | None:
     """What a source or a sink of a streaming query reads or writes; None without a path, as for topics of Kafka."""
-    place = _STREAM.fullmatch(description)
-    return of_place(place[1]) if place else None
+    match = _STREAM.fullmatch(description)
+    return of_location(match[1]) if match else None
 
 
 def _paths(operator: Operator) -> list[str]:

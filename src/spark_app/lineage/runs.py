@@ -106,8 +106,8 @@ def lineage_runs(
     began = app.began or 0
     whole = LineageRun(job, APPLICATION, parent, began, app.ended or app.last, STATES[ending.outcome], error)
     runs = [replace(whole, spark_version=app.spark_version), *_of_queries(app, job), *_of_streams(app, job)]
-    places = [(datasets.of_place(each.path), each) for each in declared]
-    known = {(place.namespace, place.name): each for place, each in places}
+    written = [(datasets.of_location(each.path), each) for each in declared]
+    known = {(dataset.namespace, dataset.name): each for dataset, each in written}
     return sorted(
         (_with_origins(run, known) for run in _located(runs, name)),
         key=lambda run: (run.kind != APPLICATION, run.started),
@@ -127,17 +127,17 @@ def _with_origins(run: LineageRun, known: Mapping[tuple[str, str], TableColumns]
 
 
 def _origins(table: TableColumns, read: Set[tuple[str, str]]) -> tuple[tuple[str, tuple[Field, ...]], ...]:
-    """What the columns of a table are made of, by a query that reads places; without those made of no column.
+    """What the columns of a table are made of, by a query that reads datasets; without those made of no column.
 
-    None by a query that reads other places than the table is made of, such as one that compacts or corrects it.
+    None by a query that reads other datasets than the table is made of, such as one that compacts or corrects it.
     """
-    places = {name: datasets.of_place(path) for name, path in table.inputs.items() if path}
-    if not read or not read <= {(each.namespace, each.name) for each in places.values()}:
+    inputs = {name: datasets.of_location(path) for name, path in table.inputs.items() if path}
+    if not read or not read <= {(each.namespace, each.name) for each in inputs.values()}:
         return ()
     return tuple(
-        (column, tuple(Field(places[each.input].namespace, places[each.input].name, each.column) for each in found))
+        (column, tuple(Field(inputs[each.input].namespace, inputs[each.input].name, each.column) for each in found))
         for column, found in table.columns.items()
-        if found and all(each.input in places for each in found)
+        if found and all(each.input in inputs for each in found)
     )
 
 

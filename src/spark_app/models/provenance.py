@@ -49,12 +49,12 @@ def code(*functions: Callable[..., Any]) -> str:
     found: dict[tuple[str, str], str] = {}
     left = [(function.__module__, function.__qualname__.partition(".")[0]) for function in functions]
     while left:
-        place = left.pop()
-        node = _definitions(place[0]).get(place[1])
-        if node is not None and place not in found and not _is_table(*place):
-            found[place] = ast.unparse(node)
-            left += [used for used in _uses(place[0], node) if used[0].partition(".")[0] in packages]
-    return "\n".join(found[place] for place in sorted(found))
+        definition = left.pop()
+        node = _definitions(definition[0]).get(definition[1])
+        if node is not None and definition not in found and not _is_table(*definition):
+            found[definition] = ast.unparse(node)
+            left += [used for used in _uses(definition[0], node) if used[0].partition(".")[0] in packages]
+    return "\n".join(found[definition] for definition in sorted(found))
 
 
 def _is_table(module: str, name: str) -> bool:

@@ -113,21 +113,21 @@ def _swept(layers: Sequence[Sequence[str]], steps: Sequence[Edge], *, is_forward
     linked = _neighbours(steps if is_forward else [(end, start) for start, end in steps])
     swept = list[list[str]]()
     for layer in layers if is_forward else reversed(layers):
-        place = {box: number for number, box in enumerate(swept[-1])} if swept else {}
+        positions = {box: number for number, box in enumerate(swept[-1])} if swept else {}
         own = {box: number for number, box in enumerate(layer)}
 
-        def middle(box: str, place: Mapping[str, int] = place, own: Mapping[str, int] = own) -> float:
-            return fmean(place[each] for each in linked[box]) if linked[box] and place else own[box]
+        def middle(box: str, positions: Mapping[str, int] = positions, own: Mapping[str, int] = own) -> float:
+            return fmean(positions[each] for each in linked[box]) if linked[box] and positions else own[box]
 
         swept.append(sorted(layer, key=middle))
     return swept if is_forward else swept[::-1]
 
 
 def _crossings(layers: Sequence[Sequence[str]], steps: Sequence[Edge]) -> int:
-    place = {box: (number, position) for number, layer in enumerate(layers) for position, box in enumerate(layer)}
+    positions = {box: (number, position) for number, layer in enumerate(layers) for position, box in enumerate(layer)}
     lines = defaultdict[int, list[tuple[int, int]]](list)
     for start, end in steps:
-        lines[place[start][0]].append((place[start][1], place[end][1]))
+        lines[positions[start][0]].append((positions[start][1], positions[end][1]))
     return sum(
         (one[0] - other[0]) * (one[1] - other[1]) < 0
         for each in lines.values()
@@ -156,8 +156,8 @@ def _apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
     """The places that are nearest to the wanted ones and far enough apart, in their order (isotonic regression)."""
     offsets = [sum(heights[:number]) for number in range(len(heights))]
     blocks = list[tuple[float, int]]()  # the mean of places that push each other, and how many they are
-    for place, offset in zip(wanted, offsets, strict=True):
-        mean, size = place - offset, 1
+    for position, offset in zip(wanted, offsets, strict=True):
+        mean, size = position - offset, 1
         while blocks and blocks[-1][0] > mean:
             before, count = blocks.pop()
             mean, size = (before * count + mean * size) / (count + size), count + size

@@ -46,7 +46,7 @@ def spark_home() -> Path:
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         raise MachineError(f"{sys.executable} has no PySpark: run scripts/setup-dev.sh, and use the Python in .venv")
-    zipped = next((place for place in Path(found.origin).parents if place.suffix == ".zip"), None)
+    zipped = next((parent for parent in Path(found.origin).parents if parent.suffix == ".zip"), None)
     # spark-submit puts <home>/python/lib/pyspark.zip before the installed package.
     home = (zipped.parents[2] if zipped else Path(found.origin).parent).resolve()
     if not home.is_relative_to(Path(sys.prefix).resolve()):

@@ -98,7 +98,7 @@ def collect(redacted: Callable[[str], str] = str) -> None:
     def excepthook(kind: Any, error: Any, trace: Any) -> None:
         with suppress(Exception):
             if isinstance(error, Exception):
-                record = logging.LogRecord(kind.__module__, 50, *_place(trace), "uncaught exception", (), None)
+                record = logging.LogRecord(kind.__module__, 50, *_file_and_line(trace), "uncaught exception", (), None)
                 record.exc_info = (kind, error, trace)
                 file.write(record)
         before(kind, error, trace)
@@ -106,7 +106,7 @@ def collect(redacted: Callable[[str], str] = str) -> None:
     sys.excepthook = excepthook
 
 
-def _place(trace: Any) -> tuple[str, int]:
+def _file_and_line(trace: Any) -> tuple[str, int]:
     """The file and the line of the program's own frame that an exception passed first."""
     return (trace.tb_frame.f_code.co_filename, trace.tb_lineno) if trace else ("", 0)
 

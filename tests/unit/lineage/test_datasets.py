@@ -6,7 +6,7 @@ from spark_app.lineage.datasets import (
     Column,
     Dataset,
     inputs,
-    of_place,
+    of_location,
     of_stream,
     of_target,
     read_columns,
@@ -21,7 +21,7 @@ def scan(name: str, location: str | None = None, schema: str = "") -> Operator:
 
 
 @pytest.mark.parametrize(
-    ("place", "namespace", "name"),
+    ("location", "namespace", "name"),
     [
         ("/data/orders/", "file", "/data/orders"),
         ("file:/data/orders", "file", "/data/orders"),
@@ -37,9 +37,9 @@ def scan(name: str, location: str | None = None, schema: str = "") -> Operator:
         ("/data/orders/part-of-it.csv", "file", "/data/orders/part-of-it.csv"),
     ],
 )
-def test_a_place_is_named_as_openlineage_names_it(place: str, namespace: str, name: str) -> None:
+def test_a_place_is_named_as_openlineage_names_it(location: str, namespace: str, name: str) -> None:
     """So that what one program writes and another one reads is one dataset: the table, not a part file of it."""
-    assert of_place(place) == Dataset(namespace, name)
+    assert of_location(location) == Dataset(namespace, name)
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,12 @@ def test_what_is_written_has_a_name_that_others_know(target: Target, dataset: Da
     assert of_target(target, "prod") == dataset
 
 
-@pytest.mark.parametrize("place", ["s3a://AKIA1:hunter2@shop/orders", "/data/password=hunter2/x", "t.password=hunter2"])
-def test_a_secret_in_a_place_is_masked(place: str) -> None:
+@pytest.mark.parametrize(
+    "location", ["s3a://AKIA1:hunter2@shop/orders", "/data/password=hunter2/x", "t.password=hunter2"]
+)
+def test_a_secret_in_a_place_is_masked(location: str) -> None:
     """Access keys may stand before the bucket."""
-    assert "hunter2" not in str(of_place(place))
+    assert "hunter2" not in str(of_location(location))
 
 
 def test_a_scan_of_files_reads_each_of_its_paths() -> None:

@@ -64,10 +64,10 @@ class _Passed:
 
     def between(self, *spans: Span) -> Wall:
         """The sums over some spans: work, idle time and blocking of tasks, the wait of a stage, the driver's gap."""
-        places = [(self._place(since), self._place(until)) for since, until, _ in spans]
-        return Wall(*(sum(sums[last] - sums[first] for first, last in places) for sums in self._sums))
+        ranges = [(self._index(since), self._index(until)) for since, until, _ in spans]
+        return Wall(*(sum(sums[last] - sums[first] for first, last in ranges) for sums in self._sums))
 
-    def _place(self, instant: float) -> int:
+    def _index(self, instant: float) -> int:
         return min(bisect_left(self._instants, instant), len(self._instants) - 1)
 
 

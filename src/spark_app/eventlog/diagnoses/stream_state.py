@@ -62,13 +62,13 @@ def _growing(view: StreamView, name: str) -> Finding | None:
 def _growth(view: StreamView, operator: str, states: list[StateSample], growth: int, *, has_watermark: bool) -> Finding:
     why = "though the watermark has passed the first of them" if has_watermark else "since it has no watermark"
     is_in_heap = not view.settings.get(PROVIDER, "").endswith(_ROCKSDB)
-    place = f" {PROVIDER}={_PACKAGE}{_ROCKSDB} keeps it on disk instead of in the heap." if is_in_heap else ""
+    remedy = f" {PROVIDER}={_PACKAGE}{_ROCKSDB} keeps it on disk instead of in the heap." if is_in_heap else ""
     rows, memory = states[-1].rows or 0, states[-1].memory_bytes
     return view.finding(
         "growing_state",
         f"the state of {excerpt(operator)} grew by {count(growth)} rows to {count(rows)} in "
         f"{count(view.total.batches)} batches, and lost none, {why}",
-        advice=f"{_REMEDIES.get(operator, _TIMER)}.{place}",
+        advice=f"{_REMEDIES.get(operator, _TIMER)}.{remedy}",
         numbers={"state_rows": rows, "state_growth_rows": growth}
         | ({} if memory is None else {"state_memory_bytes": memory}),
     )

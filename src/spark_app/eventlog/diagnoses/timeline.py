@@ -72,7 +72,7 @@ def _gap(app: Application, kind: Kind, ms: int) -> Finding:
     return Finding(
         "driver_gap",
         "warning" if kind == "planning" else "info",
-        f"No task ran for {part}, {where}{_place(app, longest, ms)}.",
+        f"No task ran for {part}, {where}{_longest_stretch(app, longest, ms)}.",
         advice,
         numbers,
         cost_ms=ms,
@@ -80,7 +80,7 @@ def _gap(app: Application, kind: Kind, ms: int) -> Finding:
     )
 
 
-def _place(app: Application, longest: Stretch, ms: int) -> str:
+def _longest_stretch(app: Application, longest: Stretch, ms: int) -> str:
     """What the longest stretch was before or in, where it is a part of several."""
     if longest.kind in ("startup", "ending"):
         return ""

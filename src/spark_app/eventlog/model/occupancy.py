@@ -202,8 +202,8 @@ class Occupancy:
         width = offsets[-1] / parts
 
         def until(offset: float) -> float:
-            place = min(bisect_right(offsets, offset), len(values)) - 1
-            return sums[place] + (offset - offsets[place]) * values[place]
+            index = min(bisect_right(offsets, offset), len(values)) - 1
+            return sums[index] + (offset - offsets[index]) * values[index]
 
         totals = [until(number * width) for number in range(parts + 1)]
         return [round((after - before) / width, 9) for before, after in pairwise(totals)]

@@ -352,8 +352,8 @@ def _precision_recall(drawn: Sequence[_Drawn], most: int) -> Plot:
     )
 
 
-def _marks(places: Iterable[tuple[_Drawn, float | None, float | None]]) -> Iterator[Mark]:
-    for each, x, y in places:
+def _marks(points: Iterable[tuple[_Drawn, float | None, float | None]]) -> Iterator[Mark]:
+    for each, x, y in points:
         if x is not None and y is not None:
             yield Mark(*curves.place(Point(x, y)), each.name, each.colour)
 

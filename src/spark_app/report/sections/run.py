@@ -76,11 +76,11 @@ def logs(scope: Scope, limits: Limits) -> Logs | None:
 
 def _of_program(records: Collection[LogRecord], limits: Limits) -> Logs:
     """The newest records of a program, in their order; a message of one place is listed once."""
-    places = Counter((record.file, record.line, record.message) for record in records)
+    counts = Counter((record.file, record.line, record.message) for record in records)
     first = {(record.file, record.line, record.message): record for record in reversed(records)}  # type: ignore[call-overload]
     ordered = sorted(first.items(), key=lambda item: item[1].time)[-limits.logs :]
     entries = [
-        LogEntry(_line(record), f"{Path(record.file).name}:{record.line}", places[key]) for key, record in ordered
+        LogEntry(_line(record), f"{Path(record.file).name}:{record.line}", counts[key]) for key, record in ordered
     ]
     return Logs(entries, len(first))
 

@@ -130,14 +130,14 @@ def _trend(name: str, runs: list[Run], number: Callable[[Run], float | None], sh
     top, width = max((value for _, value in known), default=0), 1000 / max(1, len(known))
     bars = [
         Bar(
-            left=round(place * width, 2),
+            left=round(position * width, 2),
             width=round(width * 0.8, 2),
             height=round(100 * value / top if top else 0, 2),
             mood=run.mood,
             title=f"{_when(run.started)}: {shown(value)}, {run.outcome}",
             report=run.report,
         )
-        for place, (run, value) in enumerate(known)
+        for position, (run, value) in enumerate(known)
     ]
     return Trend(name, shown(top) if known else "", bars)
 

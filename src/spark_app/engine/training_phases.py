@@ -209,9 +209,9 @@ def evaluate(context: "TrainingContext", model: Model, config: ModelConfig, vers
     card = msgspec.structs.replace(version.card, evaluation=found)
     if production is not None and production.number != version.number:
         if promotion.is_comparable(context, model, production):
-            theirs, same_rows = _evaluation(context, model, config, production, data, role="production")
+            in_production, same_rows = _evaluation(context, model, config, production, data, role="production")
             comparison = _comparison(context, config, card, rows, production.card, same_rows)
-            card = msgspec.structs.replace(card, production=theirs, comparison=comparison)
+            card = msgspec.structs.replace(card, production=in_production, comparison=comparison)
     else:
         before = registry.evaluation(context.warehouse, model.name, version.number)
         if before is not None:

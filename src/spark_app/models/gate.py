@@ -103,8 +103,13 @@ def _slices(gate: Gate, candidate: Evaluation, production: Evaluation) -> Iterat
         yield from _slice(gate, each, before.get(each.title))
 
 
-def _slice(gate: Gate, ours: SliceScore, theirs: SliceScore | None) -> Iterator[str]:
-    if theirs is None or ours.roc_auc is None or theirs.roc_auc is None or ours.positives < gate.slice_positives:
+def _slice(gate: Gate, candidate: SliceScore, production: SliceScore | None) -> Iterator[str]:
+    if (
+        production is None
+        or candidate.roc_auc is None
+        or production.roc_auc is None
+        or candidate.positives < gate.slice_positives
+    ):
         return
-    if theirs.roc_auc - ours.roc_auc > gate.slice_loss:
-        yield f"ROC AUC of {ours.title} falls from {theirs.roc_auc:.3f} to {ours.roc_auc:.3f}"
+    if production.roc_auc - candidate.roc_auc > gate.slice_loss:
+        yield f"ROC AUC of {candidate.title} falls from {production.roc_auc:.3f} to {candidate.roc_auc:.3f}"

@@ -137,11 +137,11 @@ class FeatureSet:
         given = self._given(frames, tables, min(days), max(days)) if days else _without_rows(frames)
         entity = self.examples.entity
         entities = F.broadcast(asked.select(entity).distinct())
-        theirs = {
+        of_entities = {
             name: rows.join(entities, entity, "left_semi") if entity in rows.columns else rows
             for name, rows in given.items()
         }
-        return self._of(asked, theirs, keep)
+        return self._of(asked, of_entities, keep)
 
     def _of(self, examples: DataFrame, given: Mapping[str, DataFrame], keep: Sequence[str]) -> DataFrame:
         names = parameters(self.function)[1:]

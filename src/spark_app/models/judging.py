@@ -56,21 +56,21 @@ def evaluation(
 
 
 def comparison(
-    card: ModelCard, ours: pd.DataFrame, production: ModelCard, theirs: pd.DataFrame, *, samples: int
+    card: ModelCard, rows: pd.DataFrame, production: ModelCard, production_rows: pd.DataFrame, *, samples: int
 ) -> Comparison:
     """How a version compares with the one in production.
 
     Args:
         card: The version.
-        ours: Held-out rows in the order of their keys, with its `probability`.
+        rows: Held-out rows in the order of their keys, with its `probability`.
         production: The version in production.
-        theirs: The same rows, with the probability of that one.
+        production_rows: The same rows, with the probability of that one.
         samples: Bootstrap samples.
     """
-    columns = (ours[LABEL], ours[PREDICTION], theirs[PREDICTION])
-    label, our, their = (column.to_numpy(dtype=np.float64) for column in columns)
+    columns = (rows[LABEL], rows[PREDICTION], production_rows[PREDICTION])
+    label, candidate, of_production = (column.to_numpy(dtype=np.float64) for column in columns)
     newer = datetime.date.fromisoformat(card.as_of) - datetime.date.fromisoformat(production.as_of)
-    difference = scores.difference(label, our, their, samples=samples, seed=card.seed)
+    difference = scores.difference(label, candidate, of_production, samples=samples, seed=card.seed)
     return Comparison(difference=difference, samples=samples, days_newer=newer.days)
 
 

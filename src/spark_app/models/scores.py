@@ -45,22 +45,22 @@ def estimates(label: Floats, probability: Floats, *, samples: int, seed: int) ->
     return found
 
 
-def difference(label: Floats, ours: Floats, theirs: Floats, *, samples: int, seed: int) -> Estimate:
-    """How much greater the average precision of some probabilities is than that of others of the same rows.
+def difference(label: Floats, candidate: Floats, production: Floats, *, samples: int, seed: int) -> Estimate:
+    """How much greater the average precision of a candidate is than that of production, on the same rows.
 
     The interval is that of a paired bootstrap: each sample has the same rows for both (Efron and Tibshirani, An
     Introduction to the Bootstrap, 1993, chapter 8).
     """
-    our, their = _Ranking(label, ours), _Ranking(label, theirs)
+    new, old = _Ranking(label, candidate), _Ranking(label, production)
     draws, found = np.random.default_rng(seed), list[float]()
     for _ in range(samples):
         counts = np.bincount(draws.integers(0, len(label), len(label)), minlength=len(label))
         if 0 < label @ counts < len(label):
-            found.append(our.average_precision(counts) - their.average_precision(counts))
+            found.append(new.average_precision(counts) - old.average_precision(counts))
     if not found or not _has_both(label):
         return Estimate(value=None)
     low, high = np.percentile(found, INTERVAL)
-    value = average_precision(label, ours) - average_precision(label, theirs)
+    value = average_precision(label, candidate) - average_precision(label, production)
     return Estimate(value=value, low=float(low), high=float(high))
 
 
@@ -90,10 +90,10 @@ def _resampled(label: Floats, probability: Floats, *, samples: int, seed: int) -
     draws, values = np.random.default_rng(seed), dict[str, list[float]]({name: [] for name in SCORES})
     for _ in range(samples):
         rows = draws.integers(0, len(label), len(label))
-        drawn, theirs = label[rows], probability[rows]
-        if _has_both(drawn):
+        labels, probabilities = label[rows], probability[rows]
+        if _has_both(labels):
             for name, score in SCORES.items():
-                values[name].append(score(drawn, theirs))
+                values[name].append(score(labels, probabilities))
     return values
 
 

@@ -126,7 +126,10 @@ def test_features_slices_and_candidates_are_ranked(section: Section) -> None:
 
 def test_drift_is_judged_by_the_greater_of_both() -> None:
     """Production may have been trained long before."""
-    words = [Drift("f", ours, theirs).word for ours, theirs in ((0.0999, None), (0.1, 0.0), (0.0, 0.25), (None, None))]
+    words = [
+        Drift("f", candidate, production).word
+        for candidate, production in ((0.0999, None), (0.1, 0.0), (0.0, 0.25), (None, None))
+    ]
     assert words == ["stable", "shifting", "shifted", "not known"]
 
 

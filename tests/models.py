@@ -14,7 +14,7 @@ from spark_app.models import reference, registry
 from spark_app.models.estimators import PROBABILITY
 from spark_app.models.reference import Reference, Rows
 from spark_app.models.registry import Promotion, Version
-from spark_app.runs.model_card import Comparison, Estimate, Evaluation
+from spark_app.runs.model_card import Estimate, Evaluation, VersionComparison
 from spark_app.warehouse.tables import Table
 from tests.integration.home import Home
 from tests.shop_rows import FIRST
@@ -32,7 +32,7 @@ SCHEMA = StructType(
 )
 """The features of the model."""
 THRESHOLD = 0.5
-BETTER = Comparison(difference=Estimate(value=0.1, low=0.05, high=0.15), samples=1_000, days_newer=1)
+BETTER = VersionComparison(difference=Estimate(value=0.1, low=0.05, high=0.15), samples=1_000, days_newer=1)
 """A version that is better than the one in production, beyond chance."""
 
 
@@ -55,7 +55,7 @@ def judge(
     version: Version,
     *,
     production: Evaluation | None,
-    comparison: Comparison | None = None,
+    comparison: VersionComparison | None = None,
     **content: Any,
 ) -> None:
     """Gives a version good scores, beside those of the version in production."""

@@ -15,19 +15,21 @@ TOPIC: Final = " (topic)"
 """What follows the name of a source or a topic, which may be that of a table, too."""
 
 
-class Input(NamedTuple):
+class FunctionInput(NamedTuple):
     """What a function got, and its path; None for what has none, such as a topic."""
 
     rows: DataFrame
     path: str | None
 
 
-def of_tables(context: Context, tables: Mapping[str, DataFrame]) -> dict[str, Input]:
+def of_tables(context: Context, tables: Mapping[str, DataFrame]) -> dict[str, FunctionInput]:
     """Rows of tables of the warehouse, by their names."""
-    return {name: Input(rows, context.warehouse.path(name)) for name, rows in tables.items()}
+    return {name: FunctionInput(rows, context.warehouse.path(name)) for name, rows in tables.items()}
 
 
-def record(context: Context, table: str, columns: Sequence[str], rows: DataFrame, inputs: Mapping[str, Input]) -> None:
+def record(
+    context: Context, table: str, columns: Sequence[str], rows: DataFrame, inputs: Mapping[str, FunctionInput]
+) -> None:
     """Records it by the plan of the rows; what cannot be found or written is noted, and the run goes on.
 
     Args:

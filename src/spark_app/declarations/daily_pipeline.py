@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_app.declarations import column_lineage
-from spark_app.declarations.column_lineage import Input
+from spark_app.declarations.column_lineage import FunctionInput
 from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source, same_key
 from spark_app.engine import ingest
 from spark_app.engine.code_location import nearest
@@ -260,7 +260,7 @@ def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source:
             declared.name, rows.columns, [*ingest.PARSED, *declared.schema.names], OF_SCHEMA
         )
         origins = column_lineage.of_tables(context, inputs)
-        origins |= {f"{source.name}{column_lineage.RAW}": Input(typed, _raw_folder(context, source))}
+        origins |= {f"{source.name}{column_lineage.RAW}": FunctionInput(typed, _raw_folder(context, source))}
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
         checked = ingest.with_violations(
             rows, columns=declared.schema.names, expectations=spec.expectations, date=context.date

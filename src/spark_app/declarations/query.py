@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import DecimalType, StructField, StructType
 
 from spark_app.declarations import column_lineage
-from spark_app.declarations.column_lineage import Input
+from spark_app.declarations.column_lineage import FunctionInput
 from spark_app.declarations.declaration import OF_SCHEMA, Transform, require_names, same_key
 from spark_app.engine import records
 from spark_app.engine.code_location import CodeLocation, nearest
@@ -246,7 +246,7 @@ class DeclaredStream:
         """Records of which columns those of the table are made."""
         self._is_recorded = True
         inputs = column_lineage.of_tables(context, tables)
-        inputs |= {f"{name}{column_lineage.TOPIC}": Input(each, None) for name, each in topics.items()}
+        inputs |= {f"{name}{column_lineage.TOPIC}": FunctionInput(each, None) for name, each in topics.items()}
         for table in self.WRITES:
             column_lineage.record(context, table.name, table.schema.names, rows, inputs)
 

@@ -29,7 +29,7 @@ MOST: Final = 100
 LARGEST_SHARE: Final = 0.5
 FEW: Final = 10
 """Where more than this share of more than a few records fails, the program is at fault, and not the records."""
-Query = Callable[[StreamContext, Any], DataStreamWriter]
+QueryFunction = Callable[[StreamContext, Any], DataStreamWriter]
 
 
 class NotOfRecordsError(Exception):
@@ -147,7 +147,11 @@ def _compute(rows: DataFrame) -> DataStreamWriter:
 
 
 def culprits(
-    context: StreamContext, query: Query, config: StreamConfig, topics: Sequence[str], reason_of: Callable[[Any], str]
+    context: StreamContext,
+    query: QueryFunction,
+    config: StreamConfig,
+    topics: Sequence[str],
+    reason_of: Callable[[Any], str],
 ) -> Culprits | None:
     """The records of the micro-batch in hand that the query cannot process; None if single records are not the cause.
 
@@ -180,7 +184,7 @@ def culprits(
 @dataclass(frozen=True)
 class _Rehearsals:
     context: StreamContext
-    query: Query
+    query: QueryFunction
     config: StreamConfig
     topics: Sequence[str]
     rows: DataFrame

@@ -20,9 +20,9 @@ from spark_app.runs.model_card import (
     LABEL,
     PREDICTION,
     Candidate,
-    Comparison,
     Evaluation,
     ModelCard,
+    VersionComparison,
 )
 from spark_app.telemetry import names
 
@@ -272,7 +272,7 @@ def _comparison(
     rows: "pd.DataFrame",
     production: ModelCard,
     same_rows: "pd.DataFrame",
-) -> Comparison:
+) -> VersionComparison:
     from spark_app.models import judging
 
     with context.step("compare with production", kind="evaluate"):

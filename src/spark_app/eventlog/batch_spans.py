@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from spark_app.eventlog.span_ids import SpanContext, context_of
 from spark_app.telemetry import spark_names as names
 from spark_app.telemetry.names import Attribute
-from spark_app.telemetry.spark_progress import Progress, StateOperator, offsets, sum_of_known
+from spark_app.telemetry.spark_progress import Progress, StateOperatorProgress, offsets, sum_of_known
 
 MAX_LINKS: Final = 32
 """The most links of a span: a sample of 16 contexts for each of two topics."""
@@ -90,7 +90,7 @@ def _number(value: Any) -> int | None:
     return value if is_number and 0 <= value <= MAX_NUMBER else None
 
 
-def _sum(state: list[StateOperator], name: str) -> int | None:
+def _sum(state: list[StateOperatorProgress], name: str) -> int | None:
     return _number(sum_of_known(_number(getattr(operator, name)) for operator in state))
 
 

@@ -31,7 +31,7 @@ JOB_TAG: Final = "table-maintenance"
 Work = Callable[[StreamContext, str], None]
 
 
-class Query(Protocol):
+class MaintainedQuery(Protocol):
     """A query whose tables are maintained; `Supervisor` is one."""
 
     @property
@@ -49,13 +49,13 @@ class TableMaintenance(threading.Thread):
         """Nothing is maintained before it watches queries."""
         super().__init__(name="table-maintenance", daemon=True)
         self._spark = spark
-        self._queries: Sequence[Query] = ()
+        self._queries: Sequence[MaintainedQuery] = ()
         self._ended = threading.Event()
         self._turn = threading.Lock()
         self._compacted: dict[str, int] = {}  # the version of a table at its last compaction
         self._vacuumed: dict[str, float] = {}  # and the monotonic time of its last vacuum
 
-    def watch(self, queries: Sequence[Query]) -> None:
+    def watch(self, queries: Sequence[MaintainedQuery]) -> None:
         """Maintains the tables of these queries from now on."""
         self._queries = queries
         self.start()

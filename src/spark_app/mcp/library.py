@@ -32,7 +32,7 @@ State = tuple[tuple[LogPath, int, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LibraryEntry:
     """A run or an event log: when it was last written, and what is known of it without reading all of it."""
 
     name: str
@@ -48,13 +48,13 @@ class Library:
         self.settings, self.events, self.thresholds = settings, events, thresholds
         self._read: OrderedDict[LogPath, tuple[State, Analysis]] = OrderedDict()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LibraryEntry]:
         """All runs and event logs, the newest first."""
         runs = ((folder, _changed(folder)) for folder in _runs(self.settings.runs_path))
         logs = ((log, log.modified()) for log in self._logs())
         entries = [
-            *(Entry(folder.name, time, partial(_of_run, folder, time)) for folder, time in runs),
-            *(Entry(log.key, time, partial(self._of_log, log, time)) for log, time in logs),
+            *(LibraryEntry(folder.name, time, partial(_of_run, folder, time)) for folder, time in runs),
+            *(LibraryEntry(log.key, time, partial(self._of_log, log, time)) for log, time in logs),
         ]
         return sorted(entries, key=lambda entry: entry.changed, reverse=True)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from spark_app.runs.model_card import AVERAGE_PRECISION, Comparison, Evaluation, SliceScore
+from spark_app.runs.model_card import AVERAGE_PRECISION, Evaluation, SliceScore, VersionComparison
 
 
 class Gate(BaseModel):
@@ -37,7 +37,7 @@ class Gate(BaseModel):
 
 
 def refusals(
-    gate: Gate, candidate: Evaluation, production: Evaluation | None, comparison: Comparison | None
+    gate: Gate, candidate: Evaluation, production: Evaluation | None, comparison: VersionComparison | None
 ) -> list[str]:
     """Why a version must not go to production, one sentence each; empty if it may.
 
@@ -54,7 +54,7 @@ def refusals(
     return reasons
 
 
-def merit(gate: Gate, comparison: Comparison) -> str | None:
+def merit(gate: Gate, comparison: VersionComparison) -> str | None:
     """Why a version is put in place of the one in production, as a clause; None if nothing speaks for it."""
     low = comparison.difference.low
     if low is None:
@@ -66,7 +66,7 @@ def merit(gate: Gate, comparison: Comparison) -> str | None:
     return None
 
 
-def _interval(comparison: Comparison) -> str:
+def _interval(comparison: VersionComparison) -> str:
     """`+0.012 (-0.001 to +0.025 in 95 % of 1,000 samples of the same rows)`."""
     value, low, high = (comparison.difference.value, comparison.difference.low, comparison.difference.high)
     return f"{value:+.3f} ({low:+.3f} to {high:+.3f} in 95 % of {comparison.samples:,} samples of the same rows)"
@@ -83,7 +83,7 @@ def _by_itself(gate: Gate, candidate: Evaluation) -> Iterator[str]:
         yield f"a thousand rows take {candidate.latency_ms:.0f} ms, and at most {gate.latency_ms:.0f} ms are allowed"
 
 
-def _compared(gate: Gate, production: Evaluation, comparison: Comparison) -> Iterator[str]:
+def _compared(gate: Gate, production: Evaluation, comparison: VersionComparison) -> Iterator[str]:
     if merit(gate, comparison) is not None:
         return
     than, low = f"version {production.version} in production", comparison.difference.low

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from spark_app.models import scores, statistics
 from spark_app.models.estimators import PROBABILITY
 from spark_app.models.periods import Periods
-from spark_app.runs.model_card import LABEL, PREDICTION, Comparison, Evaluation, ModelCard
+from spark_app.runs.model_card import LABEL, PREDICTION, Evaluation, ModelCard, VersionComparison
 from spark_app.spark.persisted import persisted
 
 LATENCY_ROWS: Final = 1_000
@@ -57,7 +57,7 @@ def evaluation(
 
 def comparison(
     card: ModelCard, rows: pd.DataFrame, production: ModelCard, production_rows: pd.DataFrame, *, samples: int
-) -> Comparison:
+) -> VersionComparison:
     """How a version compares with the one in production.
 
     Args:
@@ -71,7 +71,7 @@ def comparison(
     label, candidate, of_production = (column.to_numpy(dtype=np.float64) for column in columns)
     newer = datetime.date.fromisoformat(card.as_of) - datetime.date.fromisoformat(production.as_of)
     difference = scores.difference(label, candidate, of_production, samples=samples, seed=card.seed)
-    return Comparison(difference=difference, samples=samples, days_newer=newer.days)
+    return VersionComparison(difference=difference, samples=samples, days_newer=newer.days)
 
 
 def importances(

@@ -10,7 +10,7 @@ from pyspark.ml.stat import ChiSquareTest, Correlation, Summarizer
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_app.runs.model_card import LABEL, PREDICTION, Finding, Statistics
+from spark_app.runs.model_card import LABEL, PREDICTION, FeatureFinding, Statistics
 
 DECILES: Final = [tenth / 10 for tenth in range(1, 10)]
 QUANTILE_ERROR: Final = 0.001
@@ -82,20 +82,22 @@ def findings(
     summary: Mapping[str, Mapping[str, float]],
     correlations: Mapping[str, float | None],
     p_values: Mapping[str, float],
-) -> list[Finding]:
+) -> list[FeatureFinding]:
     """Numbers that never vary or nearly are the label, and categories that the label does not depend on."""
     constant = [
-        Finding(feature=name, text=f"{name} never varies: it tells a model nothing")
+        FeatureFinding(feature=name, text=f"{name} never varies: it tells a model nothing")
         for name, measures in summary.items()
         if measures["std"] == 0
     ]
     suspicious = [
-        Finding(feature=name, text=f"{name} has a correlation of {value:.2f} with the label: it may know the future")
+        FeatureFinding(
+            feature=name, text=f"{name} has a correlation of {value:.2f} with the label: it may know the future"
+        )
         for name, value in correlations.items()
         if value is not None and abs(value) > STRONG
     ]
     useless = [
-        Finding(feature=name, text=f"{name} is independent of the label as far as can be seen (p = {value:.2g})")
+        FeatureFinding(feature=name, text=f"{name} is independent of the label as far as can be seen (p = {value:.2g})")
         for name, value in p_values.items()
         if value > INSIGNIFICANT
     ]

@@ -14,7 +14,7 @@ ENTRIES: Final = "index"
 """The folder of the JSON files, one per report, below that of the reports."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ReportEntry(msgspec.Struct, frozen=True):
     """A report in the list: its file name, title, outcome and mood, and when it was written."""
 
     file: str
@@ -30,7 +30,7 @@ def add(report: Report) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    entry = Entry(report.path.name, report.title, report.outcome, report.mood, datetime.now(UTC))
+    entry = ReportEntry(report.path.name, report.title, report.outcome, report.mood, datetime.now(UTC))
     write_atomic(report.path.parent / ENTRIES / f"{report.path.stem}.json", msgspec.json.encode(entry) + b"\n")
 
 
@@ -45,14 +45,14 @@ def write(folder: Path) -> Path:
     return folder / INDEX
 
 
-def entries(folder: Path) -> list[Entry]:
+def entries(folder: Path) -> list[ReportEntry]:
     """The reports of a folder, the newest first; one without a readable JSON file is listed by its file name."""
     reports = [_entry(path) for path in folder.glob("*.html") if path.name != INDEX]
     return sorted(reports, key=lambda entry: (entry.written, entry.file), reverse=True)
 
 
-def _entry(path: Path) -> Entry:
+def _entry(path: Path) -> ReportEntry:
     try:
-        return msgspec.json.decode((path.parent / ENTRIES / f"{path.stem}.json").read_bytes(), type=Entry)
+        return msgspec.json.decode((path.parent / ENTRIES / f"{path.stem}.json").read_bytes(), type=ReportEntry)
     except (OSError, ValueError):
-        return Entry(path.name, path.stem, "", "unsure", datetime.fromtimestamp(path.stat().st_mtime, UTC))
+        return ReportEntry(path.name, path.stem, "", "unsure", datetime.fromtimestamp(path.stat().st_mtime, UTC))

@@ -46,7 +46,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join([self.algorithm, *(f"{name}={value}" for name, value in self.parameters.items())])
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class FeatureFinding(msgspec.Struct, frozen=True, kw_only=True):
     """What the statistics of the training rows say of a feature, in one sentence."""
 
     feature: str
@@ -71,7 +71,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     p_values: dict[str, float]
     bounds: dict[str, list[float]]
     distributions: dict[str, dict[str, float]]
-    findings: list[Finding] = []
+    findings: list[FeatureFinding] = []
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,7 +156,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         return float("nan") if value is None else value
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class VersionComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A version beside the one in production, on the same held-out rows.
 
     Attributes:
@@ -237,7 +237,7 @@ class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: str | None = None
     evaluation: Evaluation | None = None
     production: Evaluation | None = None
-    comparison: Comparison | None = None
+    comparison: VersionComparison | None = None
     verdict: Verdict | None = None
 
 

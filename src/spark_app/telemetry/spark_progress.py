@@ -36,7 +36,7 @@ KafkaOffsets = dict[str, dict[str, int]]
 _KAFKA_OFFSETS: Final = msgspec.json.Decoder(KafkaOffsets)
 
 
-class Source(Struct, gc=False):
+class SourceProgress(Struct, gc=False):
     """What was read of one source; offsets are what the source writes into the checkpoint, or that as an object."""
 
     description: str = ""
@@ -59,7 +59,7 @@ class Source(Struct, gc=False):
         }
 
 
-class StateOperator(Struct, gc=False):
+class StateOperatorProgress(Struct, gc=False):
     """What a stateful operator did in a micro-batch; times are sums over its tasks.
 
     Attributes:
@@ -93,7 +93,7 @@ class StateOperator(Struct, gc=False):
         return self.custom.get("numDroppedDuplicateRows")
 
 
-class Sink(Struct, gc=False):
+class SinkProgress(Struct, gc=False):
     """Where a micro-batch wrote to; a sink that does not count its rows reports -1 of them, which is None here."""
 
     description: str = ""
@@ -126,9 +126,9 @@ class Progress(Struct, gc=False):
     processed_rows_per_second: float | str | None = field(name="processedRowsPerSecond", default=None)
     durations_ms: dict[str, Milliseconds] = field(name="durationMs", default_factory=dict)
     event_time: dict[str, str] = field(name="eventTime", default_factory=dict)
-    state: list[StateOperator] = field(name="stateOperators", default_factory=list)
-    sources: list[Source] = field(default_factory=list)
-    sink: Sink | None = None
+    state: list[StateOperatorProgress] = field(name="stateOperators", default_factory=list)
+    sources: list[SourceProgress] = field(default_factory=list)
+    sink: SinkProgress | None = None
     observed: dict[str, dict[str, Any] | None] | None = field(name="observedMetrics", default=None)
 
     def __post_init__(self) -> None:

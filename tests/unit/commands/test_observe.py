@@ -21,7 +21,7 @@ from spark_app.observe.analysis import analyze
 from spark_app.observe.event_log_injection import LAUNCH
 from spark_app.observe.results import ObservedApplications
 from spark_app.report import index
-from spark_app.report.results.schema import Application as Application_
+from spark_app.report.results import schema
 from spark_app.settings import Settings, load_settings
 from tests.unit.conftest import Printed
 from tests.unit.eventlog.made import Run, Stage, Task
@@ -218,7 +218,7 @@ def test_an_observed_etl_does_not_export_its_event_log(tmp_path: Path) -> None:
 def test_the_results_have_what_is_printed(tmp_path: Path, printed: Printed) -> None:
     """Of each application, with its comparison."""
     report_text(printed, seen(tmp_path, BEFORE, "app-1"), tmp_path)
-    found: list[Application_] = []
+    found: list[schema.Application] = []
     now = seen(tmp_path, NOW, "app-2")
     report_each(printed.terminal, now, settings(tmp_path), Thresholds(), code=0, report=None, found=found)
     (about,) = found
@@ -231,7 +231,7 @@ def test_a_log_that_cannot_be_analysed_leaves_the_others(tmp_path: Path, printed
     """What was found before it stays."""
     both = ObservedApplications([*seen(tmp_path, BEFORE, "app-1").readings, read(STARTED)], [])
     (tmp_path / "reports" / "local-1.html").mkdir(parents=True)
-    found: list[Application_] = []
+    found: list[schema.Application] = []
     with pytest.raises(IsADirectoryError):
         report_each(printed.terminal, both, settings(tmp_path), Thresholds(), code=0, report=None, found=found)
     assert len(found) == 1

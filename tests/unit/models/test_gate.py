@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from spark_app.models.gate import Gate, merit, refusals
-from spark_app.runs.model_card import Comparison, Confusion, Estimate, Evaluation, SliceScore
+from spark_app.runs.model_card import Confusion, Estimate, Evaluation, SliceScore, VersionComparison
 
 GATE = Gate(
     resamples=1_000, margin=0.02, max_age_days=28, lift=2, slice_loss=0.05, slice_positives=50, calibration=0.02,
@@ -48,9 +48,9 @@ def test_a_version_must_be_good_by_itself(candidate: Evaluation, reason: str) ->
     assert refusals(GATE, candidate, None, None) == [reason]
 
 
-def compared(value: float, low: float, high: float, *, days_newer: int = 7) -> Comparison:
+def compared(value: float, low: float, high: float, *, days_newer: int = 7) -> VersionComparison:
     """A version that is so much better than production, with the interval of the difference."""
-    return Comparison(difference=Estimate(value=value, low=low, high=high), samples=1_000, days_newer=days_newer)
+    return VersionComparison(difference=Estimate(value=value, low=low, high=high), samples=1_000, days_newer=days_newer)
 
 
 BETTER = compared(0.05, 0.01, 0.09)
@@ -85,7 +85,7 @@ def test_an_equally_good_version_replaces_an_old_one() -> None:
 
 def test_rows_that_tell_nothing_promote_nothing() -> None:
     """Held-out rows without refunds have no average precision to compare."""
-    unknown = Comparison(difference=Estimate(value=None), samples=1_000, days_newer=365)
+    unknown = VersionComparison(difference=Estimate(value=None), samples=1_000, days_newer=365)
     [reason] = refusals(GATE, judged(), judged(1), unknown)
     assert reason == "the held-out rows do not tell its average precision from that of version 1 in production"
 

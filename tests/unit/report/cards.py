@@ -9,7 +9,7 @@ from spark_app.runs.model_card import (
     Confusion,
     Estimate,
     Evaluation,
-    Finding,
+    FeatureFinding,
     ModelCard,
     SliceScore,
     Statistics,
@@ -109,7 +109,7 @@ def statistics(**content: Any) -> Statistics:
         "p_values": {"channel": 0.00001, "country": 0.44},
         "bounds": {},
         "distributions": {},
-        "findings": [Finding(feature="quantity", text="quantity never varies: it tells a model nothing")],
+        "findings": [FeatureFinding(feature="quantity", text="quantity never varies: it tells a model nothing")],
     }
     return Statistics(**usual | content)
 
@@ -128,7 +128,7 @@ def hostile(text: str) -> ModelCard:
         numbers={text: {"mean": 1.0}},
         correlations={text: 0.5},
         p_values={text: 0.5},
-        findings=[Finding(feature=text, text=text)],
+        findings=[FeatureFinding(feature=text, text=text)],
     )
     return card(
         **dict.fromkeys(("model", "algorithm", "trained_at", "as_of", "first_date", "last_date", "git_commit"), text),

@@ -22,7 +22,7 @@ MAX_QUERIES: Final = 100
 Series = tuple[str, ...]
 
 
-class Group(msgspec.Struct):
+class SeriesGroup(msgspec.Struct):
     """What the stages of one group did; by the name of the metric."""
 
     histograms: dict[str, Histogram] = {}
@@ -36,7 +36,7 @@ class Group(msgspec.Struct):
         """Adds to a counter; 0 says that the counter is there."""
         self.counts[metric.name] = self.counts.get(metric.name, 0) + more
 
-    def merge(self, other: "Group") -> None:
+    def merge(self, other: "SeriesGroup") -> None:
         """Adds the numbers of another."""
         for name, histogram in other.histograms.items():
             self.histograms.setdefault(name, MEASURES[name].empty()).merge(histogram)
@@ -101,14 +101,14 @@ class Numbers(msgspec.Struct):
         levels: The current values of gauges, by the name of the metric.
     """
 
-    groups: dict[str, Group] = {}
+    groups: dict[str, SeriesGroup] = {}
     counts: dict[tuple[str, ...], int] = {}
     levels: dict[str, int] = {}
     queries: dict[str, QueryNumbers] = {}
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> SeriesGroup:
         """The group of a name, or `other` when there are too many groups."""
-        return self.groups.setdefault(_named(name, self.groups, MAX_GROUPS), Group())
+        return self.groups.setdefault(_named(name, self.groups, MAX_GROUPS), SeriesGroup())
 
     def query(self, name: str) -> QueryNumbers:
         """The streaming query of a name, or `other` when there are too many."""
@@ -231,7 +231,9 @@ def _zeros(numbers: Numbers) -> Numbers:
     """The same series, each at 0; none of gauges."""
     return Numbers(
         groups={
-            name: Group({metric: MEASURES[metric].empty() for metric in each.histograms}, dict.fromkeys(each.counts, 0))
+            name: SeriesGroup(
+                {metric: MEASURES[metric].empty() for metric in each.histograms}, dict.fromkeys(each.counts, 0)
+            )
             for name, each in numbers.groups.items()
         },
         counts=dict.fromkeys(numbers.counts, 0),

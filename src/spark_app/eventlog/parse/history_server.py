@@ -27,7 +27,7 @@ _APPLICATION: Final = re.compile(r"(.*?)(?:/history|/api/v1/applications)/([^/]+
 _COPY_BYTES: Final = 1024 * 1024
 
 
-class Application(NamedTuple):
+class HistoryApplication(NamedTuple):
     """An application of a History Server; without an id, its newest one.
 
     Attributes:
@@ -41,19 +41,19 @@ class Application(NamedTuple):
     attempt: str | None = None
 
 
-def application(location: str) -> Application | None:
+def application(location: str) -> HistoryApplication | None:
     """The application that the URL of a page or of the API of a History Server names; None for any other URL."""
     parts = urlsplit(location)
     if parts.scheme not in ("http", "https"):
         return None
     server = f"{parts.scheme}://{parts.netloc}"
     if parts.path in ("", "/"):
-        return Application(server)
+        return HistoryApplication(server)
     match = _APPLICATION.fullmatch(parts.path)
-    return Application(server + match[1], match[2], match[3]) if match else None
+    return HistoryApplication(server + match[1], match[2], match[3]) if match else None
 
 
-def logs(app: Application, *, patience: float = PATIENCE_SECONDS) -> RemotePath:
+def logs(app: HistoryApplication, *, patience: float = PATIENCE_SECONDS) -> RemotePath:
     """The folder of the logs of an application.
 
     Raises:

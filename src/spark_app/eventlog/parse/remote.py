@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from spark_app.eventlog.parse.storage import Entry, NoAnswerError, Storage, open_storage, without_secrets
+from spark_app.eventlog.parse.storage import FileInfo, NoAnswerError, Storage, open_storage, without_secrets
 
 FIRST_BLOCK_BYTES: Final = 256 * 1024
 """The first request for a file: often only the start of a log is needed."""
@@ -61,7 +61,7 @@ class RemotePath:
         return self
 
     @property
-    def entry(self) -> Entry | None:
+    def entry(self) -> FileInfo | None:
         """What the storage says of it; None where there is nothing.
 
         Raises:

@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileInfo:
     """A file or a folder of a storage.
 
     Attributes:
@@ -85,19 +85,19 @@ class Storage:
             patience: Seconds that each request may take.
         """
         self.driver, self.query, self._bucket, self._patience = driver, query, bucket, patience
-        self._folders: dict[str, dict[str, Entry]] = {}
-        self._files: dict[str, Entry | None] = {}
+        self._folders: dict[str, dict[str, FileInfo]] = {}
+        self._files: dict[str, FileInfo | None] = {}
         self._listed_at: dict[str, float] = {}
         self._quiet_until = 0.0
 
-    def entry(self, path: str, shown: str) -> Entry | None:
+    def entry(self, path: str, shown: str) -> FileInfo | None:
         """The file or folder of a path; None where there is none.
 
         Raises:
             InputError: The storage refuses, or does not answer.
         """
         if not path:
-            return Entry(is_folder=True)
+            return FileInfo(is_folder=True)
         folder, _, name = path.rpartition("/")
         if folder in self._folders:
             return self._folders[folder].get(name)
@@ -109,7 +109,7 @@ class Storage:
                 self._files[path] = None
         return self._files[path]
 
-    def children(self, folder: str, shown: str) -> Mapping[str, Entry]:
+    def children(self, folder: str, shown: str) -> Mapping[str, FileInfo]:
         """The files and folders in a folder, by their names; none in a folder that is missing.
 
         Raises:
@@ -143,11 +143,11 @@ class Storage:
         for path, info in found.items():
             self._add(folder, path.rstrip("/"), _entry(info))
 
-    def _add(self, root: str, path: str, entry: Entry) -> None:
+    def _add(self, root: str, path: str, entry: FileInfo) -> None:
         while path != root and path:
             above, _, name = path.rpartition("/")
             self._folders.setdefault(above, {}).setdefault(name, entry)
-            path, entry = above, Entry(is_folder=True)
+            path, entry = above, FileInfo(is_folder=True)
 
     def ask(self, shown: str, request: Callable[[], T]) -> T:
         """The answer to a request; see `patiently`. For a while after one without an answer no other is waited for.
@@ -253,9 +253,9 @@ def _options(scheme: str) -> dict[str, Any]:
     return {} if scheme == "hdfs" else {"use_listings_cache": False, "skip_instance_cache": True} | once
 
 
-def _entry(info: Mapping[str, Any]) -> Entry:
+def _entry(info: Mapping[str, Any]) -> FileInfo:
     is_listing = info.get("mimetype") == "text/html"  # the driver of HTTP calls everything a file
-    return Entry(is_listing or info.get("type") == "directory", info.get("size"), _modified(info))
+    return FileInfo(is_listing or info.get("type") == "directory", info.get("size"), _modified(info))
 
 
 def _modified(info: Mapping[str, Any]) -> float:

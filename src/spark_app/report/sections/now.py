@@ -41,7 +41,7 @@ class RunningStage:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class OpenWork:
     """A SQL execution, a job or a stage attempt without an end in the log.
 
     Attributes:
@@ -92,7 +92,7 @@ class Now:
     last: int | None
     waits: str
     waiting_since: int | None
-    work: list[Work]
+    work: list[OpenWork]
     left_out: int
     is_answered: bool = False
 
@@ -116,16 +116,16 @@ def now(scope: Scope, running: Sequence[RunningStage] = ()) -> Now:
     return Now(state, app.started, app.last or None, waits, since, work[:MOST], left_out, is_answered=bool(running))
 
 
-def _work(scope: Scope, parts: Sequence[Part], running: Sequence[RunningStage]) -> Iterator[Work]:
+def _work(scope: Scope, parts: Sequence[Part], running: Sequence[RunningStage]) -> Iterator[OpenWork]:
     """Open work as the tree of the trace: first that of the log, then the stages that only the driver knows."""
     known = {(stage.id, stage.attempt): stage for stage in running}
     rows = [(spans.work(scope.app, part).ids, _row(scope, part, known)) for part in parts]
     rows += [(_ids(scope.app, parts, stage), _running_stage(stage)) for stage in known.values()]
-    open_spans, below = {ids.span_id for ids, _ in rows}, defaultdict[int | None, list[tuple[int, Work]]](list)
+    open_spans, below = {ids.span_id for ids, _ in rows}, defaultdict[int | None, list[tuple[int, OpenWork]]](list)
     for ids, row in rows:
         below[ids.parent_id if ids.parent_id in open_spans else None].append((ids.span_id, row))
 
-    def tree(parent: int | None, depth: int) -> Iterator[Work]:
+    def tree(parent: int | None, depth: int) -> Iterator[OpenWork]:
         for span_id, row in below[parent]:
             yield replace(row, depth=depth, name="" if depth and row.kind == "job" else row.name)
             yield from tree(span_id, depth + 1)
@@ -133,19 +133,19 @@ def _work(scope: Scope, parts: Sequence[Part], running: Sequence[RunningStage]) 
     return tree(None, 0)
 
 
-def _row(scope: Scope, part: Part, known: dict[tuple[int, int], RunningStage]) -> Work:
+def _row(scope: Scope, part: Part, known: dict[tuple[int, int], RunningStage]) -> OpenWork:
     """An open part of the work by the log; a stage with the tasks that the driver says, if it does."""
     match part:
         case Query():
-            return Work("query", str(part.id), scope.named(work_names.of_query(scope.app, part)), part.started)
+            return OpenWork("query", str(part.id), scope.named(work_names.of_query(scope.app, part)), part.started)
         case Job():
             ran = (scope.app.stages.get(key) for key in part.ran)
             ended = {stage.info.id for stage in ran if stage is not None and stage.info.completed is not None}
             name = scope.named(work_names.of_job(part))
-            return Work("job", str(part.id), name, part.submitted, done=len(ended), total=len(part.stages))
+            return OpenWork("job", str(part.id), name, part.submitted, done=len(ended), total=len(part.stages))
     info, answer = part.info, known.pop((part.info.id, part.info.attempt), None)
     tasks = (part.completed, info.tasks, _running(part)) if answer is None else _tasks(answer)
-    return Work(
+    return OpenWork(
         "stage", _number(info.id, info.attempt), formatting.line(stage_name(scope, part)), info.submitted, *tasks
     )
 
@@ -157,9 +157,9 @@ def _ids(app: Application, parts: Sequence[Part], stage: RunningStage) -> SpanId
     return above.child(0)
 
 
-def _running_stage(stage: RunningStage) -> Work:
+def _running_stage(stage: RunningStage) -> OpenWork:
     number, name = _number(stage.id, stage.attempt), formatting.line(stage.name)
-    return Work("stage", number, name, stage.since, *_tasks(stage))
+    return OpenWork("stage", number, name, stage.since, *_tasks(stage))
 
 
 def _tasks(stage: RunningStage) -> tuple[int, int, int]:

@@ -10,7 +10,7 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.stream_samples import StateSkew
-from spark_app.telemetry.spark_progress import Progress, Source, StateOperator
+from spark_app.telemetry.spark_progress import Progress, SourceProgress, StateOperatorProgress
 from tests.unit.eventlog import log
 
 SHIPPED: Final = Thresholds()
@@ -30,10 +30,10 @@ def batch(
     )
 
 
-def source(rows: int | None, lag: int | None = None, name: str = "orders") -> Source:
+def source(rows: int | None, lag: int | None = None, name: str = "orders") -> SourceProgress:
     """A source, and what a batch has read of it."""
     latest = None if lag is None else f'{{"{name}":{{"0":{lag}}}}}'
-    return Source(description=name, rows=rows, end=f'{{"{name}":{{"0":0}}}}', latest=latest)
+    return SourceProgress(description=name, rows=rows, end=f'{{"{name}":{{"0":0}}}}', latest=latest)
 
 
 def event_time(minute: int, watermark: int | None) -> dict[str, str]:
@@ -44,9 +44,9 @@ def event_time(minute: int, watermark: int | None) -> dict[str, str]:
     }
 
 
-def state(rows: int, *, name: str = "dedupe", removed: int | None = 0, **fields: Any) -> StateOperator:
+def state(rows: int, *, name: str = "dedupe", removed: int | None = 0, **fields: Any) -> StateOperatorProgress:
     """A stateful operator after a batch."""
-    return StateOperator(name=name, rows=rows, removed=removed, updated=10, **fields)
+    return StateOperatorProgress(name=name, rows=rows, removed=removed, updated=10, **fields)
 
 
 def application(

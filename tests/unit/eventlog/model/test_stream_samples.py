@@ -3,7 +3,7 @@
 import datetime
 
 from spark_app.eventlog.model.stream_samples import MOST_HOT, StateSkew, StreamSample, together
-from spark_app.telemetry.spark_progress import Progress, Sink, Source, StateOperator
+from spark_app.telemetry.spark_progress import Progress, SinkProgress, SourceProgress, StateOperatorProgress
 
 UTC = datetime.UTC
 
@@ -12,7 +12,7 @@ def progress(batch: int, *, rows: int | None = None, lag: int | None = None, **f
     """A batch of 400 ms that starts at its second."""
     latest = None if lag is None else f'{{"orders":{{"0":{100 + lag}}}}}'
     known: dict[str, object] = {
-        "sources": [Source(rows=rows, end='{"orders":{"0":100}}', latest=latest)],
+        "sources": [SourceProgress(rows=rows, end='{"orders":{"0":100}}', latest=latest)],
         "durations_ms": {"triggerExecution": 400, "addBatch": 300, "walCommit": 50},
     }
     at = datetime.datetime.fromtimestamp(batch, UTC)
@@ -27,8 +27,8 @@ def sample(batch: int, **fields: object) -> StreamSample:
 def test_a_sample_adds_what_is_a_sum_and_keeps_the_last_of_what_is_a_level() -> None:
     """The whole trigger is no part of the work."""
     state = [
-        StateOperator(name="dedupe", rows=5, updated=5, commit_ms=7),
-        StateOperator(name="dedupe", rows=9, updated=4),
+        StateOperatorProgress(name="dedupe", rows=5, updated=5, commit_ms=7),
+        StateOperatorProgress(name="dedupe", rows=9, updated=4),
     ]
     total = together([sample(0, rows=3, lag=9, state=state[:1]), sample(1, rows=4, lag=2, state=state[1:])])
     assert total is not None
@@ -47,7 +47,7 @@ def test_a_sample_adds_what_is_a_sum_and_keeps_the_last_of_what_is_a_level() -> 
 def test_what_no_batch_says_is_unknown() -> None:
     """Rows of a source that does not count, a sink that logs -1, a watermark before the first one, a lag of files."""
     event_time = {"watermark": "1970-01-01T00:00:00.000Z"}
-    unknown = together([sample(0, event_time=event_time, sink=Sink(rows=-1)), sample(1, event_time=event_time)])
+    unknown = together([sample(0, event_time=event_time, sink=SinkProgress(rows=-1)), sample(1, event_time=event_time)])
     assert unknown is not None
     assert (unknown.rows, unknown.rows_out, unknown.watermark, unknown.newest, unknown.lag) == (None,) * 5
     assert (unknown.empty, unknown.source_rows) == (0, [None])
@@ -66,8 +66,8 @@ def test_a_sample_knows_the_longest_time_without_a_batch() -> None:
 
 def test_samples_are_not_changed_by_their_sum() -> None:
     """Whoever adds them needs them again."""
-    first = sample(0, rows=3, state=[StateOperator(name="dedupe", rows=5, updated=5)])
-    together([first, sample(1, rows=4, state=[StateOperator(name="dedupe", rows=6, updated=1)])])
+    first = sample(0, rows=3, state=[StateOperatorProgress(name="dedupe", rows=5, updated=5)])
+    together([first, sample(1, rows=4, state=[StateOperatorProgress(name="dedupe", rows=6, updated=1)])])
     assert (first.batches, first.rows, first.phases_ms["addBatch"], first.state["0 dedupe"].updated) == (1, 3, 300, 5)
 
 

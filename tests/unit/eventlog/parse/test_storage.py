@@ -33,7 +33,7 @@ def test_an_error_that_may_pass_is_asked_again(monkeypatch: pytest.MonkeyPatch) 
     """A lost connection, a server that is busy."""
     monkeypatch.setattr(storage, "FIRST_PAUSE_SECONDS", 0.001)
     entry = failing(ConnectionResetError(), RefusedError(503), OSError("busy")).entry("logs/app-1", SHOWN)
-    assert entry == storage.Entry(is_folder=False, size=10)
+    assert entry == storage.FileInfo(is_folder=False, size=10)
 
 
 def test_a_refusal_is_not_asked_again_and_has_no_secrets() -> None:

@@ -18,7 +18,7 @@ class StateSample:
 
     Attributes:
         rows, memory_bytes, partitions, stores: Of its state after the last of the batches.
-        updated, removed, dropped, updates_ms, removals_ms, commit_ms: Sums, as in `StateOperator`.
+        updated, removed, dropped, updates_ms, removals_ms, commit_ms: Sums, as in `StateOperatorProgress`.
     """
 
     rows: int | None

@@ -300,13 +300,16 @@ def _missing(application: Application, job: Job, days: Sequence[datetime.date]) 
 
     On a day on which a shop of the user's own was closed, refunds may have become known, or nothing was delivered.
     """
-    loaded, sold = pipelines.load("etl") | pipelines.load("ml"), _days_in(application.warehouse, _examples(job))
+    loaded, days_with_examples = (
+        pipelines.load("etl") | pipelines.load("ml"),
+        _days_in(application.warehouse, _examples(job)),
+    )
     for table in _of_days(application, job):
         days_of_table = _days_in(application.warehouse, table)
         needed = pipelines.needed(loaded, table)
         jobs = [each for name in needed for each in load_jobs(application.settings, name.partition(".")[0], [name])]
         for day in days:
-            is_open = application.settings.is_demo or day in sold
+            is_open = application.settings.is_demo or day in days_with_examples
             if day not in days_of_table and (
                 is_open or (table != _examples(job) and _is_delivered(application, jobs, day))
             ):

@@ -213,7 +213,8 @@ def test_each_reader_of_an_observed_log_tells_the_same(home: Path, capsys: pytes
     assert "12 runnable threads for each processor" in expected.text
     assert run(["report", str(events / "measured")]) == 0
     served = Pages(
-        Runs(profiles=home / "reports" / "records", runs=home / "runs", reports=home / "reports"), load_settings().prices
+        Runs(profiles=home / "reports" / "records", runs=home / "runs", reports=home / "reports"),
+        load_settings().prices,
     )
     report = Path(capsys.readouterr().out.strip())
     assert escape(expected.text) in report.read_text(encoding="utf-8")

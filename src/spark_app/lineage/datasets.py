@@ -11,14 +11,21 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.plan_names import (
+    COMMAND,
+    DELTA_LOG,
+    INSERT_INTO_FILES,
+    LOCATION,
+    PATHS,
+    SCAN_OF_TABLE,
+)
 from spark_app.eventlog.model.targets import Target
 from spark_app.redaction import redacted
 
-LOCATION: Final = "Location"
 READ_SCHEMA: Final = "ReadSchema"
-_PATHS: Final = re.compile(r"\w+\(\d+ paths?\)\[(.*)\]", re.DOTALL)
+_PATHS: Final = re.compile(rf"{PATHS}(.*)\]", re.DOTALL)
 """A location of a scan of files; Spark cuts long lists of paths and ends them with `...`."""
-_TABLE: Final = re.compile(r"(?:Batch)?Scan (?:\w+ )?(?:spark_catalog\.)?([\w-]+(?:\.[\w-]+)+)")
+_TABLE: Final = re.compile(SCAN_OF_TABLE)
 _WRITTEN: Final = re.compile(r"\[([^\[\]]*)\]$")
 """The names of the columns that a command writes: the end of its arguments."""
 _CUT: Final = re.compile(r"\.\.\. (?:\d+ more fields?)?")
@@ -30,10 +37,10 @@ _STREAM: Final = re.compile(r"\w+(?:Source|Sink)\[(.*/.*)\]", re.DOTALL)
 """What Spark calls a source or a sink of a streaming query in files or a Delta table: `FileStreamSource[file:/in]`."""
 _PART: Final = re.compile(r"(?:/[^/=]+=[^/]*)*(?:/part-\d{5,}-[0-9a-f]{8}-[^/]*)?/*$")
 """The end of a path of a partition, or of a file that Spark wrote, whose name is another one at each write."""
-_INTERNAL: Final = ("_delta_log", "/_spark_metadata", "/.hoodie")
+_INTERNAL: Final = (DELTA_LOG, "/_spark_metadata", "/.hoodie")
 """Parts of paths that hold the state of a table, not its rows."""
-_DELTA_LOG: Final = re.compile(r"((?:\w+:)?/[^\[\],]*?)/_delta_log\b")
-_WRITES: Final = ("Execute InsertIntoHadoopFsRelationCommand", "InsertIntoHadoopFsRelationCommand")
+_DELTA_LOG: Final = re.compile(rf"((?:\w+:)?/[^\[\],]*?)/{DELTA_LOG}\b")
+_WRITES: Final = (f"{COMMAND}{INSERT_INTO_FILES}", INSERT_INTO_FILES)
 
 
 @dataclass(frozen=True, slots=True)

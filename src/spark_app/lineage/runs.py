@@ -11,6 +11,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.operators import NO_PLAN, Operator, own_plan_of
 from spark_app.eventlog.model.outcome import ending_of
+from spark_app.eventlog.model.plan_names import COMMAND, OUTPUT_ROWS, WRITTEN_BYTES
 from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.targets import Target
 from spark_app.lineage import datasets
@@ -39,14 +40,13 @@ _IDS: Final = uuid.UUID("6f1c2b0e-8d5a-5f0e-9c57-2a7a4d0b9e11")
 """The namespace of the ids: the same log gives the same ids."""
 MOST_ERROR: Final = 2000
 ROWS: Final = (
-    "number of output rows",
+    OUTPUT_ROWS,
     "number of inserted rows",
     "number of updated rows",
     "number of rows updated.",
 )
 """What commands have written: of Delta's MERGE and UPDATE the rows that they changed, not those that they copied."""
-BYTES: Final = "written output"
-_DELETE: Final = "Execute DeleteCommand"
+_DELETE: Final = f"{COMMAND}DeleteCommand"
 """Delta's DELETE of a table without a name: the event log names it only where the query reads the log of the table."""
 
 
@@ -199,7 +199,7 @@ def _of_query(app: Application, query: Query, parts: list[Query], job: JobRun) -
         inputs=_each_once(read),
         outputs=outputs,
         rows=_counted(plans, ROWS) if outputs else None,
-        bytes=_counted(plans, (BYTES,)) if outputs else None,
+        bytes=_counted(plans, (WRITTEN_BYTES,)) if outputs else None,
         spark_version=app.spark_version,
     )
 
@@ -294,6 +294,6 @@ def _counted(plans: list[Operator], names: tuple[str, ...]) -> int | None:
     for plan in plans:
         first = _command(plan)
         counted = [int(first.numbers[name].value) for name in names if name in first.numbers]
-        if counted and first.name.startswith("Execute "):
+        if counted and first.name.startswith(COMMAND):
             return sum(counted)
     return None

@@ -14,7 +14,7 @@ from spark_app.eventlog.bridge.stream_metrics import StreamMetrics
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.executor_loss import is_lost, kind_of
-from spark_app.eventlog.model.operators import PYTHON_TIME
+from spark_app.eventlog.model.plan_names import PYTHON_TIME
 from spark_app.eventlog.model.stage_groups import group_of
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Event, StageInfo, TaskEnd, counted

@@ -9,7 +9,19 @@ from spark_app.eventlog.comparison.profile import OperatorSum, place_and_flow
 from spark_app.eventlog.model import operators, stage_groups
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Query, StageAttempt
-from spark_app.eventlog.model.operators import PYTHON_TIME, SCAN_TIME, Operator
+from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.plan_names import (
+    CARTESIAN_PRODUCT,
+    DATA_SIZE,
+    EXCHANGE,
+    FILE_BYTES_READ,
+    OUTPUT_ROWS,
+    PYTHON_TIME,
+    SCAN_TIME,
+    SHUFFLE_READ,
+    SHUFFLE_WRITE_TIME,
+    SORT_TIME,
+)
 
 MAX_LABEL: Final = 200
 """Characters of the description of an operator; longer ones are truncated."""
@@ -17,19 +29,18 @@ MAX_OPERATORS: Final = 100
 """Different operators of one place that are kept; the plans of generated queries have more."""
 UNNAMED: Final = ("Project", "ColumnarToRow", "RowToColumnar")
 """Operators that a list of operators leaves out: they do little, and almost every change of a query moves them."""
-JOINS: Final = ("Join", "CartesianProduct")
-EXCHANGE: Final = "Exchange"
-"""What the description of an operator that distributes rows over tasks begins with."""
+JOINS: Final = ("Join", CARTESIAN_PRODUCT)
 _ARGUMENTS: Final = re.compile(r"\s*\(.*?\)|\d+")
-_PARTITIONING: Final = re.compile(r"Exchange (\w+)(.*?)(?:, (?:ENSURE|REPARTITION|REBALANCE|REQUIRED)_|, \[plan_id|$)")
+_PARTITIONING: Final = re.compile(
+    rf"{EXCHANGE} (\w+)(.*?)(?:, (?:ENSURE|REPARTITION|REBALANCE|REQUIRED)_|, \[plan_id|$)"
+)
 _COLUMN: Final = re.compile(r"([A-Za-z_][\w.]*)#\d")
 _NUMBER: Final = re.compile(r"\d{3,}")
 
-_ROWS: Final = ("number of output rows", "shuffle records written")
-_BYTES: Final = ("shuffle bytes written", "size of files read", "data size")
+_ROWS: Final = (OUTPUT_ROWS, "shuffle records written")
+_BYTES: Final = ("shuffle bytes written", FILE_BYTES_READ, DATA_SIZE)
 _TIMES: Final = (
-    PYTHON_TIME, SCAN_TIME, "sort time", "time in aggregation build", "time to build hash map",
-    "shuffle write time",
+    PYTHON_TIME, SCAN_TIME, SORT_TIME, "time in aggregation build", "time to build hash map", SHUFFLE_WRITE_TIME,
 )  # fmt: skip
 """Spark's names of the numbers that are kept of an operator; the first one that it has counts."""
 
@@ -99,7 +110,7 @@ def _number(operator: Operator, names: Iterable[str]) -> float | None:
 
 def _working(operator: Operator, depth: int = 0) -> Iterator[tuple[int, Operator]]:
     """Operators that do work, with their depth; reads of a shuffle vary with its size and are left out."""
-    is_wrapper = operator.is_wrapper or operator.name.startswith(("AQEShuffleRead", "TableCacheQueryStage"))
+    is_wrapper = operator.is_wrapper or operator.name.startswith((SHUFFLE_READ, "TableCacheQueryStage"))
     if not is_wrapper:
         yield depth, operator
     for child in operator.children:
@@ -109,7 +120,7 @@ def _working(operator: Operator, depth: int = 0) -> Iterator[tuple[int, Operator
 def label(operator: Operator) -> str:
     """What an operator does: its name, with the filters of a scan, the keys of an exchange, or its Python functions."""
     name = _name(operator)
-    if name == "Exchange":
+    if name == EXCHANGE:
         details = _partitioning(operator)
     elif operators.PYTHON.search(name):
         details = ", ".join(operators.python_functions(operator))

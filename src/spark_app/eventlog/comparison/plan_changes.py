@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from spark_app.eventlog.comparison.fingerprints import EXCHANGE, JOINS
+from spark_app.eventlog.comparison.fingerprints import JOINS
 from spark_app.eventlog.comparison.profile import OperatorSum, RunProfile
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.model.operators import PYTHON
+from spark_app.eventlog.model.plan_names import EXCHANGE
 from spark_app.formatting import count, duration, quantity, size
 
 NAMED: Final = 6

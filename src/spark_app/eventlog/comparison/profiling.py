@@ -26,8 +26,9 @@ from spark_app.eventlog.model import stage_groups
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt, Totals
 from spark_app.eventlog.model.executor_loss import is_lost
-from spark_app.eventlog.model.operators import PYTHON, PYTHON_TIME, SCAN_TIME
+from spark_app.eventlog.model.operators import PYTHON
 from spark_app.eventlog.model.outcome import ending_of
+from spark_app.eventlog.model.plan_names import PYTHON_TIME, SCAN_TIME
 from spark_app.eventlog.parse.events import counted
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.reader import Reading

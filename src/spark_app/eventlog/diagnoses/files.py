@@ -6,14 +6,20 @@ from typing import Final
 from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.findings import Finding, rule
-from spark_app.eventlog.model.operators import SCAN_TIME
-from spark_app.eventlog.model.repeated_reads import FILE_BYTES, FILES, file_scans, location
+from spark_app.eventlog.model.plan_names import (
+    FILE_BYTES_READ,
+    FILES_READ,
+    PARTITION_FILTERS,
+    SCAN_TIME,
+    WRITTEN_BYTES,
+)
+from spark_app.eventlog.model.repeated_reads import file_scans, location
 from spark_app.formatting import count, size
 
 OPEN_COST_BYTES: Final = 4 * 1024**2
 """Opening a file takes as long as reading this many bytes: the default of `spark.sql.files.openCostInBytes`."""
 WRITTEN_FILES: Final = "number of written files"
-WRITTEN_BYTES: Final = ("written output", "bytes of written output")
+BYTES_OF_WRITES: Final = (WRITTEN_BYTES, "bytes of written output")
 PARTITIONS: Final = "number of partitions read"
 
 
@@ -31,7 +37,7 @@ def small_files_read(view: QueryView) -> Iterator[Finding]:
         at most the run time of the tasks that scan.
     """
     for scan in file_scans(view.operators):
-        files, total = scan.numbers[FILES].value, scan.numbers[FILE_BYTES].value
+        files, total = scan.numbers[FILES_READ].value, scan.numbers[FILE_BYTES_READ].value
         if files <= view.limits.small_files or total >= files * view.limits.small_file_bytes:
             continue
         opening = files * OPEN_COST_BYTES
@@ -64,7 +70,7 @@ def small_files_written(view: QueryView) -> Iterator[Finding]:
     """
     counted = [operator for operator in view.operators if WRITTEN_FILES in operator.numbers]
     if counted:
-        files, total = value(counted[0], WRITTEN_FILES) or 0, value(counted[0], *WRITTEN_BYTES)
+        files, total = value(counted[0], WRITTEN_FILES) or 0, value(counted[0], *BYTES_OF_WRITES)
     else:
         totals = [stage.totals for stage in view.app.stages_of(view.query)]
         files, total = sum(each.output_tasks for each in totals), sum(each.output_bytes for each in totals)
@@ -100,9 +106,9 @@ def partition_filter_missing(view: QueryView) -> Iterator[Finding]:
     Cost: not estimated, because the log does not say how few partitions the query needs: an info.
     """
     for scan in file_scans(view.operators):
-        partitions, total = value(scan, PARTITIONS) or 0, scan.numbers[FILE_BYTES].value
+        partitions, total = value(scan, PARTITIONS) or 0, scan.numbers[FILE_BYTES_READ].value
         has_filter = scan.metadata.get("DataFilters", "[]") != "[]"
-        is_whole = scan.metadata.get("PartitionFilters") == "[]" and has_filter
+        is_whole = scan.metadata.get(PARTITION_FILTERS) == "[]" and has_filter
         if is_whole and partitions >= view.limits.unfiltered_partitions and total >= view.limits.unfiltered_bytes:
             yield view.finding(
                 "partition_filter_missing",

@@ -6,13 +6,23 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.query import QueryView, value
-from spark_app.eventlog.diagnoses.shuffle_cost import DATA_SIZE, ROWS, rows_of, shuffle_ms
+from spark_app.eventlog.diagnoses.shuffle_cost import rows_of, shuffle_ms
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.plan_names import (
+    BROADCAST_EXCHANGE,
+    CARTESIAN_PRODUCT,
+    DATA_SIZE,
+    EXCHANGE,
+    OUTPUT_ROWS,
+    REUSED_EXCHANGE,
+    SHUFFLE_READ,
+    SHUFFLED_JOINS,
+)
 from spark_app.formatting import count, duration, size
 
-SHUFFLED_JOINS: Final = ("SortMergeJoin", "ShuffledHashJoin")
-_KEEPS_SIZE: Final = ("Sort", "AQEShuffleRead", "Filter", "ReusedExchange")
+_SORT: Final = "Sort"
+_KEEPS_SIZE: Final = (_SORT, SHUFFLE_READ, "Filter", REUSED_EXCHANGE)
 _SIDES: Final = {
     "Inner": (0, 1),
     "Cross": (0, 1),
@@ -40,11 +50,11 @@ def large_broadcast(view: QueryView) -> Iterator[Finding]:
     """
     for exchange in view.operators:
         sent = value(exchange, DATA_SIZE)
-        if exchange.name != "BroadcastExchange" or sent is None or sent <= view.limits.broadcast_bytes:
+        if exchange.name != BROADCAST_EXCHANGE or sent is None or sent <= view.limits.broadcast_bytes:
             continue
         parts = [part for name in ("time to build", "time to broadcast") if (part := value(exchange, name)) is not None]
         cost = sum(parts) if parts else None
-        rows = value(exchange, ROWS)
+        rows = value(exchange, OUTPUT_ROWS)
         size_in_rows = "" if rows is None else f" ({count(rows)} rows)"
         took = "" if cost is None else f"; building and sending it took {duration(cost)}"
         yield view.finding(
@@ -115,7 +125,7 @@ def _small_side(join: Operator, sizes: list[float | None], tiers: tuple[tuple[in
 def _shuffled(operator: Operator) -> list[Operator]:
     """The operators from a side of a join down to its shuffle; empty if another operator may change the data size."""
     steps = [operator]
-    while steps[-1].name != "Exchange":
+    while steps[-1].name != EXCHANGE:
         last = steps[-1]
         if len(last.children) != 1 or not (last.is_wrapper or last.name.startswith(_KEEPS_SIZE)):
             return []
@@ -125,8 +135,8 @@ def _shuffled(operator: Operator) -> list[Operator]:
 
 def _moves(side: list[Operator]) -> list[Operator]:
     """The shuffle and the sorts of a side of a join; without a shuffle that is reused, which is needed anyway."""
-    is_reused = any(step.name == "ReusedExchange" for step in side)
-    return [step for step in side if step.name == "Sort" or (step.name == "Exchange" and not is_reused)]
+    is_reused = any(step.name == REUSED_EXCHANGE for step in side)
+    return [step for step in side if step.name == _SORT or (step.name == EXCHANGE and not is_reused)]
 
 
 @rule(adds=("pairs",))
@@ -143,7 +153,7 @@ def cross_join(view: QueryView) -> Iterator[Finding]:
         have taken.
     """
     for join in view.operators:
-        is_nested = join.name.startswith(("CartesianProduct", "BroadcastNestedLoopJoin"))
+        is_nested = join.name.startswith((CARTESIAN_PRODUCT, "BroadcastNestedLoopJoin"))
         pairs = _pairs(join) if is_nested else None
         if pairs is not None and pairs >= view.limits.cross_join_pairs:
             yield view.finding(
@@ -162,8 +172,8 @@ def _pairs(join: Operator) -> float | None:
 
     A cartesian product reads its sides many times, so their row counts are useless.
     """
-    output = value(join, ROWS)
+    output = value(join, OUTPUT_ROWS)
     sides = [rows_of(child) for child in join.children]
-    if join.name.startswith("CartesianProduct") or len(sides) != 2 or None in sides:
+    if join.name.startswith(CARTESIAN_PRODUCT) or len(sides) != 2 or None in sides:
         return output
     return max(output or 0, (sides[0] or 0) * (sides[1] or 0)) if min(side or 0 for side in sides) > 1 else None

@@ -8,7 +8,8 @@ from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
-from spark_app.eventlog.model.operators import PYTHON_TIME, Operator, python_functions
+from spark_app.eventlog.model.operators import Operator, python_functions
+from spark_app.eventlog.model.plan_names import OUTPUT_ROWS, PYTHON_TIME
 from spark_app.formatting import count, duration
 
 TIMES: Final = ("time to execute Python code", PYTHON_TIME)
@@ -35,7 +36,7 @@ def row_python_udf(view: QueryView) -> Iterator[Finding]:
         for garbage collection.
     """
     for operator in view.operators:
-        rows = value(operator, "number of output rows")
+        rows = value(operator, OUTPUT_ROWS)
         if not _is_row_at_a_time(operator) or rows is None or rows < view.limits.python_udf_rows:
             continue
         names = [excerpt(name, MAX_NAME) for name in python_functions(operator)]

@@ -6,11 +6,10 @@ from typing import Final
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.plan_names import DATA_SIZE, OUTPUT_ROWS, SHUFFLE_WRITE_TIME, SORT_TIME
 from spark_app.eventlog.model.repeated_reads import ran_in
 
-ROWS: Final = "number of output rows"
-DATA_SIZE: Final = "data size"
-_MEASURED: Final = ("sort time", "shuffle write time", "fetch wait time")
+_MEASURED: Final = (SORT_TIME, SHUFFLE_WRITE_TIME, "fetch wait time")
 _ROW_NS: Final = 500
 _BYTE_NS: Final = 1.5
 """The most that a row, and a byte of it, take of a processor in a shuffle, and in a sort. Project: what rows of 250
@@ -39,7 +38,7 @@ def shuffle_ms(view: QueryView, steps: Sequence[Operator]) -> float:
 
 def rows_of(operator: Operator) -> float | None:
     """The output rows of an operator; those of its children where it neither adds nor drops rows, nor counts them."""
-    rows = value(operator, ROWS)
+    rows = value(operator, OUTPUT_ROWS)
     if rows is not None or not operator.children:
         return rows
     below = [rows_of(child) for child in operator.children]

@@ -1,6 +1,5 @@
 """A stage attempt that has ended, with the figures that rules need."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,11 +13,12 @@ from spark_app.eventlog.findings import Finding, Severity
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt
+from spark_app.eventlog.model.plan_names import SHUFFLED_JOINS, pattern_of_nodes
 from spark_app.eventlog.model.stream_skew import has_state
 from spark_app.eventlog.parse.events import JobProperties, StageInfo, TaskEnd
 
 MAX_PLACE: Final = 100
-_JOINS: Final = re.compile(rb'"nodeName":\s*"(?:SortMergeJoin|ShuffledHashJoin)')
+_JOINS: Final = pattern_of_nodes(SHUFFLED_JOINS)
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ import re
 from typing import Final
 
 from spark_app.eventlog.model.entities import Query
+from spark_app.eventlog.model.plan_names import LOCATION
 from spark_app.eventlog.parse.events import StageInfo
 from spark_app.telemetry.spark_settings import is_local
 
 _SCAN: Final = '"name":"Scan parquet'
-_LOCAL: Final = re.compile(rb'"Location":"[^"\[]*\[file:')
+_LOCAL: Final = re.compile(rb'"%b":"[^"\[]*\[file:' % LOCATION.encode())
 _VECTORED: Final = "spark.hadoop.parquet.hadoop.vectored.io.enabled"
 SINCE: Final = (4, 1)
 """The first Spark whose Parquet reads local files in ranges by default. In the recorded logs of `tests/eventlogs` tasks

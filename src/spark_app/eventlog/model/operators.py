@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from spark_app.eventlog.model.entities import Query
+from spark_app.eventlog.model.plan_names import CACHE_SCANS, REUSED_EXCHANGE
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import SqlMetric, SqlPlan
 
@@ -22,15 +23,10 @@ WRAPPERS: Final = (
     "BroadcastQueryStage",
 )
 """Operators that do no work: they only say how the operators below them are run."""
-CACHE_SCANS: Final = ("InMemoryTableScan", "Scan In-memory table")
-_REUSED: Final = ("ReusedExchange", "ReusedSubquery")
+_REUSED: Final = (REUSED_EXCHANGE, "ReusedSubquery")
 """Operators that repeat a part that stands elsewhere in the same plan."""
 PYTHON: Final = re.compile(r"Python|Pandas|InArrow")
 """Finds the operators and RDDs that run Python, by their names: `ArrowEvalPython`, `MapInPandas`, `PythonRDD`."""
-PYTHON_TIME: Final = "time to run Python workers"
-SCAN_TIME: Final = "scan time"
-"""Spark's names of times that tasks spend in Python workers (`PythonSQLMetrics`), and in columnar scans of files; both
-in milliseconds, over all stages of the query so far."""
 _CALL: Final = re.compile(r"([\w.<>]*)\(|\)(#\d)?")
 
 

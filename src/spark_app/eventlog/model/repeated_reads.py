@@ -7,7 +7,19 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
-from spark_app.eventlog.model.operators import CACHE_SCANS, SCAN_TIME, Operator, Plan, plan_of
+from spark_app.eventlog.model.operators import Operator, Plan, plan_of
+from spark_app.eventlog.model.plan_names import (
+    BROADCAST_EXCHANGE,
+    CACHE_SCANS,
+    COMMAND,
+    DELTA_LOG,
+    FILE_BYTES_READ,
+    FILES_READ,
+    LOCATION,
+    PARTITION_FILTERS,
+    SCAN_TIME,
+    pattern_of_nodes,
+)
 from spark_app.eventlog.parse.events import RddInfo
 
 Key = TypeVar("Key")
@@ -18,12 +30,11 @@ MOST_NUMBERS: Final = 20_000
 """How many numbers of operators that fill caches are remembered."""
 MOST_QUERIES: Final = 5
 """How many of the queries that have read the same files are named."""
-FILES: Final = "number of files read"
-FILE_BYTES: Final = "size of files read"
-DRIVER_COUNTS: Final = ("BroadcastExchange", "Execute ")
+DRIVER_COUNTS: Final = (BROADCAST_EXCHANGE, COMMAND)
 """Operators whose numbers come from the driver, and from no stage."""
-_CACHE_SCAN: Final = re.compile(rb'"nodeName":\s*"(?:InMemoryTableScan|Scan In-memory table)')
+_CACHE_SCAN: Final = pattern_of_nodes(CACHE_SCANS)
 _INTERNAL: Final = ("Delta Table State", "mergeMaterializedSource")
+_LOCATION: Final = f'"{LOCATION}"'.encode()
 _PATHS: Final = re.compile(r"\[(.*)", re.DOTALL)
 _EXPRESSION_ID: Final = re.compile(r"#\d+L?")
 
@@ -113,7 +124,7 @@ class RepeatedReads:
         query.reads_cache = any(self._caches[cache].query != query.id for cache in touched)
         with suppress(ValueError):
             self._drop_numbers_of_others(query)
-        if b'"Location"' not in plan:
+        if _LOCATION not in plan:
             return
         with suppress(ValueError):  # a plan that cannot be parsed has no known scans
             scans = list(file_scans(ran(plan_of(query, numbers), stages)))
@@ -131,8 +142,8 @@ class RepeatedReads:
                 del query.numbers[number]
 
     def _scanned(self, query: Query, scan: Operator, most_ms: float | None) -> None:
-        files, size = (int(scan.numbers[name].value) for name in (FILES, FILE_BYTES))
-        filters = _EXPRESSION_ID.sub("", scan.metadata.get("PartitionFilters", ""))
+        files, size = (int(scan.numbers[name].value) for name in (FILES_READ, FILE_BYTES_READ))
+        filters = _EXPRESSION_ID.sub("", scan.metadata.get(PARTITION_FILTERS, ""))
         key = (location(scan), filters, files, size)
         reads = self._reads.pop(key, None) or Reads(location(scan), files, size)
         reads.times += 1
@@ -193,15 +204,17 @@ def _has_run(cache_scan: Operator, counted: set[int]) -> bool:
 def file_scans(operators: Iterable[Operator]) -> Iterator[Operator]:
     """The scans that count their files and bytes, without those of the transaction logs of Delta tables."""
     for operator in operators:
-        has_files = FILES in operator.numbers and FILE_BYTES in operator.numbers and "Location" in operator.metadata
-        if has_files and "_delta_log" not in operator.metadata["Location"]:
+        text = operator.metadata.get(LOCATION)
+        has_files = {FILES_READ, FILE_BYTES_READ} <= operator.numbers.keys()
+        if has_files and text is not None and DELTA_LOG not in text:
             yield operator
 
 
 def location(scan: Operator) -> str:
     """The paths that a scan reads, as Spark names them: `file:/data/sales`; cut by Spark where they are many."""
-    paths = _PATHS.search(scan.metadata.get("Location", ""))
-    return paths[1].removesuffix("]") if paths else scan.metadata.get("Location", "")
+    text = scan.metadata.get(LOCATION, "")
+    paths = _PATHS.search(text)
+    return paths[1].removesuffix("]") if paths else text
 
 
 def _cached(stage: StageAttempt) -> list[RddInfo]:

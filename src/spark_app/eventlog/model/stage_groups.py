@@ -12,6 +12,7 @@ import msgspec
 
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
+from spark_app.eventlog.model.plan_names import EXCHANGE, IN_MEMORY_TABLE_SCAN
 from spark_app.eventlog.model.work_names import CALL, action, called, is_callback, is_nowhere
 from spark_app.eventlog.parse.events import RddInfo
 from spark_app.redaction import redacted
@@ -108,7 +109,7 @@ def _sources(stage: StageAttempt) -> list[str]:
 
 
 def _source(scope: str) -> str | None:
-    if scope == "InMemoryTableScan":
+    if scope == IN_MEMORY_TABLE_SCAN:
         return "cache"
     return _varied(scope.split()[1]) if scope.startswith("Scan ") else None
 
@@ -116,7 +117,7 @@ def _source(scope: str) -> str | None:
 def _target(stage: StageAttempt, job: Job | None) -> str:
     """The last stage of a job makes its result, unless it ends in an exchange, as shuffles of adaptive execution do."""
     last = max(stage.info.rdds, key=lambda rdd: rdd.id, default=None)
-    is_shuffle = (job is not None and stage.info.id != max(job.stages)) or (last and _scope(last) == "Exchange")
+    is_shuffle = (job is not None and stage.info.id != max(job.stages)) or (last and _scope(last) == EXCHANGE)
     return "shuffle" if is_shuffle else "result"
 
 

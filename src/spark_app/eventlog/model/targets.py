@@ -6,9 +6,12 @@ from typing import Final
 
 from msgspec import Raw
 
+from spark_app.eventlog.model.plan_names import COMMAND, INSERT_INTO_FILES, SESSION_CATALOG
+
 _COMMAND: Final = re.compile(
-    rb"\(\d+\) (?:Execute )?(SaveIntoDataSourceCommand|InsertInto\w+|\w*AsSelect\w*|AppendData\w*|Overwrite\w+"
+    rb"\(\d+\) (?:%b)?(SaveIntoDataSourceCommand|InsertInto\w+|\w*AsSelect\w*|AppendData\w*|Overwrite\w+"
     rb"|MergeInto\w*|DeleteCommand|UpdateCommand) *\\n(?:(?:Input|Output)[^\\]*\\n)*Arguments: (.{1,2000})"
+    % COMMAND.encode()
 )
 """Commands that write, with their arguments (`QueryExecution.explainString` of mode formatted), as JSON has them."""
 _QUOTED: Final = rb"((?:`[^`\\]+`\.)+`[^`\\]+`)"
@@ -24,7 +27,7 @@ _DELTA_CREATED: Final = re.compile(rb"org\.apache\.spark\.sql\.delta\.catalog\.\
 _NAMED: Final = re.compile(rb"\b(?:table|dbtable|topic)=([\w.-]+)")
 _PATH: Final = re.compile(rb"\bpath=([^,\]\\]+)")
 _FIRST: Final = re.compile(rb"((?:\w+:)?/[^,\\]+)")
-_OF_PLAN: Final = re.compile(rb'InsertIntoHadoopFsRelationCommand ([^\s,"]+),')
+_OF_PLAN: Final = re.compile(rb'%b ([^\s,"]+),' % INSERT_INTO_FILES.encode())
 _BROKERS: Final = re.compile(rb"KafkaSourceProvider@.*\bkafka\.bootstrap\.servers=([^,\]\\]+)", re.IGNORECASE)
 _SAVE: Final = b"SaveIntoDataSourceCommand"
 
@@ -86,4 +89,4 @@ def _text(value: bytes | None) -> str | None:
     """A path, or the name of a table without quotes and without the catalog of the session."""
     if not value:
         return None
-    return value.decode(errors="replace").strip().replace("`", "").removeprefix("spark_catalog.")
+    return value.decode(errors="replace").strip().replace("`", "").removeprefix(SESSION_CATALOG)

@@ -13,6 +13,7 @@ from msgspec import Raw
 
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Job, Query
+from spark_app.eventlog.model.plan_names import LOCATION, PATHS, SCAN_OF_TABLE
 from spark_app.eventlog.parse.events import JobProperties, StageInfo
 
 CALL: Final = re.compile(r"(?P<call>\S+) at (?P<file>.+):(?P<line>\d+)")
@@ -28,8 +29,8 @@ _BATCH: Final = re.compile(r"(?P<name>.*?)(?:\n|^)id = (?P<id>\S+?)\n.*batch = (
 """What Spark calls the work of a batch (`StreamExecution.getBatchDescriptionString`)."""
 _CELL: Final = re.compile(r".*ipykernel_\d+/.*")
 _ANONYMOUS: Final = re.compile(r"\$anonfun\$|\$\d+")
-_LOCATION: Final = re.compile(rb'"Location":"(?!DeltaLog)\w+\(\d+ paths?\)\[([^\],"]+)')
-_TABLE: Final = re.compile(rb'"nodeName":"(?:Batch)?Scan \w+ (?:spark_catalog\.)?([\w.]+)"')
+_LOCATION: Final = re.compile(rf'"{LOCATION}":"(?!DeltaLog){PATHS}([^\],"]+)'.encode())
+_TABLE: Final = re.compile(rf'"nodeName":"{SCAN_OF_TABLE}"'.encode())
 _METHODS: Final = {
     "showString": "show",
     "htmlString": "show",

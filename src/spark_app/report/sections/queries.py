@@ -7,6 +7,7 @@ from typing import Final
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.operators import Number, Operator, own_plan_of
+from spark_app.eventlog.model.plan_names import DATA_SIZE, FILES_READ, OUTPUT_ROWS
 from spark_app.report.formatting import instant
 from spark_app.report.groups import Group, grouped
 from spark_app.report.limits import Limits
@@ -14,7 +15,7 @@ from spark_app.report.results import schema
 from spark_app.report.results.values import whole
 from spark_app.report.scope import Scope, scheduling
 
-_FIRST: Final = ("number of output rows", "number of written rows", "number of files read", "data size", "spill size")
+_FIRST: Final = (OUTPUT_ROWS, "number of written rows", FILES_READ, DATA_SIZE, "spill size")
 MAX_METRICS: Final = 12
 
 

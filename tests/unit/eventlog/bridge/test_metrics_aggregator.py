@@ -8,7 +8,7 @@ import pytest
 from spark_app.eventlog.bridge.metrics import Aggregate
 from spark_app.eventlog.bridge.metrics_aggregator import MetricsAggregator
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.operators import PYTHON_TIME
+from spark_app.eventlog.model.plan_names import PYTHON_TIME
 from spark_app.eventlog.model.stage_groups import group_of
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Event, StageCompleted, TaskEnd

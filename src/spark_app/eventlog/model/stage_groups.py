@@ -10,10 +10,10 @@ from typing import Final
 
 import msgspec
 
+from spark_app.eventlog.model import batch_descriptions, call_sites
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.plan_names import EXCHANGE, IN_MEMORY_TABLE_SCAN
-from spark_app.eventlog.model.work_names import CALL, action, called, is_callback, is_nowhere
 from spark_app.eventlog.parse.events import RddInfo
 from spark_app.redaction import redacted
 
@@ -21,7 +21,6 @@ MAX_LENGTH: Final = 120
 """Characters of the name of a group; longer ones are truncated."""
 MAX_READ: Final = 500
 """Characters of a description that the patterns search; their cost grows with the square of the length of a word."""
-_STREAM: Final = re.compile(r"(?:\n|^)id = .*", re.DOTALL)
 _PATH: Final = re.compile(r"(?:\w+:)?/\S*?([^/\s]+)/?(?=\s|$)")
 _VARYING: Final = re.compile(
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -55,7 +54,7 @@ def work_of(app: Application, stage: StageAttempt) -> str:
 def _group(app: Application, stage: StageAttempt) -> str:
     job = app.job_of(stage)
     texts = (text for text in _texts(app, stage, job) if text)
-    work = next(texts, "") or _varied(called(stage.info))
+    work = next(texts, "") or _varied(call_sites.called(stage.info.name))
     rows = flow_of(app, stage)
     return f"{work if len(work) <= MAX_LENGTH else work[: MAX_LENGTH - 1] + '…'} [{rows}]"
 
@@ -80,20 +79,19 @@ def _texts(app: Application, stage: StageAttempt, job: Job | None) -> Iterator[s
 def _query_name(query: Query) -> str:
     """The description or call of a query; a call with the folder or the table that it writes."""
     text = stable_name(query.description)
-    if not query.target or CALL.fullmatch(query.description) is None:
+    if not query.target or call_sites.parse(query.description) is None:
         return text
     return f"{text}{':' if ' at ' in text else ''} {_varied(query.target.name.rstrip('/').rpartition('/')[2])}"
 
 
 def stable_name(text: str | None) -> str:
     """A description or a call site without its line and what else varies; empty for a call from inside Spark."""
-    call = CALL.fullmatch(text or "")
-    if call is None:
-        return _varied(_STREAM.sub("", text or ""))
-    if "$" in call["call"] or is_callback(call["file"]):
+    site, batch = call_sites.parse(text), batch_descriptions.parse(text)
+    if site is None:
+        return _varied(batch.name if batch else text or "")
+    if site.is_internal:
         return ""
-    file = call["file"].rpartition("/")[2]
-    return action(call["call"]) if is_nowhere(call[0]) else f"{call['call']} at {_varied(file)}"
+    return f"{site.call} at {_varied(site.file.rpartition('/')[2])}" if site.is_of_program else site.action
 
 
 def _varied(text: str) -> str:

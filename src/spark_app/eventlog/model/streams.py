@@ -1,10 +1,10 @@
 """The streaming queries of an application: their runs, and their current batches."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from spark_app.eventlog.model import batch_descriptions
 from spark_app.eventlog.model.stream_queries import StreamQuery, slim
 from spark_app.eventlog.model.stream_samples import StateSkew
 from spark_app.eventlog.model.stream_triggers import interval_ms
@@ -18,8 +18,6 @@ from spark_app.eventlog.parse.events import (
 )
 from spark_app.telemetry.spark_progress import Progress
 
-_BATCH: Final = re.compile(r"\bbatch = ([0-9]{1,18})$")
-"""How Spark describes what runs for a batch (`StreamExecution.getBatchDescriptionString`)."""
 MOST_QUERIES: Final = 200
 """Queries of an application that are known at once: one without a checkpoint is another query at each start."""
 
@@ -131,10 +129,11 @@ class Streams:
 
     def batch_in(self, time: int, begun: QueryStarted, description: str, traceparent: str | None) -> BatchKey | None:
         """The batch that a description names; None if it names none, as before the first batch."""
-        match = _BATCH.search(description)
-        if match is None:
+        described = batch_descriptions.parse(description)
+        number = whole_number(described.batch) if described else None
+        if number is None:
             return None
-        return self._known(BatchKey(begun.query, begun.run, int(match[1])), time, begun.name, traceparent)
+        return self._known(BatchKey(begun.query, begun.run, number), time, begun.name, traceparent)
 
     def batch_of(self, time: int, properties: JobProperties) -> BatchKey | None:
         """The batch of a job; None for jobs outside of batches.

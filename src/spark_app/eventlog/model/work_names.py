@@ -1,8 +1,6 @@
 """Names queries and stages for a person: what the program calls them, the line of the program, and what they write.
 
-Spark describes a query from Python by its call site, `parquet at NativeMethodAccessorImpl.java:0`, and a stage that
-adaptive execution runs by `$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768`. `stage_groups` names the
-same work for metrics and comparisons, without what varies between runs.
+`stage_groups` names the same work for metrics and comparisons, without what varies between runs.
 """
 
 import re
@@ -11,36 +9,17 @@ from typing import Final
 
 from msgspec import Raw
 
+from spark_app.eventlog.model import batch_descriptions, call_sites
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Job, Query
 from spark_app.eventlog.model.plan_names import LOCATION, PATHS, SCAN_OF_TABLE
 from spark_app.eventlog.parse.events import JobProperties, StageInfo
 
-CALL: Final = re.compile(r"(?P<call>\S+) at (?P<file>.+):(?P<line>\d+)")
-"""A call site, as Spark writes it (`CallSite.shortForm`)."""
-MAX_READ: Final = 1000
-"""Characters of a description that the pattern of a batch searches; its cost grows with the square of their number."""
 SOURCES: Final = 3
 """How many sources of a query are named."""
-_NOWHERE: Final = ("NativeMethodAccessorImpl.java", "DirectMethodHandleAccessor.java", "<unknown>")
-"""Where a call from Python seems to come from: Java's reflection, up to Java 17 and from Java 18 on (JEP 416)."""
-_CALLBACK: Final = re.compile(r"/py4j/|/python3[.]\d+t?/threading[.]py(?=:|$)")
-_BATCH: Final = re.compile(r"(?P<name>.*?)(?:\n|^)id = (?P<id>\S+?)\n.*batch = (?P<batch>\w+)", re.DOTALL)
-"""What Spark calls the work of a batch (`StreamExecution.getBatchDescriptionString`)."""
 _CELL: Final = re.compile(r".*ipykernel_\d+/.*")
-_ANONYMOUS: Final = re.compile(r"\$anonfun\$|\$\d+")
 _LOCATION: Final = re.compile(rf'"{LOCATION}":"(?!DeltaLog){PATHS}([^\],"]+)'.encode())
 _TABLE: Final = re.compile(rf'"nodeName":"{SCAN_OF_TABLE}"'.encode())
-_METHODS: Final = {
-    "showString": "show",
-    "htmlString": "show",
-    "getRowsToPython": "show",
-    "collectToPython": "collect",
-    "collectAsArrowToPython": "toPandas",
-    "toPythonIterator": "toLocalIterator",
-    "tailToPython": "tail",
-}
-"""Methods of the JVM behind the actions of PySpark that have another name."""
 
 
 def of_query(app: Application, query: Query) -> str:
@@ -62,12 +41,7 @@ def of_stage(app: Application, info: StageInfo, properties: JobProperties | None
     if query is not None:
         words, call, rows = _parts(app, query)
         return (_joined(words, call) if words or " at " in call else _joined(call, rows)) or "query"
-    return _joined(words, call) or called(info)
-
-
-def called(info: StageInfo) -> str:
-    """The method that a stage began with, by its call site; of anonymous functions the method around them."""
-    return _ANONYMOUS.sub("", info.name.partition(" at ")[0])
+    return _joined(words, call) or call_sites.called(info.name)
 
 
 def of_job(job: Job) -> str:
@@ -111,25 +85,6 @@ def placed(text: str) -> str:
     return call if " at " in call else ""
 
 
-def is_nowhere(text: str) -> bool:
-    """Whether a call site leads to no line of the program: the call came from Python, or from inside Spark."""
-    call, _, place = text.rpartition(" at ")
-    return place.startswith(_NOWHERE) or is_callback(place) or ("$" in call and " " not in call)
-
-
-def is_callback(file: str) -> bool:
-    """Whether a call site is in Py4J or in Python's threads.
-
-    It is PySpark's for actions of a Python callback, such as that of `foreachBatch`, and of an `InheritableThread`.
-    """
-    return _CALLBACK.search(file) is not None
-
-
-def action(call: str) -> str:
-    """The action of PySpark that calls a method of the JVM."""
-    return _METHODS.get(call, call)
-
-
 def _sites(properties: Iterable[JobProperties]) -> Iterator[str | None]:
     for each in properties:
         yield each.call_site
@@ -138,21 +93,19 @@ def _sites(properties: Iterable[JobProperties]) -> Iterator[str | None]:
 
 def _description(text: str | None) -> str:
     """What the program calls its work, or the batch of a streaming query; empty for a call site."""
-    batch = _BATCH.match((text or "")[:MAX_READ])
-    if batch:
-        name = batch["name"].strip() or f"stream {batch['id'][:8]}"
-        return f"{name}: batch {batch['batch']}"
-    return "" if CALL.fullmatch(text or "") else " ".join((text or "").split())
+    batch = batch_descriptions.parse(text)
+    if batch is not None:
+        return f"{batch.name or f'stream {batch.query[:8]}'}: batch {batch.batch}"
+    return "" if call_sites.parse(text) else " ".join((text or "").split())
 
 
 def _call(texts: Iterable[str | None]) -> str:
     """The first call site with a line of the program; else the first action that was called; else empty."""
-    matches = (CALL.fullmatch(text or "") for text in texts)
-    calls = [call for call in matches if call and "$" not in call["call"] and not is_callback(call["file"])]
-    line = next((call for call in calls if not is_nowhere(call[0])), None)
+    calls = [site for site in map(call_sites.parse, texts) if site and not site.is_internal]
+    line = next((site for site in calls if site.is_of_program), None)
     if line is not None:
-        return f"{line['call']} at {_file(line['file'])}:{line['line']}"
-    return action(calls[0]["call"]) if calls else ""
+        return f"{line.call} at {_file(line.file)}:{line.line}"
+    return calls[0].action if calls else ""
 
 
 def _file(file: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from spark_app.eventlog import python_functions
-from spark_app.eventlog.model import work_names
+from spark_app.eventlog.model import call_sites
 from spark_app.eventlog.model.entities import StageAttempt, Totals
 from spark_app.eventlog.model.failures import OUTPUT_LOST
 from spark_app.eventlog.model.shares import gc_share
@@ -135,12 +135,13 @@ def ranked(scope: Scope) -> list[StageAttempt]:
 def of_attempt(scope: Scope, stage: StageAttempt, limits: Limits) -> Stage:
     """One stage attempt."""
     info, job = stage.info, scope.app.job_of(stage)
+    site = call_sites.parse(info.name)
     totals = stage.totals if stage.shuffle_read_bytes else None
     group, pool = scheduling([job] if job else [])
     return Stage(
         id=info.id,
         attempt=info.attempt,
-        call_site="" if work_names.is_nowhere(info.name) else info.name,
+        call_site=info.name if site is None or site.is_of_program else "",
         name=stage_name(scope, stage),
         group=group,
         pool=pool,

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.work_names import call_site, is_nowhere, of_query, of_stage
+from spark_app.eventlog.model.work_names import call_site, of_query, of_stage
 from tests.unit.eventlog.log import Line, application, job, query, stage, started
 
 JVM: Final = "parquet at NativeMethodAccessorImpl.java:0"
@@ -89,12 +89,13 @@ def test_an_action_without_a_line_is_named_by_what_it_reads() -> None:
     """Tables and paths of the scans of its plan; not the log of a Delta table."""
     scans = [
         {"nodeName": "Scan parquet spark_catalog.default.sales", "simpleString": "", "metadata": {}},
+        {"nodeName": "BatchScan lake.shop.orders", "simpleString": "", "metadata": {}},
         {"nodeName": "Scan csv ", "metadata": {"Location": "InMemoryFileIndex(1 paths)[file:/d/in/shops.csv]"}},
         {"nodeName": "Scan json ", "metadata": {"Location": "DeltaLogFileIndex(1 paths)[file:/d/_delta_log/0.json]"}},
     ]
     plan = {"nodeName": "Join", "simpleString": "", "children": scans}
     said = {"description": "count at NativeMethodAccessorImpl.java:0", "sparkPlanInfo": plan}
-    assert names(said)[0] == "count, reads default.sales, in/shops.csv"
+    assert names(said)[0] == "count, reads default.sales, lake.shop.orders, in/shops.csv"
 
 
 def test_a_batch_has_the_line_that_started_its_streaming_query() -> None:
@@ -127,20 +128,3 @@ def test_queries_that_are_part_of_each_other_have_names() -> None:
     """A damaged log may say so."""
     app = application([started(), query(0, root=1) | {"description": ""}, query(1, root=0) | {"description": ""}])
     assert [of_query(app, each) for each in app.queries.values()] == ["query", "query"]
-
-
-@pytest.mark.parametrize(
-    ("call_site", "expected"),
-    [
-        (JVM, True),
-        (AHEAD, True),
-        ("run at <unknown>:0", True),
-        ("save at job.py:7", False),
-        ("save at /a/$b/job.py:7", False),
-        ("what costs more than $ 5 at the shop", False),
-        ("$" * 100_000, False),
-    ],
-)
-def test_a_call_from_python_or_from_inside_spark_is_from_nowhere(call_site: str, *, expected: bool) -> None:
-    """A line of a program is not, nor is what a program says in words; however long it is."""
-    assert is_nowhere(call_site) is expected

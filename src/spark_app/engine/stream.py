@@ -25,14 +25,13 @@ from spark_app.settings import Settings
 from spark_app.spark import job_properties
 from spark_app.spark.kafka import sink_options, source_options
 from spark_app.spark.persisted import persisted
+from spark_app.telemetry.spark_names import STREAM_QUERY_ID
 from spark_app.telemetry.spark_progress import CHECKED, INPUT
 from spark_app.telemetry.spark_settings import INTERVAL_UNITS_MS
 from spark_app.warehouse import delta_log, hadoop_files
 from spark_app.warehouse.schemas import RECORD
 from spark_app.warehouse.tables import Warehouse
 
-QUERY_ID: Final = "sql.streaming.queryId"
-"""The local property in which Spark keeps the id of the query that a job works for."""
 TRANSACTION: Final = "spark.databricks.delta.write"
 """Settings below this name make a write one that Delta commits once, however often it is repeated."""
 _HEADER_LINES: Final = 2
@@ -229,7 +228,7 @@ class StreamContext(Context):
 
         def process(batch: DataFrame, batch_id: int) -> None:
             session = batch.sparkSession
-            query = session.sparkContext.getLocalProperty(QUERY_ID)
+            query = session.sparkContext.getLocalProperty(STREAM_QUERY_ID)
             warehouse = Warehouse(session, self.warehouse.root, self.warehouse.tables.values())
             trace_id = tracing.traceparent_of_batch(session, batch_id).split("-")[1]
             with self.telemetry.attach(), job_properties.batch_properties(session, trace_id):

@@ -12,15 +12,12 @@ from pyspark.sql import functions as F
 from spark_app.eventlog import span_ids
 from spark_app.eventlog.model.streams import BatchKey
 from spark_app.telemetry.names import TRACEPARENT
+from spark_app.telemetry.spark_names import JOB_GROUP, STREAM_QUERY_ID
 
 LENGTH: Final = 55
 """Characters of a `traceparent` of version 00; a longer text is not kept, so that a sample stays small."""
 SAMPLED: Final = 16
 """Records whose contexts an observation keeps; `max_by` with a number of values is in Spark from 4.2 on."""
-QUERY_ID: Final = "sql.streaming.queryId"
-"""The local property in which Spark keeps the id of the streaming query of a job."""
-RUN_ID: Final = "spark.jobGroup.id"
-"""Spark runs the jobs of a streaming query in a group with the id of its run."""
 _CONTEXT: Final = "_traceparent"
 _ORDER: Final = "_sample_order"
 
@@ -73,7 +70,7 @@ def traceparent_of_batch(spark: SparkSession, batch_id: int) -> str:
     java: Any = context._jsc
     attempt = java.sc().applicationAttemptId()
     known = str(attempt.get()) if attempt.isDefined() else None
-    query_id, run_id = (str(context.getLocalProperty(key)) for key in (QUERY_ID, RUN_ID))
+    query_id, run_id = (str(context.getLocalProperty(key)) for key in (STREAM_QUERY_ID, JOB_GROUP))
     return batch_traceparent(context.applicationId, query_id, run_id, batch_id, attempt=known)
 
 

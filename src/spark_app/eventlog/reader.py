@@ -22,7 +22,7 @@ NEWEST: Final = (4, 3)
 """The versions of Spark whose logs the tests replay."""
 MAX_HEAD: Final = 1000
 """Lines at the beginning of a log in which its application starts; Spark writes fewer than ten."""
-_HEAD: Final = (b"SparkListenerLogStart", b"SparkListenerEnvironmentUpdate", b"SparkListenerApplicationStart")
+_HEAD: Final = tuple(name.encode() for name in (events.LOG_START, events.ENVIRONMENT_UPDATE, events.APPLICATION_START))
 _STARTS: Final = (events.LogStart, events.ApplicationStart)
 _MAY_REPEAT: Final = (type(None), events.StagePeaks, events.SqlPlanChanged, events.DriverNumbers)
 """Events that Spark may log twice in a row; the others have a number or a time of their own."""

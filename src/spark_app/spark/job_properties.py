@@ -7,9 +7,8 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from spark_app.telemetry.names import TRACEPARENT
-from spark_app.telemetry.spark_names import MDC_STEP_TRACE_ID, MDC_TRACE_ID, STEP_TAG, STREAM_TRIGGER
+from spark_app.telemetry.spark_names import JOB_DESCRIPTION, MDC_STEP_TRACE_ID, MDC_TRACE_ID, STEP_TAG, STREAM_TRIGGER
 
-_DESCRIPTION: Final = "spark.job.description"
 _JOB_TAGS: Final = "spark.job.tags"
 """The property in which Spark keeps the tags of a thread (`SparkContext.SPARK_JOB_TAGS`), joined by commas."""
 
@@ -24,7 +23,7 @@ def step_properties(
     stay.
     """
     context = spark.sparkContext
-    properties = {TRACEPARENT: traceparent, MDC_TRACE_ID: trace_id, _DESCRIPTION: description}
+    properties = {TRACEPARENT: traceparent, MDC_TRACE_ID: trace_id, JOB_DESCRIPTION: description}
     before = {key: context.getLocalProperty(key) for key in properties}
     _set_properties(spark, {key: value for key, value in properties.items() if value is not None})
     tags = _step_tags(spark)

@@ -14,9 +14,10 @@ from spark_app.spark.jvm import is_dead
 from spark_app.telemetry.exceptions import message_of
 
 LONGEST: Final = 500
+DISK_FULL: Final = r"No space left on device|Disk quota exceeded"
 # What is said, what kind of failure that is, and what it means, which is told before the line that says it.
 KNOWN_ERRORS: Final[tuple[tuple[str, type[SparkAppError], str], ...]] = (
-    (r"No space left on device|Disk quota exceeded", MachineError, "the disk is full, free some space and run again"),
+    (DISK_FULL, MachineError, "the disk is full, free some space and run again"),
     (r"Permission denied", MachineError, "no permission"),
     (r"Read-only file system|Mkdirs failed to create|DELTA_CANNOT_CREATE_LOG_PATH", MachineError, "cannot write"),
     (r"No FileSystem for scheme|Class \S*FileSystem not found", ConfigError, "this Spark has no jar for such a path"),

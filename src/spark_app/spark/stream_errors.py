@@ -10,6 +10,7 @@ from pyspark.errors import StreamingQueryException
 
 from spark_app.errors import ConfigError, InputError, MachineError, SparkAppError
 from spark_app.redaction import redacted
+from spark_app.spark.known_errors import DISK_FULL
 from spark_app.telemetry.exceptions import message_of
 
 LONGEST: Final = 300
@@ -73,7 +74,7 @@ class StreamFault:
 
 STREAM_FAULTS: Final = (
     StreamFault(
-        r"No space left on device|Disk quota exceeded",
+        DISK_FULL,
         MachineError,
         "{query}: the disk is full: {cause}; free some space",
         is_transient=True,

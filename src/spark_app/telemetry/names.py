@@ -20,13 +20,19 @@ QUANTILES: Final = (0.5, 0.9, 0.99)
 STREAM_STATES: Final[tuple[StreamState, ...]] = (
     "starting", "waiting", "running", "idle", "restarting", "stopped", "failed"
 )  # fmt: skip
+LATEST_OFFSET: Final = "latestOffset"
+GET_BATCH: Final = "getBatch"
+QUERY_PLANNING: Final = "queryPlanning"
+WAL_COMMIT: Final = "walCommit"
+ADD_BATCH: Final = "addBatch"
+COMMIT_OFFSETS: Final = "commitOffsets"
 PHASE_MEANINGS: Final = {
-    "latestOffset": "asked the sources for their latest offsets",
-    "getBatch": "asked the sources for the rows between two offsets",
-    "queryPlanning": "planned the query",
-    "walCommit": "wrote the offsets of the batch to the checkpoint",
-    "addBatch": "ran the query and the sink",
-    "commitOffsets": "wrote to the checkpoint that the batch is done",
+    LATEST_OFFSET: "asked the sources for their latest offsets",
+    GET_BATCH: "asked the sources for the rows between two offsets",
+    QUERY_PLANNING: "planned the query",
+    WAL_COMMIT: "wrote the offsets of the batch to the checkpoint",
+    ADD_BATCH: "ran the query and the sink",
+    COMMIT_OFFSETS: "wrote to the checkpoint that the batch is done",
 }
 """The keys of `durationMs` in Spark's progress, in the order of the phases: what Spark did."""
 STREAM_PHASES: Final = (*PHASE_MEANINGS, "other")

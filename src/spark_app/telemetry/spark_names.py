@@ -29,6 +29,11 @@ PLAN: Final = Attribute(
 )
 PLAN_IS_CUT: Final = Attribute("spark.sql.plan.truncated", bool, "true where the plan was truncated")
 
+JOB_DESCRIPTION: Final = "spark.job.description"
+JOB_GROUP: Final = "spark.jobGroup.id"
+STREAM_QUERY_ID: Final = "sql.streaming.queryId"
+"""Local properties in which Spark keeps what a thread runs its jobs for. The jobs of a streaming query have its id, and
+are in a group with the id of its run. They are no attributes, also where an attribute has the same name."""
 STEP_TAG: Final = f"{TRACEPARENT}:"
 """The prefix of a job tag that names a step: a query without jobs belongs to a step by its tag only."""
 WORKLOAD: Final = "spark.sparkApp.workload"

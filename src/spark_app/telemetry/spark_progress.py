@@ -18,9 +18,9 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
+from spark_app.telemetry.names import ADD_BATCH
+
 Number = TypeVar("Number", int, float)
-ADD_BATCH: Final = "addBatch"
-"""The phase of a micro-batch in which Spark runs its query and the sink; the others decide what to read and note it."""
 WHOLE: Final = "triggerExecution"
 """The key of `durationMs` that is no phase: the whole trigger."""
 INPUT: Final = "input "

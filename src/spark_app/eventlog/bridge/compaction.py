@@ -27,9 +27,7 @@ from spark_app.eventlog.reader import Reader
 
 TEMPORARY: Final = ".compact.tmp"
 """What a killed process leaves in the folder of a log; the next compaction replaces it."""
-_HEAD: Final = frozenset(
-    {"SparkListenerLogStart", "SparkListenerResourceProfileAdded", "SparkListenerEnvironmentUpdate"}
-)
+_HEAD: Final = frozenset({events.LOG_START, "SparkListenerResourceProfileAdded", events.ENVIRONMENT_UPDATE})
 _ANY: Final = msgspec.json.Decoder()
 
 
@@ -139,9 +137,9 @@ class _Summary:
         name = events.name_of(line)
         if name in _HEAD:
             return _Rank.HEAD
-        if name == "SparkListenerApplicationStart":
+        if name == events.APPLICATION_START:
             return _Rank.START
-        if name in ("SparkListenerExecutorAdded", "SparkListenerBlockManagerAdded"):
+        if name in (events.EXECUTOR_ADDED, "SparkListenerBlockManagerAdded"):
             return _Rank.HEAD if self._is_executor_present(line) else None
         try:
             return self._rank_of(events.event(line))

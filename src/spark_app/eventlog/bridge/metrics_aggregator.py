@@ -137,7 +137,7 @@ class MetricsAggregator:
             self._count(stage)
 
     def _job_end(self, event: events.JobEnd) -> None:
-        self._numbers.count(names.JOBS_FAILED, more=int(event.result.result != "JobSucceeded"))
+        self._numbers.count(names.JOBS_FAILED, more=int(event.result.has_failed))
 
     def _executor_added(self, event: events.ExecutorAdded) -> None:
         self._numbers.count(names.EXECUTORS_ADDED)

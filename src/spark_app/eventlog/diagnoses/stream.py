@@ -12,7 +12,7 @@ from spark_app.eventlog.findings import Finding, Severity
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.stream_samples import StreamSample, together
-from spark_app.telemetry.spark_progress import ADD_BATCH
+from spark_app.telemetry.names import ADD_BATCH
 
 MAX_NAME: Final = 100
 

@@ -8,7 +8,15 @@ from spark_app.eventlog.diagnoses.stream import StreamView, rising
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.stream_samples import StreamSample
 from spark_app.formatting import count, duration
-from spark_app.telemetry.spark_progress import ADD_BATCH, sum_of_known
+from spark_app.telemetry.names import (
+    ADD_BATCH,
+    COMMIT_OFFSETS,
+    GET_BATCH,
+    LATEST_OFFSET,
+    QUERY_PLANNING,
+    WAL_COMMIT,
+)
+from spark_app.telemetry.spark_progress import sum_of_known
 
 RISING: Final = 0.75
 """The share of steps upwards from which on a backlog is said to grow: single batches may catch up."""
@@ -19,13 +27,13 @@ BUSY: Final = 0.9
 POLICY: Final = "spark.sql.streaming.multipleWatermarkPolicy"
 MAX_SOURCE: Final = 80
 _PHASES: Final = {
-    "latestOffset": "asking the sources what is new: list fewer files (a folder for each day, cleanSource, "
+    LATEST_OFFSET: "asking the sources what is new: list fewer files (a folder for each day, cleanSource, "
     "maxFileAge), or look at what the source waits for",
-    "getBatch": "getting the batch of the sources: see what they wait for",
-    "queryPlanning": "planning: shorten the plan (withColumn and union in loops, hundreds of columns, or of partitions "
+    GET_BATCH: "getting the batch of the sources: see what they wait for",
+    QUERY_PLANNING: "planning: shorten the plan (withColumn and union in loops, hundreds of columns, or of partitions "
     "of a static table), or read larger batches",
-    "walCommit": "writing offsets to the checkpoint: put checkpointLocation on faster storage",
-    "commitOffsets": "writing commits to the checkpoint: put checkpointLocation on faster storage",
+    WAL_COMMIT: "writing offsets to the checkpoint: put checkpointLocation on faster storage",
+    COMMIT_OFFSETS: "writing commits to the checkpoint: put checkpointLocation on faster storage",
 }
 """What the parts of a batch are that are no work, by Spark's names, and what to change."""
 

@@ -235,7 +235,7 @@ class Application:
             job.completed = self.clock.end(event.time or self.last, job.submitted, job.latest)
             self._saw(job.completed)
             del self._open[event.id]
-            job.has_failed = event.result.result != "JobSucceeded"
+            job.has_failed = event.result.has_failed
             job.failure = event.result.exception.message if event.result.exception else None
             self._sql.part_ended(job.query, job.completed)
             self.streams.saw(job.batch, job.completed)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Raw, Struct, field
 
-from spark_app.telemetry.spark_names import STREAM_TRIGGER
+from spark_app.telemetry.spark_names import JOB_DESCRIPTION, JOB_GROUP, STREAM_QUERY_ID, STREAM_TRIGGER
 from spark_app.telemetry.spark_progress import Progress
 
 Time = Annotated[int, Meta(ge=0, le=2**44)]
@@ -23,6 +23,11 @@ Peak = Annotated[int, Meta(ge=-1, le=2**60)]
 _SQL: Final = "org.apache.spark.sql.execution.ui."
 _STREAMING: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 _SCHEDULER: Final = "org.apache.spark.scheduler.SparkListener"
+LOG_START: Final = "SparkListenerLogStart"
+APPLICATION_START: Final = "SparkListenerApplicationStart"
+ENVIRONMENT_UPDATE: Final = "SparkListenerEnvironmentUpdate"
+EXECUTOR_ADDED: Final = "SparkListenerExecutorAdded"
+_SUCCEEDED: Final = "JobSucceeded"
 EXECUTOR_LOST: Final = "ExecutorLostFailure"
 """The reason of a task whose executor went away."""
 RESUBMITTED: Final = "Resubmitted"
@@ -63,13 +68,13 @@ class JobProperties(EventField):
     """Local properties of the thread that submitted a job or a stage, as far as they say what it is for."""
 
     traceparent: str | None = None
-    description: str | None = field(name="spark.job.description", default=None)
-    group: str | None = field(name="spark.jobGroup.id", default=None)
+    description: str | None = field(name=JOB_DESCRIPTION, default=None)
+    group: str | None = field(name=JOB_GROUP, default=None)
     execution: str | None = field(name="spark.sql.execution.id", default=None)
     call_site: str | None = field(name="callSite.short", default=None)
     stream_call_site: str | None = field(name="spark.observed.callSite", default=None)
     pool: str | None = field(name="spark.scheduler.pool", default=None)
-    query: str | None = field(name="sql.streaming.queryId", default=None)
+    query: str | None = field(name=STREAM_QUERY_ID, default=None)
     batch: str | None = field(name="streaming.sql.batchId", default=None)
     trigger: str | None = field(name=STREAM_TRIGGER, default=None)
 
@@ -90,6 +95,11 @@ class JobResult(EventField):
 
     result: str = field(name="Result")
     exception: JobException | None = field(name="Exception", default=None)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the job has failed."""
+        return self.result != _SUCCEEDED
 
 
 class Accumulable(EventField):
@@ -271,13 +281,13 @@ class _Event(Struct, gc=False, tag_field="Event"):
     """One line."""
 
 
-class LogStart(_Event, tag="SparkListenerLogStart"):
+class LogStart(_Event, tag=LOG_START):
     """The first line of each file."""
 
     spark_version: str = field(name="Spark Version")
 
 
-class ApplicationStart(_Event, tag="SparkListenerApplicationStart"):
+class ApplicationStart(_Event, tag=APPLICATION_START):
     """The driver is up."""
 
     name: str = field(name="App Name")
@@ -294,13 +304,13 @@ class ApplicationEnd(_Event, tag="SparkListenerApplicationEnd"):
     exit_code: int | None = field(name="ExitCode", default=None)
 
 
-class EnvironmentUpdate(_Event, tag="SparkListenerEnvironmentUpdate"):
+class EnvironmentUpdate(_Event, tag=ENVIRONMENT_UPDATE):
     """What the application was started with."""
 
     spark_properties: dict[str, str] | list[tuple[str, str]] = field(name="Spark Properties", default_factory=dict)
 
 
-class ExecutorAdded(_Event, tag="SparkListenerExecutorAdded"):
+class ExecutorAdded(_Event, tag=EXECUTOR_ADDED):
     """An executor has registered."""
 
     time: Time = field(name="Timestamp")
@@ -330,7 +340,7 @@ class JobEnd(_Event, tag="SparkListenerJobEnd"):
 
     id: int = field(name="Job ID")
     time: Time | None = field(name="Completion Time", default=None)
-    result: JobResult = field(name="Job Result", default_factory=lambda: JobResult("JobSucceeded"))
+    result: JobResult = field(name="Job Result", default_factory=lambda: JobResult(_SUCCEEDED))
 
 
 class StageSubmitted(_Event, tag="SparkListenerStageSubmitted"):

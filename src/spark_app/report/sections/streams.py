@@ -18,6 +18,14 @@ from spark_app.report.results.values import quotient, whole
 from spark_app.report.scope import Scope
 from spark_app.report.sections.headline import Mood
 from spark_app.report.sections.timeline import ticks
+from spark_app.telemetry.names import (
+    ADD_BATCH,
+    COMMIT_OFFSETS,
+    GET_BATCH,
+    LATEST_OFFSET,
+    QUERY_PLANNING,
+    WAL_COMMIT,
+)
 from spark_app.telemetry.spark_progress import sum_of_known
 
 STOPPED: Final = "stopped"
@@ -30,10 +38,10 @@ WAITED_INTERVALS: Final = 1.5
 WAITED_BATCHES: Final = 2.0
 """Where the trigger is unknown, or is faster than data comes: the same, in usual times from one batch to the next."""
 PHASES: Final[dict[str, tuple[str, ...]]] = {
-    "work": ("addBatch",),
-    "planning": ("queryPlanning",),
-    "offsets": ("latestOffset", "getBatch", "getEndOffset", "setOffsetRange"),
-    "checkpoint": ("walCommit", "commitOffsets", "commitBatch"),
+    "work": (ADD_BATCH,),
+    "planning": (QUERY_PLANNING,),
+    "offsets": (LATEST_OFFSET, GET_BATCH, "getEndOffset", "setOffsetRange"),
+    "checkpoint": (WAL_COMMIT, COMMIT_OFFSETS, "commitBatch"),
 }
 """The work of a batch, by Spark's names for its parts."""
 _COLOURS: Final = ("stage", "step", "query", "job", "run")

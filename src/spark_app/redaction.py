@@ -63,6 +63,8 @@ _USER: Final = re.compile(
 _MOST_CACHED: Final = 10_000
 """Characters; a plan may have millions."""
 _SWITCHES: Final = ("", "true", "false")
+_READ: Final = 4
+"""How many times as much is read of a text as is shown: masked secrets make it shorter."""
 
 
 def is_secret(name: str) -> bool:
@@ -81,6 +83,17 @@ def redacted(text: str) -> str:
     Results for short texts are cached: spans repeat the names of stages and hosts.
     """
     return _cached(text) if len(text) <= _MOST_CACHED else _redacted(text)
+
+
+def shortened(text: str, most: int) -> str:
+    """A text with masked secrets and at most so many characters; an ellipsis at its end says that there are more."""
+    shown = redacted(text[: most * _READ])
+    return shown if len(shown) <= most and len(text) <= most * _READ else shown[: most - 1] + "…"
+
+
+def excerpt(text: str, most: int = 200) -> str:
+    """The same on one line."""
+    return shortened(" ".join(text.split()), most)
 
 
 @lru_cache(maxsize=256)

@@ -1,6 +1,6 @@
 import pytest
 
-from spark_app.redaction import REDACTED, is_secret, redacted, setting
+from spark_app.redaction import REDACTED, excerpt, is_secret, redacted, setting, shortened
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,23 @@ def test_a_secret_in_text_is_masked(text: str, shown: str) -> None:
 def test_other_text_is_unchanged(text: str) -> None:
     """Azure containers, columns, times, Java objects, options without a value, prose."""
     assert redacted(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "shown"),
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("a\nb", 3, "a\nb"),
+        ("--token " + "x" * 50 + " next", 30, "--token (redacted) next"),
+        ("--token " + "x" * 5000 + " next", 30, "--token (redacted)…"),
+    ],
+)
+def test_a_shortened_text_says_that_it_is_and_has_no_secret(text: str, most: int, shown: str) -> None:
+    """Also where the secret is longer than what is shown."""
+    assert shortened(text, most) == shown
+
+
+def test_an_excerpt_stays_on_a_line() -> None:
+    """An error may have a hundred."""
+    assert excerpt("a\n  b" * 100, 5) == "a ba…"

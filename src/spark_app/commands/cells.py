@@ -24,7 +24,10 @@ def uri(location: Path | str) -> str:
 
 
 def literal(text: str) -> str:
-    r"""The text on one line, with control and invisible characters as escapes such as `\x1b`."""
+    r"""The text on one line, with control and invisible characters as escapes such as `\x1b`.
+
+    A terminal obeys them; a page shows them all but those of control, as languages need some (`report.formatting`).
+    """
     return "".join(part if part.isprintable() else _escaped(part) for part in text)
 
 

@@ -59,7 +59,7 @@ def print_comparison(terminal: "Terminal", comparison: "Comparison") -> None:
     """Prints both durations, each cause of the difference with advice, and what changed, also if that is noise."""
     from spark_app.eventlog.comparison.causes import seconds
     from spark_app.eventlog.comparison.compare import MAX_ID
-    from spark_app.eventlog.diagnoses.excerpts import excerpt
+    from spark_app.redaction import excerpt
 
     names = (comparison.application, comparison.now, comparison.before)
     name, now_id, before_id = (cells.literal(excerpt(name, MAX_ID)) for name in names)

@@ -146,6 +146,6 @@ def _write(analysis: "Analysis", run: "RunInfo | None", output: Path | None) -> 
 
 
 def _name(reading: "Reading", run: "RunInfo | None") -> str:
-    """A file name that is the same for the same source, and cannot name another folder."""
+    """A file name that is the same for the same source, and cannot name another folder; it has the dots of a run."""
     name = run.folder.name if run else reading.app.id or reading.log.name
     return "".join(part if part.isalnum() or part in "-_." else "_" for part in name)[:200].lstrip(".") or "report"

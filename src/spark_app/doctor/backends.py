@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from spark_app.errors import MachineError
 from spark_app.formatting import quantity
+from spark_app.redaction import excerpt
 
 TIMEOUT_SECONDS: Final = 5.0
 # No proxy: the components are on this host or network.
@@ -248,4 +249,4 @@ def _body(error: urllib.error.HTTPError) -> bytes:
 
 
 def _excerpt(body: bytes) -> str:
-    return " ".join(body[:200].decode("utf-8", errors="replace").split()) or "no body"
+    return excerpt(body.decode("utf-8", errors="replace")) or "no body"

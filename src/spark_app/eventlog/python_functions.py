@@ -16,10 +16,11 @@ import msgspec
 from spark_app.eventlog import span_ids
 from spark_app.eventlog.model.application import Application, Ended
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.eventlog.model.failures import Failure, shortened
+from spark_app.eventlog.model.failures import MAX_TEXT, Failure
 from spark_app.eventlog.parse.events import TaskEnd
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.spans import SparkSpan, Value, spanned_tasks
+from spark_app.redaction import shortened
 from spark_app.telemetry import spark_names as names
 from spark_app.telemetry.names import Attribute
 
@@ -206,7 +207,7 @@ def _span(app: Application, stage: StageAttempt, task: TaskEnd, name: str, calls
     """The span of a function, kept within the time of its task, whatever the worker's clock says."""
     info = task.info
     known: dict[Attribute, Value | None] = {
-        names.PYTHON_FUNCTION: shortened(name),
+        names.PYTHON_FUNCTION: shortened(name, MAX_TEXT),
         names.PYTHON_BATCHES: calls.batches,
         names.PYTHON_ROWS_IN: calls.rows_in,
         names.PYTHON_ROWS_OUT: calls.rows_out,
@@ -217,7 +218,7 @@ def _span(app: Application, stage: StageAttempt, task: TaskEnd, name: str, calls
     began = min(max(info.launched, calls.began_ms), info.finished)
     return SparkSpan(
         names.PYTHON_SPAN,
-        names.PYTHON_SPAN.of(shortened(name)),
+        names.PYTHON_SPAN.of(shortened(name, MAX_TEXT)),
         span_ids.of_python_function(app, stage, info, name),
         began,
         min(max(began, calls.ended_ms), info.finished),

@@ -10,13 +10,14 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.application import Application, Ended
 from spark_app.eventlog.model.entities import Job, LateTask, Query, StageAttempt, Totals, task_totals
-from spark_app.eventlog.model.failures import Failure, failure_of, failure_of_task, shortened
+from spark_app.eventlog.model.failures import MAX_TEXT, Failure, failure_of, failure_of_task
 from spark_app.eventlog.model.operators import NO_PLAN, own_plan_of
 from spark_app.eventlog.model.outcome import BAD, ending_of
 from spark_app.eventlog.model.stage_groups import group_of, work_of
 from spark_app.eventlog.model.streams import Batch
 from spark_app.eventlog.parse.events import TaskEnd
 from spark_app.eventlog.span_ids import SpanContext, SpanIds
+from spark_app.redaction import shortened
 from spark_app.telemetry import spark_names as names
 from spark_app.telemetry.names import APPLICATION, Attribute, SpanName
 
@@ -246,7 +247,7 @@ def _span(
     app: Application, kind: SpanName, subject: str, part: Work, known: Mapping[Attribute, Value | None]
 ) -> SparkSpan:
     attributes = {
-        name.name: shortened(value) if isinstance(value, str) else value
+        name.name: shortened(value, MAX_TEXT) if isinstance(value, str) else value
         for name, value in known.items()
         if value not in (None, "")
     }
@@ -254,7 +255,7 @@ def _span(
         attributes[names.IS_INCOMPLETE.name] = True
     # A log may go on after the end of the application.
     ended = part.ended if part.ended is not None else app.last if app.ended is None else app.ended
-    name, last = kind.of(shortened(subject)), max(part.started, ended)
+    name, last = kind.of(shortened(subject, MAX_TEXT)), max(part.started, ended)
     return SparkSpan(kind, name, part.ids, part.started, last, attributes, part.failure)
 
 

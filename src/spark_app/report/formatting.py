@@ -9,7 +9,7 @@ from typing import Final
 
 from spark_app import formatting
 from spark_app.eventlog.model.operators import Number
-from spark_app.redaction import redacted
+from spark_app.redaction import excerpt, redacted
 
 UNKNOWN: Final = "not known"
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -128,7 +128,7 @@ def words(name: str) -> str:
 def text(content: object, most: int = 300) -> str:
     """Text from a log: secrets masked, control characters replaced, and truncated with a note of its length."""
     whole = str(content)
-    shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", redacted(whole[: most * 4]))
+    shown = _readable(redacted(whole[: most * 4]))
     if len(shown) <= most and len(whole) <= most * 4:
         return shown
     return f"{shown[:most]}… (truncated, {len(whole):,} characters)"
@@ -136,5 +136,9 @@ def text(content: object, most: int = 300) -> str:
 
 def line(content: object, most: int = 120) -> str:
     """The same on one line, truncated with an ellipsis."""
-    joined = " ".join(text(content, most * 2).split())
-    return joined if len(joined) <= most else joined[: most - 1] + "…"
+    return _readable(excerpt(str(content), most))
+
+
+def _readable(text: str) -> str:
+    """A text for a page or a document; a terminal, which obeys more characters, has a rule of its own (`cells`)."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Final, ParamSpec
 
-from spark_app.redaction import redacted
+from spark_app.redaction import excerpt
 from spark_app.settings import process_environment
 from spark_app.telemetry.credentials import Credentials
 
@@ -40,7 +40,7 @@ class TelemetryErrors(logging.Handler):
 
     def add(self, text: str, *, key: object = None) -> None:
         """Keeps one line, unless the list is full or has a line of the same key (or text)."""
-        line = redacted(self._credentials.hidden(" ".join(text.split())))[:_LENGTH]
+        line = excerpt(self._credentials.hidden(text), _LENGTH)
         if len(self._lines) < _KEPT:
             self._lines.setdefault(key or line, line)
 

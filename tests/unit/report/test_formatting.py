@@ -34,6 +34,7 @@ def test_long_text_is_truncated_with_its_length() -> None:
 def test_control_characters_are_replaced() -> None:
     """And lone surrogates, which no file can hold."""
     assert formatting.text("a\x07\ud800b") == "a��b"
+    assert formatting.line("a\x07\n b") == "a� b"
 
 
 @pytest.mark.parametrize(

@@ -143,4 +143,5 @@ def _folder(folder: Path, application: str) -> Path:
 
 
 def _plain(text: str) -> str:
+    """A name for files; another rule than that of reports, and always the same: it finds what earlier runs stored."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-") or "unnamed"

@@ -9,9 +9,9 @@ from msgspec.structs import astuple
 from spark_app.eventlog.comparison.attribution import Contribution, Kind
 from spark_app.eventlog.comparison.plan_changes import PlanChange, of_python, plan_changes
 from spark_app.eventlog.comparison.profile import RunProfile, StageGroup
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.model import memory_settings
 from spark_app.formatting import count, duration, quantity, share, size
+from spark_app.redaction import excerpt
 
 Evidence = Callable[[RunProfile, RunProfile, Contribution], str]
 Changed = dict[str, tuple[str | None, str | None]]

@@ -9,8 +9,8 @@ from spark_app.eventlog.comparison.attribution import NO_GROUP
 from spark_app.eventlog.comparison.causes import Changed, host_text, setting_text
 from spark_app.eventlog.comparison.plan_changes import plan_changes
 from spark_app.eventlog.comparison.profile import RunProfile, StageGroup, merged
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.formatting import count, duration, quantity, size
+from spark_app.redaction import excerpt
 
 LISTED: Final = 10
 """Settings, and places with changed plans, that are listed; the rest is counted."""

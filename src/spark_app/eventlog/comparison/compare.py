@@ -11,8 +11,8 @@ from spark_app.eventlog.comparison.attribution import Contribution, Kind, contri
 from spark_app.eventlog.comparison.causes import Changed, seconds
 from spark_app.eventlog.comparison.changes import Change, changes
 from spark_app.eventlog.comparison.profile import RunProfile
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.formatting import duration
+from spark_app.redaction import excerpt
 
 RUNS_FOR_SPREAD: Final = 3
 """From this number of earlier runs on, their spread determines the noise threshold."""

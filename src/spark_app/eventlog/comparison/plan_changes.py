@@ -5,10 +5,10 @@ from typing import Final, NamedTuple
 
 from spark_app.eventlog.comparison.fingerprints import JOINS
 from spark_app.eventlog.comparison.profile import OperatorSum, RunProfile
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.model.operators import PYTHON
 from spark_app.eventlog.model.plan_names import EXCHANGE
 from spark_app.formatting import count, duration, quantity, size
+from spark_app.redaction import excerpt
 
 NAMED: Final = 6
 """Operators that a list names; the rest is counted."""

@@ -1,11 +1,11 @@
 """The rule about executors and hosts that Spark excluded."""
 
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.application import Application
 from spark_app.formatting import quantity
+from spark_app.redaction import excerpt
 
 
 @rule(subject="host")

@@ -5,7 +5,6 @@ from collections import Counter
 from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model import memory_settings
@@ -13,6 +12,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.executor_loss import is_lost
 from spark_app.eventlog.model.executors import Executor
 from spark_app.formatting import count, duration, quantity, share, size
+from spark_app.redaction import excerpt
 
 _OUT_OF_MEMORY: Final = re.compile(r"\bmemory\b|OOM|code 52\b")
 """Finds loss reasons about memory; 52 is an `OutOfMemoryError` in Spark's `SparkExitCode`."""

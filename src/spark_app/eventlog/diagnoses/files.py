@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.plan_names import (
@@ -15,6 +14,7 @@ from spark_app.eventlog.model.plan_names import (
 )
 from spark_app.eventlog.model.repeated_reads import file_scans, location
 from spark_app.formatting import count, size
+from spark_app.redaction import excerpt
 
 OPEN_COST_BYTES: Final = 4 * 1024**2
 """Opening a file takes as long as reading this many bytes: the default of `spark.sql.files.openCostInBytes`."""

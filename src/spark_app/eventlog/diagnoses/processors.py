@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stage import StageView
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
 from spark_app.eventlog.model.host_load import HostLoad, Resource
 from spark_app.formatting import count, duration, quantity, share
+from spark_app.redaction import excerpt
 from spark_app.telemetry.spark_settings import is_local
 
 _RESOURCES: Final[dict[Resource, str]] = {"cpu": "a processor", "io": "a disk", "memory": "memory"}

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
 from spark_app.eventlog.model.operators import Operator, python_functions
 from spark_app.eventlog.model.plan_names import OUTPUT_ROWS, PYTHON_TIME
 from spark_app.formatting import count, duration
+from spark_app.redaction import excerpt
 
 TIMES: Final = ("time to execute Python code", PYTHON_TIME)
 """The metrics of task time in Python workers; Spark 3.5 has none."""

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, Severity
 from spark_app.eventlog.model import work_names
@@ -14,6 +13,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Query, StageAttempt
 from spark_app.eventlog.model.operators import Operator, plan_of
 from spark_app.eventlog.model.repeated_reads import ran, ran_in
+from spark_app.redaction import excerpt
 
 MAX_DESCRIPTION: Final = 100
 MAX_OPERATOR: Final = 300

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.judgement import least_cost
 from spark_app.eventlog.diagnoses.query import query_name, sentence
 from spark_app.eventlog.diagnoses.stage import stage_name
@@ -11,6 +10,7 @@ from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.repeated_reads import Cache, Reads
 from spark_app.formatting import count, duration, quantity, size
+from spark_app.redaction import excerpt
 
 MOST: Final = 5
 """How many findings of one rule an application has at most: the worst ones."""

@@ -3,13 +3,15 @@
 from collections import Counter
 
 from spark_app.eventlog.diagnoses import settings_advice
-from spark_app.eventlog.diagnoses.excerpts import PYTHON, error, excerpt
+from spark_app.eventlog.diagnoses.excerpts import error
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model import memory_settings
+from spark_app.eventlog.model.failures import TRACEBACK
 from spark_app.eventlog.model.shares import gc_share
 from spark_app.eventlog.parse.events import NOT_THE_TASK, TaskEnd
 from spark_app.formatting import count, duration, quantity, share, size
+from spark_app.redaction import excerpt
 
 
 @rule(adds=("disk_spilled_bytes", "memory_spilled_bytes", "spilling_tasks", "tasks"))
@@ -119,7 +121,7 @@ def failed_tasks(view: StageView) -> Finding | None:
 
 def _reason(task: TaskEnd) -> str:
     kind, text = task.reason.error_type or task.reason.reason, task.reason.description
-    return kind if not text else error(text) if PYTHON in text else excerpt(f"{kind}: {text}")
+    return kind if not text else error(text) if TRACEBACK in text else excerpt(f"{kind}: {text}")
 
 
 @rule(adds=("tasks", "stage_ms"), reports_always=True)

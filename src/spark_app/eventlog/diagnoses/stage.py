@@ -7,7 +7,6 @@ from statistics import median
 from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, Severity
 from spark_app.eventlog.model import work_names
@@ -16,6 +15,7 @@ from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.model.plan_names import SHUFFLED_JOINS, pattern_of_nodes
 from spark_app.eventlog.model.stream_skew import has_state
 from spark_app.eventlog.parse.events import JobProperties, StageInfo, TaskEnd
+from spark_app.redaction import excerpt
 
 MAX_PLACE: Final = 100
 _JOINS: Final = pattern_of_nodes(SHUFFLED_JOINS)

@@ -6,12 +6,12 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, Severity
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.stream_samples import StreamSample, together
+from spark_app.redaction import excerpt
 from spark_app.telemetry.names import ADD_BATCH
 
 MAX_NAME: Final = 100

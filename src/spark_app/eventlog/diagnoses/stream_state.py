@@ -4,11 +4,11 @@ from itertools import pairwise
 from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stream import StreamView
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.stream_samples import StateSample
 from spark_app.formatting import count, duration, quantity, share
+from spark_app.redaction import excerpt
 
 STEADY: Final = 0.5
 """The growth of the second half of the batches over that of the first, from which on it does not come to an end."""

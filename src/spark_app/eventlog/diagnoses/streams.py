@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stream import StreamView, rising
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.stream_samples import StreamSample
 from spark_app.formatting import count, duration
+from spark_app.redaction import excerpt
 from spark_app.telemetry.names import (
     ADD_BATCH,
     COMMIT_OFFSETS,

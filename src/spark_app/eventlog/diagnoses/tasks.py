@@ -3,13 +3,13 @@
 from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
-from spark_app.eventlog.diagnoses.excerpts import excerpt
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import Totals, task_totals
 from spark_app.eventlog.model.stream_skew import has_state
 from spark_app.eventlog.parse.events import TaskEnd
 from spark_app.formatting import count, duration, quantity, size
+from spark_app.redaction import excerpt
 
 MORE_OF_INPUT: Final = "a lower spark.sql.files.maxPartitionBytes (files), more numSlices or repartition (RDDs)"
 FEWER_OF_INPUT: Final = "a higher spark.sql.files.maxPartitionBytes (files), fewer numSlices (RDDs)"

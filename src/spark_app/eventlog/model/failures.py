@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spark_app.eventlog.parse.events import RESUBMITTED, TaskEndReason
-from spark_app.redaction import redacted
+from spark_app.redaction import shortened
 
 MAX_TEXT: Final = 1000
 """Characters of a text on a span; longer ones are truncated."""
@@ -14,7 +14,8 @@ _HEAD: Final = 4000
 """How far into a text the class of an error is looked for."""
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 _CLASS: Final = re.compile(r"\b(?:[a-z_]\w*\.)+([A-Z][\w$]*(?:Exception|Error|Throwable))\b")
-_TRACEBACK: Final = "Traceback (most recent call last):\n"
+TRACEBACK: Final = "Traceback (most recent call last):"
+"""The line with which the traceback of a Python worker begins."""
 _RAISED: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: ?(.*))?$", re.MULTILINE)
 _AFTER: Final = re.compile(r"\n\s*(?:SQLSTATE: |Driver stacktrace|JVM stacktrace)|\n+\tat ")
 
@@ -43,7 +44,7 @@ def failure_of(text: str | None, *, error_type: str | None = None) -> Failure | 
     head = text[:_HEAD]
     named = _CONDITION.search(head)
     error_class = error_type or ((match := _CLASS.search(head)) and match[0])
-    return Failure(named[1] if named else error_class or None, shortened(text))
+    return Failure(named[1] if named else error_class or None, shortened(text, MAX_TEXT))
 
 
 def failure_of_task(reason: TaskEndReason) -> Failure:
@@ -52,19 +53,13 @@ def failure_of_task(reason: TaskEndReason) -> Failure:
         return Failure(RESUBMITTED, OUTPUT_LOST)
     failure = failure_of(reason.description, error_type=reason.error_type) if reason.error_type else None
     return failure or Failure(
-        reason.error_type or reason.reason, shortened(reason.message or reason.kill or reason.loss or "")
+        reason.error_type or reason.reason, shortened(reason.message or reason.kill or reason.loss or "", MAX_TEXT)
     )
-
-
-def shortened(text: str, most: int = MAX_TEXT) -> str:
-    """A text of a bounded length, without secrets."""
-    shown = redacted(text[: most * 2])
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
 def _of_python(text: str) -> Failure | None:
     """The last exception of a traceback; those before it are its causes."""
-    _, is_there, traceback = text.rpartition(_TRACEBACK)
+    _, is_there, traceback = text.rpartition(f"{TRACEBACK}\n")
     if not is_there:
         return None
     traceback = _AFTER.split(traceback, maxsplit=1)[0].rstrip()

@@ -15,7 +15,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.plan_names import EXCHANGE, IN_MEMORY_TABLE_SCAN
 from spark_app.eventlog.parse.events import RddInfo
-from spark_app.redaction import redacted
+from spark_app.redaction import redacted, shortened
 
 MAX_LENGTH: Final = 120
 """Characters of the name of a group; longer ones are truncated."""
@@ -56,7 +56,7 @@ def _group(app: Application, stage: StageAttempt) -> str:
     texts = (text for text in _texts(app, stage, job) if text)
     work = next(texts, "") or _varied(call_sites.called(stage.info.name))
     rows = flow_of(app, stage)
-    return f"{work if len(work) <= MAX_LENGTH else work[: MAX_LENGTH - 1] + '…'} [{rows}]"
+    return f"{shortened(work, MAX_LENGTH)} [{rows}]"
 
 
 def flow_of(app: Application, stage: StageAttempt) -> str:

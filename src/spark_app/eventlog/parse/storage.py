@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from spark_app.errors import InputError, MachineError
-from spark_app.redaction import redacted
+from spark_app.redaction import excerpt
 
 PATIENCE_SECONDS: Final = 30.0
 """How long one request is waited for and repeated."""
@@ -243,7 +243,10 @@ def open_storage(location: str, *, patience: float = PATIENCE_SECONDS) -> tuple[
 
 
 def without_secrets(location: str) -> str:
-    """A URL without user, password and query, as messages, reports and records show it."""
+    """A URL without user, password and query, as messages, reports and records show it.
+
+    Masked ones (`redaction`) would make another URL of it; and a query may be signed, by parameters of any name.
+    """
     return _USER.sub("", location.partition("?")[0])
 
 
@@ -340,5 +343,4 @@ def _unreachable(error: BaseException) -> str | None:
 
 def _text(error: BaseException) -> str:
     """An error of a driver in one line without secrets."""
-    text = " ".join(_USER.sub("", _QUERY.sub("", str(error))).split())[:300]
-    return redacted(text) or type(error).__name__
+    return excerpt(_USER.sub("", _QUERY.sub("", str(error))), 300) or type(error).__name__

@@ -39,7 +39,7 @@ def summary(results: Results) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text on one line that Markdown shows as it is, also in a table."""
+    """A text on one line that Markdown shows as it is, also in a table; spaces stand for invisible characters."""
     one_line = " ".join("".join(part if part.isprintable() else " " for part in text).split())
     marked = _ADDRESSED.sub("\0", _PUNCTUATION.sub(r"\\\1", one_line.translate(_HTML)))
     return marked.replace("\0", _NOTHING)

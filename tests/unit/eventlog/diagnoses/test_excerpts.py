@@ -26,8 +26,3 @@ def test_no_secret_of_an_error_is_told() -> None:
     """What a driver of a database says has the address that it was given, with all that is in it."""
     text = "a.SQLException: no way to jdbc:db://me:hunter2@h?password=hunter2\n\tat a.b(C.java:1)"
     assert excerpts.error(text) == "a.SQLException: no way to jdbc:db://(redacted)@h?password=(redacted)"
-
-
-def test_long_text_is_cut_and_stays_on_a_line() -> None:
-    """An error may have a hundred lines."""
-    assert excerpts.excerpt("a\n  b" * 100, 5) == "a ba…"

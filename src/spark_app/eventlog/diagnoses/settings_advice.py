@@ -6,6 +6,7 @@ Defaults are those of Spark 3.5 to 4.3 (`SQLConf`, `package.scala` of the core).
 from collections.abc import Mapping
 from typing import Final
 
+from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Query
 
@@ -20,6 +21,7 @@ MEMORY_FRACTION: Final = "spark.memory.fraction"
 DECOMMISSION: Final = "spark.decommission.enabled"
 SHUFFLE_SERVICE: Final = "spark.shuffle.service.enabled"
 DYNAMIC: Final = "spark.dynamicAllocation.enabled"
+IDLE_TIMEOUT: Final = "spark.dynamicAllocation.executorIdleTimeout"
 DEFAULTS: Final[Mapping[str, str]] = {
     ADAPTIVE: "true",
     COALESCE: "true",
@@ -32,10 +34,9 @@ DEFAULTS: Final[Mapping[str, str]] = {
     DECOMMISSION: "false",
     SHUFFLE_SERVICE: "false",
     DYNAMIC: "false",
-    "spark.executor.memory": "1g",
-    "spark.driver.memory": "1g",
-    "spark.sql.files.maxPartitionBytes": "128MB",
-    "spark.dynamicAllocation.executorIdleTimeout": "60s",
+    memory_settings.EXECUTOR_MEMORY: memory_settings.DEFAULT,
+    memory_settings.DRIVER_MEMORY: memory_settings.DEFAULT,
+    IDLE_TIMEOUT: "60s",
 }
 
 

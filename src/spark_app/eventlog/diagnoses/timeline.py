@@ -131,7 +131,7 @@ def idle_cores(app: Application, limits: Thresholds) -> list[Finding]:
 
 
 def _scaling(app: Application) -> str:
-    timeout = settings_advice.now(app.properties, "spark.dynamicAllocation.executorIdleTimeout")
+    timeout = settings_advice.now(app.properties, settings_advice.IDLE_TIMEOUT)
     if settings_advice.is_off(app.properties, settings_advice.DYNAMIC):
         return f"let Spark scale them: {settings_advice.now(app.properties, settings_advice.DYNAMIC)}"
     return f"release them sooner: a shorter {timeout}"

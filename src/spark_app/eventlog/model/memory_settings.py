@@ -6,14 +6,17 @@ from typing import Final
 
 from spark_app.telemetry.spark_settings import is_local
 
+EXECUTOR_MEMORY: Final = "spark.executor.memory"
+DRIVER_MEMORY: Final = "spark.driver.memory"
 DEFAULT: Final = "1g"
+"""Of both, in Spark 3.5 to 4.3."""
 UNITS: Final = {"": 1 << 20, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 """Bytes of the units of Spark's memory settings; without a unit they are MiB."""
 
 
 def memory(settings: Mapping[str, str]) -> str:
     """The setting for the heap that tasks share."""
-    return "spark.driver.memory" if is_local(settings) else "spark.executor.memory"
+    return DRIVER_MEMORY if is_local(settings) else EXECUTOR_MEMORY
 
 
 def cores(settings: Mapping[str, str]) -> str:

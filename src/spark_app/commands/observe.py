@@ -316,7 +316,9 @@ def _said(finding: "Finding") -> str:
 
 def _output(reading: "Reading", *, settings: "Settings", report: Path | None, is_only: bool) -> Path:
     """The file of a report; with several applications, its name contains that of the event log."""
-    name = reading.log.name.removesuffix(".inprogress")
+    from spark_app.eventlog.parse.log_tailer import IN_PROGRESS
+
+    name = reading.log.name.removesuffix(IN_PROGRESS)
     if report is None:
         return settings.reports_path / f"{name}.html"
     return report if is_only else report.with_name(f"{report.stem}-{name}{report.suffix}")

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from spark_app.errors import InputError
 from spark_app.eventlog.parse.locations import state
 from spark_app.eventlog.parse.log_files import EventLog, logs_in
-from spark_app.eventlog.parse.log_tailer import LogTailer, application_of
+from spark_app.eventlog.parse.log_tailer import IN_PROGRESS, LogTailer, application_of
 from spark_app.eventlog.python_functions import FOLDER as PYTHON
 from spark_app.eventlog.reader import begins_as_log
 from spark_app.formatting import quantity, size
@@ -175,7 +175,7 @@ def _is_finished(log: EventLog) -> bool:
         with closing(LogTailer(log.path)) as tailer:
             return tailer.is_finished
     except InputError:  # of a codec that this program cannot read; the name says the same
-        return not log.path.name.endswith(".inprogress")
+        return not log.path.name.endswith(IN_PROGRESS)
 
 
 def _reports(folder: Path) -> Iterator[Stored]:

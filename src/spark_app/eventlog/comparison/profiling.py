@@ -29,7 +29,7 @@ from spark_app.eventlog.model.executor_loss import is_lost
 from spark_app.eventlog.model.operators import PYTHON
 from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.model.plan_names import PYTHON_TIME, SCAN_TIME
-from spark_app.eventlog.parse.events import counted
+from spark_app.eventlog.parse.events import PROPERTIES_OF_RUN, counted
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.reader import Reading
 from spark_app.redaction import is_secret, redacted
@@ -43,10 +43,9 @@ MAX_VALUE: Final = 200
 """Characters of the value of a setting; longer ones are truncated."""
 
 _VOLATILE: Final = re.compile(
-    r"spark\.(app\.(id|startTime|submitTime|initial\..*|attempt\..*|name)|driver\.(host|port|bindAddress)|eventLog\..*"
-    r"|executor\.id|ui\..*|.*\.dir|.*path|submit\..*|jars|files|repl\..*|hadoop\.fs\..*|sparkApp\..*"
-    r"|executorEnv\.SPARK_TRACE_ID|observed\.(launch|name)"
-    r"|databricks\.delta\.(lastCommitVersionInSession|commitInfo\..*)|sql\.execution\..*root\.id)",
+    rf"{PROPERTIES_OF_RUN}|spark\.(app\.(attempt\..*|name)|driver\.bindAddress|eventLog\..*"
+    r"|ui\..*|.*\.dir|.*path|submit\..*|jars|files|repl\..*|hadoop\.fs\..*|sparkApp\..*"
+    r"|executorEnv\.SPARK_TRACE_ID|observed\.(launch|name))",
     re.IGNORECASE,
 )  # fmt: skip
 

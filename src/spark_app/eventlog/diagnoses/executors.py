@@ -9,14 +9,14 @@ from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.executor_loss import is_lost
+from spark_app.eventlog.model.executor_loss import EXIT_KILLED, EXIT_OUT_OF_MEMORY, is_lost
 from spark_app.eventlog.model.executors import Executor
 from spark_app.formatting import count, duration, quantity, share, size
 from spark_app.redaction import excerpt
 
-_OUT_OF_MEMORY: Final = re.compile(r"\bmemory\b|OOM|code 52\b")
-"""Finds loss reasons about memory; 52 is an `OutOfMemoryError` in Spark's `SparkExitCode`."""
-_KILLED: Final = re.compile(r"code 137\b")
+_OUT_OF_MEMORY: Final = re.compile(rf"\bmemory\b|OOM|{EXIT_OUT_OF_MEMORY}")
+"""Finds loss reasons about memory for advice, which a kill alone is not: it may have been a preemption."""
+_KILLED: Final = re.compile(EXIT_KILLED)
 _MORE_MEMORY: Final = (
     "It ran out of memory: raise spark.executor.memoryOverhead (killed from outside; Python workers count) or "
     "spark.executor.memory (out of heap), or run fewer tasks at once (spark.executor.cores)."

@@ -6,11 +6,18 @@ from typing import Final
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.executors import Executor
 
+EXIT_OUT_OF_MEMORY: Final = r"code 52\b"
+"""Of an `OutOfMemoryError`, in Spark's `SparkExitCode`."""
+EXIT_KILLED: Final = r"code 137\b"
+"""Of a process that got the signal KILL, in most cases for its memory."""
 KINDS: Final = (
     ("released", r"killed by driver|no longer needed|idle|application (finished|ended|removed)|exited normally"),
     ("released", r"explicit termination request|exited? (with )?(exit )?code 0\b"),
     ("decommissioned", r"decommission"),
-    ("out_of_memory", r"OOM|out ?of ?memory|exceeding (physical |virtual )?memory|memory limit|code 137|code 52\b"),
+    (
+        "out_of_memory",
+        rf"OOM|out ?of ?memory|exceeding (physical |virtual )?memory|memory limit|{EXIT_KILLED}|{EXIT_OUT_OF_MEMORY}",
+    ),
     ("preempted", r"preempt|spot|evict"),
     ("heartbeat_lost", r"heartbeat"),
     ("worker_lost", r"worker (is )?(lost|shut)|node (is )?lost|host|node"),

@@ -28,6 +28,11 @@ APPLICATION_START: Final = "SparkListenerApplicationStart"
 ENVIRONMENT_UPDATE: Final = "SparkListenerEnvironmentUpdate"
 EXECUTOR_ADDED: Final = "SparkListenerExecutorAdded"
 _SUCCEEDED: Final = "JobSucceeded"
+PROPERTIES_OF_RUN: Final = (
+    r"spark\.(?:app\.(?:id|startTime|submitTime|initial\..*)|driver\.(?:host|port)|executor\.id"
+    r"|databricks\.delta\.(?:lastCommitVersionInSession|commitInfo\..*)|sql\.execution\..*root\.id)"
+)
+"""A pattern of the properties that Spark and Delta set anew in each run, or for each query."""
 EXECUTOR_LOST: Final = "ExecutorLostFailure"
 """The reason of a task whose executor went away."""
 RESUBMITTED: Final = "Resubmitted"

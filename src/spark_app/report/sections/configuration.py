@@ -4,14 +4,14 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from spark_app.eventlog.parse.events import PROPERTIES_OF_RUN
 from spark_app.redaction import setting
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope
 
 _SET_BY_SPARK: Final = re.compile(
-    r"spark\.(app\.(id|startTime|submitTime|initial\..*)|driver\.(host|port|appUIAddress)|executor\.id|rdd\.compress"
-    r"|serializer\.objectStreamReset|submit\.(pyFiles|deployMode)|sql\.artifact\..*|hadoop\.fs\.s3a\.vectored\..*"
-    r"|databricks\.delta\.(lastCommitVersionInSession|commitInfo\..*)|sql\.execution\..*root\.id)"
+    rf"{PROPERTIES_OF_RUN}|spark\.(driver\.appUIAddress|rdd\.compress|serializer\.objectStreamReset"
+    r"|submit\.(pyFiles|deployMode)|sql\.artifact\..*|hadoop\.fs\.s3a\.vectored\..*)"
 )
 _JAVA_OPTIONS_OF_SPARK: Final = re.compile(
     r"--add-opens=\S+|--add-modules=jdk\.incubator\.vector|--enable-native-access=ALL-UNNAMED"

@@ -20,14 +20,15 @@ from spark_app.eventlog.bridge.self_metrics import ALIVE_SECONDS
 from spark_app.formatting import duration, quantity
 from spark_app.redaction import redacted
 from spark_app.settings import Backends, Settings, process_environment
-from spark_app.telemetry import names, probe
+from spark_app.telemetry import names, probe, spark_names
 from spark_app.telemetry.export import Signal
 from spark_app.telemetry.probe import Sent
 from spark_app.telemetry.prometheus_names import series
 
 State = Literal["ok", "down", "lost", "left out"]
 EVERY_SECONDS: Final = 0.5
-BRIDGE: Final = '{__name__=~"up|spark_bridge_(lag|silence)_seconds", job="spark-bridge"}'
+_SILENCE, _LAG = series(spark_names.BRIDGE_SILENCE), series(spark_names.BRIDGE_LAG)
+BRIDGE: Final = f'{{__name__=~"up|{_LAG}|{_SILENCE}", job="spark-bridge"}}'
 _MILLISECOND: Final = 0.0015
 LOCAL: Final = frozenset({"localhost", "127.0.0.1"})
 _NULL: Final = "is null in the configuration"
@@ -182,7 +183,7 @@ def bridge_health(prometheus: Prometheus) -> str | None:
         return None
     if not known["up"]:
         raise MachineError(f"Prometheus cannot scrape it ({prometheus.url})")
-    silence, lag = known.get("spark_bridge_silence_seconds"), known.get("spark_bridge_lag_seconds")
+    silence, lag = known.get(_SILENCE), known.get(_LAG)
     if silence is not None and silence > ALIVE_SECONDS:
         raise MachineError(f"it hangs: its loop last ran {duration(1000 * silence)} ago ({prometheus.url})")
     return "up" if lag is None else f"up, {duration(1000 * lag)} behind the newest event"

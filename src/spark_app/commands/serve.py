@@ -1,5 +1,6 @@
-"""`spark-app serve`: all runs of this machine in a browser."""
+"""`spark-app serve`: all runs of this machine in a browser, and the applications of a folder of event logs."""
 
+import threading
 from contextlib import suppress
 from typing import Annotated, Final
 
@@ -9,8 +10,17 @@ from spark_app.commands import options
 
 PORT: Final = 8090
 
+Folder = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DIR",
+        help="Folder of event logs, a path or a URL such as s3://: its applications get reports when they have ended.",
+    ),
+]
+
 
 def serve(
+    folder: Folder = None,
     *,
     port: Annotated[
         int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Port on 127.0.0.1; 0 takes any free one.")
@@ -21,6 +31,9 @@ def serve(
     """List all runs in the browser of this machine, with reports, trends and comparisons, until Ctrl-C."""
     from spark_app.commands import results
     from spark_app.commands.terminal import Terminal
+    from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+    from spark_app.eventlog.parse.locations import log_path
+    from spark_app.observe.folder_reports import FolderReports
     from spark_app.report.served.pages import Pages
     from spark_app.report.served.runs import Runs
     from spark_app.report.served.server import PageServer
@@ -28,8 +41,13 @@ def serve(
 
     settings, terminal = load_settings(config), Terminal()
     runs = Runs(profiles=settings.profiles_path, runs=settings.runs_path, reports=settings.reports_path)
+    logs, ending = None if folder is None else log_path(folder), threading.Event()
     with PageServer(port, Pages(runs, settings.prices)) as server, suppress(KeyboardInterrupt):
         terminal.line(f"all runs: {server.url} (until Ctrl-C)", link=server.url)
         if open_:
             results.open_report(terminal, server.url)
+        if logs is not None:
+            reports = FolderReports(logs, settings, load_thresholds(config), note=terminal.note)
+            threading.Thread(target=reports.follow, args=(ending,), name="reports", daemon=True).start()
         server.serve_forever()
+    ending.set()

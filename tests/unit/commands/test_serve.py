@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from spark_app.__main__ import run
+from tests.polling import poll_until
+from tests.unit.eventlog.logs import program, text
 
 
 def test_the_list_is_served_until_ctrl_c(tmp_path: Path) -> None:
@@ -21,6 +23,27 @@ def test_the_list_is_served_until_ctrl_c(tmp_path: Path) -> None:
         url = next(word for word in process.stdout.readline().split() if word.startswith("http"))
         with urllib.request.urlopen(url, timeout=30) as page:
             assert b"No runs yet" in page.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+
+
+def test_applications_of_a_folder_get_reports_meanwhile(tmp_path: Path) -> None:
+    """The list has them, and leads to their reports."""
+    (tmp_path / "events").mkdir()
+    (tmp_path / "events" / "app-1").write_text(text(*program()), encoding="utf-8")
+    variables = {"SPARK_APP_HOME": str(tmp_path / "home"), "PATH": ""}
+    command = [sys.executable, "-u", "-m", "spark_app", "serve", str(tmp_path / "events"), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables) as process:
+        assert process.stdout is not None
+        url = next(word for word in process.stdout.readline().split() if word.startswith("http"))
+
+        def page(path: str = "") -> bytes:
+            with urllib.request.urlopen(url + path, timeout=30) as answer:
+                content: bytes = answer.read()
+                return content
+
+        poll_until(lambda: b"/reports/app-1.html" in page(), "the list has no report")
+        assert b"shop" in page("reports/app-1.html")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
 

@@ -1,0 +1,95 @@
+"""Applications of a folder of event logs get their reports when they have ended, and one each."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.observe.folder_reports import ABANDONED_SECONDS, FolderReports
+from spark_app.report.served.runs import Runs
+from spark_app.settings import Settings, load_settings
+from tests.unit.eventlog.logs import program, text
+from tests.unit.watching import Watching
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings of a home of its own."""
+    return load_settings().model_copy(update={"home": tmp_path / "home"})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of event logs."""
+    (tmp_path / "events").mkdir()
+    return tmp_path / "events"
+
+
+def write(folder: Path, application: str, *, age: float = 0, end: str = "") -> Path:
+    """The log of an application that has ended, written some seconds ago."""
+    log = folder / f"{application}{end}"
+    log.write_text(text(*program(app_id=application)), encoding="utf-8")
+    os.utime(log, (time.time() - age,) * 2)
+    return log
+
+
+def reports(settings: Settings) -> set[str]:
+    """The names of the reports."""
+    return {path.stem for path in settings.reports_path.glob("*.html")} - {"index"}
+
+
+def test_an_application_that_has_ended_gets_a_report_once(folder: Path, settings: Settings) -> None:
+    """It is in the list that is served; another process finds the report, and adds those that are missing."""
+    watching = Watching()
+    write(folder, "app-1", age=5)
+    followed = FolderReports(folder, settings, Thresholds(), note=watching.note)
+    followed.look()
+    assert reports(settings) == {"app-1"}
+    runs = Runs(profiles=settings.profiles_path, runs=settings.runs_path, reports=settings.reports_path)
+    assert [(run.id, run.report) for run in runs.newest_first()] == [("app-1", "app-1.html")]
+    written = (settings.reports_path / "app-1.html").stat().st_mtime_ns
+    write(folder, "app-2")
+    FolderReports(folder, settings, Thresholds(), note=watching.note).look()
+    assert reports(settings) == {"app-1", "app-2"}
+    assert (settings.reports_path / "app-1.html").stat().st_mtime_ns == written
+    assert watching.notes == []
+
+
+def test_one_that_runs_is_waited_for(folder: Path, settings: Settings) -> None:
+    """Until it closes its log, or writes nothing for an hour."""
+    watching = Watching()
+    followed = FolderReports(folder, settings, Thresholds(), note=watching.note)
+    write(folder, "app-1", end=".inprogress")
+    write(folder, "app-2", end=".inprogress", age=ABANDONED_SECONDS + 60)
+    followed.look()
+    assert reports(settings) == {"app-2"}
+    (folder / "app-1.inprogress").rename(folder / "app-1")
+    followed.look()
+    assert reports(settings) == {"app-1", "app-2"}
+
+
+def test_one_whose_report_would_be_deleted_again_gets_none(folder: Path, settings: Settings) -> None:
+    """`retention.days` holds for reports, too."""
+    write(folder, "app-1", age=40 * 86_400)
+    FolderReports(folder, settings, Thresholds(), note=pytest.fail).look()
+    assert reports(settings) == set()
+
+
+def test_a_log_that_cannot_be_read_hinders_no_other(folder: Path, settings: Settings) -> None:
+    """It is named once; so is a folder that is missing, until it is there."""
+    watching = Watching()
+    (folder / "app-0").write_text("no event log\n", encoding="utf-8")
+    write(folder, "app-1")
+    followed = FolderReports(folder, settings, Thresholds(), note=watching.note)
+    followed.look()
+    followed.look()
+    assert reports(settings) == {"app-1"}
+    [note] = watching.notes
+    assert note.startswith(f"no report about {folder / 'app-0'}: ")
+    missing = FolderReports(folder / "missing", settings, Thresholds(), note=watching.note)
+    missing.look()
+    missing.look()
+    assert len(watching.notes) == 2
+    assert watching.notes[1].startswith(f"cannot read {folder / 'missing'}: ")

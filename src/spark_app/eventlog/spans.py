@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from spark_app.eventlog import batch_spans, span_ids
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model import work_names
+from spark_app.eventlog.model import kubernetes_pods, work_names
 from spark_app.eventlog.model.application import Application, Ended
 from spark_app.eventlog.model.entities import Job, LateTask, Query, StageAttempt, Totals, task_totals
 from spark_app.eventlog.model.failures import MAX_TEXT, Failure, failure_of, failure_of_task
@@ -145,12 +145,20 @@ def of_application(app: Application) -> SparkSpan:
         names.SPARK_VERSION: app.spark_version,
         names.EXIT_CODE: app.exit_code if app.process_exit_code is None else app.process_exit_code,
         names.IS_INCOMPLETE: app.started is None or None,
+        **_driver_pod(app),
     }
     ending = ending_of(app)
     failure = (failure_of(ending.error) or Failure(None, ending.text)) if ending.outcome in BAD else None
     subject = app.name or "unknown"
     whole = Work(span_ids.of_application(app), app.began or app.last, app.ended, failure, app.ended is None)
     return _span(app, names.APPLICATION_SPAN, subject, whole, known)
+
+
+def _driver_pod(app: Application) -> dict[Attribute, Value | None]:
+    return {
+        names.KUBERNETES_NAMESPACE: kubernetes_pods.namespace(app.properties),
+        names.KUBERNETES_POD: kubernetes_pods.driver(app.properties),
+    }
 
 
 def of_query(app: Application, query: Query) -> SparkSpan:
@@ -184,6 +192,7 @@ def of_batch(app: Application, batch: Batch) -> SparkSpan:
         names.STREAM_RUN_ID: batch.key.run,
         names.BATCH_ID: batch.key.number,
         names.STREAM: batch.name or (progress.name if progress else None),
+        **_driver_pod(app),
         **batch_spans.attributes(progress, links),
     }
     span = _span(app, names.BATCH_SPAN, str(known[names.STREAM] or names.UNNAMED), work(app, batch), known)
@@ -236,6 +245,8 @@ def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
         names.TASK_SPECULATIVE: info.is_speculative or None,
         names.EXECUTOR_ID: info.executor,
         names.HOST: info.host,
+        names.KUBERNETES_NAMESPACE: kubernetes_pods.namespace(app.properties),
+        names.KUBERNETES_POD: kubernetes_pods.executor(app.properties, info.executor),
         **(_numbers(task_totals(task), stage) if task.metrics else {}),
     }
     failure = failure_of_task(reason) if info.has_failed or info.was_killed else None

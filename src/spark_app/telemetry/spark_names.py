@@ -118,6 +118,10 @@ TASK_ATTEMPT: Final = Attribute("spark.task.attempt", int, "which attempt, from 
 TASK_SPECULATIVE: Final = Attribute("spark.task.speculative", bool, "true for a speculative attempt")
 EXECUTOR_ID: Final = Attribute("spark.executor.id", str, "the executor that ran the task")
 HOST: Final = Attribute("host.name", str, "host of the executor")
+KUBERNETES_NAMESPACE: Final = Attribute("k8s.namespace.name", str, "namespace of the pods, on Kubernetes")
+KUBERNETES_POD: Final = Attribute(
+    "k8s.pod.name", str, "pod of the driver, and on the span of a task that of its executor, on Kubernetes"
+)
 
 RUN_TIME: Final = Attribute("spark.executor.run_time", int, "ms that tasks ran")
 CPU_TIME: Final = Attribute("spark.executor.cpu_time", int, "ms of CPU time of tasks")
@@ -159,8 +163,11 @@ _NUMBERS: Final = (
 APPLICATION_SPAN: Final = SpanName(
     "application",
     "one Spark application, from its start to its end",
-    (APPLICATION, APPLICATION_ID, APPLICATION_ATTEMPT, SPARK_VERSION, EXIT_CODE, IS_INCOMPLETE),
-)
+    (
+        APPLICATION, APPLICATION_ID, APPLICATION_ATTEMPT, SPARK_VERSION, EXIT_CODE, IS_INCOMPLETE,
+        KUBERNETES_NAMESPACE, KUBERNETES_POD,
+    ),
+)  # fmt: skip
 QUERY_SPAN: Final = SpanName(
     "sql",
     "one SQL execution",
@@ -173,7 +180,7 @@ BATCH_SPAN: Final = SpanName(
         STREAM, STREAM_ID, STREAM_RUN_ID, BATCH_ID, BATCH_ROWS, BATCH_ROWS_WRITTEN, BATCH_ROWS_LATE,
         BATCH_VIOLATIONS, *BATCH_PHASES.values(), WATERMARK, STATE_ROWS, STATE_BYTES, STATE_COMMIT_TIME, LAG,
         RECORDS_TRACED, LINKS_LEFT_OUT, BATCH_SPANS_LEFT_OUT, MESSAGING_SYSTEM, MESSAGING_OPERATION,
-        MESSAGING_DESTINATION, MESSAGING_COUNT, IS_INCOMPLETE,
+        MESSAGING_DESTINATION, MESSAGING_COUNT, IS_INCOMPLETE, KUBERNETES_NAMESPACE, KUBERNETES_POD,
     ),
 )  # fmt: skip
 JOB_SPAN: Final = SpanName(
@@ -190,8 +197,11 @@ STAGE_SPAN: Final = SpanName(
 TASK_SPAN: Final = SpanName(
     "task",
     "one attempt of a task that failed, was retried, was speculative, or took longest",
-    (TASK_ID, TASK_INDEX, TASK_ATTEMPT, TASK_SPECULATIVE, EXECUTOR_ID, HOST, *_NUMBERS),
-)
+    (
+        TASK_ID, TASK_INDEX, TASK_ATTEMPT, TASK_SPECULATIVE, EXECUTOR_ID, HOST, KUBERNETES_NAMESPACE, KUBERNETES_POD,
+        *_NUMBERS,
+    ),
+)  # fmt: skip
 PYTHON_SPAN: Final = SpanName(
     "python",
     "all calls of an observed Python function in one task",

@@ -8,6 +8,7 @@ from tests.unit.eventlog.log import (
     SQL,
     Line,
     ended,
+    environment,
     job,
     job_ended,
     packed,
@@ -317,3 +318,21 @@ def test_a_stage_that_is_logged_as_submitted_after_its_end_ends_once() -> None:
     assert (spans["stage 0.0"].started, spans["stage 0.0"].ended) == (2100, 2900)
     assert "spark.incomplete" not in spans["stage 0.0"].attributes
     assert app.stages[0, 0].usage is not None
+
+
+def test_spans_name_the_pods_of_driver_and_executors() -> None:
+    """On Kubernetes; elsewhere there are none."""
+    pods = {
+        "spark.master": "k8s://https://kubernetes.default.svc",
+        "spark.kubernetes.namespace": "jobs",
+        "spark.kubernetes.driver.pod.name": "shop-driver",
+        "spark.kubernetes.executor.podNamePrefix": "shop",
+    }
+    _, spans = read([environment(pods), *GOOD])
+    assert {
+        name: (span.attributes.get("k8s.namespace.name"), span.attributes.get("k8s.pod.name"))
+        for name, span in spans.items()
+        if name.partition(" ")[0] in {"application", "task"}
+    } == {"application app-1": ("jobs", "shop-driver"), "task 0": ("jobs", "shop-exec-0")}
+    _, spans = read(GOOD)
+    assert not any(name.startswith("k8s.") for span in spans.values() for name in span.attributes)

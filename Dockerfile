@@ -1,4 +1,5 @@
-# One image for master, workers, history server, drivers, bridge and Jupyter, so that they share one Python and one set of jars.
+# One image for master, workers, history server, drivers, bridge and Jupyter, and for drivers and executors on Kubernetes, so that
+# they share one Python and one set of jars.
 # `docker compose build` builds it; the classic builder (DOCKER_BUILDKIT=0) works, too.
 ARG DEBIAN_IMAGE=debian:trixie-slim
 FROM ${DEBIAN_IMAGE}
@@ -40,7 +41,8 @@ COPY --chown=spark:spark . /app/
 ARG LIBRARY="--editable ."
 RUN pip install --no-cache-dir --no-deps --no-build-isolation ${LIBRARY} \
     && ln -s "$(python -c 'import pyspark; print(pyspark.__path__[0])')" /opt/venv/spark \
-    && python -m spark_app.spark.jars
+    && python -m spark_app.spark.jars \
+    && python -m spark_app.spark.jars s3
 # In a layer after the jars: the archive depends on the order in which the jar folder is listed, which a layer may change.
 RUN python -m spark_app.spark.class_data_archive && ln -s /opt/cache/spark-app/class-data/*.jsa /opt/cache/spark-app/class-data.jsa
 
@@ -64,3 +66,7 @@ ENV PYTHONPATH=/opt/venv/call-sites \
     SPARK_APP_HOME=/data \
     SPARK_APP_WAREHOUSE=warehouse \
     SPARK_APP_CHECKPOINTS=checkpoints
+
+# Commands run as they are given; Spark on Kubernetes starts drivers and executors by `driver` and `executor`.
+ENTRYPOINT ["/app/scripts/kubernetes-entrypoint.sh"]
+CMD ["bash"]

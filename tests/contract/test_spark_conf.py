@@ -70,14 +70,15 @@ def test_sessions_with_an_archive_and_daemons_are_left_alone(conf: Path) -> None
 def test_whoever_maps_the_archive_does_not_move_it() -> None:
     """As sessions of spark-app: moved, it takes 150 MB of each JVM."""
     mapped = f"{NO_RELOCATION} -XX:SharedArchiveFile=/opt/cache/"
-    for file in (CONFIG / "spark" / "cluster.conf", CONFIG.parent / "Dockerfile"):
+    entry_point = CONFIG.parent / "scripts" / "kubernetes-entrypoint.sh"
+    for file in (CONFIG / "spark" / "cluster.conf", CONFIG.parent / "Dockerfile", entry_point):
         text = file.read_text(encoding="utf-8")
         assert text.count(mapped) == text.count("-XX:SharedArchiveFile=") == 1, file
 
 
 def test_logs_of_drivers_and_executors_carry_the_trace_id() -> None:
     """The field that the layouts write is the one that the collector reads, in the files that it follows."""
-    for role in ("driver", "executor"):
+    for role in ("driver", "executor", "pod"):
         layout = (CONFIG / "spark" / f"log4j2-{role}.properties").read_text(encoding="utf-8")
         assert "layout.trace.key = trace_id\n" in layout
         assert f'layout.trace.value = "${{env:{VARIABLE}:-}}"\n' in layout

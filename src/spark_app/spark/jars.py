@@ -1,6 +1,7 @@
 """Fetches the jars of Delta and Kafka once and installs them beside Spark's own: `python -m spark_app.spark.jars`.
 
-Everything that starts this PySpark then has them: `spark-submit`, notebooks, executors, the class-data archive.
+Everything that starts this PySpark then has them: `spark-submit`, notebooks, executors, the class-data archive. With
+the argument `s3` it installs those of `s3a://`, which the image has and other environments need not have.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,7 +24,12 @@ from spark_app.spark.java_runtime import require_java, spark_home
 Note = Callable[[str], None]
 Fetch = Callable[[Path, Note], None]
 
-MANIFEST: Final = ".spark-app-jars"
+ALWAYS: Final = "jars"
+"""The list of the jars that every environment has."""
+LISTS: Final[Mapping[str, str]] = {ALWAYS: "Delta and Kafka", "jars-s3": "S3"}
+"""The lists of jars in `config/spark`, `NAME.ivy.xml` and `NAME.sha256`, and what their jars are for."""
+MANIFEST: Final = ".spark-app-"
+"""What the name of the file begins with that says which jars of a list are installed; the name of the list follows."""
 LOCK: Final = ".spark-app-lock"
 UNFINISHED: Final = ".spark-app-unfinished-"
 FIRST: Final = "slf4j-api-*"
@@ -43,28 +49,40 @@ REASON: Final = re.compile(r"Server access error.*\((?:[a-z]+\.)*(.+)\)$")
 class JarList:
     """The expected jars: the SHA-256 of each by its name, the file that Ivy fetches them by, and a digest of both."""
 
+    name: str
     digest: str
     jars: Mapping[str, str]
     ivy: Path
 
+    @property
+    def subject(self) -> str:
+        """What the jars are for."""
+        return LISTS[self.name]
+
 
 def ensure_jars(
-    *, note: Note, folder: Path | None = None, config: Path | None = None, fetch: Fetch | None = None
+    *,
+    note: Note,
+    name: str = ALWAYS,
+    folder: Path | None = None,
+    config: Path | None = None,
+    fetch: Fetch | None = None,
 ) -> None:
-    """Installs the jars of `jars.ivy.xml` and `jars.sha256` beside Spark's own, and deletes those of an older list.
+    """Installs the jars of a list beside Spark's own, and deletes those of an older list of that name.
 
     Once they are installed, it needs no network. Of two processes at the same time, the second waits for the first.
 
     Args:
         note: Is called with each line of progress.
+        name: The list: `NAME.ivy.xml` and `NAME.sha256` in the folder of the lists.
         folder: Spark's folder of jars; None takes that of the installed PySpark.
-        config: The folder of the two lists; None takes `config/spark`.
+        config: The folder of the lists; None takes `config/spark`.
         fetch: Fetches all jars into a folder; None takes PySpark's own Ivy.
 
     Raises:
         MachineError: A jar cannot be fetched or written, or has another SHA-256.
     """
-    wanted = _read_list(config or config_folder() / "spark")
+    wanted = _read_list(name, config or config_folder() / "spark")
     folder = folder or spark_home() / "jars"
     if _is_installed(folder, wanted):
         return
@@ -75,18 +93,22 @@ def ensure_jars(
                 _install(folder, wanted, fetch or _ivy(java, wanted), note)
     except OSError as error:
         problem = f"{error.strerror} ({error.filename})" if error.filename else error.strerror
-        raise MachineError(f"cannot put the jars of Delta and Kafka into {folder}: {problem}") from error
+        raise MachineError(f"cannot put the jars of {wanted.subject} into {folder}: {problem}") from error
 
 
 def are_installed() -> bool:
     """Whether `ensure_jars` has nothing to do."""
-    return _is_installed(spark_home() / "jars", _read_list(config_folder() / "spark"))
+    return _is_installed(spark_home() / "jars", _read_list(ALWAYS, config_folder() / "spark"))
 
 
-def main() -> int:
-    """Fetches the jars unless they are in place; the exit code."""
+def main(arguments: Sequence[str]) -> int:
+    """Fetches the jars unless they are in place, with the argument `s3` those of S3; the exit code."""
+    name = "-".join([ALWAYS, *arguments])
+    if name not in LISTS:
+        _print(f"there is no list {name}.ivy.xml in config/spark: give no argument, or s3")
+        return 2
     try:
-        ensure_jars(note=_print)
+        ensure_jars(note=_print, name=name)
     except SparkAppError as error:
         _print(str(error))
         return error.exit_code
@@ -97,22 +119,22 @@ def _print(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def _read_list(config: Path) -> JarList:
-    ivy, sums = config / "jars.ivy.xml", config / "jars.sha256"
+def _read_list(name: str, config: Path) -> JarList:
+    ivy, sums = config / f"{name}.ivy.xml", config / f"{name}.sha256"
     lines = sums.read_text(encoding="utf-8").splitlines()
     digest = hashlib.sha256(ivy.read_bytes() + sums.read_bytes()).hexdigest()
-    return JarList(digest, {name: digest for digest, name in map(str.split, lines)}, ivy)
+    return JarList(name, digest, {name: digest for digest, name in map(str.split, lines)}, ivy)
 
 
-def _manifest(folder: Path) -> list[str]:
-    """The digest of the list that was installed here, and the names of its jars; empty if none was."""
-    file = folder / MANIFEST
+def _manifest(folder: Path, name: str) -> list[str]:
+    """The digest of the list of a name that was installed here, and the names of its jars; empty if none was."""
+    file = folder / f"{MANIFEST}{name}"
     return file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
 
 
 def _is_installed(folder: Path, wanted: JarList) -> bool:
     is_complete = all((folder / name).is_file() for name in wanted.jars)
-    return is_complete and _manifest(folder)[:1] == [wanted.digest] and not any(folder.glob(FIRST))
+    return is_complete and _manifest(folder, wanted.name)[:1] == [wanted.digest] and not any(folder.glob(FIRST))
 
 
 def _name_once(folder: Path) -> None:
@@ -135,24 +157,24 @@ def _install(folder: Path, wanted: JarList, fetch: Fetch, note: Note) -> None:
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder) as scratch:
         if missing:
             fetch(Path(scratch), note)
-            _move(missing, Path(scratch), folder)
-        for old in set(_manifest(folder)[1:]) - set(wanted.jars):
+            _move(wanted, missing, Path(scratch), folder)
+        for old in set(_manifest(folder, wanted.name)[1:]) - set(wanted.jars):
             (folder / old).unlink(missing_ok=True)
-        write_atomic(folder / MANIFEST, ("\n".join([wanted.digest, *wanted.jars]) + "\n").encode())
+        write_atomic(folder / f"{MANIFEST}{wanted.name}", ("\n".join([wanted.digest, *wanted.jars]) + "\n").encode())
 
 
-def _move(jars: Mapping[str, str], source: Path, folder: Path) -> None:
+def _move(wanted: JarList, jars: Mapping[str, str], source: Path, folder: Path) -> None:
     """Verifies all jars before it moves the first; each appears whole or not at all."""
     for name, digest in jars.items():
-        _verify(source / name, digest)
+        _verify(source / name, digest, wanted.ivy)
     for name in jars:
         (source / name).replace(folder / name)
 
 
-def _verify(file: Path, wanted: str) -> None:
+def _verify(file: Path, wanted: str, ivy: Path) -> None:
     digest = _sha256(file)
     if digest is None:
-        raise MachineError(f"{file.name} was not fetched: is it in config/spark/jars.ivy.xml, in this version?")
+        raise MachineError(f"{file.name} was not fetched: is it in config/spark/{ivy.name}, in this version?")
     if digest != wanted:
         raise MachineError(
             f"{file.name} is not the file that was verified (its SHA-256 is {digest[:16]}..., not {wanted[:16]}...): "
@@ -175,13 +197,13 @@ def _ivy(java: Path, wanted: JarList) -> Fetch:
         pattern = f"{target}/[artifact]-[revision].[ext]"
         command = [java, *SHORT_LIVED, *PATIENCE, *_proxy(), "-jar", ivy, "-ivy", wanted.ivy, "-confs", "default"]
         command += ["-cache", target / "cache", "-retrieve", pattern, "-types", "jar", "bundle"]
-        note(f"fetching {len(wanted.jars)} jars of Delta and Kafka, once")
-        _run_ivy([str(word) for word in command], note)
+        note(f"fetching {len(wanted.jars)} jars of {wanted.subject}, once")
+        _run_ivy([str(word) for word in command], wanted.subject, note)
 
     return fetch
 
 
-def _run_ivy(command: list[str], note: Note) -> None:
+def _run_ivy(command: list[str], subject: str, note: Note) -> None:
     lines = []
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -191,15 +213,15 @@ def _run_ivy(command: list[str], note: Note) -> None:
             if fetched := FETCHED.search(line):
                 note(f"fetched {fetched['name']} {fetched['version']}")
     if ivy.returncode:
-        raise MachineError(_failure(lines))
+        raise MachineError(_failure(lines, subject))
 
 
-def _failure(lines: list[str]) -> str:
+def _failure(lines: list[str], subject: str) -> str:
     jars = [" ".join(filter(None, match.groups())) for line in lines if (match := NOT_FETCHED.search(line))]
     reasons = [match[1] for line in lines if (match := REASON.search(line))]
     reason = reasons[0] if reasons else (lines[-1] if lines and not jars else "not found in the Maven repository")
     return (
-        f"cannot fetch {jars[0] if jars else 'the jars of Delta and Kafka'}: {reason}; "
+        f"cannot fetch {jars[0] if jars else f'the jars of {subject}'}: {reason}; "
         "check the network (a proxy is taken from HTTPS_PROXY), then run the command again"
     )
 
@@ -212,4 +234,4 @@ def _proxy() -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

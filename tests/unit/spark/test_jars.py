@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from spark_app.errors import MachineError
+from spark_app.spark import jars
 from spark_app.spark.jars import Note, ensure_jars
 
 
@@ -39,12 +40,12 @@ def config(tmp_path: Path) -> Path:
     return listed(tmp_path / "config", {"delta.jar": b"delta", "kafka.jar": b"kafka"})
 
 
-def listed(config: Path, jars: Mapping[str, bytes]) -> Path:
-    """A folder with the two lists that ask for these jars."""
+def listed(config: Path, jars: Mapping[str, bytes], name: str = "jars") -> Path:
+    """A folder with the two files of a list that asks for these jars."""
     config.mkdir(exist_ok=True)
     sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in jars.items()]
-    (config / "jars.sha256").write_text("".join(sums))
-    (config / "jars.ivy.xml").write_text("<ivy-module/>")
+    (config / f"{name}.sha256").write_text("".join(sums))
+    (config / f"{name}.ivy.xml").write_text("<ivy-module/>")
     return config
 
 
@@ -98,6 +99,24 @@ def test_jars_of_an_older_list_go(folder: Path, config: Path) -> None:
     listed(config, {"delta-2.jar": b"newer", "kafka.jar": b"kafka"})
     ensure_jars(note=ignore, folder=folder, config=config, fetch=Repository({"delta-2.jar": b"newer"}).fetch)
     assert jars_in(folder) == {"delta-2.jar": b"newer", "kafka.jar": b"kafka", "spark-core.jar": b"spark"}
+
+
+def test_jars_of_another_list_stay(folder: Path, config: Path) -> None:
+    """Those of S3 are beside those of Delta, whichever comes first, and are replaced on their own."""
+    repository = Repository({"delta.jar": b"delta", "kafka.jar": b"kafka"})
+    for name in ("hadoop-aws-1.jar", "hadoop-aws-2.jar"):
+        s3 = Repository({name: b"aws"})
+        listed(config, s3.jars, "jars-s3")
+        ensure_jars(note=ignore, name="jars-s3", folder=folder, config=config, fetch=s3.fetch)
+        ensure_jars(note=ignore, folder=folder, config=config, fetch=repository.fetch)
+        assert set(jars_in(folder)) == {name, "delta.jar", "kafka.jar", "spark-core.jar"}
+    assert repository.asked == 1
+
+
+def test_an_unknown_list_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is fetched."""
+    assert jars.main(["s4"]) == 2
+    assert capsys.readouterr().err == "there is no list jars-s4.ivy.xml in config/spark: give no argument, or s3\n"
 
 
 def test_a_jar_that_is_not_the_verified_one_is_named_and_nothing_is_installed(folder: Path, config: Path) -> None:

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The entry point of the image. Spark on Kubernetes starts its pods with `driver ...` or `executor`; all else is a command.
+set -euo pipefail
+
+case ${1:-} in
+driver | executor) ;;
+*) exec "$@" ;;
+esac
+
+# Where the root is read-only, a volume that Spark mounts into each of its pods takes what the root would have taken.
+scratch=${SPARK_LOCAL_DIRS%%,*}
+[[ -w . ]] || cd "$scratch"
+[[ -w ${TMPDIR:=/tmp} ]] || TMPDIR=$scratch
+[[ -w ${HOME:=/} ]] || HOME=$scratch
+export HOME TMPDIR
+# Where Hadoop keeps what it is about to send to S3, by the name that it has for it (fs.s3a.buffer.dir).
+export LOCAL_DIRS=$scratch
+# The program's own lines are in the log of the pod; nothing reads files there.
+unset SPARK_PYTHON_LOGS
+
+# Spark mounts what the folder of configuration of spark-submit had. A folder on the class path disables the class-data
+# archive, so none is there where that is nothing but the properties of Spark, which spark-submit gets by an option.
+configuration() { find "${SPARK_CONF_DIR:-/nowhere}" -mindepth 1 -maxdepth 1 ! -name '..*' ! -name spark.properties 2>/dev/null; }
+[[ $(configuration) ]] || unset SPARK_CONF_DIR
+
+# Options that come later override these: the user's.
+options=("-Djava.io.tmpdir=$TMPDIR")
+options+=(-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0 -XX:SharedArchiveFile=/opt/cache/spark-app/class-data.jsa)
+if [[ ! -e ${SPARK_CONF_DIR:-}/log4j2.properties ]]; then
+    options+=(-Dlog4j2.configurationFile=file:/app/config/spark/log4j2-pod.properties)
+fi
+
+case $1 in
+driver)
+    shift
+    # Driver and executors write the id of a trace into their log lines, and the spans of the application have it.
+    export SPARK_TRACE_ID=${SPARK_TRACE_ID:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
+    export SPARK_SUBMIT_OPTS="${options[*]} ${SPARK_SUBMIT_OPTS:-}"
+    exec spark-submit \
+        --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \
+        --conf "spark.executorEnv.SPARK_DRIVER_POD_IP=$SPARK_DRIVER_BIND_ADDRESS" \
+        --conf "spark.executorEnv.SPARK_TRACE_ID=$SPARK_TRACE_ID" \
+        --deploy-mode client "$@"
+    ;;
+executor)
+    for ((number = 0; ; number++)); do
+        name=SPARK_JAVA_OPT_$number
+        [[ -v $name ]] || break
+        options+=("${!name}")
+    done
+    exec java "${options[@]}" "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" \
+        -cp "${SPARK_CONF_DIR:+$SPARK_CONF_DIR:}${SPARK_CLASSPATH:+$SPARK_CLASSPATH:}$SPARK_HOME/jars/*:$PWD" \
+        org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
+        --driver-url "$SPARK_DRIVER_URL" \
+        --executor-id "$SPARK_EXECUTOR_ID" \
+        --cores "$SPARK_EXECUTOR_CORES" \
+        --app-id "$SPARK_APPLICATION_ID" \
+        --hostname "$SPARK_EXECUTOR_POD_IP" \
+        --resourceProfileId "$SPARK_RESOURCE_PROFILE_ID" \
+        --podName "$SPARK_EXECUTOR_POD_NAME"
+    ;;
+esac

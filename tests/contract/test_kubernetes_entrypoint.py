@@ -1,0 +1,125 @@
+"""The entry point of the image, with programs in place of spark-submit and Java."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+SCRIPT: Final = ROOT / "scripts" / "kubernetes-entrypoint.sh"
+PROGRAM: Final = """#!/usr/bin/env bash
+printf '%s\\n' "$(basename "$0")" "$@" "in $PWD"
+for name in SPARK_{CONF_DIR,SUBMIT_OPTS,TRACE_ID} HOME TMPDIR LOCAL_DIRS; do
+    printf '%s=%s\\n' "$name" "${!name-none}"
+done
+exit 3
+"""
+LOG: Final = "-Dlog4j2.configurationFile=file:/app/config/spark/log4j2-pod.properties"
+EXECUTOR: Final = {
+    "SPARK_APPLICATION_ID": "spark-1",
+    "SPARK_DRIVER_URL": "spark://driver:7078",
+    "SPARK_EXECUTOR_CORES": "2",
+    "SPARK_EXECUTOR_ID": "7",
+    "SPARK_EXECUTOR_MEMORY": "512m",
+    "SPARK_EXECUTOR_POD_IP": "10.0.0.9",
+    "SPARK_EXECUTOR_POD_NAME": "job-exec-7",
+    "SPARK_JAVA_OPT_0": "-Dspark.app.name=two words",
+    "SPARK_JAVA_OPT_1": "-Xmn64m",
+    "SPARK_RESOURCE_PROFILE_ID": "0",
+}
+"""What Spark 4.2 sets in the pod of an executor."""
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> Path:
+    """The volumes of a pod, and the programs of the image."""
+    for folder in ("bin", "conf", "local", "opt"):
+        (tmp_path / folder).mkdir()
+    for name in ("java", "spark-submit"):
+        (tmp_path / "bin" / name).write_text(PROGRAM, encoding="utf-8")
+        (tmp_path / "bin" / name).chmod(0o755)
+    (tmp_path / "conf" / "..data").mkdir()
+    (tmp_path / "conf" / "spark.properties").touch()
+    return tmp_path
+
+
+def start(pod: Path, *arguments: str, folder: str | Path = "opt", **variables: str) -> list[str]:
+    """The lines of the program that the entry point starts."""
+    environment = {
+        "PATH": f"{pod / 'bin'}:{os.environ['PATH']}",
+        "HOME": str(pod / "opt"),
+        "SPARK_CONF_DIR": str(pod / "conf"),
+        "SPARK_DRIVER_BIND_ADDRESS": "10.0.0.8",
+        "SPARK_HOME": "/opt/venv/spark",
+        "SPARK_LOCAL_DIRS": f"{pod / 'local'},/var/data/second",
+    }
+    command = [str(SCRIPT), *arguments]
+    done = subprocess.run(
+        command, cwd=pod / folder, env=environment | variables, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (3, "")
+    return done.stdout.splitlines()
+
+
+def test_a_command_is_executed_as_it_is_given(pod: Path) -> None:
+    """The containers of Compose, and `docker run IMAGE COMMAND`, have what they had without an entry point."""
+    lines = start(pod, "java", "-jar", "two words", "driver", TMPDIR=str(pod))
+    assert lines[:5] == ["java", "-jar", "two words", "driver", f"in {pod / 'opt'}"]
+    assert f"SPARK_CONF_DIR={pod / 'conf'}" in lines
+
+
+def test_a_driver_is_submitted_with_a_trace(pod: Path) -> None:
+    """Its executors get the id of the trace, and the options of the user come after ours."""
+    ids = set()
+    for _ in range(2):
+        lines = start(pod, "driver", "--class", "Job", "local:///job.py", "one", SPARK_SUBMIT_OPTS="-Dmine=1")
+        trace_id = next(line for line in lines if line.startswith("SPARK_TRACE_ID=")).partition("=")[2]
+        assert re.fullmatch("[0-9a-f]{32}", trace_id)
+        assert lines[:13] == [
+            "spark-submit",
+            *("--conf", "spark.driver.bindAddress=10.0.0.8"),
+            *("--conf", "spark.executorEnv.SPARK_DRIVER_POD_IP=10.0.0.8"),
+            *("--conf", f"spark.executorEnv.SPARK_TRACE_ID={trace_id}"),
+            *("--deploy-mode", "client", "--class", "Job", "local:///job.py", "one"),
+        ]
+        options = next(line for line in lines if line.startswith("SPARK_SUBMIT_OPTS="))
+        assert LOG in options
+        assert options.endswith(" -Dmine=1")
+        ids.add(trace_id)
+    assert len(ids) == 2
+
+
+def test_an_executor_is_started_with_the_options_that_spark_has_set(pod: Path) -> None:
+    """No folder is on its class path before the jars, or else it would start without the class-data archive."""
+    lines = start(pod, "executor", **EXECUTOR)
+    assert lines[0] == "java"
+    options = lines[1 : lines.index("-Xms512m")]
+    assert options[-2:] == ["-Dspark.app.name=two words", "-Xmn64m"]
+    assert "-XX:SharedArchiveFile=/opt/cache/spark-app/class-data.jsa" in options
+    assert LOG in options
+    assert lines[lines.index("-cp") + 1] == f"/opt/venv/spark/jars/*:{pod / 'opt'}"
+    assert "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend" in lines
+    assert lines[lines.index("--podName") + 1] == "job-exec-7"
+
+
+def test_configuration_of_the_user_is_on_the_class_path(pod: Path) -> None:
+    """Also what logs, in the place of ours."""
+    (pod / "conf" / "log4j2.properties").touch()
+    lines = start(pod, "executor", SPARK_CLASSPATH="/opt/user.jar", **EXECUTOR)
+    assert lines[lines.index("-cp") + 1] == f"{pod / 'conf'}:/opt/user.jar:/opt/venv/spark/jars/*:{pod / 'opt'}"
+    assert LOG not in lines
+    lines = start(pod, "driver", "local:///job.py")
+    assert f"SPARK_CONF_DIR={pod / 'conf'}" in lines
+    assert LOG not in "".join(lines)
+    (pod / "conf" / "log4j2.properties").unlink()
+    assert "SPARK_CONF_DIR=none" in start(pod, "driver", "local:///job.py")
+
+
+def test_a_read_only_root_needs_no_other_volume_than_sparks(pod: Path) -> None:
+    """What goes to the home, to the temporary folder or to S3 is in the first local folder of Spark."""
+    lines = start(pod, "executor", HOME="/nowhere", TMPDIR="/nowhere", **EXECUTOR)
+    names = ("HOME", "TMPDIR", "LOCAL_DIRS", "-Djava.io.tmpdir")
+    assert {f"{name}={pod / 'local'}" for name in names} <= set(lines)

@@ -141,7 +141,9 @@ class Storage:
         self._files.clear()
         self._listed_at[folder] = time.monotonic()
         for path, info in found.items():
-            self._add(folder, path.rstrip("/"), _entry(info))
+            # An object of that name is how Hadoop keeps a folder.
+            entry = FileInfo(is_folder=True) if path.endswith("/") else _entry(info)
+            self._add(folder, path.rstrip("/"), entry)
 
     def _add(self, root: str, path: str, entry: FileInfo) -> None:
         while path != root and path:

@@ -66,6 +66,21 @@ def test_a_lost_connection_that_a_driver_calls_a_missing_file_is_none(monkeypatc
     assert failing(error).entry("logs/app-1", SHOWN) is not None
 
 
+def test_an_object_that_ends_with_a_slash_is_a_folder() -> None:
+    """`s3a://` writes one for each folder that it makes, such as that of a rolled log; drivers call it a file."""
+    names = ("logs/", "logs/eventlog_v2_app-1/", "logs/eventlog_v2_app-1/events_1_app-1")
+
+    class Driver:
+        def find(self, path: str, *, detail: bool) -> dict[str, dict[str, object]]:
+            return {name: {"type": "file", "size": 0 if name.endswith("/") else 7} for name in names}
+
+    logs = storage.Storage(Driver())
+    assert logs.children("logs", "s3://logs") == {"eventlog_v2_app-1": storage.FileInfo(is_folder=True)}
+    assert logs.children("logs/eventlog_v2_app-1", SHOWN) == {
+        "events_1_app-1": storage.FileInfo(is_folder=False, size=7)
+    }
+
+
 @pytest.mark.parametrize(
     ("location", "shown"),
     [

@@ -19,8 +19,9 @@ export LOCAL_DIRS=$scratch
 unset SPARK_PYTHON_LOGS
 
 # Spark mounts what the folder of configuration of spark-submit had. A folder on the class path disables the class-data
-# archive, so none is there where that is nothing but the properties of Spark, which spark-submit gets by an option.
-configuration() { find "${SPARK_CONF_DIR:-/nowhere}" -mindepth 1 -maxdepth 1 ! -name '..*' ! -name spark.properties 2>/dev/null; }
+# archive, so none is there where that is nothing but what Spark itself has added: `spark.properties`, which it gets by an option,
+# and in executors `spark.kubernetes.namespace`.
+configuration() { find "${SPARK_CONF_DIR:-/nowhere}" -mindepth 1 -maxdepth 1 ! -name '..*' ! -name 'spark.*' 2>/dev/null; }
 [[ $(configuration) ]] || unset SPARK_CONF_DIR
 
 # Options that come later override these: the user's.

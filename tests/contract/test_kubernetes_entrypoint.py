@@ -42,7 +42,8 @@ def pod(tmp_path: Path) -> Path:
         (tmp_path / "bin" / name).write_text(PROGRAM, encoding="utf-8")
         (tmp_path / "bin" / name).chmod(0o755)
     (tmp_path / "conf" / "..data").mkdir()
-    (tmp_path / "conf" / "spark.properties").touch()
+    for name in ("spark.properties", "spark.kubernetes.namespace"):
+        (tmp_path / "conf" / name).touch()
     return tmp_path
 
 

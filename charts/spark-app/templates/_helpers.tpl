@@ -1,0 +1,196 @@
+{{/* The name that all objects of a release begin with. */}}
+{{- define "spark-app.fullname" -}}
+{{- contains .Chart.Name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "spark-app.labels" -}}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "spark-app.selector" . }}
+{{- end }}
+
+{{- define "spark-app.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "spark-app.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "spark-app.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default (include "spark-app.fullname" .) }}
+{{- end }}
+
+{{/* Where applications write their event logs. */}}
+{{- define "spark-app.eventLogs" -}}
+{{ required "eventLogs.location: where applications write their event logs, such as s3://bucket/folder" .Values.eventLogs.location }}
+{{- end }}
+
+{{/* The same as Spark names it. */}}
+{{- define "spark-app.eventLogsOfSpark" -}}
+{{ include "spark-app.eventLogs" . | replace "s3://" "s3a://" }}
+{{- end }}
+
+{{/* Where programs send OTLP over HTTP. */}}
+{{- define "spark-app.otlpEndpoint" -}}
+{{ .Values.otlpEndpoint | default (printf "http://%s-collector:4318" (include "spark-app.fullname" .)) }}
+{{- end }}
+
+{{- define "spark-app.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: {{ . }}
+runAsGroup: {{ . }}
+fsGroup: {{ . }}
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "spark-app.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* What every pod of the image has. */}}
+{{- define "spark-app.pod" -}}
+serviceAccountName: {{ include "spark-app.serviceAccount" . }}
+automountServiceAccountToken: false
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{ toYaml . | nindent 2 }}
+{{- end }}
+securityContext: {{ include "spark-app.podSecurity" 185 | nindent 2 }}
+{{- end }}
+
+{{/* The variables and the volume by which a program reaches the event logs. */}}
+{{- define "spark-app.eventLogsEnvironment" -}}
+{{- /* Java's and Python's name of it. */}}
+- {name: AWS_REGION, value: {{ .Values.eventLogs.s3.region | quote }}}
+- {name: AWS_DEFAULT_REGION, value: {{ .Values.eventLogs.s3.region | quote }}}
+{{- with .Values.eventLogs.s3.endpoint }}
+- {name: AWS_ENDPOINT_URL, value: {{ . | quote }}}
+{{- end }}
+{{- range $name := ternary (list "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY") list (ne .Values.eventLogs.s3.secret "") }}
+- name: {{ $name }}
+  valueFrom: {secretKeyRef: {name: {{ $.Values.eventLogs.s3.secret }}, key: {{ $name }}}}
+{{- end }}
+{{- end }}
+
+{{- define "spark-app.eventLogsMount" -}}
+{{- with .Values.eventLogs.claim }}
+- {name: event-logs, mountPath: /event-logs, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "spark-app.eventLogsVolume" -}}
+{{- with .Values.eventLogs.claim }}
+- {name: event-logs, persistentVolumeClaim: {claimName: {{ . }}, readOnly: true}}
+{{- end }}
+{{- end }}
+
+{{- define "spark-app.claim" -}}
+accessModes: [ReadWriteOnce]
+{{- with .storageClass }}
+storageClassName: {{ . }}
+{{- end }}
+resources: {requests: {storage: {{ .size }}}}
+{{- end }}
+
+{{/* The configuration of the compose stack's collector, with the endpoints of this chart. */}}
+{{- define "spark-app.collectorConfig" -}}
+{{- $config := .Files.Get "files/collector.yaml" | fromYaml }}
+{{- $exporters := $config.exporters }}
+{{- $pipelines := $config.service.pipelines }}
+{{- $_ := set $exporters "debug" (dict "verbosity" .Values.collector.verbosity) }}
+{{- $values := .Values.collector }}
+{{- range $signal := list
+      (dict "endpoint" $values.traces.endpoint "exporter" "otlp_grpc/jaeger" "key" "endpoint" "pipelines" (list "traces"))
+      (dict "endpoint" $values.metrics.endpoint "exporter" "otlp_http/prometheus" "key" "endpoint" "pipelines" (list "metrics" "metrics/spans"))
+      (dict "endpoint" $values.logs.endpoint "exporter" "elasticsearch" "key" "endpoints" "pipelines" (list "logs")) }}
+{{- if $signal.endpoint }}
+{{- $_ := set (index $exporters $signal.exporter) $signal.key (ternary (list $signal.endpoint) $signal.endpoint (eq $signal.key "endpoints")) }}
+{{- else }}
+{{- $_ := unset $exporters $signal.exporter }}
+{{- range $name := $signal.pipelines }}
+{{- $_ := set (index $pipelines $name) "exporters" (list "debug") }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- /* Pods write no files that the collector could read: see podLogs. */}}
+{{- $_ := unset $config.receivers "file_log" }}
+{{- $_ := set $pipelines.logs "receivers" (list "otlp") }}
+{{- toYaml $config }}
+{{- end }}
+
+{{/* Reads the logs of pods as the compose stack's collector reads files, and sends them to the endpoint. */}}
+{{- define "spark-app.podLogsConfig" -}}
+{{- $config := .Files.Get "files/collector.yaml" | fromYaml }}
+{{- $receiver := $config.receivers.file_log }}
+{{- $files := list }}
+{{- range $namespace := .Values.podLogs.namespaces | default (list .Release.Namespace) }}
+{{- range $role := list "driver" "executor" }}
+{{- $files = append $files (printf "%s/%s_*/spark-kubernetes-%s/*.log" $.Values.podLogs.directory $namespace $role) }}
+{{- end }}
+{{- end }}
+{{- /* The last operator of the stack's names the service after a file. */}}
+{{- $name := dict "type" "add" "field" "resource[\"service.name\"]" "value" "EXPR(resource[\"k8s.container.name\"] == \"spark-kubernetes-driver\" ? \"spark-driver\" : \"spark-executor\")" }}
+{{- $operators := append (prepend (initial $receiver.operators) (dict "type" "container")) $name }}
+{{- $_ := set $receiver "include" $files }}
+{{- $_ := set $receiver "include_file_path" true }}
+{{- $_ := set $receiver "operators" $operators }}
+extensions:
+  health_check: {endpoint: "0.0.0.0:13133", path: /health}
+  file_storage: {directory: /var/lib/otelcol}
+receivers:
+  file_log: {{ toYaml $receiver | nindent 4 }}
+processors:
+  memory_limiter: {{ toYaml $config.processors.memory_limiter | nindent 4 }}
+exporters:
+  otlp_http:
+    endpoint: {{ include "spark-app.otlpEndpoint" . }}
+    retry_on_failure: {max_elapsed_time: 24h}
+    sending_queue: {queue_size: 5000, storage: file_storage}
+service:
+  extensions: [health_check, file_storage]
+  pipelines:
+    logs:
+      receivers: [file_log]
+      processors: [memory_limiter]
+      exporters: [otlp_http]
+{{- end }}
+
+{{/* A pod that runs pipelines, by the command that it gets: their folder of tables and runs is the claim. */}}
+{{- define "spark-app.pipelinesPod" -}}
+{{- $pipelines := .root.Values.pipelines -}}
+{{ include "spark-app.pod" .root }}
+terminationGracePeriodSeconds: {{ .stopSeconds | default 30 }}
+{{- with .restartPolicy }}
+restartPolicy: {{ . }}
+{{- end }}
+containers:
+  - name: {{ .name }}
+    image: {{ $pipelines.image | default (include "spark-app.image" .root) }}
+    imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+    args: {{ toJson .args }}
+    {{- with $pipelines.folder }}
+    workingDir: {{ . }}
+    {{- end }}
+    env:
+      - {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ include "spark-app.otlpEndpoint" .root | quote }}}
+      - {name: SPARK_APP_ENVIRONMENT, value: {{ .root.Values.environment | quote }}}
+      {{- with $pipelines.env }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+    resources: {{ toYaml .resources | nindent 6 }}
+    securityContext: {{ include "spark-app.containerSecurity" . | nindent 6 }}
+    volumeMounts:
+      - {name: data, mountPath: /data}
+      - {name: home, mountPath: /opt/home}
+      - {name: scratch, mountPath: /scratch}
+      - {name: tmp, mountPath: /tmp}
+volumes:
+  - {name: data, persistentVolumeClaim: {claimName: {{ required "pipelines.claim: a PersistentVolumeClaim for tables, checkpoints and runs" $pipelines.claim }}}}
+  - {name: home, emptyDir: {}}
+  - {name: scratch, emptyDir: {}}
+  - {name: tmp, emptyDir: {}}
+{{- end }}

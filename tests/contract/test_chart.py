@@ -1,0 +1,95 @@
+"""The chart says what the rest of the project says: versions, images, configuration, and the names of its values."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.contract.test_compose import variables
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+CHART: Final = ROOT / "charts" / "spark-app"
+VALUES: Final[dict[str, Any]] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+TEMPLATES: Final = {file.name: file.read_text(encoding="utf-8") for file in CHART.rglob("templates/**/*.*")}
+FREE: Final = {"annotations", "resources"}
+"""Values whose keys are Kubernetes' own."""
+
+
+def paths(values: dict[str, Any], prefix: str = "") -> set[str]:
+    """The names of values, with those that contain them."""
+    found = set()
+    for name, value in values.items():
+        found.add(prefix + name)
+        if isinstance(value, dict) and name not in FREE:
+            found |= paths(value, f"{prefix}{name}.")
+    return found
+
+
+def allowed(schema: dict[str, Any], prefix: str = "") -> set[str]:
+    """The names of values that the schema allows; it refuses others."""
+    properties = schema.get("properties", {})
+    assert not properties or schema["additionalProperties"] is False, prefix
+    found = {prefix + name for name in properties}
+    return found.union(*(allowed(each, f"{prefix}{name}.") for name, each in properties.items()))
+
+
+def test_the_schema_knows_each_value_and_refuses_others() -> None:
+    """A name that is misspelt is an error of `helm install`, not a default that stays."""
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    assert allowed(schema) - {"global"} == paths(VALUES)
+
+
+def test_each_value_is_used() -> None:
+    """By a template, itself or as a part of what a template takes whole."""
+    text = "\n".join(TEMPLATES.values())
+    leaves = {path.rpartition(".")[2] for path in paths(VALUES) if not paths_below(path)}
+    assert [leaf for leaf in sorted(leaves) if not re.search(rf"\.{leaf}\b", text)] == []
+
+
+def paths_below(path: str) -> set[str]:
+    """The names of values within another."""
+    return {each for each in paths(VALUES) if each.startswith(f"{path}.")}
+
+
+def test_versions_and_images_are_those_of_the_project() -> None:
+    """One release has one version, and the collector is that of the stack."""
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert (chart["version"], chart["appVersion"]) == (version, version)
+    assert f"{VALUES['image']['repository']}:{version}" == variables()["SPARK_APP_IMAGE"]
+    assert VALUES["collector"]["image"] == variables()["COLLECTOR_IMAGE"]
+
+
+def test_configuration_has_one_source() -> None:
+    """What templates read are links to what the stack reads."""
+    read = {name for text in TEMPLATES.values() for name in re.findall(r'\.Files\.Get "([^"]+)"', text)}
+    links = {file.relative_to(CHART).as_posix() for file in (CHART / "files").iterdir()}
+    assert read == links
+    for link in links:
+        assert (CHART / link).is_symlink()
+        assert (CHART / link).resolve().is_relative_to(ROOT / "config")
+
+
+def test_the_collector_has_what_the_chart_changes() -> None:
+    """Exporters, pipelines and operators, by the names that the chart has for them."""
+    collector = yaml.safe_load((ROOT / "config" / "otel" / "collector.yaml").read_text(encoding="utf-8"))
+    helpers = TEMPLATES["_helpers.tpl"]
+    changed = re.findall(r'"exporter" "([^"]+)" "key" "([^"]+)" "pipelines" \(list ([^)]+)\)', helpers)
+    assert {exporter for exporter, _, _ in changed} == set(collector["exporters"])
+    for exporter, key, pipelines in changed:
+        assert key in collector["exporters"][exporter]
+        for pipeline in re.findall(r'"([^"]+)"', pipelines):
+            assert collector["service"]["pipelines"][pipeline]["exporters"] == [exporter]
+    assert collector["receivers"]["file_log"]["operators"][-1]["field"] == 'resource["service.name"]'
+
+
+def test_pods_of_spark_and_of_the_chart_are_restricted_alike() -> None:
+    """Both enforce what the pod security standard `restricted` asks for, and a read-only root."""
+    pod = yaml.safe_load((ROOT / "config" / "spark" / "kubernetes-pod.yaml").read_text(encoding="utf-8"))["spec"]
+    helpers = TEMPLATES["_helpers.tpl"].replace("{{ . }}", "185")
+    defined = dict(re.findall(r'define "spark-app\.(\w+Security)" -}}\n(.*?){{- end', helpers, re.DOTALL))
+    assert yaml.safe_load(defined["podSecurity"]) == pod["securityContext"]
+    assert yaml.safe_load(defined["containerSecurity"]) == pod["containers"][0]["securityContext"]

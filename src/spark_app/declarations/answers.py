@@ -5,8 +5,9 @@ had happened: the model was judged with the whole days before an example.
 """
 
 import datetime
+import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from pydantic import Field
 from pyspark.sql import Column, DataFrame
@@ -18,7 +19,7 @@ from spark_app.engine.code_location import CodeLocation
 from spark_app.engine.model import Model
 from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
 from spark_app.engine.topics import Topic
-from spark_app.models.history import History
+from spark_app.models.history import History, Reach
 from spark_app.models.serving import Served, Serving
 from spark_app.runs.model_card import PREDICTION
 from spark_app.settings import Interval
@@ -29,6 +30,8 @@ from spark_app.warehouse.tables import Table
 
 REQUEST: Final = "request"
 """The column with what a reply needs of a request, and its features do not."""
+REACHES: Final = "map<string, struct<until: date, is_stale: boolean>>"
+"""By a day how far the tables reach for its requests."""
 SAYS: Final = (
     "is_flagged",  # whether the probability reaches the threshold of the version
     PREDICTION,
@@ -84,6 +87,7 @@ class Answers:
         context.sink = self.name
         serving, history = Serving(self.model.name, self.model.inputs), History(self.READS)
         serving.served(context.warehouse)
+        context.at_end.callback(history.unpersist)
         _announce(context)
         asked = self.parsed_requests(context.read(self.requests.name, config), context.bounded(self.requests))
         return context.for_each_batch(
@@ -145,17 +149,23 @@ class Answers:
         """One row per request that can be scored: its probability, and how far the tables reach."""
         from spark_app.models import scoring  # Spark ML takes a second to import, which most commands need not
 
-        inputs, warehouse = self.model.inputs, batch.warehouse
-        days = sorted(row.day for row in asked.select(day.alias("day")).distinct().collect())
-        frames = {name: warehouse.table(name) for name in inputs.reads}
-        known = inputs.of_requests(asked, frames, warehouse.tables, days, keep=[REQUEST])
+        inputs, days = self.model.inputs, _days(asked, day)
+        history.look(batch.warehouse)
+        known = inputs.of_requests(asked, history.rows(inputs.span(days)), batch.warehouse.tables, days, keep=[REQUEST])
         scored = scoring.scored(served.model, known, served.version, keep=[self.model.examples.at, REQUEST])
-        return scored.withColumn("day", day).join(F.broadcast(_reaches(batch, history, days)), "day")
+        return scored.withColumns(_reach(history.reach(days), day))
 
 
-def _reaches(batch: BatchContext, history: History, days: Sequence[datetime.date]) -> DataFrame:
-    found = batch.spark.createDataFrame(history.reach(batch.warehouse, days), "day date, until date, is_stale boolean")
-    return found.select("day", F.col("until").cast("timestamp").alias("history_until"), "is_stale")
+def _days(asked: DataFrame, day: Column) -> list[datetime.date]:
+    """The days that are asked about, in order; Spark would take longer to find them than to hand over all."""
+    return sorted(asked.select(day.alias("day")).toArrow().column("day").unique().to_pylist())
+
+
+def _reach(reaches: Sequence[Reach], day: Column) -> dict[str, Column]:
+    """How far the tables reach for the day of a request; a constant, since a join would be a job."""
+    known = {f"{reach.day}": {"until": reach.until, "is_stale": reach.is_stale} for reach in reaches}
+    reach = F.from_json(F.lit(json.dumps(known, default=str)), REACHES)[day.cast("string")]
+    return {"history_until": reach["until"].cast("timestamp"), "is_stale": reach["is_stale"]}
 
 
 def _now_ms() -> Column:
@@ -164,26 +174,34 @@ def _now_ms() -> Column:
 
 
 def _measure(batch: BatchContext, replies: DataFrame, served: Served) -> None:
-    """Measures what was answered, and by which version."""
-    telemetry, shares = batch.stream.telemetry, list(names.QUANTILES)
-    found = replies.agg(
-        F.count("error").alias("errors"),
-        F.count_if("is_flagged").alias("flagged"),
-        F.count_if(~F.col("is_flagged")).alias("others"),
-        F.count_if("is_stale").alias("stale"),
-        F.percentile_approx(PREDICTION, shares).alias("probabilities"),
-        F.percentile_approx("latency_ms", shares).alias("latencies"),
-    ).collect()[0]
-    telemetry.measure(names.ML_ERRORS, found.errors)
-    telemetry.measure(names.ML_STALE, found.stale)
-    for text, number in (("true", found.flagged), ("false", found.others)):
+    """Measures what was answered, and by which version.
+
+    All rows of a few columns come to the driver: to aggregate them in Spark is a shuffle, which takes longer.
+    """
+    telemetry, is_error = batch.stream.telemetry, F.col("error").isNotNull().alias("is_error")
+    found = replies.select(is_error, "is_flagged", "is_stale", PREDICTION, "latency_ms").toArrow()
+    flagged = _true(found["is_flagged"])
+    telemetry.measure(names.ML_ERRORS, _true(found["is_error"]))
+    telemetry.measure(names.ML_STALE, _true(found["is_stale"]))
+    others = len(found) - found["is_flagged"].null_count - flagged
+    for text, number in (("true", flagged), ("false", others)):
         telemetry.measure(names.ML_PREDICTIONS, number, {names.IS_FLAGGED: text})
-    for position, quantile in enumerate(map(str, names.QUANTILES)):
-        if found.probabilities is not None:
-            telemetry.measure(names.ML_PROBABILITY, found.probabilities[position], {names.QUANTILE: quantile})
-        if found.latencies is not None:
-            telemetry.measure(names.ML_LATENCY, found.latencies[position] / 1000, {names.QUANTILE: quantile})
+    for quantile, probability in _quantiles(found[PREDICTION]).items():
+        telemetry.measure(names.ML_PROBABILITY, probability, {names.QUANTILE: quantile})
+    for quantile, latency in _quantiles(found["latency_ms"]).items():
+        telemetry.measure(names.ML_LATENCY, latency / 1000, {names.QUANTILE: quantile})
     telemetry.measure(names.ML_SERVED, served.version.number, {names.MODEL: served.version.model})
+
+
+def _true(column: Any) -> int:
+    """How many values of a column of Arrow are true."""
+    return sum(value is True for value in column.to_pylist())
+
+
+def _quantiles(column: Any) -> dict[str, float]:
+    """Quantiles of a column of Arrow by their names; none of a column without values."""
+    values, last = sorted(column.drop_null().to_pylist()), len(column) - column.null_count - 1
+    return {str(quantile): values[round(quantile * last)] for quantile in names.QUANTILES} if values else {}
 
 
 def _announce(context: StreamContext) -> None:

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
 from delta.tables import DeltaTable
@@ -80,11 +81,13 @@ class StreamContext(Context):
         is_draining: Whether the query ends when it has read all that is there now.
         sink: The table or topic whose rows an observation counts; None if micro-batches count what they write.
         monitor: Compares what is observed of each micro-batch with limits; None without expectations.
+        at_end: What is called when the query has ended, however it did.
     """
 
     is_draining: bool = False
     sink: str | None = None
     monitor: ExpectationMonitor | None = None
+    at_end: ExitStack = field(default_factory=ExitStack, repr=False)
 
     @property
     def name(self) -> str:

@@ -262,6 +262,7 @@ class Supervisor(threading.Thread):
                     self._stop_query(query)
         finally:
             self._terminated.wait(LAST_EVENT_SECONDS)  # what Spark reports of the last micro-batch comes before
+            context.at_end.close()
         if self._breach is not None:
             raise self._breach
 

@@ -1,16 +1,22 @@
-"""How far the tables reach from which a request gets the history of its customer."""
+"""The tables from which a request gets the history of its customer: how far they reach, and their rows."""
 
 import datetime
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
 
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
+from spark_app.models.inputs import in_days
+from spark_app.spark.persisted import size_in_bytes
 from spark_app.warehouse import delta_log
 from spark_app.warehouse.tables import Warehouse
 
 DAY: Final = datetime.timedelta(days=1)
+Span = tuple[datetime.date, datetime.date]
+PERSISTED_BYTES: Final = 32 * 2**20
+"""The most bytes of files whose rows stay persisted: in memory they take a few times as many."""
 
 
 class Reach(NamedTuple):
@@ -28,30 +34,44 @@ class Reach(NamedTuple):
 
 
 class History:
-    """The days that tables have: a look costs the listing of a folder each, unless something was published since."""
+    """The newest versions of tables: a look costs the listing of a folder each, unless something was published since.
 
-    def __init__(self, tables: Sequence[str]) -> None:
+    Rows of days that are asked for again are persisted if they are few, so that neither the log of their table nor
+    their files are read for each micro-batch. Whoever has asked for rows calls `unpersist` at the end.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
         """Nothing was looked at yet.
 
         Args:
-            tables: Their names; those without days do not matter.
+            names: The names of the tables.
         """
-        self._tables = tables
-        self._versions = dict[str, int]()
-        self._days = dict[str, list[datetime.date]]()
+        self._names = names
+        self._tables = dict[str, _Table]()
 
-    def reach(self, warehouse: Warehouse, days: Iterable[datetime.date]) -> list[Reach]:
+    def look(self, warehouse: Warehouse) -> None:
+        """Looks for new versions; until the next look, all answers are about the same ones."""
+        for name in self._names:
+            version = delta_log.last_version(warehouse.spark, warehouse.path(name))
+            known = self._tables.get(name)
+            if known is None or known.version != version:
+                if known is not None:
+                    known.unpersist()
+                self._tables[name] = _Table.read(warehouse, name, version)
+
+    def reach(self, days: Iterable[datetime.date]) -> list[Reach]:
         """How far the tables reach for the requests of days; the one that ends first decides."""
-        for name in self._tables:
-            if (day := warehouse.tables[name].day) is not None:
-                self._look(warehouse, name, day)
-        return [reach(self._days.values(), day) for day in days]
+        known = [table.days for table in self._tables.values() if table.days is not None]
+        return [reach(known, day) for day in days]
 
-    def _look(self, warehouse: Warehouse, name: str, day: str) -> None:
-        version = delta_log.last_version(warehouse.spark, warehouse.path(name))
-        if self._versions.get(name) != version:
-            self._days[name] = sorted(row[0] for row in warehouse.table(name).select(F.col(day)).distinct().collect())
-            self._versions[name] = version
+    def rows(self, span: Span | None) -> dict[str, DataFrame]:
+        """The tables by their names, with at least the rows of the days from a first to a last one."""
+        return {name: table.rows if span is None else table.rows_of(span) for name, table in self._tables.items()}
+
+    def unpersist(self) -> None:
+        """Leaves nothing persisted."""
+        for table in self._tables.values():
+            table.unpersist()
 
 
 def reach(tables: Iterable[Sequence[datetime.date]], day: datetime.date) -> Reach:
@@ -60,3 +80,55 @@ def reach(tables: Iterable[Sequence[datetime.date]], day: datetime.date) -> Reac
     known = [end for end in ends if end is not None]
     until = min(known) if len(known) == len(ends) else None
     return Reach(day, until, until != day)
+
+
+@dataclass
+class _Table:
+    """A version of a table.
+
+    Attributes:
+        version: The version.
+        rows: Its rows.
+        day: Its column with the day; None without days.
+        days: The days that it has, in order; None without days.
+        span: The first and last day that were asked for.
+        is_large: Whether the rows of these days are too many to persist them.
+        persisted: Their rows; None where they are not persisted.
+    """
+
+    version: int
+    rows: DataFrame
+    day: str | None
+    days: Sequence[datetime.date] | None
+    span: Span | None = None
+    is_large: bool = False
+    persisted: DataFrame | None = None
+
+    @classmethod
+    def read(cls, warehouse: Warehouse, name: str, version: int) -> Self:
+        """A version of a table; a table that was never written has no rows."""
+        rows = warehouse.table(name, version=version) if version >= 0 else warehouse.table(name)
+        day = warehouse.tables[name].day
+        days = None if day is None else sorted(row[0] for row in rows.select(day).distinct().collect())
+        return cls(version, rows, day, days)
+
+    def rows_of(self, span: Span) -> DataFrame:
+        """At least the rows of days; those of days that are asked for again are persisted."""
+        if self.span is not None and self.span[0] <= span[0] and span[1] <= self.span[1]:
+            self._persist()
+        else:
+            self.unpersist()
+            self.span, self.is_large = span, False
+        return self.rows if self.persisted is None else self.persisted
+
+    def unpersist(self) -> None:
+        """Leaves nothing persisted."""
+        if self.persisted is not None:
+            self.persisted.unpersist()
+            self.persisted = None
+
+    def _persist(self) -> None:
+        if self.persisted is None and self.span is not None and not self.is_large:
+            rows = in_days(self.rows, self.day, *self.span)
+            self.is_large = size_in_bytes(rows) > PERSISTED_BYTES
+            self.persisted = None if self.is_large else rows.persist()

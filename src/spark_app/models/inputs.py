@@ -136,12 +136,16 @@ class FeatureSet:
         """
         given = self._given(frames, tables, min(days), max(days)) if days else _without_rows(frames)
         entity = self.examples.entity
-        entities = F.broadcast(asked.select(entity).distinct())
+        entities = F.broadcast(asked.select(entity))  # a semi join needs no shuffle that makes them distinct
         of_entities = {
             name: rows.join(entities, entity, "left_semi") if entity in rows.columns else rows
             for name, rows in given.items()
         }
         return self._of(asked, of_entities, keep)
+
+    def span(self, days: Sequence[datetime.date]) -> tuple[datetime.date, datetime.date] | None:
+        """The first and the last day of the tables that the features of examples of days see; None without days."""
+        return (min(days) - self.window_days * DAY, max(days)) if days else None
 
     def _of(self, examples: DataFrame, given: Mapping[str, DataFrame], keep: Sequence[str]) -> DataFrame:
         names = parameters(self.function)[1:]

@@ -17,3 +17,8 @@ def persisted(rows: DataFrame) -> Iterator[DataFrame]:
         yield kept
     finally:
         kept.unpersist()
+
+
+def size_in_bytes(rows: DataFrame) -> int:
+    """The bytes that Spark plans to read for rows; of files, those that a filter of partitions leaves."""
+    return int(rows._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())

@@ -113,7 +113,10 @@ class Drained:
     def drain(self) -> list[dict[str, Any]]:
         """Reads all that was delivered; returns the progress of each micro-batch."""
         query = self.start()
-        query.awaitTermination()
+        try:
+            query.awaitTermination()
+        finally:
+            self.context.at_end.close()
         return [json.loads(progress.json) for progress in query.recentProgress]
 
     def lines(self, topic: str) -> list[bytes]:

@@ -12,7 +12,7 @@ from app.schemas import PREDICTION_REQUEST
 from app.streaming import dead_letters, predictions
 from app.topics import PREDICTION_REQUESTS
 from spark_app.engine.stream import BatchContext
-from spark_app.errors import InputError, NotReadyError
+from spark_app.errors import InputError, NotReadyError, UsageError
 from spark_app.models import reference
 from spark_app.models.history import History
 from spark_app.models.serving import Serving
@@ -183,7 +183,7 @@ def test_a_micro_batch_that_fails_leaves_nothing_persisted(query: Drained, spark
     rows = spark.createDataFrame([(b"k", written(request(1)), None, "prediction_requests", 0, 0, NOON)], RECORD)
     batch = BatchContext(spark, query.context.warehouse, query.context, "q", 0)
     served = Serving(refunded.name, refunded.inputs).served(query.context.warehouse)
-    with pytest.raises(KeyError):
+    with pytest.raises(UsageError):
         ANSWERS.reply(batch, ANSWERS.parsed_requests(rows, PREDICTION_REQUESTS), served, History(["no table"]))
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
 

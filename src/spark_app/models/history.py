@@ -91,17 +91,19 @@ class _Table:
         rows: Its rows.
         day: Its column with the day; None without days.
         days: The days that it has, in order; None without days.
-        span: The first and last day that were asked for.
-        is_large: Whether the rows of these days are too many to persist them.
-        persisted: Their rows; None where they are not persisted.
+        asked: The first and last day that were asked for last without being persisted.
+        large: The days that were found to have too many rows to persist them.
+        kept: The days whose rows are persisted.
+        persisted: Their rows; None where none are persisted.
     """
 
     version: int
     rows: DataFrame
     day: str | None
     days: Sequence[datetime.date] | None
-    span: Span | None = None
-    is_large: bool = False
+    asked: Span | None = None
+    large: Span | None = None
+    kept: Span | None = None
     persisted: DataFrame | None = None
 
     @classmethod
@@ -113,13 +115,16 @@ class _Table:
         return cls(version, rows, day, days)
 
     def rows_of(self, span: Span) -> DataFrame:
-        """At least the rows of days; those of days that are asked for again are persisted."""
-        if self.span is not None and self.span[0] <= span[0] and span[1] <= self.span[1]:
-            self._persist()
-        else:
-            self.unpersist()
-            self.span, self.is_large = span, False
-        return self.rows if self.persisted is None else self.persisted
+        """At least the rows of days; those of days that are asked for twice in a row are persisted.
+
+        Days that are asked for once, as by a request of long ago, neither are nor replace others.
+        """
+        if self.persisted is not None and self.kept is not None and self.kept[0] <= span[0] and span[1] <= self.kept[1]:
+            return self.persisted
+        if span == self.asked and span != self.large:
+            return self._persist(span)
+        self.asked = span
+        return self.rows
 
     def unpersist(self) -> None:
         """Leaves nothing persisted."""
@@ -127,8 +132,11 @@ class _Table:
             self.persisted.unpersist()
             self.persisted = None
 
-    def _persist(self) -> None:
-        if self.persisted is None and self.span is not None and not self.is_large:
-            rows = in_days(self.rows, self.day, *self.span)
-            self.is_large = size_in_bytes(rows) > PERSISTED_BYTES
-            self.persisted = None if self.is_large else rows.persist()
+    def _persist(self, span: Span) -> DataFrame:
+        rows = in_days(self.rows, self.day, *span)
+        if size_in_bytes(rows) > PERSISTED_BYTES:
+            self.large = span
+            return self.rows
+        self.unpersist()
+        self.kept, self.persisted = span, rows.persist()
+        return self.persisted

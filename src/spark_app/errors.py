@@ -35,6 +35,11 @@ class SparkAppError(Exception):
     document: Mapping[str, Any] = MappingProxyType({})
 
 
+def message_of(error: Exception) -> str:
+    """What an error says; of one that this program does not expect, its type, too."""
+    return str(error) if isinstance(error, SparkAppError | OSError) else repr(error)
+
+
 class ReconciliationError(SparkAppError):
     """Rows read differ from rows published, quarantined and removed as duplicates."""
 

@@ -135,7 +135,7 @@ def _write(analysis: "Analysis", run: "RunInfo | None", output: Path | None) -> 
     from spark_app.report import index
 
     reports = analysis.settings.reports_path
-    file = output or reports / f"{_name(analysis.reading, run)}.html"
+    file = output or reports / index.file_name(_subject(analysis.reading, run))
     try:
         location = analysis.report(file, run)
         if output is None:
@@ -145,7 +145,6 @@ def _write(analysis: "Analysis", run: "RunInfo | None", output: Path | None) -> 
     return location
 
 
-def _name(reading: "Reading", run: "RunInfo | None") -> str:
-    """A file name that is the same for the same source, and cannot name another folder; it has the dots of a run."""
-    name = run.folder.name if run else reading.app.id or reading.log.name
-    return "".join(part if part.isalnum() or part in "-_." else "_" for part in name)[:200].lstrip(".") or "report"
+def _subject(reading: "Reading", run: "RunInfo | None") -> str:
+    """What a report is about: a run, an application, or the log of one that has no id."""
+    return run.folder.name if run else reading.app.id or reading.log.name

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace as with_other
 
-from spark_app.errors import InputError, SparkAppError
+from spark_app.errors import InputError, message_of
 from spark_app.eventlog import reader
 from spark_app.eventlog.bridge.one_shot import LogExport
 from spark_app.eventlog.comparison import baselines, profiling
@@ -176,7 +176,7 @@ def finish(
             _analyze(reading, settings, results, thresholds, note=note)
         retention.prune_daily(settings, note=note)
     except Exception as error:  # noqa: BLE001 - a report never changes how its runs ended
-        note(f"no report: {error if isinstance(error, SparkAppError | OSError) else repr(error)}")
+        note(f"no report: {message_of(error)}")
 
 
 def _analyze_whole(

@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from spark_app.errors import InputError, SparkAppError
+from spark_app.errors import InputError, message_of
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.parse.log_files import EventLog, newest_first
-from spark_app.eventlog.parse.log_tailer import LogTailer, application_of
+from spark_app.eventlog.parse.log_tailer import application_of, is_finished
 from spark_app.eventlog.reader import read
 from spark_app.observe import retention
 from spark_app.observe.analysis import analyze
@@ -52,7 +52,7 @@ class FolderReports:
         try:
             logs = newest_first(self._folder)
         except (InputError, OSError) as error:
-            self._report_trouble(f"cannot read {self._folder}: {_text(error)}; it is looked at again")
+            self._report_trouble(f"cannot read {self._folder}: {error}; it is looked at again")
             return
         self._report_trouble(None)
         due = [log for log in reversed(logs) if log.key not in self._done and self._has_ended(log)]
@@ -66,12 +66,12 @@ class FolderReports:
         days, age = self._settings.retention.days, time.time() - log.modified()
         if days is not None and age > days * DAY_SECONDS:
             return False
-        return age > ABANDONED_SECONDS or LogTailer(log.path).is_finished
+        return age > ABANDONED_SECONDS or is_finished(log.path)
 
     def _write(self, log: EventLog) -> None:
         """Writes a report, and the run profile that `serve` lists; what it cannot read is noted once."""
         self._done.add(log.key)
-        output = self._settings.reports_path / f"{_file_name(application_of(log.key))}.html"
+        output = self._settings.reports_path / f"{index.file_name(application_of(log.key))}"
         if output.exists():
             return
         try:
@@ -82,19 +82,10 @@ class FolderReports:
             analysis.report(output)
             index.write(self._settings.reports_path)
         except Exception as error:  # noqa: BLE001 - other applications get their reports
-            self._note(f"no report about {log.path}: {_text(error)}")
+            self._note(f"no report about {log.path}: {message_of(error)}")
 
     def _report_trouble(self, trouble: str | None) -> None:
         """Notes what hinders it when that begins."""
         if trouble is not None and trouble != self._trouble:
             self._note(trouble)
         self._trouble = trouble
-
-
-def _file_name(application: str) -> str:
-    """The id of an application as the name of a file, which names no other folder."""
-    return "".join(part if part.isalnum() or part in "-_." else "_" for part in application)[:200].lstrip(".")
-
-
-def _text(error: Exception) -> str:
-    return str(error) if isinstance(error, SparkAppError | OSError) else repr(error)

@@ -4,15 +4,14 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from spark_app.errors import InputError
 from spark_app.eventlog.parse.locations import state
-from spark_app.eventlog.parse.log_files import EventLog, logs_in
-from spark_app.eventlog.parse.log_tailer import IN_PROGRESS, LogTailer, application_of
+from spark_app.eventlog.parse.log_files import logs_in
+from spark_app.eventlog.parse.log_tailer import application_of, is_finished
 from spark_app.eventlog.python_functions import FOLDER as PYTHON
 from spark_app.eventlog.reader import begins_as_log
 from spark_app.formatting import quantity, size
@@ -165,17 +164,9 @@ def _event_logs(folder: Path) -> Iterator[Stored]:
         if not begins_as_log(path):
             continue
         is_open = any(file == path or path in file.parents for file in opened)
-        use: Use = "used" if is_open else "done" if _is_finished(log) else "unfinished"
+        use: Use = "used" if is_open else "done" if is_finished(log.path) else "unfinished"
         beside = (folder / PYTHON / application_of(log.key),)
         yield Stored("event log", path, log.size(), log.modified(), use, beside)
-
-
-def _is_finished(log: EventLog) -> bool:
-    try:
-        with closing(LogTailer(log.path)) as tailer:
-            return tailer.is_finished
-    except InputError:  # of a codec that this program cannot read; the name says the same
-        return not log.path.name.endswith(IN_PROGRESS)
 
 
 def _reports(folder: Path) -> Iterator[Stored]:

@@ -24,6 +24,12 @@ class ReportEntry(msgspec.Struct, frozen=True):
     written: datetime
 
 
+def file_name(subject: str) -> str:
+    """The name of the file of a report: the same for the same application, run or log, and never in another folder."""
+    name = "".join(part if part.isalnum() or part in "-_." else "_" for part in subject)[:200].lstrip(".")
+    return f"{name or 'report'}.html"
+
+
 def add(report: Report) -> None:
     """Records the title and the outcome of a report for the list.
 

@@ -82,14 +82,17 @@ def test_a_log_that_cannot_be_read_hinders_no_other(folder: Path, settings: Sett
     watching = Watching()
     (folder / "app-0").write_text("no event log\n", encoding="utf-8")
     write(folder, "app-1")
+    write(folder, "app-2", end=".lz4")
     followed = FolderReports(folder, settings, Thresholds(), note=watching.note)
     followed.look()
     followed.look()
     assert reports(settings) == {"app-1"}
-    [note] = watching.notes
-    assert note.startswith(f"no report about {folder / 'app-0'}: ")
+    notes = sorted(watching.notes)
+    assert len(notes) == 2
+    assert notes[0].startswith(f"no report about {folder / 'app-0'}: ")
+    assert notes[1].startswith(f"no report about {folder / 'app-2.lz4'}: {folder / 'app-2.lz4'} is compressed with lz4")
     missing = FolderReports(folder / "missing", settings, Thresholds(), note=watching.note)
     missing.look()
     missing.look()
-    assert len(watching.notes) == 2
-    assert watching.notes[1].startswith(f"cannot read {folder / 'missing'}: ")
+    assert len(watching.notes) == 3
+    assert watching.notes[2].startswith(f"cannot read {folder / 'missing'}: ")

@@ -111,10 +111,7 @@ class LogTailer:
     @property
     def is_finished(self) -> bool:
         """Whether the application has closed its log; one that was killed never does."""
-        if self.log.name.startswith(FOLDER) and self.log.is_dir():
-            names = [path.name for path in _inside(self.log)]
-            return any(name.startswith(_STATUS) and not name.endswith(IN_PROGRESS) for name in names)
-        return any(not part.path.name.endswith(IN_PROGRESS) for part in parts(self.log))
+        return is_finished(self.log)
 
     @property
     def number(self) -> int:
@@ -150,6 +147,14 @@ class LogTailer:
         except OSError:
             self._tail = None
             self.read_errors.lost_files += 1
+
+
+def is_finished(log: LogPath) -> bool:
+    """Whether an application has closed its log, by the names of its files, also where they cannot be read."""
+    if log.name.startswith(FOLDER) and log.is_dir():
+        names = [path.name for path in _inside(log)]
+        return any(name.startswith(_STATUS) and not name.endswith(IN_PROGRESS) for name in names)
+    return any(not part.path.name.endswith(IN_PROGRESS) for part in parts(log))
 
 
 def parts(log: LogPath) -> list[LogFile]:

@@ -8,13 +8,12 @@ from typing import Final, NamedTuple, Self
 
 from pyspark.sql import DataFrame
 
-from spark_app.models.inputs import in_days
+from spark_app.models.inputs import Span, in_days
 from spark_app.spark.persisted import size_in_bytes
 from spark_app.warehouse import delta_log
 from spark_app.warehouse.tables import Warehouse
 
 DAY: Final = datetime.timedelta(days=1)
-Span = tuple[datetime.date, datetime.date]
 PERSISTED_BYTES: Final = 32 * 2**20
 """The most bytes of files whose rows stay persisted: in memory they take a few times as many."""
 
@@ -93,8 +92,7 @@ class _Table:
         days: The days that it has, in order; None without days.
         asked: The first and last day that were asked for last without being persisted.
         large: The days that were found to have too many rows to persist them.
-        kept: The days whose rows are persisted.
-        persisted: Their rows; None where none are persisted.
+        kept: The days whose rows are persisted, and these rows; None where none are.
     """
 
     version: int
@@ -103,8 +101,7 @@ class _Table:
     days: Sequence[datetime.date] | None
     asked: Span | None = None
     large: Span | None = None
-    kept: Span | None = None
-    persisted: DataFrame | None = None
+    kept: tuple[Span, DataFrame] | None = None
 
     @classmethod
     def read(cls, warehouse: Warehouse, name: str, version: int) -> Self:
@@ -119,8 +116,10 @@ class _Table:
 
         Days that are asked for once, as by a request of long ago, neither are nor replace others.
         """
-        if self.persisted is not None and self.kept is not None and self.kept[0] <= span[0] and span[1] <= self.kept[1]:
-            return self.persisted
+        if self.kept is not None:
+            (first, last), rows = self.kept
+            if first <= span[0] and span[1] <= last:
+                return rows
         if span == self.asked and span != self.large:
             return self._persist(span)
         self.asked = span
@@ -128,9 +127,9 @@ class _Table:
 
     def unpersist(self) -> None:
         """Leaves nothing persisted."""
-        if self.persisted is not None:
-            self.persisted.unpersist()
-            self.persisted = None
+        if self.kept is not None:
+            self.kept[1].unpersist()
+            self.kept = None
 
     def _persist(self, span: Span) -> DataFrame:
         rows = in_days(self.rows, self.day, *span)
@@ -138,5 +137,5 @@ class _Table:
             self.large = span
             return self.rows
         self.unpersist()
-        self.kept, self.persisted = span, rows.persist()
-        return self.persisted
+        self.kept = span, rows.persist()
+        return rows

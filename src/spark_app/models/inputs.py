@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 from spark_app.warehouse.tables import Table
 
 Kind = Literal["category", "number"]
+Span = tuple[datetime.date, datetime.date]
+"""A first and a last day."""
 DAY: Final = datetime.timedelta(days=1)
 
 
@@ -114,7 +116,7 @@ class FeatureSet:
             last: The last day.
         """
         examples = in_days(frames[self.examples.table], self.examples.day, first, last)
-        return self._of(examples, self._given(frames, tables, first, last), ())
+        return self._of(examples, _in_span(frames, tables, self.span([first, last])), ())
 
     def of_requests(
         self,
@@ -134,7 +136,7 @@ class FeatureSet:
             days: The days of the examples.
             keep: Columns that no feature sees.
         """
-        given = self._given(frames, tables, min(days), max(days)) if days else _without_rows(frames)
+        given = _in_span(frames, tables, self.span(days))
         entity = self.examples.entity
         entities = F.broadcast(asked.select(entity))  # a semi join needs no shuffle that makes them distinct
         of_entities = {
@@ -143,7 +145,7 @@ class FeatureSet:
         }
         return self._of(asked, of_entities, keep)
 
-    def span(self, days: Sequence[datetime.date]) -> tuple[datetime.date, datetime.date] | None:
+    def span(self, days: Sequence[datetime.date]) -> Span | None:
         """The first and the last day of the tables that the features of examples of days see; None without days."""
         return (min(days) - self.window_days * DAY, max(days)) if days else None
 
@@ -155,12 +157,6 @@ class FeatureSet:
     def with_history(self, examples: DataFrame, given: Mapping[str, DataFrame]) -> DataFrame:
         """The examples, with what the function adds to them."""
         return self.function(examples, **given)
-
-    def _given(
-        self, frames: Mapping[str, DataFrame], tables: Mapping[str, Table], first: datetime.date, last: datetime.date
-    ) -> dict[str, DataFrame]:
-        since = first - self.window_days * DAY
-        return {name: in_days(rows, tables[name].day, since, last) for name, rows in frames.items()}
 
 
 def parameters(function: Callable[..., Any]) -> list[str]:
@@ -174,5 +170,8 @@ def in_days(rows: DataFrame, day: str | None, first: datetime.date, last: dateti
     return rows if day is None else rows.where(F.col(day).between(F.lit(first), F.lit(last)))
 
 
-def _without_rows(frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
-    return {name: rows.where(F.lit(False)) for name, rows in frames.items()}
+def _in_span(frames: Mapping[str, DataFrame], tables: Mapping[str, Table], span: Span | None) -> dict[str, DataFrame]:
+    """The rows of tables in days; none without days."""
+    if span is None:
+        return {name: rows.where(F.lit(False)) for name, rows in frames.items()}
+    return {name: in_days(rows, tables[name].day, *span) for name, rows in frames.items()}

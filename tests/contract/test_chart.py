@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from tests.contract.test_compose import variables
+from tests.pins import variables
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CHART: Final = ROOT / "charts" / "spark-app"

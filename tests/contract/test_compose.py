@@ -8,6 +8,7 @@ from typing import Any, Final
 import yaml
 
 from tests.contract.violations import violations
+from tests.pins import variables
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 ENTRIES: Final = ("docker-compose.yml", "docker-compose.observability.yml", "docker-compose.full.yml")
@@ -39,12 +40,6 @@ def parsed(file: str) -> dict[str, Any]:
 def services() -> dict[str, dict[str, Any]]:
     """Every service of every file by its name."""
     return {name: service for file in FILES for name, service in parsed(file)["services"].items()}
-
-
-def variables() -> dict[str, str]:
-    """The variables of `.env`."""
-    lines = (ROOT / ".env").read_text(encoding="utf-8").splitlines()
-    return dict(line.split("=", maxsplit=1) for line in lines if line and not line.startswith("#"))
 
 
 SERVICES: Final = services()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spark_app.spark.java_runtime import spark_home
+from tests.pins import variables
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CHART: Final = ROOT / "charts" / "spark-app"
@@ -34,12 +35,6 @@ def run(*command: str | Path, **variables: str) -> str:
     )  # fmt: skip
     assert done.returncode == 0, f"{shlex.join(map(str, command))}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return done.stdout
-
-
-def variables() -> dict[str, str]:
-    """The variables of `.env`: the names of images."""
-    lines = (ROOT / ".env").read_text(encoding="utf-8").splitlines()
-    return dict(line.split("=", maxsplit=1) for line in lines if line and not line.startswith("#"))
 
 
 def image() -> str:

@@ -14,7 +14,8 @@ from urllib.request import Request, urlopen
 import boto3
 import pytest
 
-from tests.kubernetes.cluster import CHART, LOAD, Namespace, image, run, variables
+from tests.kubernetes.cluster import CHART, LOAD, Namespace, image, run
+from tests.pins import variables
 from tests.polling import poll_until
 
 HERE: Final = Path(__file__).parent

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from spark_app.commands import stack
 from spark_app.commands.init import contents, write
 from tests.stack.test_tools import COMPOSE, ROOT
 
+CHART: Final = ROOT / "charts" / "spark-app"
 PATTERNS: Final[dict[str, list[str]]] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
     "setuptools"
 ]["package-data"]
@@ -83,3 +85,17 @@ def test_the_project_is_mounted_or_built_in_by_one_line(shop: Path) -> None:
     assert (build["context"], build["args"]["SPARK_APP_IMAGE"]) == (str(shop), stack.image("shop"))
     assert (shop / build["dockerfile"]).exists()
     assert built["spark-history"]["build"]["context"] == str(shop / "stack")
+
+
+def test_the_chart_has_the_images_that_compose_builds_and_all_of_its_files(shop: Path) -> None:
+    """It is complete without the stack around it, as a packed chart is; its values are those of its schema."""
+    chart = shop / "stack" / "charts" / "spark-app"
+    names = {file.relative_to(CHART).as_posix() for file in CHART.rglob("*") if file.is_file()}
+    assert {file.relative_to(chart).as_posix() for file in chart.rglob("*") if file.is_file()} == names
+    assert not [file for file in chart.rglob("*") if file.is_symlink()]
+    values = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))
+    built = configured(shop, COMPOSE[0], PROJECT_BUILD="../..")
+    version = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
+    assert f"{values['image']['repository']}:{version}" == built["spark-history"]["image"]
+    assert values["pipelines"]["image"] == built["spark-master"]["image"]
+    assert values["pipelines"]["folder"] == built["spark-master"]["working_dir"]

@@ -56,7 +56,8 @@ def test_a_project_gets_its_stack(python: Path, shop: Path, wheel: Path) -> None
     first = ran(command, shop)
     assert first.returncode == 0, first.stderr
     files = json.loads(first.stdout)["files"]
-    assert {"stack/.env", "stack/Dockerfile", "stack/docker-compose.full.yml"} <= set(files)
+    chart = {"stack/charts/spark-app/Chart.yaml", "stack/charts/spark-app/files/collector.yaml"}
+    assert {"stack/.env", "stack/Dockerfile", "stack/docker-compose.full.yml"} | chart <= set(files)
     assert not [file for file in files if not file.startswith("stack/")]
     assert (shop / "stack" / "wheels" / wheel.name).read_bytes() == wheel.read_bytes()
     assert f"LIBRARY=wheels/{wheel.name}\n" in (shop / "stack" / ".env").read_text(encoding="utf-8")

@@ -39,7 +39,8 @@ def init(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the project, and of its package.")],
     *,
     with_stack: Annotated[
-        bool, typer.Option("--stack", help="Also write the compose stack, or only the stack where the project is.")
+        bool,
+        typer.Option("--stack", help="Also write the compose stack and the chart, or only these where the project is."),
     ] = False,
     json: options.Json = False,
 ) -> None:
@@ -149,7 +150,7 @@ def contents(name: str, package: str) -> dict[str, str]:
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
     )
-    values = {"name": name, "package": package, "version": version("spark-app")}
+    values = {"name": name, "package": package, "release": stack.compose_name(name), "version": version("spark-app")}
     files = sorted(path.relative_to(TEMPLATES) for path in TEMPLATES.rglob("*.j2"))
     found = {
         file.as_posix().removesuffix(".j2").replace("package/", f"{package}/"): templates.get_template(

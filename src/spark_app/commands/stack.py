@@ -1,8 +1,8 @@
-"""The compose stack of a project: what `spark-app init --stack` writes, of files that the wheel carries."""
+"""The compose stack and the chart of a project, which `spark-app init --stack` writes from files of the wheel."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ CARRIED: Final = Path(__file__).parents[1] / "stack"
 """The files of the stack in an installed wheel (`setup.py`), without those of `config/`; a clone has none."""
 FOLDER: Final = "stack"
 WHEELS: Final = "wheels"
+CHART_VALUES: Final = "charts/spark-app/values.yaml"
 OWN_LINES: Final = """
 # The project, which the containers see as /project: what you change is there at the next run. To build it into an image
 # instead, set PROJECT_BUILD=../.. in .env.local (paths are relative to compose/).
@@ -31,10 +32,17 @@ def contents(name: str, library: str, *, carried: Path = CARRIED, config: Path) 
         config: The folder of the configuration.
     """
     files = dict(_files(carried, "")) | dict(_files(config, "config/"))
-    values = {"COMPOSE_PROJECT_NAME": compose_name(name), "SPARK_APP_IMAGE": image(name)}
-    for variable, value in values.items():
-        files[".env"] = re.sub(rf"^{variable}=.*$", f"{variable}={value}", files[".env"], flags=re.MULTILINE)
-    files[".env"] += OWN_LINES.format(library=library)
+    variables = {
+        r"COMPOSE_PROJECT_NAME=.*": f"COMPOSE_PROJECT_NAME={compose_name(name)}",
+        r"SPARK_APP_IMAGE=.*": f"SPARK_APP_IMAGE={image(name)}",
+    }
+    values = {
+        r"  repository: \S+": f"  repository: {compose_name(name)}",
+        r'  image: ""': f"  image: {image(name)}-project",
+        r'  folder: ""': "  folder: /project",
+    }
+    files[".env"] = _changed(files[".env"], variables) + OWN_LINES.format(library=library)
+    files[CHART_VALUES] = _changed(files[CHART_VALUES], values)
     files[".gitignore"] = ".env.local\n"
     return {f"{FOLDER}/{path}": text for path, text in sorted(files.items())}
 
@@ -77,3 +85,20 @@ def _files(folder: Path, prefix: str) -> Iterator[tuple[str, str]]:
     for file in folder.rglob("*"):
         if file.is_file() and "__pycache__" not in file.parts:
             yield prefix + file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")
+
+
+def _changed(text: str, lines: Mapping[str, str]) -> str:
+    """A text with other beginnings of lines.
+
+    Args:
+        text: The text.
+        lines: The new beginnings by a pattern of the old ones.
+
+    Raises:
+        ValueError: A pattern is not that of exactly one line.
+    """
+    for pattern, line in lines.items():
+        text, found = re.subn(f"^{pattern}", line, text, flags=re.MULTILINE)
+        if found != 1:
+            raise ValueError(f"{found} lines begin with {pattern!r}")
+    return text

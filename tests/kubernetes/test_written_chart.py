@@ -1,0 +1,27 @@
+"""Helm and the cluster take the chart that `spark-app init --stack` writes into a project."""
+
+from pathlib import Path
+from typing import Final
+
+from spark_app.commands import stack
+from spark_app.commands.init import write
+from tests.kubernetes.cluster import ROOT, run
+
+SETTINGS: Final = (
+    "eventLogs.location=s3://events/logs", "pipelines.enabled=true", "pipelines.claim=shop",
+    "pipelines.queries.enabled=true", "pipelines.training.enabled=true",
+)  # fmt: skip
+
+
+def test_the_pipelines_of_a_project_run_in_its_image(tmp_path: Path) -> None:
+    """Each in the folder where the project is; everything else in the image of spark-app under the project's name."""
+    files = stack.contents("shop", "wheels/a.whl", carried=ROOT, config=ROOT / "config")
+    write({name: text for name, text in files.items() if name.startswith("stack/charts/")}, tmp_path)
+    chart = tmp_path / "stack" / "charts" / "spark-app"
+    settings = [argument for value in SETTINGS for argument in ("--set", value)]
+    manifests = tmp_path / "manifests.yaml"
+    manifests.write_text(run("helm", "template", "shop", chart, *settings), encoding="utf-8")
+    run("kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", manifests)
+    text = manifests.read_text(encoding="utf-8")
+    assert text.count(f"image: {stack.image('shop')}-project\n") == text.count("workingDir: /project\n") == 3
+    assert f"image: {stack.image('shop')}\n" in text

@@ -2,9 +2,19 @@
 # The entry point of the image. Spark on Kubernetes starts its pods with `driver ...` or `executor`; all else is a command.
 set -euo pipefail
 
+# SPARK_CONF_DIR becomes the image's folder of configuration, with the Spark properties of a file more.
+overlay() {
+    mkdir -p "$SPARK_CONF_DIR"
+    cp "${SPARK_HOME%/*}"/spark-conf/* "$SPARK_CONF_DIR"
+    cat "$1" >>"$SPARK_CONF_DIR/spark-defaults.conf"
+}
+
 case ${1:-} in
 driver | executor) ;;
-*) exec "$@" ;;
+*)
+    [[ ! ${SPARK_OVERLAY:-} ]] || overlay "$SPARK_OVERLAY"
+    exec "$@"
+    ;;
 esac
 
 # Where the root is read-only, a volume that Spark mounts into each of its pods takes what the root would have taken.

@@ -35,17 +35,6 @@ PORTS_WITHOUT_HTTP = (4317, 9092)
 PORT_PATHS = {13133: "/health"}
 IS_CLONE = (ROOT / "Makefile").exists()
 """Whether this is a clone of spark-app, and not what `spark-app init --stack` wrote."""
-DOWN = "make docker-down" if IS_CLONE else f"docker compose -f {ROOT / FILE} down"
-DOCTOR, CLEAN = (
-    (".venv/bin/spark-app doctor       (after make install)", "make docker-clean")
-    if IS_CLONE
-    else ("spark-app doctor", "--volumes")
-)
-NEXT_STEPS = f"""
-run the daily job     docker exec spark-master run_etl.sh 2024-01-01
-run the streams       docker exec -it spark-master run_streaming.sh
-check every part      {DOCTOR}
-stop the stack        {DOWN:31} (keeps the data; {CLEAN} deletes it)"""
 
 
 def main(arguments: list[str], environment: dict[str, str]) -> int:
@@ -57,7 +46,8 @@ def main(arguments: list[str], environment: dict[str, str]) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print(f"\nInterrupted. Started containers keep running; {DOWN} stops them.", file=sys.stderr)
+        stop, _ = stopping(options.file)
+        print(f"\nInterrupted. Started containers keep running; {stop} stops them.", file=sys.stderr)
         return INTERRUPTED
     return 0
 
@@ -79,6 +69,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         metavar="SERVICE[,SERVICE...]",
         help="leave out services and those that need them",
     )
+    add("--file", default=FILE, help="the compose file, such as docker-compose.ha.yml (default: %(default)s)")
     add("--build", action="store_true", help="rebuild the spark-app image, after a change of the code")
     add("--force", action="store_true", help="start even if memory or disk space is short")
     add("--generate-passwords", action="store_true", help="write the secrets that BIND_ADDRESS needs to .env.local")
@@ -89,6 +80,25 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def names(text: str) -> list[str]:
     """The names in a list with commas."""
     return [name for name in map(str.strip, text.split(",")) if name]
+
+
+def stopping(file: str) -> tuple[str, str]:
+    """How to stop the stack, and how to delete its data too."""
+    if IS_CLONE and file == FILE:
+        return "make docker-down", "make docker-clean"
+    return f"docker compose -f {ROOT / file} down", "--volumes"
+
+
+def next_steps(file: str) -> list[str]:
+    """What to do with the stack."""
+    stop, clean = stopping(file)
+    doctor = ".venv/bin/spark-app doctor       (after make install)" if IS_CLONE else "spark-app doctor"
+    return [
+        "run the daily job     docker exec spark-master run_etl.sh 2024-01-01",
+        "run the streams       docker exec -it spark-master run_streaming.sh",
+        f"check every part      {doctor}",
+        f"stop the stack        {stop:31} (keeps the data; {clean} deletes it)",
+    ]
 
 
 def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
@@ -106,7 +116,7 @@ def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
             say(f"generated {name} in {preflight.OWN_FILE}")
     else:
         environment = {**environment, "BIND_ADDRESS": ""}  # the compose file asks for secrets if any address is set
-    compose = Compose(environment)
+    compose = Compose(environment, options.file)
     config = compose.config()
     left_out = find_left_out(config["services"], options.without)
     containers = [json.loads(line) for line in docker("ps", "--format", "{{json .}}").stdout.splitlines()]
@@ -122,17 +132,17 @@ def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
     seconds = up(compose, services, timeout=options.seconds)
     notes = {**PORT_NOTES, preflight.driver_port(ROOT, environment): "while a job runs"}
     rows = table(services, left_out, compose.secrets(), notes)
-    print("\n".join([*rows, "", f"ready after {seconds:.0f} s", NEXT_STEPS]))
+    print("\n".join([*rows, "", f"ready after {seconds:.0f} s", "", *next_steps(options.file)]))
     if is_open:
         say(f"Grafana and Jupyter listen on {address}")
 
 
 class Compose:
-    """`docker compose` of the full stack."""
+    """`docker compose` of the full stack, or of a larger one."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], file: str) -> None:
         self._environment = environment
-        self._command = ["docker", "compose", "-f", FILE]
+        self._command = ["docker", "compose", "-f", file]
 
     def capture(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Runs a command and captures its output."""

@@ -5,7 +5,7 @@ Tasks and the heaps of executors are on *Spark performance*: Prometheus scrapes 
 
 from grafana import links
 from grafana.board import Board, Row
-from grafana.look import FULL_IS_BAD, NONE_IS_GOOD, ONE_IS_GOOD, UP, Look
+from grafana.look import FULL_IS_BAD, NONE_IS_GOOD, ONE_IS_GOOD, UP, Look, Texts
 from grafana.panels import Panel, Query, figure, lines, lines_of_log, states
 from grafana.queries import share
 
@@ -15,6 +15,7 @@ MASTER = 'job="spark-master"'
 WORKERS = 'job="spark-worker"'
 BOTH = 'job=~"spark-master|spark-worker"'
 EACH = "sum by (job, instance)"
+LEADS: Texts = {"0": ("no workers", "text"), "1": ("leads", "green")}
 RUNNING = "and on (application, started_ms) (delta(metrics_application_runtime_ms_Number[$__rate_interval]) > 0)"
 """The master keeps reporting the cores of an application that has ended; only its run time stops growing."""
 
@@ -30,7 +31,7 @@ def board() -> Board:
             Row("Now", _now()),
             Row("Applications", (_applications(), _cores_of_applications(), _ages())),
             Row("Cores and memory", (_cores(), _memory(), _executors(), _free())),
-            Row("Master and workers", (_up(), _heap(), _heap_share(), _pauses(), _collections())),
+            Row("Master and workers", (_up(), _leads(), _heap(), _heap_share(), _pauses(), _collections())),
             Row("Logs", (_logs(),)),
         ),
     )
@@ -40,7 +41,7 @@ def _now() -> tuple[Panel, ...]:
     return (
         figure(
             "Master",
-            Look("Whether the master answers. Alert: SparkMasterDown.", "none", DAEMON, ONE_IS_GOOD, texts=UP),
+            Look("Whether each master answers. Alert: SparkMasterDown.", "none", DAEMON, ONE_IS_GOOD, texts=UP),
             Query(f"min(up{{{MASTER}}})"),
         ),
         figure(
@@ -147,6 +148,12 @@ def _up() -> Panel:
     text = "Whether Prometheus could scrape the master, its applications and the workers."
     query = Query('min by (job, instance) (up{job=~"spark-.+"})', "{{job}} {{instance}}")
     return states("Up", Look(text, "none", DAEMON, texts=UP), query).sized(24, 6)
+
+
+def _leads() -> Panel:
+    text = "The master that has the workers. With two masters, the other waits until ZooKeeper makes it lead."
+    query = Query(f"sum by (instance) (metrics_master_aliveWorkers_Number{{{MASTER}}}) > bool 0", "{{instance}}")
+    return states("Leading master", Look(text, "none", DAEMON, texts=LEADS), query).sized(24, 4)
 
 
 def _heap() -> Panel:

@@ -11,10 +11,12 @@ from tests.contract.violations import violations
 from tests.pins import variables
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-ENTRIES: Final = ("docker-compose.yml", "docker-compose.observability.yml", "docker-compose.full.yml")
+ENTRIES: Final = (
+    "docker-compose.yml", "docker-compose.observability.yml", "docker-compose.full.yml", "docker-compose.ha.yml",
+)  # fmt: skip
 FILES: Final = ("compose/spark.yml", "compose/observability.yml", "compose/full.yml")
 PROGRAMS: Final = {
-    "SPARK_APP_IMAGE": {"curl", "grep"},
+    "SPARK_APP_IMAGE": {"bash", "curl", "grep"},
     "BUSYBOX_IMAGE": {"wget"},
     "PROMETHEUS_IMAGE": {"promtool", "wget"},
     "ALERTMANAGER_IMAGE": {"wget"},
@@ -31,17 +33,32 @@ WITH_WRITABLE_ROOT: Final = {"elasticsearch", "kibana", "kafka", "alertmanager"}
 """Their start scripts write settings beside the program; Compose writes those of Alertmanager."""
 
 
+class ComposeLoader(yaml.SafeLoader):
+    """Reads what Compose marks with `!override`, too."""
+
+
+def sequence(loader: ComposeLoader, node: yaml.SequenceNode) -> list[Any]:
+    """A list that replaces another one."""
+    return list(loader.construct_sequence(node, deep=True))
+
+
+ComposeLoader.add_constructor("!override", sequence)
+
+
 def parsed(file: str) -> dict[str, Any]:
     """The content of a compose file."""
-    content: dict[str, Any] = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
+    content: dict[str, Any] = yaml.load((ROOT / file).read_text(encoding="utf-8"), ComposeLoader)
     return content
 
 
 def services() -> dict[str, dict[str, Any]]:
     """Every service of every file by its name."""
-    return {name: service for file in FILES for name, service in parsed(file)["services"].items()}
+    return {name: service for file in FILES for name, service in parsed(file)["services"].items()} | ZOOKEEPERS
 
 
+ZOOKEEPERS: Final = {
+    name: service for name, service in parsed("compose/ha.yml")["services"].items() if name.startswith("zookeeper-")
+}
 SERVICES: Final = services()
 TEXT: Final = "".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "compose").glob("*.yml")))
 REFERENCE: Final = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
@@ -194,10 +211,12 @@ def test_collector_and_jupyter_start_without_a_back_end() -> None:
 
 def test_daemons_start_without_a_configuration_folder() -> None:
     """A folder on the class path disables the class-data archive, which the image names for them."""
-    daemons = [name for name in SERVICES if "org.apache.spark.deploy" in str(SERVICES[name].get("command"))]
-    assert daemons == ["spark-master", "spark-worker-1", "spark-worker-2", "spark-history"]
-    start = "env --unset=SPARK_CONF_DIR spark-class "
-    assert [name for name in daemons if not SERVICES[name]["command"].startswith(start)] == []
+    daemons = {name for name in SERVICES if str(SERVICES[name].get("image")).startswith("${SPARK_APP_IMAGE")} - {
+        "jupyter", "kafka-topics", "reports", "spark-bridge", *ZOOKEEPERS,
+    }  # fmt: skip
+    assert {SERVICES[name]["command"][0] for name in daemons} == {"run_daemon.sh"}
+    script = (ROOT / "scripts" / "run_daemon.sh").read_text(encoding="utf-8")
+    assert script.index("\nunset SPARK_CONF_DIR\n") < script.index("\nexec spark-class ")
 
 
 def test_master_is_healthy_when_it_schedules() -> None:
@@ -213,7 +232,8 @@ def test_master_is_healthy_when_it_schedules() -> None:
 
 def test_limits_of_memory_are_those_that_the_page_of_the_stack_states() -> None:
     """Of what keeps running; decision 6 says why the sum is above the 8 GB on which one application runs at a time."""
-    limits = [SERVICES[name]["deploy"]["resources"]["limits"]["memory"] for name in set(SERVICES) - ONE_SHOTS]
+    lasting = set(SERVICES) - ONE_SHOTS - set(ZOOKEEPERS)
+    limits = [SERVICES[name]["deploy"]["resources"]["limits"]["memory"] for name in lasting]
     total = sum(int(limit.removesuffix("m")) * 2**20 for limit in limits) / 10**9
     page = " ".join((ROOT / "docs" / "stack.md").read_text(encoding="utf-8").split())
     assert f"add up to {total:.0f} GB" in page

@@ -72,6 +72,21 @@ def test_a_command_is_executed_as_it_is_given(pod: Path) -> None:
     assert f"SPARK_CONF_DIR={pod / 'conf'}" in lines
 
 
+def test_compose_adds_properties_to_those_of_the_image(pod: Path) -> None:
+    """Every later command in the container has them, and a restart adds them once."""
+    conf, own = pod / "venv" / "spark-conf", pod / "local" / "conf"
+    conf.mkdir(parents=True)
+    (conf / "spark-defaults.conf").write_text("spark.master one\n", encoding="utf-8")
+    (conf / "spark-env.sh").touch()
+    (pod / "two.conf").write_text("spark.master two\n", encoding="utf-8")
+    for _ in range(2):
+        variables = {"SPARK_OVERLAY": str(pod / "two.conf"), "SPARK_CONF_DIR": str(own)}
+        lines = start(pod, "java", SPARK_HOME=str(pod / "venv" / "spark"), **variables)
+        assert f"SPARK_CONF_DIR={own}" in lines
+        assert (own / "spark-defaults.conf").read_text(encoding="utf-8") == "spark.master one\nspark.master two\n"
+        assert (own / "spark-env.sh").exists()
+
+
 def test_a_driver_is_submitted_with_a_trace(pod: Path) -> None:
     """Its executors get the id of the trace, and the options of the user come after ours."""
     ids = set()

@@ -15,7 +15,8 @@ from tests.recipes.test_recipes import apply, copy_tree
 ROOT: Final = Path(__file__).resolve().parents[2]
 RULES: Final = ROOT / "prometheus"
 COMPOSE: Final = ("docker-compose.yml", "docker-compose.observability.yml", "docker-compose.full.yml")
-COMBINATIONS: Final = [[file] for file in COMPOSE] + [list(COMPOSE[:2])]
+TWO_MASTERS: Final = "docker-compose.ha.yml"
+COMBINATIONS: Final = [[file] for file in (*COMPOSE, TWO_MASTERS)] + [list(COMPOSE[:2])]
 OPEN: Final = {"BIND_ADDRESS": "0.0.0.0"}
 SECRETS: Final = {"GRAFANA_ADMIN_PASSWORD": "only-for-this-test", "JUPYTER_TOKEN": "only-for-this-test"}
 
@@ -63,6 +64,25 @@ def test_the_full_stack_is_the_sum_of_both() -> None:
     for name in ("spark-master", "spark-worker-1", "spark-worker-2", "jupyter", "spark-bridge"):
         assert full[name]["environment"]["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://otel-collector:4318"
     assert full["spark-master"]["environment"]["SPARK_APP_CLUSTER"] == "/app/config/spark/cluster.conf"
+
+
+def test_both_masters_are_the_same_to_whoever_runs_something_there() -> None:
+    """They differ in their names, their ports and their scratch space; all programs know both."""
+    services = configured([TWO_MASTERS])["services"]
+    masters = [services[name] for name in ("spark-master", "spark-master-2")]
+    environments = [dict(each["environment"]) for each in masters]
+    assert environments[0].pop("SPARK_SUBMIT_OPTS")
+    assert not environments[1].pop("SPARK_SUBMIT_OPTS"), "the port of a driver's page is published in the first only"
+    assert environments[0] | {"DEMO_RATE": None} == environments[1] | {"DEMO_RATE": None}
+    assert all(len(each["depends_on"]) == len({"zookeeper-1", "zookeeper-2", "zookeeper-3"}) for each in masters)
+    targets = [{volume["target"] for volume in each["volumes"]} for each in masters]
+    assert targets[0] - targets[1] == {"/var/lib/spark-master"}
+    both = "spark://spark-master:7077,spark-master-2:7077"
+    for name in ("spark-worker-1", "spark-worker-2", "spark-master", "spark-master-2", "jupyter"):
+        assert services[name]["environment"]["SPARK_MASTERS"] == both
+        assert services[name]["environment"]["SPARK_OVERLAY"] == "/app/config/spark/two-masters.conf"
+    properties = (ROOT / "config" / "spark" / "two-masters.conf").read_text(encoding="utf-8")
+    assert re.search(rf"^spark\.master +{re.escape(both)}$", properties, re.MULTILINE)
 
 
 def test_one_variable_gives_the_stack_a_project_of_ones_own(tmp_path: Path) -> None:

@@ -1,0 +1,152 @@
+"""Two masters: the one that leads is killed in the middle of a stage, and nobody's work is lost: `make e2e-ha`."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from spark_app.doctor.backends import get
+from tests.e2e import backends
+from tests.e2e.stack import START, compose, docker, environment, records, run_in, running_in
+from tests.polling import poll_until
+
+FILE: Final = "docker-compose.ha.yml"
+PROJECT: Final = "spark-app-ha"
+WITHOUT: Final = "elasticsearch,grafana,jaeger,jupyter,kafka,kibana,spark-history"
+MASTERS: Final = {"spark-master": "http://localhost:8080", "spark-master-2": "http://localhost:8180"}
+TASKS: Final = 60
+PROGRAM: Final = f"""
+import pathlib, time
+from pyspark.sql import SparkSession
+
+
+def slow(number):
+    time.sleep(1)
+    pathlib.Path("/data/ha", str(number)).touch()
+    return number
+
+
+context = SparkSession.builder.appName("two masters").getOrCreate().sparkContext
+print("sum", context.parallelize(range({TASKS}), {TASKS}).map(slow).sum())
+"""
+PATH: Final = "/dev/shm/job.py"
+FAIL_OVER_SECONDS: Final = 60
+ALERT: Final = 'ALERTS{alertname="SparkMasterDown", alertstate="firing"}'
+LEADS: Final = 'sum by (instance) (metrics_master_aliveWorkers_Number{job="spark-master"}) > bool 0'
+"""The panel *Leading master*."""
+
+
+def status(master: str) -> dict[str, Any]:
+    """What a master says of itself and its cluster; empty if it does not answer."""
+    with suppress(Exception):
+        found: dict[str, Any] = get(f"{MASTERS[master]}/json/")
+        return found
+    return {}
+
+
+def leader() -> str | None:
+    """The master that leads with all workers; None if there is none now."""
+    found = [name for name in MASTERS if status(name).get("status") == "ALIVE"]
+    return found[0] if len(found) == 1 and status(found[0]).get("aliveworkers") == len(MASTERS) else None
+
+
+def leading() -> dict[str, float]:
+    """Which masters have workers, as the dashboard shows it."""
+    return {dict(labels)["instance"]: value for labels, value in backends.PROMETHEUS.values(LEADS).items()}
+
+
+@dataclass(frozen=True)
+class FailOver:
+    """A job whose leading master was killed.
+
+    Attributes:
+        killed: The master.
+        other: The one that led afterwards.
+        output: What the job printed.
+        done: Tasks that had ended when it was killed.
+        seconds: From the kill until the other one led with all workers.
+        days: The records of a day that was run afterwards, while the killed one was away.
+    """
+
+    killed: str
+    other: str
+    output: str
+    done: int
+    seconds: float
+    days: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stack() -> Iterator[None]:
+    """Two masters, two workers, three ZooKeepers, Prometheus and what these need; all of it is removed in the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPOSE_PROJECT_NAME", PROJECT)
+        command = [START, "--file", FILE, "--without", WITHOUT]
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        yield
+        compose("down", "--volumes", file=FILE)
+
+
+@pytest.fixture(scope="module")
+def fail_over() -> FailOver:
+    """A stage of a job that runs in the container of the master that waits; the leading one is killed meanwhile."""
+    poll_until(lambda: leader() is not None, "no master leads")
+    killed = str(leader())
+    [other] = set(MASTERS) - {killed}
+    run_in(other, "sh", "-c", f"mkdir -p /data/ha && cat >{PATH} <<'END'\n{PROGRAM}\nEND")
+    with running_in(other, "spark-submit", PATH) as job:
+        poll_until(lambda: tasks(other) > 3, "no task has ended")
+        began, done = time.monotonic(), tasks(other)
+        docker("kill", killed)
+        poll_until(lambda: leader() == other, "the other does not lead", seconds=FAIL_OVER_SECONDS)
+        seconds = time.monotonic() - began
+        output, _ = job.communicate(timeout=300)
+    days = records(run_in(other, "run_etl.sh", "2024-01-01", "customers", "--json").stdout)
+    return FailOver(killed, other, output, done, seconds, days)
+
+
+def tasks(container: str) -> int:
+    """How many tasks of the job have ended."""
+    return len(run_in(container, "ls", "/data/ha").stdout.split())
+
+
+def test_a_job_ends_right_when_its_leading_master_is_killed(
+    fail_over: FailOver, request: pytest.FixtureRequest
+) -> None:
+    """It was in the middle of a stage, and it has lost nothing."""
+    assert 3 < fail_over.done < TASKS
+    assert fail_over.output.strip() == f"sum {sum(range(TASKS))}"
+    out = request.config.get_terminal_writer()
+    out.line(f"the other master led with all workers {fail_over.seconds:.1f} s after the kill")
+
+
+def test_days_run_whoever_leads(fail_over: FailOver) -> None:
+    """Also while one of the masters is away."""
+    assert [run["outcome"] for run in fail_over.days] == ["succeeded"]
+
+
+def test_the_alert_fires_and_resolves(fail_over: FailOver) -> None:
+    """It names the master that is away, and ends when that is back; the dashboard shows which one leads."""
+    poll_until(lambda: firing() == {f"{fail_over.killed}:8080"}, firing, seconds=180)
+    assert leading()[f"{fail_over.other}:8080"] == 1
+    docker("start", fail_over.killed)
+    poll_until(lambda: firing() == set(), firing, seconds=180)
+    poll_until(lambda: status(fail_over.killed).get("status") == "STANDBY", lambda: status(fail_over.killed))
+    poll_until(lambda: leading() == {f"{fail_over.killed}:8080": 0, f"{fail_over.other}:8080": 1}, leading)
+
+
+def firing() -> set[str]:
+    """The masters for which the alert fires."""
+    return {dict(labels)["instance"] for labels in backends.PROMETHEUS.values(ALERT)}
+
+
+def test_the_application_is_known_to_the_master_that_took_over(fail_over: FailOver) -> None:
+    """Its history is there, too: as completed."""
+    completed = [each["name"] for each in status(fail_over.other)["completedapps"]]
+    assert "two masters" in completed, json.dumps(completed)

@@ -72,7 +72,7 @@ e2e: install ## Start the full stack, which builds its image, use it and break i
 e2e-ha: install ## Start the stack with two masters, and kill the one that leads; needs Docker
 	$(PYTHON) -m pytest tests/ha
 
-e2e-kubernetes: install ## Install the chart, run Spark on Kubernetes and see it; needs KUBECONFIG, kubectl, helm and the images
+e2e-kubernetes: install ## Install the chart, run Spark on Kubernetes and see it; needs KUBECONFIG, kubectl, helm, promtool and the images
 	$(PYTHON) -m pytest tests/kubernetes
 
 check: lint type-check ## Run the fast checks: lint, type-check and the contract tests

@@ -62,8 +62,9 @@ def mean(metric: Metric, window: str, *by: Attribute | str, where: str = OF_PIPE
     return f"{total} / ({count} > 0)"
 
 
-def share(used: str, free: str) -> str:
+def share(used: str, free: str, matchers: str) -> str:
     """The used share of used and free."""
+    used, free = used + _where(matchers), free + _where(matchers)
     return f"sum({used}) / (sum({used}) + sum({free}))"
 
 

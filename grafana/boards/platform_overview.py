@@ -68,7 +68,7 @@ def _now() -> tuple[Panel, ...]:
                 FULL_IS_BAD,
                 maximum=1,
             ),
-            Query(share("metrics_worker_coresUsed_Number", "metrics_worker_coresFree_Number")),
+            Query(share("metrics_worker_coresUsed_Number", "metrics_worker_coresFree_Number", 'job="spark-worker"')),
         ),
         figure(
             "Kafka brokers",

@@ -16,7 +16,9 @@ WORKERS = 'job="spark-worker"'
 BOTH = 'job=~"spark-master|spark-worker"'
 EACH = "sum by (job, instance)"
 LEADS: Texts = {"0": ("no workers", "text"), "1": ("leads", "green")}
-RUNNING = "and on (application, started_ms) (delta(metrics_application_runtime_ms_Number[$__rate_interval]) > 0)"
+APPLICATIONS = 'job="spark-applications"'
+_GROWN = f"delta(metrics_application_runtime_ms_Number{{{APPLICATIONS}}}[$__rate_interval]) > 0"
+RUNNING = f"and on (application, started_ms) ({_GROWN})"
 """The master keeps reporting the cores of an application that has ended; only its run time stops growing."""
 
 
@@ -74,7 +76,7 @@ def _now() -> tuple[Panel, ...]:
         figure(
             "Cores in use",
             Look("Share of the workers' cores that executors use.", "percentunit", WORK, FULL_IS_BAD, maximum=1),
-            Query(share("metrics_worker_coresUsed_Number", "metrics_worker_coresFree_Number")),
+            Query(share("metrics_worker_coresUsed_Number", "metrics_worker_coresFree_Number", WORKERS)),
         ),
         figure(
             "Memory in use",
@@ -85,7 +87,7 @@ def _now() -> tuple[Panel, ...]:
                 FULL_IS_BAD,
                 maximum=1,
             ),
-            Query(share("metrics_worker_memUsed_MB_Number", "metrics_worker_memFree_MB_Number")),
+            Query(share("metrics_worker_memUsed_MB_Number", "metrics_worker_memFree_MB_Number", WORKERS)),
         ),
     )
 
@@ -102,13 +104,17 @@ def _applications() -> Panel:
 
 def _cores_of_applications() -> Panel:
     text = "Cores by application. If one uses all of them, the next one waits. Empty while nothing runs."
-    query = Query(f"sum by (application) (metrics_application_cores_Number {RUNNING})", "{{application}}")
+    query = Query(
+        f"sum by (application) (metrics_application_cores_Number{{{APPLICATIONS}}} {RUNNING})", "{{application}}"
+    )
     return lines("Cores by application", Look(text, "none", WORK), query, is_stacked=True).sized(8, 8)
 
 
 def _ages() -> Panel:
     text = "How long each application has been running; close notebooks that nobody uses. Empty while nothing runs."
-    query = Query(f"max by (application) (metrics_application_runtime_ms_Number {RUNNING})", "{{application}}")
+    query = Query(
+        f"max by (application) (metrics_application_runtime_ms_Number{{{APPLICATIONS}}} {RUNNING})", "{{application}}"
+    )
     return lines("Run time by application", Look(text, "ms", WORK), query).sized(8, 8)
 
 

@@ -14,7 +14,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 CHART: Final = ROOT / "charts" / "spark-app"
 VALUES: Final[dict[str, Any]] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
 TEMPLATES: Final = {file.name: file.read_text(encoding="utf-8") for file in CHART.rglob("templates/**/*.*")}
-FREE: Final = {"annotations", "resources"}
+FREE: Final = {"annotations", "labels", "resources"}
 """Values whose keys are Kubernetes' own."""
 
 
@@ -64,13 +64,14 @@ def test_versions_and_images_are_those_of_the_project() -> None:
 
 
 def test_configuration_has_one_source() -> None:
-    """What templates read are links to what the stack reads."""
-    read = {name for text in TEMPLATES.values() for name in re.findall(r'\.Files\.Get "([^"]+)"', text)}
+    """What templates read are links to what the stack reads: files, and folders of files."""
+    found = [re.findall(r'\.Files\.(?:Get|Glob) "(files/[^/"]+)', text) for text in TEMPLATES.values()]
     links = {file.relative_to(CHART).as_posix() for file in (CHART / "files").iterdir()}
-    assert read == links
+    assert {name for names in found for name in names} == links
+    sources = [ROOT / "config", ROOT / "prometheus" / "rules", ROOT / "grafana" / "dashboards"]
     for link in links:
         assert (CHART / link).is_symlink()
-        assert (CHART / link).resolve().is_relative_to(ROOT / "config")
+        assert any((CHART / link).resolve().is_relative_to(source) for source in sources)
 
 
 def test_the_collector_has_what_the_chart_changes() -> None:
@@ -93,3 +94,28 @@ def test_pods_of_spark_and_of_the_chart_are_restricted_alike() -> None:
     defined = dict(re.findall(r'define "spark-app\.(\w+Security)" -}}\n(.*?){{- end', helpers, re.DOTALL))
     assert yaml.safe_load(defined["podSecurity"]) == pod["securityContext"]
     assert yaml.safe_load(defined["containerSecurity"]) == pod["containers"][0]["securityContext"]
+
+
+def test_prometheus_of_a_cluster_is_set_as_that_of_the_stack() -> None:
+    """What docs/kubernetes.md asks for is what the metrics, the exemplars and the queries of dashboards need."""
+    text = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
+    [block] = [block.partition("```")[0] for block in text.split("```yaml\n")[1:] if "kind: Prometheus\n" in block]
+    documented = yaml.safe_load(block)["spec"]
+    own = yaml.safe_load((ROOT / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))
+    assert documented["otlp"] == {
+        "keepIdentifyingResourceAttributes": own["otlp"]["keep_identifying_resource_attributes"],
+        "promoteResourceAttributes": own["otlp"]["promote_resource_attributes"],
+    }
+    assert documented["tsdb"]["outOfOrderTimeWindow"] == own["storage"]["tsdb"]["out_of_order_time_window"]
+    assert documented["exemplars"]["maxSize"] == own["storage"]["exemplars"]["max_exemplars"]
+    stack = yaml.safe_load((ROOT / "compose" / "observability.yml").read_text(encoding="utf-8"))
+    options = stack["services"]["prometheus"]["command"]
+    assert f"--enable-feature={','.join(documented['enableFeatures'])}" in options
+
+
+def test_each_job_of_the_chart_is_one_of_the_stack() -> None:
+    """Rules and dashboards ask about jobs by the names of the stack."""
+    [defined] = re.findall(r'define "spark-app\.jobs" -}}\n(.*?){{- end', TEMPLATES["_helpers.tpl"], re.DOTALL)
+    files = [ROOT / "prometheus" / name for name in ("prometheus.yml", "scrape/spark.yml")]
+    jobs = {job["job_name"] for file in files for job in yaml.safe_load(file.read_text("utf-8"))["scrape_configs"]}
+    assert set(yaml.safe_load(defined).values()) < jobs

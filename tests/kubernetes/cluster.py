@@ -37,6 +37,12 @@ def run(*command: str | Path, **variables: str) -> str:
     return done.stdout
 
 
+def rendered(release: str, *options: str) -> str:
+    """The objects that Helm makes of the chart for the version of the cluster."""
+    version = json.loads(run("kubectl", "version", "--output=json"))["serverVersion"]["gitVersion"]
+    return run("helm", "template", release, CHART, "--kube-version", version, "--no-hooks", *options)
+
+
 def image() -> str:
     """The image of spark-app."""
     return os.environ.get("SPARK_APP_IMAGE") or variables()["SPARK_APP_IMAGE"]

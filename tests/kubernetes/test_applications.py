@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 import boto3
 import pytest
 
-from tests.kubernetes.cluster import CHART, LOAD, Namespace, image, run
+from tests.kubernetes.cluster import CHART, LOAD, Namespace, image, rendered, run
 from tests.pins import variables
 from tests.polling import poll_until
 
@@ -233,8 +233,7 @@ def test_the_server_accepts_all_objects(namespace: Namespace, tmp_path: Path, *,
     settings = [f"{name}.enabled=true" for name in switched_on]
     settings += [f"{name}.persistence.enabled={has_claims}".lower() for name in ("bridge", "collector")]
     options = [word for setting in settings for word in ("--set", setting)]
-    version = json.loads(run("kubectl", "version", "--output=json"))["serverVersion"]["gitVersion"]
-    options += ["--namespace", namespace.name, "--set", "pipelines.claim=data", "--kube-version", version, "--no-hooks"]
-    objects = run("helm", "template", "all", CHART, *SETTINGS, *options)
+    options += ["--namespace", namespace.name, "--set", "pipelines.claim=data"]
+    objects = rendered("all", *SETTINGS, *options)
     (tmp_path / "objects.yaml").write_text(objects, encoding="utf-8")
     namespace.kubectl("apply", "--dry-run=server", "--validate=strict", "--filename", tmp_path / "objects.yaml")

@@ -152,6 +152,7 @@ exporters:
     sending_queue: {queue_size: 5000, storage: file_storage}
 service:
   extensions: [health_check, file_storage]
+  telemetry: {{ toYaml $config.service.telemetry | nindent 4 }}
   pipelines:
     logs:
       receivers: [file_log]
@@ -193,4 +194,72 @@ volumes:
   - {name: home, emptyDir: {}}
   - {name: scratch, emptyDir: {}}
   - {name: tmp, emptyDir: {}}
+{{- end }}
+
+{{/* The jobs of the chart's own monitors, by component, with the names that they have in the compose stack. */}}
+{{- define "spark-app.jobs" -}}
+bridge: spark-bridge
+collector: otel-collector
+{{- end }}
+
+{{- define "spark-app.monitoringLabels" -}}
+{{ include "spark-app.labels" . }}
+{{- with .Values.monitoring.labels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Not empty if a query asks about a job that only the compose stack has. */}}
+{{- define "spark-app.otherJobs" -}}
+{{- $jobs := include "spark-app.jobs" "" | fromYaml | values }}
+{{- range regexFindAll `\bjob=~?\\?"[^"\\]*` . -1 }}
+{{- $job := regexReplaceAll `^.*"` . "" }}
+{{- if not (has $job $jobs) }}{{ $job }} {{ end }}
+{{- end }}
+{{- end }}
+
+{{/* Not empty if a dashboard has a query about something that the chart may have. */}}
+{{- define "spark-app.hasQueries" -}}
+{{- range regexFindAll `"expr": "(?:[^"\\]|\\.)*"` . -1 }}
+{{- if not (include "spark-app.otherJobs" .) }}yes {{ end }}
+{{- end }}
+{{- end }}
+
+{{/* The annotations of an alert, with the links that have an address. */}}
+{{- define "spark-app.annotations" -}}
+{{- $kept := dict }}
+{{- range $name, $text := .annotations }}
+{{- range $link, $address := $.links }}
+{{- $label := printf "{{ $externalLabels.%s }}" $link }}
+{{- $text = ternary (replace $label (trimSuffix "/" $address) $text) $text (ne $address "") }}
+{{- end }}
+{{- if not (contains "$externalLabels" $text) }}
+{{- $_ := set $kept $name $text }}
+{{- end }}
+{{- end }}
+{{- toYaml $kept }}
+{{- end }}
+
+{{/* The rules of the compose stack without those that ask about its other jobs, or about nothing, as its Watchdog does. */}}
+{{- define "spark-app.ruleGroups" -}}
+{{- $links := .Values.monitoring.rules.links }}
+{{- $links = dict "runbook" $links.runbook "grafana" $links.grafana "jaeger" $links.jaeger }}
+{{- $groups := list }}
+{{- range $path, $content := .Files.Glob "files/rules/*.yml" }}
+{{- range $group := (toString $content | fromYaml).groups }}
+{{- $rules := list }}
+{{- range $rule := $group.rules }}
+{{- if and (not (include "spark-app.otherJobs" $rule.expr)) (ne $rule.expr "vector(1)") }}
+{{- with $rule.annotations }}
+{{- $_ := set $rule "annotations" (include "spark-app.annotations" (dict "annotations" . "links" $links) | fromYaml) }}
+{{- end }}
+{{- $rules = append $rules $rule }}
+{{- end }}
+{{- end }}
+{{- if $rules }}
+{{- $groups = append $groups (dict "name" $group.name "rules" $rules) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $groups }}
 {{- end }}

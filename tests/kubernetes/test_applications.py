@@ -229,7 +229,7 @@ def test_the_bridge_answers_in_the_cluster(namespace: Namespace) -> None:
 @pytest.mark.parametrize("has_claims", [False, True])
 def test_the_server_accepts_all_objects(namespace: Namespace, tmp_path: Path, *, has_claims: bool) -> None:
     """With everything switched on; unknown and wrong fields are errors."""
-    switched_on = ["history", "podLogs", "pipelines", "pipelines.queries", "pipelines.training"]
+    switched_on = ["history", "podLogs", "networkPolicy", "pipelines", "pipelines.queries", "pipelines.training"]
     settings = [f"{name}.enabled=true" for name in switched_on]
     settings += [f"{name}.persistence.enabled={has_claims}".lower() for name in ("bridge", "collector")]
     options = [word for setting in settings for word in ("--set", setting)]

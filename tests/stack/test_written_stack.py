@@ -90,7 +90,11 @@ def test_the_project_is_mounted_or_built_in_by_one_line(shop: Path) -> None:
 def test_the_chart_has_the_images_that_compose_builds_and_all_of_its_files(shop: Path) -> None:
     """It is complete without the stack around it, as a packed chart is; its values are those of its schema."""
     chart = shop / "stack" / "charts" / "spark-app"
-    names = {file.relative_to(CHART).as_posix() for file in CHART.rglob("*") if file.is_file()}
+    names = {
+        Path(folder, file).relative_to(CHART).as_posix()
+        for folder, _, files in os.walk(CHART, followlinks=True)
+        for file in files
+    }
     assert {file.relative_to(chart).as_posix() for file in chart.rglob("*") if file.is_file()} == names
     assert not [file for file in chart.rglob("*") if file.is_symlink()]
     values = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))

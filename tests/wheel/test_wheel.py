@@ -60,8 +60,11 @@ def files(folder: Path) -> Mapping[Path, int]:
 
 
 def committed(*patterns: str) -> set[str]:
-    """Committed files, without the configuration of the demo shop's pipelines."""
-    names = ran(["git", "ls-files", *patterns], ROOT).stdout.splitlines()
+    """Committed files, without the configuration of the demo shop's pipelines; of linked folders what is in them."""
+    names = set(ran(["git", "ls-files", *patterns], ROOT).stdout.splitlines())
+    for link in {name for name in names if (ROOT / name).is_dir()}:
+        folder = (ROOT / link).resolve().relative_to(ROOT).as_posix()
+        names = names - {link} | {f"{link}{name.removeprefix(folder)}" for name in committed(folder)}
     return {name for name in names if not name.startswith(OF_SHOP)}
 
 

@@ -88,6 +88,7 @@ record: archive ## Record the event logs and the compared runs that tests replay
 	$(PYTHON) -m tests.eventlogs.record_diagnoses
 	$(PYTHON) -m tests.eventlogs.record_planted
 	$(PYTHON) -m tests.eventlogs.record_streams
+	$(PYTHON) -m tests.eventlogs.record_connect
 	$(PYTHON) -m tests.eventlogs.record_sources
 	$(PYTHON) -m tests.eventlogs.record_clusters
 	$(PYTHON) -m tests.compare.record

@@ -33,6 +33,7 @@ EXCEPTED: Final = {
     "tests/compare/job.py": {"time.sleep"},
     "tests/compare/runs.py": {"time.sleep"},
     "tests/eventlogs/clusters.py": {"time.sleep"},
+    "tests/eventlogs/connect.py": {"time.sleep"},
     "tests/eventlogs/dying.py": {"time.sleep"},
     "tests/eventlogs/hard.py": {"time.sleep"},
     "tests/eventlogs/planted.py": {"time.sleep"},

@@ -67,7 +67,7 @@ def broken_rules(app: Application, found: list[SparkSpan]) -> Iterator[str]:
     for span in found:
         parent = span.ids.parent_id
         if parent is None:
-            yield from [] if span.kind.prefix in ("application", "batch") else [f"{span.name} is a root"]
+            yield from [] if span.kind.prefix in ("application", "batch", "session") else [f"{span.name} is a root"]
         elif parent in by_id:
             yield from _leaves(span, by_id[parent])
         elif (span.ids.trace_id, parent) not in steps:
@@ -86,6 +86,13 @@ def _unlinked(app: Application, found: list[SparkSpan]) -> Iterator[str]:
         if not links & (above - set(before.values())):
             yield f"{span.name} links neither to a step nor to the application"
         before[query] = (span.ids.trace_id, span.ids.span_id)
+    for span in found:
+        if (
+            span.kind.prefix == "session"
+            and span.ids.parent_id is None
+            and not {link[:2] for link in span.links} & above
+        ):
+            yield f"{span.name} does not link to the application"
     if len({span.ids.trace_id for span in batches}) < len(batches):
         yield "batches share a trace"
 

@@ -10,6 +10,7 @@ from spark_app.eventlog.parse.events import Event
 from spark_app.eventlog.spans import SparkSpan
 from tests.eventlogs import walking
 
+CONNECT: Final = "org.apache.spark.sql.connect.service.SparkListenerConnect"
 SQL: Final = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
 PLAN: Final = {"nodeName": "WholeStageCodegen (1)", "simpleString": "", "children": [{"nodeName": "Project"}]}
 Line = dict[str, Any]
@@ -100,6 +101,32 @@ def query_ended(number: int, *, time: int = 3100, error: str = "") -> Line:
     return {"Event": f"{SQL}ExecutionEnd", "executionId": number, "time": time, "errorMessage": error}
 
 
+def session(number: str = "s", *, user: str = "ana", time: int = 1500, is_closed: bool = False) -> Line:
+    """A session of Spark Connect begins, or is closed."""
+    name = f"{CONNECT}Session{'Closed' if is_closed else 'Started'}"
+    return {"Event": name, "sessionId": number, "userId": user, "eventTime": time, "extraTags": {}}
+
+
+def operation(
+    number: str, *, session: str = "s", user: str = "ana", time: int = 1600, statement: str = "range {\n}\n"
+) -> Line:
+    """An operation of Spark Connect begins."""
+    fields = {"jobTag": tag(number), "operationId": number, "eventTime": time, "sessionId": session}
+    fields |= {"userId": user, "userName": "", "statementText": statement, "sparkSessionTags": [], "extraTags": {}}
+    return {"Event": f"{CONNECT}OperationStarted", **fields}
+
+
+def tag(operation: str) -> str:
+    """The job tag of an operation."""
+    return f"SparkConnect_OperationTag_User_ana_Session_s_Operation_{operation}"
+
+
+def becomes(number: str, what: str, *, time: int, **fields: Any) -> Line:
+    """An operation goes on: `Analyzed`, `ReadyForExecution`, `Finished`, `Failed`, `Canceled`, `Closed`."""
+    own = {"jobTag": tag(number), "operationId": number, "eventTime": time, **fields, "extraTags": {}}
+    return {"Event": f"{CONNECT}Operation{what}", **own}
+
+
 def packed(lines: Iterable[Line]) -> Iterator[bytes]:
     """Lines as Spark writes them."""
     return (json.dumps(line, separators=(",", ":")).encode() for line in lines)
@@ -128,5 +155,6 @@ def label(span: SparkSpan) -> str:
     """Its kind and its number: `stage 0.1` is the second attempt of stage 0."""
     kind = span.kind.prefix
     keys = {"sql": "spark.sql.execution.id", "application": "spark.app.id", "batch": "spark.streaming.batch.id"}
+    keys |= {"session": "session.id", "operation": "spark.connect.operation.id"}
     number = span.attributes.get(keys.get(kind, f"spark.{kind}.id"))
     return f"{kind} {number}" + (f".{span.attributes['spark.stage.attempt']}" if kind == "stage" else "")

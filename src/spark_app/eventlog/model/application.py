@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from spark_app.eventlog.model import stream_history
 from spark_app.eventlog.model.clock import Clock
+from spark_app.eventlog.model.connect import Connect, Operation, Session
 from spark_app.eventlog.model.entities import Job, LateTask, Query, StageAttempt
 from spark_app.eventlog.model.exclusions import Exclusions
 from spark_app.eventlog.model.executors import Executor, Executors
@@ -22,7 +23,7 @@ from spark_app.eventlog.model.streams import Batch, Streams
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Event, JobProperties, StageInfo, TaskInfo, counted, whole_number
 
-Ended = Job | Query | StageAttempt | Executor | Batch | LateTask
+Ended = Job | Query | StageAttempt | Executor | Batch | LateTask | Operation | Session
 NO_PROPERTIES: Final = JobProperties()
 NAME: Final = "spark.observed.name"
 """The Spark property with the name that `spark-app observe --name` gives an application, percent-encoded."""
@@ -36,6 +37,7 @@ class Application:
         jobs, queries, executors, stages: By their ids; a stage has one for each attempt.
         exclusions: Executors and hosts that got no tasks for some time, because tasks failed there.
         streams, batches: Streaming queries with their histories, and those of their batches that have run jobs.
+        connect: Sessions and operations of the clients of Spark Connect.
         numbers: What operators of queries have counted, by the id of the accumulable.
         exit_code: What the driver passed to `SparkContext.stop`, from Spark 4.0 on.
         process_exit_code: Of its process, where whoever started it knows.
@@ -73,8 +75,9 @@ class Application:
         self.streams = Streams()
         self.batches = self.streams.batches
         self.clock = Clock()
+        self.connect = Connect(self.clock)
         self.left_out = 0
-        self._sql = Queries(self.streams, self.clock)
+        self._sql = Queries(self.streams, self.connect, self.clock)
         self.queries = self._sql.known
         self.numbers = self._sql.numbers
         self.first: int | None = None
@@ -114,6 +117,15 @@ class Application:
             events.QueryProgress: self._progress,
             events.QueryIdle: self.streams.idle,
             events.QueryTerminated: self._stream_ended,
+            events.ConnectSessionStarted: self._at(self.connect.session_started),
+            events.ConnectSessionClosed: self._at(self.connect.session_closed),
+            events.ConnectOperationStarted: self._at(self.connect.started),
+            events.ConnectOperationAnalyzed: self._at(self.connect.analyzed),
+            events.ConnectOperationReady: self._at(self.connect.ready),
+            events.ConnectOperationFinished: self._at(self.connect.finished),
+            events.ConnectOperationFailed: self._at(self.connect.failed),
+            events.ConnectOperationCanceled: self._at(self.connect.canceled),
+            events.ConnectOperationClosed: self._at(self.connect.closed),
             events.LogRecord: self.log_records.append,
             events.Observed: self._observed,
             events.Compacted: self._compacted,
@@ -186,6 +198,15 @@ class Application:
             self.task_free.spend(self.last, time, cores=cores, tasks=tasks, is_at_work=is_busy)
             self.last = time
 
+    def _at(self, handler: Callable[[Any], Ended | None]) -> Callable[[Any], Ended | None]:
+        """A handler of events that have a time; core time up to it is counted first."""
+
+        def handle(event: Any) -> Ended | None:
+            self._saw(event.time)
+            return handler(event)
+
+        return handle
+
     def _log_start(self, event: events.LogStart) -> None:
         self.spark_version = event.spark_version
 
@@ -223,7 +244,11 @@ class Application:
         query = self.queries.get(number) if (number := whole_number(properties.execution)) is not None else None
         time = self.clock.start(event.time or self.last, query.started if query else self.started)
         self._saw(time)
-        job = Job(event.id, time, event.stages, properties, number, self.streams.batch_of(time, properties))
+        operation = self.connect.of_tags((properties.tags or "").split(","))
+        if operation is not None and operation.first_job is None:
+            operation.first_job = time
+        batch = self.streams.batch_of(time, properties)
+        job = Job(event.id, time, event.stages, properties, number, batch, None if batch else operation)
         job.ran = [(stage, 0) for stage in event.stages if (stage, 0) in self.stages]
         self.jobs[event.id] = self._open[event.id] = job
         self._sql.job_started(job)
@@ -260,6 +285,8 @@ class Application:
             job.latest = max(job.latest, info.completed)
             self._sql.part_ended(job.query, info.completed)  # a query that fails ends before its jobs
             self.streams.saw(job.batch, info.completed)
+        if job is not None and job.operation is not None:
+            job.operation.launched(stage.first_launch)
         stage.info = info
         stage.usage = None if stage.before is None else self.usage.since(stage.before)
         numbers = counted(info.accumulables)

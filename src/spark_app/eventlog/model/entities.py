@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Raw
 from msgspec.structs import replace
 
+from spark_app.eventlog.model.connect import Operation
 from spark_app.eventlog.model.occupancy import Span, Utilization
 from spark_app.eventlog.model.streams import BatchKey
 from spark_app.eventlog.model.targets import Target
@@ -198,7 +199,8 @@ class Job:
     """A job: `stages` are all that it may need, `ran` the attempts of them that were made; others are skipped.
 
     Where the log lacks its start or its end, as in logs of Spark before 1.3, they are the time of the event before.
-    `latest` is the end of the last of its stages that have ended.
+    `latest` is the end of the last of its stages that have ended. `operation` is what asked for it, of a client of
+    Spark Connect.
     """
 
     id: int
@@ -207,6 +209,7 @@ class Job:
     properties: JobProperties
     query: int | None
     batch: BatchKey | None = None
+    operation: Operation | None = None
     ran: list[tuple[int, int]] = field(default_factory=list)
     completed: int | None = None
     latest: int = 0
@@ -222,6 +225,7 @@ class Query:
         target: What it writes; None where the log does not say.
         sources: What it reads, after `work_names` was asked for its name and found nothing better.
         traceparent, batch: Those of its first job.
+        operation: What asked for it, of a client of Spark Connect.
         is_placed: Whether its parent is known: it has run a job, or has ended.
         is_held: Whether its span waits for the end of the query that it is a part of.
         held: The queries that are a part of this one and whose spans wait for its end.
@@ -243,6 +247,7 @@ class Query:
     sources: str | None = None
     traceparent: str | None = None
     batch: BatchKey | None = None
+    operation: Operation | None = None
     is_placed: bool = False
     is_held: bool = False
     held: list[int] = field(default_factory=list)

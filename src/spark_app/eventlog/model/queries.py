@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from spark_app.eventlog.model.clock import Clock
+from spark_app.eventlog.model.connect import Connect
 from spark_app.eventlog.model.entities import Job, Query
 from spark_app.eventlog.model.streams import Streams
 from spark_app.eventlog.model.targets import target_of
@@ -19,12 +20,12 @@ class Queries:
         numbers: The SQL metrics of all queries, by the id of the accumulable.
     """
 
-    def __init__(self, streams: Streams, clock: Clock) -> None:
+    def __init__(self, streams: Streams, connect: Connect, clock: Clock) -> None:
         """Starts without queries."""
         self.known: dict[int, Query] = {}
         self.open: set[int] = set()
         self.numbers: dict[int, int] = {}
-        self._streams, self._clock = streams, clock
+        self._streams, self._connect, self._clock = streams, connect, clock
 
     def start_of(self, event: SqlStart, application_started: int | None) -> int:
         """When a query started: not before the query that it is a part of, or else the application."""
@@ -60,6 +61,7 @@ class Queries:
             self._streams.configured(query.batch, event.settings)
         else:
             query.traceparent = traceparent
+            query.operation = self._connect.of_tags(event.tags)
 
     def plan_changed(self, event: SqlPlanChanged) -> None:
         """Replaces the plan of a query after adaptive execution changed it."""

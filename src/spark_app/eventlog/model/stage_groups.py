@@ -12,6 +12,7 @@ import msgspec
 
 from spark_app.eventlog.model import batch_descriptions, call_sites
 from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.connect import DESCRIPTION, Operation
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.plan_names import EXCHANGE, IN_MEMORY_TABLE_SCAN
 from spark_app.eventlog.parse.events import RddInfo
@@ -19,6 +20,8 @@ from spark_app.redaction import redacted, shortened
 
 MAX_LENGTH: Final = 120
 """Characters of the name of a group; longer ones are truncated."""
+MAX_SQL: Final = 80
+"""Characters of SQL in a name."""
 MAX_READ: Final = 500
 """Characters of a description that the patterns search; their cost grows with the square of the length of a word."""
 _PATH: Final = re.compile(r"(?:\w+:)?/\S*?([^/\s]+)/?(?=\s|$)")
@@ -28,6 +31,7 @@ _VARYING: Final = re.compile(
     r"|\b(?![A-Za-z_]+\d{1,2}\b)\w*\d\w*",
     re.IGNORECASE,
 )  # fmt: skip
+_LITERAL: Final = re.compile(r"'(?:[^'\\]|\\.)*+(?:'|$)|\"(?:[^\"\\]|\\.)*+(?:\"|$)", re.DOTALL)
 _AGAIN: Final = re.compile(r"#(?:\W?#)+")
 
 
@@ -67,6 +71,7 @@ def flow_of(app: Application, stage: StageAttempt) -> str:
 def _texts(app: Application, stage: StageAttempt, job: Job | None) -> Iterator[str]:
     """Descriptions and call sites of a stage, the most specific first; empty where they lead into Spark."""
     if job is not None:
+        yield name_of_operation(job.operation) if job.operation is not None else ""
         yield stable_name(job.properties.description)
         query = app.query_of(job)
         while query is not None:
@@ -84,9 +89,23 @@ def _query_name(query: Query) -> str:
     return f"{text}{':' if ' at ' in text else ''} {_varied(query.target.name.rstrip('/').rpartition('/')[2])}"
 
 
+def name_of_operation(operation: Operation) -> str:
+    """What an operation of Spark Connect does, without literals and lines: `SELECT shop, count(*) FROM orders`."""
+    statement, site = operation.statement, operation.statement.call_site
+    if statement.sql and statement.subject is None:
+        return shortened(_varied(_LITERAL.sub("#", statement.sql)), MAX_SQL)
+    name = " ".join(filter(None, (statement.kind, _varied((statement.subject or "").rpartition("/")[2]))))
+    return f"{name} at {_varied(site.file.rpartition('/')[2])}" if site else name
+
+
 def stable_name(text: str | None) -> str:
-    """A description or a call site without its line and what else varies; empty for a call from inside Spark."""
+    """A description or a call site without its line and what else varies.
+
+    Empty for a call from inside Spark, and for the text of a request of Spark Connect.
+    """
     site, batch = call_sites.parse(text), batch_descriptions.parse(text)
+    if (text or "").startswith(DESCRIPTION):
+        return ""
     if site is None:
         return _varied(batch.name if batch else text or "")
     if site.is_internal:

@@ -11,12 +11,16 @@ from msgspec import Raw
 
 from spark_app.eventlog.model import batch_descriptions, call_sites
 from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.connect import DESCRIPTION, Operation
 from spark_app.eventlog.model.entities import Job, Query
 from spark_app.eventlog.model.plan_names import LOCATION, PATHS, SCAN_OF_TABLE
 from spark_app.eventlog.parse.events import JobProperties, StageInfo
+from spark_app.redaction import excerpt
 
 SOURCES: Final = 3
 """How many sources of a query are named."""
+MAX_SQL: Final = 120
+"""Characters of SQL in the name of an operation."""
 _CELL: Final = re.compile(r".*ipykernel_\d+/.*")
 _LOCATION: Final = re.compile(rf'"{LOCATION}":"(?!DeltaLog){PATHS}([^\],"]+)'.encode())
 _TABLE: Final = re.compile(rf'"nodeName":"{SCAN_OF_TABLE}"'.encode())
@@ -44,17 +48,27 @@ def of_stage(app: Application, info: StageInfo, properties: JobProperties | None
     return _joined(words, call) or call_sites.called(info.name)
 
 
+def of_operation(operation: Operation) -> str:
+    """The beginning of the SQL of an operation, or what it does: `aggregate at jobs/flights.py:24`."""
+    statement, site = operation.statement, operation.statement.call_site
+    sql = excerpt(statement.sql, MAX_SQL) if statement.sql and statement.subject is None else ""
+    name = sql or " ".join(filter(None, (statement.kind, statement.subject)))
+    return f"{name} at {_file(site.file)}:{site.line}" if site else name
+
+
 def of_job(job: Job) -> str:
     """What the program calls a job, and its line of the program; empty where the log has neither."""
+    if job.operation is not None:
+        return of_operation(job.operation)
     return _joined(_description(job.properties.description), _call(_sites([job.properties])))
 
 
 def _parts(app: Application, query: Query) -> tuple[str, str, str]:
     """What the program calls a query, its call site or action, and what it writes, or reads if no more is known."""
-    words, call = _description(query.description), _call(_texts(app, query))
+    words, call = _named(app, query)
     root = None if query.root is None else app.queries.get(query.root)
     if root is not None and not (words or call):
-        query, words, call = root, _description(root.description), _call(_texts(app, root))
+        query, (words, call) = root, _named(app, root)
     if query.target:
         return words, call, f"writes {shortened_path(query.target.name)}"
     if words or " at " in call:
@@ -62,6 +76,13 @@ def _parts(app: Application, query: Query) -> tuple[str, str, str]:
     if query.sources is None:
         query.sources = _reads(query.plan)
     return words, call, query.sources
+
+
+def _named(app: Application, query: Query) -> tuple[str, str]:
+    """What the program, or the client of a server, calls a query; and its call site or action."""
+    if query.operation is not None:
+        return of_operation(query.operation), ""
+    return _description(query.description), _call(_texts(app, query))
 
 
 def _texts(app: Application, query: Query) -> list[str | None]:
@@ -75,8 +96,16 @@ def _joined(*parts: str) -> str:
 
 def call_site(app: Application, query: Query) -> str | None:
     """The call and the line of the program that ran a query; None where the log does not have it."""
+    if query.operation is not None:
+        return of_client(query.operation)
     call = _call(_texts(app, query))
     return call if " at " in call else None
+
+
+def of_client(operation: Operation) -> str | None:
+    """The outermost line of the client in an operation; None where Spark has none, as of SQL."""
+    site = operation.statement.call_site
+    return None if site is None else f"{site.call} at {_file(site.file)}:{site.line}"
 
 
 def placed(text: str) -> str:
@@ -92,11 +121,11 @@ def _sites(properties: Iterable[JobProperties]) -> Iterator[str | None]:
 
 
 def _description(text: str | None) -> str:
-    """What the program calls its work, or the batch of a streaming query; empty for a call site."""
+    """What the program calls its work, or the batch of a streaming query; empty for a call site, or a request."""
     batch = batch_descriptions.parse(text)
     if batch is not None:
         return f"{batch.name or f'stream {batch.query[:8]}'}: batch {batch.batch}"
-    return "" if call_sites.parse(text) else " ".join((text or "").split())
+    return "" if call_sites.parse(text) or (text or "").startswith(DESCRIPTION) else " ".join((text or "").split())
 
 
 def _call(texts: Iterable[str | None]) -> str:

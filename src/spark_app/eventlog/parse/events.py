@@ -22,6 +22,7 @@ Count = Annotated[int, Meta(ge=0, le=2**60)]
 Peak = Annotated[int, Meta(ge=-1, le=2**60)]
 _SQL: Final = "org.apache.spark.sql.execution.ui."
 _STREAMING: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+_CONNECT: Final = "org.apache.spark.sql.connect.service.SparkListenerConnect"
 _SCHEDULER: Final = "org.apache.spark.scheduler.SparkListener"
 LOG_START: Final = "SparkListenerLogStart"
 APPLICATION_START: Final = "SparkListenerApplicationStart"
@@ -82,6 +83,7 @@ class JobProperties(EventField):
     query: str | None = field(name=STREAM_QUERY_ID, default=None)
     batch: str | None = field(name="streaming.sql.batchId", default=None)
     trigger: str | None = field(name=STREAM_TRIGGER, default=None)
+    tags: str | None = field(name="spark.job.tags", default=None)
 
     def __post_init__(self) -> None:
         """Takes the markup out of the description."""
@@ -471,6 +473,78 @@ class QueryIdle(_Event, tag=f"{_STREAMING}QueryIdleEvent"):
     triggered_at: datetime.datetime = field(name="timestamp")
 
 
+class ConnectSessionStarted(_Event, tag=f"{_CONNECT}SessionStarted"):
+    """A client has opened a session of Spark Connect; its user is what the client says, and may be empty."""
+
+    id: str = field(name="sessionId")
+    time: Time = field(name="eventTime")
+    user: str = field(name="userId", default="")
+
+
+class ConnectSessionClosed(_Event, tag=f"{_CONNECT}SessionClosed"):
+    """A client, or a limit of the server, has closed a session."""
+
+    id: str = field(name="sessionId")
+    time: Time = field(name="eventTime")
+    user: str = field(name="userId", default="")
+
+
+class ConnectOperationStarted(_Event, tag=f"{_CONNECT}OperationStarted"):
+    """A request to run something has come; the statement is its plan as a text, of up to 64 Ki characters a string."""
+
+    id: str = field(name="operationId")
+    job_tag: str = field(name="jobTag")
+    session: str = field(name="sessionId")
+    time: Time = field(name="eventTime")
+    user: str = field(name="userId", default="")
+    user_name: str = field(name="userName", default="")
+    statement: str = field(name="statementText", default="")
+
+
+class ConnectOperationAnalyzed(_Event, tag=f"{_CONNECT}OperationAnalyzed"):
+    """The plan of an operation was analyzed; a command may have several."""
+
+    id: str = field(name="operationId")
+    time: Time = field(name="eventTime")
+
+
+class ConnectOperationReady(_Event, tag=f"{_CONNECT}OperationReadyForExecution"):
+    """The plan of an operation is ready to run; not so where it only changes the session."""
+
+    id: str = field(name="operationId")
+    time: Time = field(name="eventTime")
+
+
+class ConnectOperationFinished(_Event, tag=f"{_CONNECT}OperationFinished"):
+    """An operation has run; its client may still fetch the result."""
+
+    id: str = field(name="operationId")
+    time: Time = field(name="eventTime")
+    rows: Count | None = field(name="producedRowCount", default=None)
+
+
+class ConnectOperationFailed(_Event, tag=f"{_CONNECT}OperationFailed"):
+    """An operation has failed."""
+
+    id: str = field(name="operationId")
+    time: Time = field(name="eventTime")
+    error: str = field(name="errorMessage", default="")
+
+
+class ConnectOperationCanceled(_Event, tag=f"{_CONNECT}OperationCanceled"):
+    """An operation was interrupted by its client, or by the end of its session."""
+
+    id: str = field(name="operationId")
+    time: Time = field(name="eventTime")
+
+
+class ConnectOperationClosed(_Event, tag=f"{_CONNECT}OperationClosed"):
+    """An operation is over: its client has what it asked for."""
+
+    id: str = field(name="operationId")
+    time: Time = field(name="eventTime")
+
+
 class Compacted(_Event, tag="spark_app.Compacted"):
     """What `spark_app.eventlog.bridge.compaction` has left out; an event of ours, which Spark's readers skip.
 
@@ -543,6 +617,9 @@ TaggedEvent = (
     | JobStart | JobEnd | StageSubmitted | StageCompleted | TaskStart | TaskEnd | StagePeaks
     | SqlStart | SqlPlanChanged | SqlEnd | DriverNumbers | QueryProgress | QueryStarted | QueryTerminated
     | QueryIdle | Compacted
+    | ConnectSessionStarted | ConnectSessionClosed | ConnectOperationStarted | ConnectOperationAnalyzed
+    | ConnectOperationReady | ConnectOperationFinished | ConnectOperationFailed | ConnectOperationCanceled
+    | ConnectOperationClosed
 )  # fmt: skip
 Event = TaggedEvent | Excluded | Unexcluded
 _EXCLUSIONS: Final = {

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.connect import PLUGIN, Operation, SessionKey
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.streams import Batch, BatchKey
 from spark_app.eventlog.parse.events import TaskInfo
@@ -63,21 +64,21 @@ def trace_of(application: str, attempt: str | None, properties: Mapping[str, str
 
 
 def of_query(app: Application, query: Query) -> SpanIds:
-    """Below the query that it is a part of, or the batch or the step that it runs for, or the application."""
+    """Below the query that it is a part of, or the batch, operation or step that it runs for, or the application."""
     span_id = _number(app, "query", query.id)
     root = app.queries.get(query.root) if query.root is not None else None
     if root is not None:
         return of_query(app, root).child(span_id)
-    return _below(app, query.batch, query.traceparent, span_id)
+    return _below(app, query, query.traceparent, span_id)
 
 
 def of_job(app: Application, job: Job) -> SpanIds:
-    """Below its query, or the batch or the step that it runs for, or the application."""
+    """Below its query, or the batch, the operation or the step that it runs for, or the application."""
     span_id = _number(app, "job", job.id)
     query = app.query_of(job)
     if query is not None:
         return of_query(app, query).child(span_id)
-    return _below(app, job.batch, job.properties.traceparent, span_id)
+    return _below(app, job, job.properties.traceparent, span_id)
 
 
 def of_stage(app: Application, stage: StageAttempt) -> SpanIds:
@@ -111,6 +112,34 @@ def batch_ids(application: str, attempt: str | None, key: BatchKey) -> SpanIds:
     return SpanIds(trace_id, _derived(application, attempt, "batch", *key), None, is_of_batch=True)
 
 
+def of_session(app: Application, key: SessionKey) -> SpanIds:
+    """The root of a trace of its own: a server may run for months, and serves many.
+
+    Below the application where that runs the server in its own driver, for one program.
+    """
+    span_id = _number(app, "session", *key)
+    if is_own_server(app):
+        return of_application(app).child(span_id)
+    return SpanIds(_derived(app.id, app.attempt, "session trace", *key, octets=16), span_id, None)
+
+
+def is_own_server(app: Application) -> bool:
+    """Whether a program runs a Spark Connect server in its own driver, as PySpark's local mode of Connect does."""
+    return PLUGIN in app.properties.get("spark.plugins", "")
+
+
+def of_operation(app: Application, operation: Operation) -> SpanIds:
+    """Below its session."""
+    return of_session(app, operation.session).child(_number(app, "operation", operation.id))
+
+
+def links_of_session(app: Application, key: SessionKey) -> list[SpanContext]:
+    """The application, where the session is the root of a trace."""
+    above = of_application(app)
+    is_root = of_session(app, key).parent_id is None
+    return [SpanContext(above.trace_id, above.span_id, _SAMPLED)] if is_root else []
+
+
 def links_of_batch(app: Application, batch: Batch) -> list[SpanContext]:
     """The batch before it, and the step that has started its query; the application where no step has."""
     before = None if batch.predecessor is None else of_batch(app, batch.predecessor)
@@ -128,9 +157,11 @@ def context_of(traceparent: str | None) -> SpanContext | None:
     return context if context.trace_id and context.span_id else None
 
 
-def _below(app: Application, batch: BatchKey | None, traceparent: str | None, span_id: int) -> SpanIds:
-    if batch is not None:
-        return of_batch(app, batch).child(span_id)
+def _below(app: Application, part: Query | Job, traceparent: str | None, span_id: int) -> SpanIds:
+    if part.batch is not None:
+        return of_batch(app, part.batch).child(span_id)
+    if part.operation is not None:
+        return of_operation(app, part.operation).child(span_id)
     named = context_of(traceparent)
     if named is not None:
         return SpanIds(named.trace_id, span_id, named.span_id, bool(named.flags & _SAMPLED))

@@ -3,17 +3,19 @@
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, assert_never
 
 from spark_app.eventlog import batch_spans, span_ids
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model import kubernetes_pods, work_names
 from spark_app.eventlog.model.application import Application, Ended
+from spark_app.eventlog.model.connect import Operation, Session
 from spark_app.eventlog.model.entities import Job, LateTask, Query, StageAttempt, Totals, task_totals
 from spark_app.eventlog.model.failures import MAX_TEXT, Failure, failure_of, failure_of_task
 from spark_app.eventlog.model.operators import NO_PLAN, own_plan_of
 from spark_app.eventlog.model.outcome import BAD, ending_of
-from spark_app.eventlog.model.stage_groups import group_of, work_of
+from spark_app.eventlog.model.stage_groups import group_of, name_of_operation, work_of
 from spark_app.eventlog.model.streams import Batch
 from spark_app.eventlog.parse.events import TaskEnd
 from spark_app.eventlog.span_ids import SpanContext, SpanIds
@@ -64,7 +66,10 @@ class Work:
     is_incomplete: bool = False
 
 
-def work(app: Application, part: Query | Job | Batch | StageAttempt) -> Work:
+Part = Query | Job | Batch | StageAttempt | Operation | Session
+
+
+def work(app: Application, part: Part) -> Work:
     """A part of the work of an application."""
     ended = end_of(app, part)
     match part:
@@ -82,6 +87,12 @@ def work(app: Application, part: Query | Job | Batch | StageAttempt) -> Work:
             started = (launched if part.info.submitted is None else part.info.submitted) or app.last
             failure = failure_of(part.info.failure)
             return Work(span_ids.of_stage(app, part), started, ended, failure, part.info.completed is None)
+        case Operation():
+            failure = failure_of(part.error) if part.status == "failed" else None
+            return Work(span_ids.of_operation(app, part), part.started, ended, failure, part.finished is None)
+        case Session():
+            is_incomplete = part.is_cut or (part.ended is None and app.ended is None)
+            return Work(span_ids.of_session(app, part.key), part.started, ended, None, is_incomplete)
     assert_never(part)
 
 
@@ -96,6 +107,10 @@ def of_ended(app: Application, ended: Ended) -> Iterator[SparkSpan]:
             yield of_batch(app, ended)
         case StageAttempt():
             yield of_stage(app, ended)
+        case Operation():
+            yield of_operation(app, ended)
+        case Session():
+            yield from _of_session_and_rest(app, ended)
     for stage, task in spanned_tasks(ended):
         yield of_task(app, stage, task)
 
@@ -118,6 +133,13 @@ def _with_held(app: Application, query: Query, *, has_span: bool = True) -> Iter
         yield of_query(app, app.queries[number])
 
 
+def _of_session_and_rest(app: Application, session: Session) -> Iterator[SparkSpan]:
+    """The span of a session, and those of the operations that were not over when it ended."""
+    for operation in (*session.left, *session.open.values()):
+        yield of_operation(app, operation)
+    yield of_session(app, session)
+
+
 def of_the_end(app: Application) -> Iterator[SparkSpan]:
     """The spans of what is still open when the log ends, marked incomplete, and the span of the application."""
     for stage in app.stages.values():
@@ -132,6 +154,7 @@ def of_the_end(app: Application) -> Iterator[SparkSpan]:
     for batch in app.batches.values():
         if batch.ended is None:
             yield of_batch(app, batch)
+    yield from chain.from_iterable(_of_session_and_rest(app, session) for session in app.connect.open_sessions)
     if app.began is not None:
         yield of_application(app)
 
@@ -161,6 +184,36 @@ def _driver_pod(app: Application) -> dict[Attribute, Value | None]:
     }
 
 
+def of_session(app: Application, session: Session) -> SparkSpan:
+    """The span of a session of a Spark Connect server: the root of a trace, with a link to the application.
+
+    Where a program runs the server in its own driver, it is below the application.
+    """
+    known: dict[Attribute, Value | None] = {names.USER_ID: session.user, names.SESSION_ID: session.key.id}
+    span = _span(app, names.SESSION_SPAN, session.user or "of an unknown user", work(app, session), known)
+    return dataclasses.replace(span, links=tuple(span_ids.links_of_session(app, session.key)))
+
+
+def of_operation(app: Application, operation: Operation) -> SparkSpan:
+    """The span of an operation, named by its SQL without literals, or by its kind and the file of the client."""
+    statement = operation.statement
+    known: dict[Attribute, Value | None] = {
+        names.USER_ID: operation.session.user,
+        names.USER_NAME: operation.user_name,
+        names.SESSION_ID: operation.session.id,
+        names.OPERATION_ID: operation.id,
+        names.OPERATION_STATUS: operation.status,
+        names.OPERATION_KIND: statement.kind,
+        names.OPERATION_ROWS: operation.rows,
+        names.DESCRIPTION: work_names.of_operation(operation),
+        names.CALL_SITE: work_names.of_client(operation),
+        names.QUERY_TEXT: statement.sql,
+        names.OPERATION_PREPARE_TIME: operation.prepare_ms,
+        names.OPERATION_WAIT_TIME: operation.wait_ms,
+    }
+    return _span(app, names.OPERATION_SPAN, name_of_operation(operation), work(app, operation), known)
+
+
 def of_query(app: Application, query: Query) -> SparkSpan:
     """The span of a query, named by the operator at its root: names must be few, and descriptions may be many."""
     try:
@@ -172,7 +225,7 @@ def of_query(app: Application, query: Query) -> SparkSpan:
         names.QUERY_ID: query.id,
         names.DESCRIPTION: work_names.of_query(app, query),
         names.CALL_SITE: work_names.call_site(app, query),
-        names.DETAILS: query.details,
+        names.DETAILS: query.details if query.operation is None else None,
         names.PLANS: query.plans,
         names.PLAN_IS_CUT: (plan.is_cut or len(text) > MAX_PLAN) or None,
     }
@@ -205,7 +258,7 @@ def of_job(app: Application, job: Job) -> SparkSpan:
     ran = [app.stages[key] for key in job.ran if key in app.stages]
     known = {
         names.JOB_ID: job.id,
-        names.DESCRIPTION: job.properties.description,
+        names.DESCRIPTION: work_names.of_job(job) if job.operation else job.properties.description,
         names.GROUP: job.properties.group,
         names.POOL: job.properties.pool,
         names.JOB_STAGES: len(job.stages),
@@ -270,18 +323,22 @@ def _span(
     return SparkSpan(kind, name, part.ids, part.started, last, attributes, part.failure)
 
 
-def end_of(app: Application, part: StageAttempt | Job | Query | Batch | None) -> int | None:
+def end_of(app: Application, part: Part | None) -> int | None:
     """When something ended; where the log lacks its end, when the whole ended that it is a part of."""
     match part:
         case StageAttempt():
             return end_of(app, app.job_of(part)) if part.info.completed is None else part.info.completed
         case Job():
-            return end_of(app, app.query_of(part) or _batch(app, part)) if part.completed is None else part.completed
+            above = app.query_of(part) or _batch(app, part) or part.operation
+            return end_of(app, above) if part.completed is None else part.completed
         case Query():
             root = None if part.root is None else app.queries.get(part.root)
-            return end_of(app, root or _batch(app, part)) if part.ended is None else part.ended
-        case Batch():
+            return end_of(app, root or _batch(app, part) or part.operation) if part.ended is None else part.ended
+        case Batch() | Session():
             return part.ended
+        case Operation():
+            session = app.connect.sessions.get(part.session)
+            return next((end for end in (part.ended, part.finished) if end is not None), end_of(app, session))
     return None
 
 

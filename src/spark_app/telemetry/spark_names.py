@@ -29,6 +29,27 @@ PLAN: Final = Attribute(
 )
 PLAN_IS_CUT: Final = Attribute("spark.sql.plan.truncated", bool, "true where the plan was truncated")
 
+USER_ID: Final = Attribute("user.id", str, "user of a session of Spark Connect, as its client says")
+USER_NAME: Final = Attribute("user.name", str, "name of that user, where the client says one")
+SESSION_ID: Final = Attribute("session.id", str, "id of a session of Spark Connect, which its client knows as well")
+OPERATION_ID: Final = Attribute("spark.connect.operation.id", str, "id of an operation of Spark Connect")
+OPERATION_STATUS: Final = Attribute(
+    "spark.connect.operation.status", str, "how an operation ended: succeeded, failed, canceled, not finished"
+)
+OPERATION_KIND: Final = Attribute(
+    "spark.connect.operation.kind",
+    str,
+    "outermost command or relation of an operation, by its name in Spark's protocol",
+)
+OPERATION_ROWS: Final = Attribute("spark.connect.operation.rows", int, "rows that the client got")
+OPERATION_PREPARE_TIME: Final = Attribute(
+    "spark.connect.operation.prepare_time", int, "ms until the plan of an operation was analyzed and ready to run"
+)
+OPERATION_WAIT_TIME: Final = Attribute(
+    "spark.connect.operation.wait_time", int, "ms from then until the first task of an operation was launched"
+)
+QUERY_TEXT: Final = Attribute("db.query.text", str, "SQL of an operation, truncated, with secrets masked")
+
 JOB_DESCRIPTION: Final = "spark.job.description"
 JOB_GROUP: Final = "spark.jobGroup.id"
 STREAM_QUERY_ID: Final = "sql.streaming.queryId"
@@ -173,6 +194,17 @@ QUERY_SPAN: Final = SpanName(
     "one SQL execution",
     (QUERY_ID, DESCRIPTION, CALL_SITE, DETAILS, PLANS, PLAN, PLAN_IS_CUT, IS_INCOMPLETE),
 )
+SESSION_SPAN: Final = SpanName(
+    "session", "one session of a client of Spark Connect", (USER_ID, SESSION_ID, IS_INCOMPLETE)
+)
+OPERATION_SPAN: Final = SpanName(
+    "operation",
+    "what a client of Spark Connect asked for",
+    (
+        USER_ID, USER_NAME, SESSION_ID, OPERATION_ID, OPERATION_STATUS, OPERATION_KIND, OPERATION_ROWS, DESCRIPTION,
+        CALL_SITE, QUERY_TEXT, OPERATION_PREPARE_TIME, OPERATION_WAIT_TIME, IS_INCOMPLETE,
+    ),
+)  # fmt: skip
 BATCH_SPAN: Final = SpanName(
     "batch",
     "one batch of a streaming query that ran jobs",
@@ -333,7 +365,10 @@ BRIDGE_VOLUME_SIZE: Final = Metric(
     "spark.bridge.volume.size", "gauge", "By", "Size of the volume of the event logs", ()
 )
 
-SPANS: Final = (APPLICATION_SPAN, QUERY_SPAN, BATCH_SPAN, JOB_SPAN, STAGE_SPAN, TASK_SPAN, PYTHON_SPAN)
+SPANS: Final = (
+    APPLICATION_SPAN, SESSION_SPAN, OPERATION_SPAN, QUERY_SPAN, BATCH_SPAN, JOB_SPAN, STAGE_SPAN, TASK_SPAN,
+    PYTHON_SPAN,
+)  # fmt: skip
 ATTRIBUTES: Final = tuple(entry for entry in globals().copy().values() if isinstance(entry, Attribute))
 BRIDGE_METRICS: Final = (
     BRIDGE_EVENTS, BRIDGE_UNREADABLE_LINES, BRIDGE_FAILED_EVENTS, BRIDGE_LOST_FILES, BRIDGE_SPANS_SENT,

@@ -1,9 +1,14 @@
 """Spans tell what happened, with the events' own times; what is unknown is absent, and no parent is missing."""
 
 import itertools
+from collections import Counter
 from typing import Final
 
-from tests.eventlogs import walking
+import pytest
+
+from spark_app.telemetry.spark_names import OPERATION_SPAN
+from tests.eventlogs import record_connect, walking
+from tests.unit.eventlog import log
 from tests.unit.eventlog.log import (
     SQL,
     Line,
@@ -11,15 +16,19 @@ from tests.unit.eventlog.log import (
     environment,
     job,
     job_ended,
+    operation,
     packed,
     query,
     query_ended,
     read,
+    session,
     stage,
     started,
     task,
 )
 
+PASSWORD: Final = "hunter2"
+"""In `tests/eventlogs/connect.py`."""
 STEP: Final = f"00-{'a' * 32}-{'b' * 16}-01"
 STREAMING: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 GOOD: Final[list[Line]] = [
@@ -336,3 +345,56 @@ def test_spans_name_the_pods_of_driver_and_executors() -> None:
     } == {"application app-1": ("jobs", "shop-driver"), "task 0": ("jobs", "shop-exec-0")}
     _, spans = read(GOOD)
     assert not any(name.startswith("k8s.") for span in spans.values() for name in span.attributes)
+
+
+@pytest.mark.parametrize("name", record_connect.LOGS)
+def test_spans_of_spark_connect_are_forests(name: str) -> None:
+    """Session > operation > query > job > stage > task, in the trace of the session, or of a program's own server."""
+    app, found = walking.read(record_connect.recorded(name))
+    walking.assert_is_forest(app, found)
+    above = {span.ids.span_id: span.kind.prefix for span in found}
+    parents = {(above.get(span.ids.parent_id or 0), span.kind.prefix) for span in found}
+    asked = {("session", "operation"), ("operation", "sql"), ("sql", "job"), ("job", "stage"), ("stage", "task")}
+    assert parents - {("sql", "sql")} == {(None, "application"), *asked} | (
+        {(None, "session")} if name == "server" else {("application", "session")}
+    )
+    assert not any("spark.incomplete" in span.attributes for span in found)
+
+
+def test_spans_of_an_operation_say_who_asked_for_what() -> None:
+    """Which user, which SQL, which line, how long it waited, and how it ended: an interrupted one has not failed."""
+    _, found = walking.read(record_connect.recorded("server"))
+    operations = [span for span in found if span.kind is OPERATION_SPAN]
+    (canceled,) = (span for span in operations if span.attributes["user.id"] == "dan")
+    assert (canceled.attributes["spark.connect.operation.status"], canceled.failure) == ("canceled", None)
+    statuses = Counter(
+        (span.attributes["spark.connect.operation.status"], span.failure is not None) for span in operations
+    )
+    assert statuses == {("succeeded", False): 16, ("failed", True): 4, ("canceled", False): 1}
+    written = next(span for span in operations if span.attributes["spark.connect.operation.kind"] == "write_operation")
+    assert written.name == "operation write_operation at connect.py"
+    assert written.attributes["spark.call_site"] == "write_operation at work/connect.py:26"
+    waits = [written.attributes[f"spark.connect.operation.{wait}_time"] for wait in ("prepare", "wait")]
+    assert all(isinstance(wait, int) and 0 < wait < written.ended - written.started for wait in waits)
+    assert {span.name for span in operations if "db.query.text" in span.attributes} == {
+        "operation SELECT nothing FROM nowhere",
+        "operation SELECT assert_true(id < #) FROM range(#)",
+        "operation SELECT id % # AS shop, count(*) AS orders, # AS owner FROM orders GROUP BY #",
+        "operation CREATE TEMPORARY VIEW stock USING parquet OPTIONS (path #, password #)",
+    }
+
+
+def test_no_span_of_spark_connect_has_a_secret_or_the_text_of_a_request() -> None:
+    """The password is in the options of a view, which the log has in the SQL, in descriptions and in details."""
+    for name in ("local", "server"):
+        assert any(PASSWORD.encode() in line for line in walking.lines(record_connect.recorded(name)))
+        texts = [str((span.name, span.attributes)) for span in walking.read(record_connect.recorded(name))[1]]
+        assert [text for text in texts if PASSWORD in text or "plan_id" in text] == []
+
+
+def test_an_operation_that_the_log_leaves_open_is_incomplete() -> None:
+    """Its session is not, which ends with its server; both last as long as the application."""
+    _, spans = read([started(), session(), operation("o"), log.ended()])
+    assert spans["operation o"].attributes["spark.incomplete"] is True
+    assert "spark.incomplete" not in spans["session s"].attributes
+    assert [spans[name].ended for name in ("operation o", "session s")] == [9000, 9000]

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Raw
 
 from spark_app.eventlog.model.application import Application, Ended
+from spark_app.eventlog.model.connect import Operation, Session
 from spark_app.eventlog.model.entities import Job, Query
 from spark_app.eventlog.model.streams import Batch
 from spark_app.eventlog.parse import events
@@ -19,7 +20,8 @@ killed with a job end after it."""
 KEPT_OF_STREAMS: Final = 200
 """The same, for a report of streaming queries that is made while they run, or at their end."""
 KEPT_BARE: Final = 500
-"""How many queries and batches are kept after that, without their jobs: a job that begins late finds its parent."""
+"""How many queries and batches are kept after that, without their jobs: a job that begins late finds its parent. And
+how many sessions and operations of Spark Connect are kept after their ends."""
 MAX_TEXT: Final = 10_000
 """Characters of texts of a query that are kept after its end; its plan may have millions, and is not kept."""
 _NO_PLAN: Final = Raw(b'{"nodeName":"forgotten"}')
@@ -45,6 +47,8 @@ class Eviction:
         self._over: deque[Query | Job] = deque()
         self._bare: dict[int, None] = {}
         self._batches: deque[Batch] = deque()
+        self._operations: deque[Operation] = deque()
+        self._sessions: deque[Session] = deque()
 
     def after(self, ended: Ended) -> None:
         """Something has ended, and its spans were sent."""
@@ -58,11 +62,23 @@ class Eviction:
                 self._over.append(ended)
             case Batch():
                 self._batches.append(ended)
+            case Operation() | Session():
+                self._forget_clients(ended)
         if len(self._batches) > KEPT_BARE:
             self._app.batches.pop(self._batches.popleft().key, None)
         for _ in range(2):  # one that is not over yet goes to the end of the line
             if len(self._over) > self._kept:
                 self._forget(self._over.popleft())
+
+    def _forget_clients(self, ended: Operation | Session) -> None:
+        """Keeps what clients of Spark Connect have asked for last; jobs and queries know their own operation."""
+        if isinstance(ended, Session):
+            self._sessions.append(ended)
+        self._operations.extend(ended.left if isinstance(ended, Session) else [ended])
+        while len(self._operations) > KEPT_BARE:
+            self._app.connect.forget(self._operations.popleft())
+        if len(self._sessions) > KEPT_BARE:
+            self._app.connect.sessions.pop(self._sessions.popleft().key, None)
 
     def _is_bare(self, query: int | None) -> bool:
         """Whether a query is unknown, or nothing is left of it but its place in the trace."""

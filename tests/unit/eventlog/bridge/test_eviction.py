@@ -8,15 +8,19 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.spans import SparkSpan
 from tests.unit.eventlog.log import (
     Line,
+    becomes,
     events_of,
     job,
     job_ended,
     label,
+    operation,
     query,
     query_ended,
     read,
+    session,
     stage,
     started,
+    tag,
     task,
 )
 
@@ -61,6 +65,24 @@ def test_what_it_keeps_does_not_grow() -> None:
     assert len(app.queries) <= KEPT_BARE + 2 * KEPT
     assert sum(query.description != "" for query in app.queries.values()) <= 2 * KEPT
     assert not any(b"Project" in bytes(query.plan) for query in app.queries.values())
+
+
+def clients(operations: int = MANY) -> Iterator[Line]:
+    """A server with a session for each operation, whose job begins when the operation is long over."""
+    yield started()
+    for number in range(operations):
+        yield session(f"s{number}")
+        yield from (operation(f"o{number}", session=f"s{number}"), becomes(f"o{number}", "Closed", time=1700))
+        yield session(f"s{number}", time=1800, is_closed=True)
+    yield from (job(0, [], **{"spark.job.tags": tag(f"o{operations - 1}")}), job_ended(0))
+
+
+def test_clients_that_are_gone_are_forgotten() -> None:
+    """All of them were told; a late job finds its operation."""
+    app, found = followed(clients())
+    assert (len(app.connect.sessions), len(app.connect.operations)) == (KEPT_BARE, KEPT_BARE)
+    assert found == read(clients())[1]
+    assert found["job 0"].ids.parent_id == found[f"operation o{MANY - 1}"].ids.span_id
 
 
 def test_what_it_tells_is_the_same() -> None:

@@ -23,17 +23,37 @@ from spark_app.telemetry.export import Exporters
 from spark_app.telemetry.otlp_client import OtlpClient, otlp_client
 from tests.receivers import PROTOCOLS, Protocol, Receiver, attributes, receiver
 from tests.unit.eventlog.bridge.test_metrics import GROUP, aggregator, metered, program
-from tests.unit.eventlog.log import Line, ended, job, job_ended, query, query_ended, read, stage, started, task
+from tests.unit.eventlog.log import (
+    Line,
+    becomes,
+    ended,
+    job,
+    job_ended,
+    operation,
+    query,
+    query_ended,
+    read,
+    session,
+    stage,
+    started,
+    tag,
+    task,
+)  # fmt: skip
 
 TOTAL: Final = Window(10**18, 10**18 + 5 * 10**9, is_delta=False)
 STEP: Final = f"00-{'a' * 32}-{'b' * 16}-01"
 ERROR: Final = "Job aborted: java.lang.IllegalStateException: no <script>"
 EXECUTION: Final[dict[str, Any]] = {"spark.sql.execution.id": "0"}
 STREAM: Final[dict[str, Any]] = {"sql.streaming.queryId": "q", "streaming.sql.batchId": "7", "spark.jobGroup.id": "r"}
+SQL: Final = 'sql {\n  query: "SELECT 1"\n}\npython_origin {\n  call_site: "job.py:1"\n}\n'
+ASKED: Final = {"spark.job.tags": tag("o")}
 LINES: Final[list[Line]] = [
     started(), query(0), job(0, [0], traceparent=STEP, **EXECUTION),
     stage(0), task(0, 0, error="no"), stage(0, end=2900, error=ERROR), job_ended(0, error=ERROR),
-    query_ended(0, error=ERROR), job(1, [1], **STREAM), stage(1), task(1, 1), stage(1, end=2950), job_ended(1), ended(),
+    query_ended(0, error=ERROR), job(1, [1], **STREAM), stage(1), task(1, 1), stage(1, end=2950), job_ended(1),
+    session(), operation("o", statement=SQL), becomes("o", "ReadyForExecution", time=1700),
+    job(2, [2], **ASKED), stage(2), task(2, 2) | {"Event": "SparkListenerTaskStart"}, stage(2, end=2960), job_ended(2),
+    becomes("o", "Finished", time=3000, producedRowCount=7), becomes("o", "Closed", time=3000), ended(),
 ]  # fmt: skip
 
 

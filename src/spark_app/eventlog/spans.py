@@ -337,8 +337,9 @@ def end_of(app: Application, part: Part | None) -> int | None:
         case Batch() | Session():
             return part.ended
         case Operation():
-            session = app.connect.sessions.get(part.session)
-            return next((end for end in (part.ended, part.finished) if end is not None), end_of(app, session))
+            if part.ended is None and part.finished is not None:
+                return max(part.finished, part.latest)
+            return end_of(app, app.connect.sessions.get(part.session)) if part.ended is None else part.ended
     return None
 
 

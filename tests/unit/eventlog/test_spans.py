@@ -392,6 +392,14 @@ def test_no_span_of_spark_connect_has_a_secret_or_the_text_of_a_request() -> Non
         assert [text for text in texts if PASSWORD in text or "plan_id" in text] == []
 
 
+def test_spans_of_a_cut_log_of_spark_connect_are_forests() -> None:
+    """Of a server that was killed in the middle of something, and of a log that has lost its beginning."""
+    lines = list(walking.lines(record_connect.recorded("server")))
+    for position in range(4, len(lines), 20):
+        for kept in (lines[:position], [*lines[:4], *lines[position:]]):
+            walking.assert_is_forest(*walking.read_lines(kept))
+
+
 def test_an_operation_that_the_log_leaves_open_is_incomplete() -> None:
     """Its session is not, which ends with its server; both last as long as the application."""
     _, spans = read([started(), session(), operation("o"), log.ended()])

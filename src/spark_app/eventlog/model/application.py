@@ -263,6 +263,8 @@ class Application:
             job.has_failed = event.result.has_failed
             job.failure = event.result.exception.message if event.result.exception else None
             self._sql.part_ended(job.query, job.completed)
+            if job.operation is not None:
+                job.operation.part_ended(job.completed)
             self.streams.saw(job.batch, job.completed)
         return job
 
@@ -371,6 +373,8 @@ class Application:
         self._saw(time)
         query = self._sql.ended(event, time)
         if query is not None:
+            if query.operation is not None:
+                query.operation.part_ended(time)
             self.repeated_reads.query_ended(query, self.stages_of(query), self.numbers)
         return query
 

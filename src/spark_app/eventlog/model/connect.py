@@ -57,6 +57,7 @@ class Operation:
         user_name: The name of its user, which few clients give.
         analyzed, ready: When its plan was analyzed, and when it was ready to run; None where that did not happen.
         finished: When it had run, failed or was canceled.
+        latest: The end of the last of its SQL executions and jobs that have ended.
         ended: When it was over, with the result at its client; None until then.
         rows: How many rows its client got; None for a command.
         first_job, first_task: When its first job was submitted, and when the first of its tasks was launched, as far as
@@ -78,6 +79,7 @@ class Operation:
     is_canceled: bool = False
     first_job: int | None = None
     first_task: int | None = None
+    latest: int = 0
 
     @property
     def prepare_ms(self) -> int | None:
@@ -89,6 +91,10 @@ class Operation:
         """From then until its first task was launched, which a lack of cores delays; None without any."""
         since = self.started if self.ready is None else self.ready
         return None if self.first_task is None else max(0, self.first_task - since)
+
+    def part_ended(self, time: int) -> None:
+        """Notes the end of a SQL execution or a job; a SQL execution may end just after the rows are sent."""
+        self.latest = max(self.latest, time)
 
     def launched(self, task: int | None) -> None:
         """Takes the first launch of a task of a stage."""
@@ -179,7 +185,7 @@ class Connect:
         operation = self.operations.get(event.id)
         if operation is None or operation.ended is not None:
             return None
-        operation.ended = self._clock.end(event.time, operation.started, operation.finished or 0)
+        operation.ended = self._clock.end(event.time, operation.started, max(operation.finished or 0, operation.latest))
         session = self.sessions.get(operation.session)
         if session is not None:
             session.open.pop(event.id, None)

@@ -35,7 +35,20 @@ def test_an_operation_has_its_times_and_its_rows() -> None:
     assert app.connect.sessions == {ANA: Session(ANA, 1500, ended=3200)}
     assert app.connect.operations == {
         "o": Operation(
-            "o", tag("o"), ANA, "", Statement("range"), 1600, 1650, 1700, 3050, 3100, 7, first_job=2000, first_task=2200
+            "o",
+            tag("o"),
+            ANA,
+            "",
+            Statement("range"),
+            1600,
+            1650,
+            1700,
+            3050,
+            3100,
+            7,
+            first_job=2000,
+            first_task=2200,
+            latest=3000,
         )
     }
     (only,) = app.connect.operations.values()

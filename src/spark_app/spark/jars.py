@@ -1,7 +1,8 @@
 """Fetches the jars of Delta and Kafka once and installs them beside Spark's own: `python -m spark_app.spark.jars`.
 
 Everything that starts this PySpark then has them: `spark-submit`, notebooks, executors, the class-data archive. With
-the argument `s3` it installs those of `s3a://`, which the image has and other environments need not have.
+the argument `s3` it installs those of `s3a://`, which the image has and other environments need not have; among them is
+Delta's log store for S3, which `scripts/build_s3_log_store.py` has compiled.
 """
 
 import hashlib
@@ -26,8 +27,11 @@ Fetch = Callable[[Path, Note], None]
 
 ALWAYS: Final = "jars"
 """The list of the jars that every environment has."""
-LISTS: Final[Mapping[str, str]] = {ALWAYS: "Delta and Kafka", "jars-s3": "S3"}
+S3: Final = "jars-s3"
+LISTS: Final[Mapping[str, str]] = {ALWAYS: "Delta and Kafka", S3: "S3"}
 """The lists of jars in `config/spark`, `NAME.ivy.xml` and `NAME.sha256`, and what their jars are for."""
+OWN: Final = Path(__file__).parent
+"""The folder with the jars of a list that no repository has: they come with the program."""
 MANIFEST: Final = ".spark-app-"
 """What the name of the file begins with that says which jars of a list are installed; the name of the list follows."""
 LOCK: Final = ".spark-app-lock"
@@ -157,6 +161,8 @@ def _install(folder: Path, wanted: JarList, fetch: Fetch, note: Note) -> None:
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder) as scratch:
         if missing:
             fetch(Path(scratch), note)
+            for own in filter(Path.is_file, (OWN / name for name in missing)):
+                shutil.copy(own, scratch)
             _move(wanted, missing, Path(scratch), folder)
         for old in set(_manifest(folder, wanted.name)[1:]) - set(wanted.jars):
             (folder / old).unlink(missing_ok=True)
@@ -197,7 +203,8 @@ def _ivy(java: Path, wanted: JarList) -> Fetch:
         pattern = f"{target}/[artifact]-[revision].[ext]"
         command = [java, *SHORT_LIVED, *PATIENCE, *_proxy(), "-jar", ivy, "-ivy", wanted.ivy, "-confs", "default"]
         command += ["-cache", target / "cache", "-retrieve", pattern, "-types", "jar", "bundle"]
-        note(f"fetching {len(wanted.jars)} jars of {wanted.subject}, once")
+        fetched = [name for name in wanted.jars if not (OWN / name).is_file()]
+        note(f"fetching {len(fetched)} jars of {wanted.subject}, once")
         _run_ivy([str(word) for word in command], wanted.subject, note)
 
     return fetch

@@ -47,6 +47,8 @@ PARALLEL: Final = "-XX:+UseParallelGC"
 JAVA_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 """Variables with options that Java takes beside those of its command line."""
 EVENTS: Final = "spark.eventLog.dir"
+S3_LOG_STORE: Final = "sparkapp.S3ConditionalPutLogStore"
+"""What Delta commits with on `s3a://`, by `config/spark/spark-defaults.conf`."""
 STOP_SECONDS: Final = 10
 POLL_SECONDS: Final = 0.05
 ROOMS: Final = ("declarations", "engine", "execution", "quality", "spark", "warehouse")
@@ -130,7 +132,8 @@ def start(
         collector: The option of Java for a collector; empty for Java's own.
 
     Raises:
-        MachineError: No Java, a folder that cannot be written, or a JVM that does not come up.
+        MachineError: No Java, no jars of S3 for a path on it, a folder that cannot be written, or a JVM that does not
+            come up.
     """
     ensure_dir(log_file.parent)
     call_sites.install(str(Path(__file__).parents[1] / room) for room in ROOMS)
@@ -146,7 +149,24 @@ def start(
     if gateway is None:
         properties = _embedded(properties, log_file, collector)
         gateway = early or launch_jvm(properties, log_file)
+    _require_s3(gateway, settings, properties[EVENTS])
     return _session(gateway, properties, log_file)
+
+
+def _require_s3(gateway: JavaGateway, settings: Settings, events: str) -> None:
+    """Ends the JVM before anything is written, if it is to use `s3a://` and has no jars for it."""
+    used = (settings.warehouse_path, settings.checkpoints_path, settings.raw_path, settings.landing_path, events)
+    location = next((each for each in used if each.startswith("s3a://")), None)
+    if location is None:
+        return
+    try:
+        gateway.jvm.java.lang.Class.forName(S3_LOG_STORE)
+    except Py4JJavaError as error:
+        stop_jvm(gateway, patience=STOP_SECONDS)
+        raise MachineError(
+            f"{location} needs the jars of S3, which are not beside Spark's own: "
+            f"run `{Path(sys.executable).name} -m spark_app.spark.jars s3` with the Python of spark-app, once"
+        ) from error
 
 
 def stop(spark: SparkSession, *, patience: float = STOP_SECONDS) -> None:

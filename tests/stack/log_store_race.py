@@ -1,0 +1,47 @@
+"""A driver that commits versions of a table when it is told: for each number on standard input it prints won or lost.
+
+`python log_store_race.py CLASS TABLE PROPERTY=VALUE...`
+"""
+
+import functools
+import os
+import sys
+from collections.abc import Sequence
+
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkConf
+from pyspark.java_gateway import launch_gateway
+
+LOST = "java.nio.file.FileAlreadyExistsException"
+"""What Delta asks of a log store that finds a version there."""
+
+
+def main(name: str, table: str, properties: Sequence[str]) -> None:
+    """Commits the versions, in a JVM without a session."""
+    given = dict(each.split("=", 1) for each in properties)
+    jvm = launch_gateway(SparkConf(loadDefaults=False).setAll(list(given.items()))).jvm
+    hadoop = jvm.org.apache.hadoop.conf.Configuration()
+    for key, value in given.items():
+        hadoop.set(key.removeprefix("spark.hadoop."), value)
+    store = functools.reduce(getattr, name.split("."), jvm)(hadoop)
+    answer("ready")
+    for line in sys.stdin:
+        file = jvm.org.apache.hadoop.fs.Path(f"{table}/_delta_log/{int(line):020}.json")
+        actions = jvm.java.util.List.of(f"{os.getpid()}")
+        try:
+            store.write(file, actions.iterator(), False, hadoop)
+            answer("won")
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getName() != LOST:
+                raise
+            answer("lost")
+
+
+def answer(word: str) -> None:
+    """Prints a word at once."""
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -37,6 +37,8 @@ EXCEPTED: Final = {
     "tests/eventlogs/dying.py": {"time.sleep"},
     "tests/eventlogs/hard.py": {"time.sleep"},
     "tests/eventlogs/planted.py": {"time.sleep"},
+    "tests/eventlogs/pods.py": {"time.sleep"},
+    "tests/eventlogs/record_pods.py": {"time.sleep"},
     "tests/eventlogs/stages.py": {"time.sleep"},
     "tests/eventlogs/streams.py": {"time.sleep"},
     "tests/stranger/hold.py": {"unittest.mock"},

@@ -16,6 +16,7 @@ from spark_app.eventlog.diagnoses import (
     failure,
     files,
     joins,
+    missing_executors,
     processors,
     python_udfs,
     repeated_reads,
@@ -78,9 +79,11 @@ MOST: Final = 5
 """How many findings of one rule a query has at most: programs can generate plans with thousands of operators."""
 APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (
     failure.failed_application,
+    failure.stopped_driver,
     timeline.driver_gap,
     timeline.idle_cores,
     executors.lost_executors,
+    missing_executors.missing_executors,
     exclusions.excluded_executors,
     executors.memory_over,
     executors.memory_under,

@@ -4,15 +4,15 @@ import re
 from collections import Counter
 from typing import Final
 
-from spark_app.eventlog.diagnoses import settings_advice
+from spark_app.eventlog.diagnoses import lost_pods, settings_advice
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.executor_loss import EXIT_KILLED, EXIT_OUT_OF_MEMORY, is_lost
+from spark_app.eventlog.model.executor_loss import EXIT_KILLED, EXIT_OUT_OF_MEMORY, is_lost, summary_of
 from spark_app.eventlog.model.executors import Executor
+from spark_app.eventlog.model.pod_exit import pod_exit
 from spark_app.formatting import count, duration, quantity, share, size
-from spark_app.redaction import excerpt
 
 _OUT_OF_MEMORY: Final = re.compile(rf"\bmemory\b|OOM|{EXIT_OUT_OF_MEMORY}")
 """Finds loss reasons about memory for advice, which a kill alone is not: it may have been a preemption."""
@@ -39,7 +39,11 @@ def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:
         and tasks of running stages whose shuffle output was there (`Resubmitted`).
     Why: Spark repeats their tasks, and writes their shuffle output once more.
     Change: depends on the reason: memory (`spark.executor.memoryOverhead`, `spark.executor.memory`), a kill, or missing
-        heartbeats (`spark.network.timeout`).
+        heartbeats (`spark.network.timeout`). On Kubernetes the text has what the API server said of the pod: killed at
+        its memory limit (`OOMKilled`; the advice has the limit, by the settings, and its shares:
+        `spark.executor.memoryOverhead`, `spark.executor.memoryOverheadFactor`, `spark.executor.pyspark.memory`),
+        evicted for its disk or for its node, or deleted. Who deleted a pod, a preemption, a drain or a person, is in no
+        event log.
     Threshold: any is an info, a warning if it costs enough.
     Cost: the time of the lost tasks divided by the mean number of running tasks; `retried_stage` reports the cost of
         repeated stages.
@@ -47,7 +51,8 @@ def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:
     lost = [executor for executor in app.executors.values() if is_lost(app, executor)]
     if not lost:
         return []
-    reason, _ = Counter(excerpt(executor.reason or "no reason given") for executor in lost).most_common(1)[0]
+    reason, _ = Counter(summary_of(executor.reason or "") for executor in lost).most_common(1)[0]
+    pod = next(pod_exit(each.reason or "") for each in lost if summary_of(each.reason or "") == reason)
     tasks, task_ms = sum(executor.lost_tasks for executor in lost), sum(executor.lost_task_ms for executor in lost)
     return [
         Finding(
@@ -55,7 +60,7 @@ def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:
             "info",
             f"Lost {count(len(lost))} of {quantity(len(app.executors), 'executor')} and {quantity(tasks, 'task')} "
             f"that ran there ({duration(task_ms)} of task time); most frequent reason: {reason}",
-            _advice(reason),
+            (lost_pods.advice(app, pod) if pod else None) or _advice(reason),
             {"lost_executors": len(lost), "executors": len(app.executors)}
             | {"lost_tasks": tasks, "lost_task_ms": task_ms},
             cost_ms=app.usage.wall_of(task_ms),

@@ -1,4 +1,4 @@
-"""The rule about an application that failed."""
+"""The rules about an application that failed, or was stopped in its work."""
 
 from typing import Final
 
@@ -6,6 +6,7 @@ from spark_app.eventlog.diagnoses.excerpts import error
 from spark_app.eventlog.diagnoses.query import query_name
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
+from spark_app.eventlog.model import kubernetes_pods
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.outcome import BAD, ending_of
 
@@ -15,6 +16,8 @@ _WHO_KILLED: Final = (
     "Find what ended it: a time limit of its scheduler, the cluster manager, a person, or the kernel for lack of "
     "memory (SIGKILL; see the log of the host, and lower spark.driver.memory or give the host more)."
 )
+_INCOMPLETE: Final = "incomplete: "
+_BY: Final = ", by its program or from outside"
 
 
 @rule()
@@ -51,3 +54,32 @@ def failed_application(app: Application, _: Thresholds) -> list[Finding]:
 def _verb(text: str) -> str:
     """`killed by SIGTERM` as a part of a sentence."""
     return f"was {text}" if text.startswith("killed") else text
+
+
+@rule(subject="host")
+def stopped_driver(app: Application, _: Thresholds) -> list[Finding]:
+    """On Kubernetes, the context was stopped while jobs ran: as when the pod of the driver is deleted or evicted.
+
+    Evidence: the jobs that ran. A driver that gets SIGTERM ends its log in order, with exit code 0.
+    Why: nobody got the results of these jobs.
+    Change: find what stopped it: a preemption or a drain (priorityClassName, a PodDisruptionBudget), an eviction (the
+        limit that its message names), a person, or the program itself. No event log tells these apart; the pod does
+        while it is there, and the events of Kubernetes do for an hour.
+    Threshold: none. The log of a driver that was killed at once (`OOMKilled`) has no end, as that of one that runs.
+    Cost: not estimated.
+    """
+    namespace, ending = kubernetes_pods.namespace(app.properties), ending_of(app)
+    if namespace is None or app.ended is None or ending.outcome != "incomplete":
+        return []
+    pod, stopped = kubernetes_pods.driver(app.properties), ending.text.removeprefix(_INCOMPLETE).removesuffix(_BY)
+    asked = f"describe pod {pod}" if pod else "get events"
+    return [
+        Finding(
+            "stopped_driver",
+            "warning",
+            f"The application was {stopped}: its program stopped it, or its driver got SIGTERM, as when its pod is "
+            "deleted, evicted or preempted.",
+            f"`kubectl -n {namespace} {asked}` says what became of the driver while its pod is there (Evicted, with a "
+            "message; the condition DisruptionTarget), and `kubectl get events` for an hour.",
+        )
+    ]

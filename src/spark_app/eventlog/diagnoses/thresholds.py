@@ -61,6 +61,8 @@ class Thresholds(BaseModel):
     """Idle cores: share of core time, more than this."""
     idle_core_ms: float = Field(default=3_600_000, ge=0)
     """Idle cores: idle core time, more than this."""
+    missing_executors_ms: float = Field(default=30_000, ge=0)
+    """Missing executors: a job waits for the first one, or an application has too few, for at least this."""
     memory_over_ratio: float = Field(default=0.70, gt=0, le=1)
     """Too much memory: the highest use of an executor's heap is below this."""
     memory_over_bytes: int = Field(default=4 * GIB, ge=0)

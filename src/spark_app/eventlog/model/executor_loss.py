@@ -5,6 +5,8 @@ from typing import Final
 
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.executors import Executor
+from spark_app.eventlog.model.pod_exit import pod_exit
+from spark_app.redaction import excerpt
 
 EXIT_OUT_OF_MEMORY: Final = r"code 52\b"
 """Of an `OutOfMemoryError`, in Spark's `SparkExitCode`."""
@@ -12,13 +14,15 @@ EXIT_KILLED: Final = r"code 137\b"
 """Of a process that got the signal KILL, in most cases for its memory."""
 KINDS: Final = (
     ("released", r"killed by driver|no longer needed|idle|application (finished|ended|removed)|exited normally"),
-    ("released", r"explicit termination request|exited? (with )?(exit )?code 0\b"),
+    ("released", r"explicit termination request|exit(ed)? (with )?(exit )?code 0\b"),
     ("decommissioned", r"decommission"),
+    ("evicted", r"evict"),
+    ("preempted", r"preempt|spot"),
     (
         "out_of_memory",
         rf"OOM|out ?of ?memory|exceeding (physical |virtual )?memory|memory limit|{EXIT_KILLED}|{EXIT_OUT_OF_MEMORY}",
     ),
-    ("preempted", r"preempt|spot|evict"),
+    ("deleted", r"pod was deleted"),
     ("heartbeat_lost", r"heartbeat"),
     ("worker_lost", r"worker (is )?(lost|shut)|node (is )?lost|host|node"),
     ("disconnected", r"disassociated|disconnected|connection|RPC"),
@@ -33,7 +37,15 @@ _MARKS: Final = tuple((kind, re.compile(mark, re.IGNORECASE)) for kind, mark in 
 
 def kind_of(reason: str) -> str:
     """The kind of a reason as Spark logs it; every kind that is not `EXPECTED_REMOVALS` is a loss."""
-    return next((kind for kind, mark in _MARKS if mark.search(reason)), OTHER)
+    pod = pod_exit(reason)
+    text = reason if pod is None else pod.summary
+    return next((kind for kind, mark in _MARKS if mark.search(text)), OTHER)
+
+
+def summary_of(reason: str) -> str:
+    """A reason in a line: on Kubernetes without the number of the executor and the statuses of its containers."""
+    pod = pod_exit(reason)
+    return excerpt((reason if pod is None else pod.summary) or "no reason given")
 
 
 def is_lost(app: Application, executor: Executor) -> bool:

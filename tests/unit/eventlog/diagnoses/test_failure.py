@@ -1,5 +1,5 @@
 from spark_app.eventlog.diagnoses import diagnose
-from spark_app.eventlog.diagnoses.failure import failed_application
+from spark_app.eventlog.diagnoses.failure import failed_application, stopped_driver
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import BEGAN, DEFAULTS, stage, task
@@ -35,3 +35,23 @@ def test_the_failing_query_is_named() -> None:
     lines = [log.started(), log.query(7), log.query_ended(7, error="java.lang.X: no\n\tat a.b"), log.ended()]
     (finding,) = failed_application(log.application(lines), LIMITS)
     assert (finding.query, finding.text.partition("; ")[2]) == (7, "query 7 (d): java.lang.X: no")
+
+
+def test_a_driver_on_kubernetes_that_was_stopped_in_a_job_says_what_may_have_stopped_it() -> None:
+    """And where the reason is: its pod, if the log names it."""
+    pod = {"spark.master": "k8s://https://host", "spark.kubernetes.namespace": "jobs"}
+    rest = [log.job(0, []), log.ended()]
+    (finding,) = stopped_driver(log.application([log.started(), log.environment(pod), *rest]), LIMITS)
+    assert finding.text.startswith("The application was stopped while 1 job ran: its program stopped it, or its driver")
+    assert finding.advice.startswith("`kubectl -n jobs get events`")
+    named = pod | {"spark.kubernetes.driver.pod.name": "shop-driver"}
+    (finding,) = stopped_driver(log.application([log.started(), log.environment(named), *rest]), LIMITS)
+    assert finding.advice.startswith("`kubectl -n jobs describe pod shop-driver`")
+
+
+def test_a_driver_without_a_pod_an_end_or_a_job_was_not_stopped_by_kubernetes() -> None:
+    """One that has no end may still run."""
+    pod = log.environment({"spark.master": "k8s://https://host"})
+    job, ended = [log.job(0, [])], [log.ended()]
+    for lines in ([*job, *ended], [pod, *job], [pod, *ended], [pod, *job, log.job_ended(0), *ended]):
+        assert stopped_driver(log.application([log.started(), *lines]), LIMITS) == []

@@ -2,7 +2,8 @@
 
 import pytest
 
-from spark_app.eventlog.model.executor_loss import KINDS, OTHER, kind_of
+from spark_app.eventlog.model.executor_loss import KINDS, OTHER, kind_of, summary_of
+from tests.unit.eventlog.model.test_pod_exit import DELETED, EVICTED, KILLED, LEAKED
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,14 @@ from spark_app.eventlog.model.executor_loss import KINDS, OTHER, kind_of
         ("Command exited with code 0", "released"),
         ("Executor decommission.", "decommissioned"),
         ("Container container_e33_01_000002 was preempted.", "preempted"),
+        (KILLED, "out_of_memory"),
+        (
+            KILLED.replace("spark-app:k8s", "spot/oom-idle:1").replace("137", "1").replace("OOMKilled", "Error"),
+            "exited",
+        ),
+        (EVICTED, "evicted"),
+        (EVICTED.replace(LEAKED, "The node was low on resource: memory."), "evicted"),
+        (DELETED, "deleted"),
         ("", OTHER),
         ("<script>", OTHER),
     ],
@@ -29,3 +38,16 @@ def test_a_reason_is_of_one_kind(reason: str, kind: str) -> None:
     """The texts are Spark's own, with numbers and names that differ each time."""
     assert kind_of(reason) == kind
     assert kind in {OTHER, *(name for name, _ in KINDS)}
+
+
+@pytest.mark.parametrize(
+    ("reason", "summary"),
+    [
+        ("Worker shutting\n down", "Worker shutting down"),
+        (KILLED, "exit code 137, OOMKilled"),
+        ("", "no reason given"),
+    ],
+)
+def test_a_reason_has_a_line(reason: str, summary: str) -> None:
+    """That of a pod is without the statuses of its containers."""
+    assert summary_of(reason) == summary

@@ -20,10 +20,12 @@ DECLARED: Final = {
     "spark-core_*.jar": (
         f"{CONFIG}/package$.class",
         f"{CONFIG}/Network$.class",
+        f"{CONFIG}/Python$.class",
         "org/apache/spark/SparkContext.class",
         "org/apache/spark/SparkContext$.class",
     ),
     "spark-catalyst_*.jar": ("org/apache/spark/sql/internal/SQLConf$.class",),
+    "spark-kubernetes_*.jar": ("org/apache/spark/deploy/k8s/Config$.class",),
     "spark-sql_*.jar": ("org/apache/spark/sql/execution/streaming/state/RocksDBConf$.class",),
 }
 """The classes in which Spark 4.2 declares its settings."""

@@ -265,7 +265,7 @@ def _plan(query: Query) -> Operator:
 def _outputs(parts: list[Query], plans: list[Operator], namespace: str) -> tuple[Dataset, ...]:
     """What is written, with path and table, where one part of a query names the table and another one its path."""
     targets = [part.target for part in parts if part.target]
-    if _command(plans[0]).name == _DELETE:
+    if plans[0].first.name == _DELETE:
         targets += [Target(path, path) for path in filter(None, map(datasets.delta_path, plans))]
     if not targets:
         return ()
@@ -278,21 +278,16 @@ def _outputs(parts: list[Query], plans: list[Operator], namespace: str) -> tuple
 
 def _name(plan: Operator, outputs: tuple[Dataset, ...]) -> str:
     """The command of a query and what it writes, which stay the same from run to run: `insert_into.sums`."""
-    name = re.sub(r"[^A-Za-z0-9 ]+.*", "", _command(plan).name)
+    name = re.sub(r"[^A-Za-z0-9 ]+.*", "", plan.first.name)
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).split()
     target = [output.table or output.name.rstrip("/").rpartition("/")[2] for output in outputs]
     return ".".join(["_".join(words).lower() or "query", *target])
 
 
-def _command(plan: Operator) -> Operator:
-    """The first operator that does work."""
-    return next((each for _, each in plan.walk() if not each.is_wrapper), plan)
-
-
 def _counted(plans: list[Operator], names: tuple[str, ...]) -> int | None:
     """The sum of what the command at the top of one of the plans has counted under these names."""
     for plan in plans:
-        first = _command(plan)
+        first = plan.first
         counted = [int(first.numbers[name].value) for name in names if name in first.numbers]
         if counted and first.name.startswith(COMMAND):
             return sum(counted)

@@ -90,6 +90,11 @@ class Operator:
         """Whether it does no work, and only says how the operators below it are run."""
         return self.name.startswith(WRAPPERS)
 
+    @property
+    def first(self) -> "Operator":
+        """The first operator that does work: of a command, the command."""
+        return next((operator for _, operator in self.walk() if not operator.is_wrapper), self)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -106,7 +111,7 @@ class Plan:
     @property
     def first(self) -> Operator:
         """The first operator that does work."""
-        return next((operator for _, operator in self.root.walk() if not operator.is_wrapper), self.root)
+        return self.root.first
 
 
 NO_PLAN: Final = Plan(Operator("", "", {}, {}), is_cut=False)

@@ -19,6 +19,7 @@ RECORDED: Final = [
     *sorted(LOGS.glob("*.*.*/plain/*.zst")),
     LOGS / "streaming" / "4.2.0.zst",
     LOGS / "clusters" / "fetch-failure.zst",
+    LOGS / "connect" / "server.zst",
     LOGS / "diagnoses" / "plans.zst",
 ]
 SPILLING: Final = LOGS / "causes" / "spill-planted.zst"

@@ -1,12 +1,14 @@
 """What the executors of an application took from a cluster: core-hours and GiB-hours, and their price."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.settings import Prices
 from spark_app.telemetry.spark_settings import is_local
 
@@ -50,6 +52,21 @@ def spent(app: Application, start: float, end: float) -> CoreHours | None:
     core_hours = held.total(held.cores) / HOUR_MS
     gib_hours = None if memory is None else held.total(held.executors) / HOUR_MS * memory / GIB
     return CoreHours(core_hours, gib_hours) if core_hours else None
+
+
+def by_user(app: Application, stages: Iterable[StageAttempt], took: CoreHours) -> dict[str, CoreHours]:
+    """What the tasks of each user of Spark Connect had of what the executors took, by the time of cores.
+
+    Under the empty name: tasks that no user is known for, and executors without a task.
+    """
+    times = defaultdict[str, int](int)
+    for stage in stages:
+        job = app.job_of(stage)
+        operation = job.operation if job is not None else None
+        times[operation.session.user if operation else ""] += sum(stage.durations_ms) * app.task_cpus
+    by_name = {user: took.on(1, milliseconds) for user, milliseconds in times.items() if user}
+    rest = took.core_hours - sum(each.core_hours for each in by_name.values())
+    return by_name | {"": took.on(1, max(0.0, rest) * HOUR_MS)}
 
 
 def requested_memory(properties: Mapping[str, str]) -> int | None:

@@ -19,7 +19,7 @@ from spark_app.report.sections import queries, stages
 from spark_app.report.sections.queries import Node
 
 EVERYTHING: Final = Limits(tasks=50, operators_of_one=500)
-NO_LISTS: Final = Limits(stages=0, tasks=0, queries=0, operators=0, streams=10_000, points=1)
+NO_LISTS: Final = Limits(stages=0, tasks=0, queries=0, operators=0, streams=10_000, operations=10_000, points=1)
 WORST: Final = 5
 MOST_IDS: Final = 50
 """Stages of a query, or that a stage reads from, that are named."""

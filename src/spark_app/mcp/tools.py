@@ -70,6 +70,8 @@ class Tools:
     def summary(self, run: Run, limit: Limit = 10, offset: Offset = 0) -> Document:
         """Tell what a run did: outcome, error, figures, worst findings, its stages, queries and streaming queries.
 
+        Of Spark Connect, it tells the users and the operations of the clients.
+
         Failed stages and queries come first, then the longest. `remarks` say what the log lacks. `comparison` is with
         earlier runs.
         """
@@ -85,6 +87,8 @@ class Tools:
                 "findings": worst,
                 "stages": Rows(stages.ranked(about), partial(stage_row, about)),
                 "queries": Rows(queries.ranked(about), partial(query_row, about)),
+                "connect": whole.connect and {"users": whole.connect.users},
+                "operations": Rows(whole.connect.operations) if whole.connect else None,
                 "streaming_queries": Rows(whole.streaming_queries) if whole.streaming_queries else None,
             }
             return answer(shown, Page(limit, offset))

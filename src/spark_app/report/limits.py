@@ -17,6 +17,7 @@ class Limits:
     stages: int = 500
     tasks: int = 5
     queries: int = 200
+    operations: int = 300
     operators: int = 2500
     operators_of_one: int = 300
     executors: int = 300

@@ -27,6 +27,7 @@ from spark_app.report.scope import Scope, scope
 from spark_app.report.sections.capacity import capacity
 from spark_app.report.sections.columns import columns
 from spark_app.report.sections.configuration import configuration
+from spark_app.report.sections.connect import connect
 from spark_app.report.sections.executors import executors
 from spark_app.report.sections.findings import findings as findings_of
 from spark_app.report.sections.headline import Mood, headline, unread
@@ -129,7 +130,9 @@ def html(
         "unread": unread(reading, about, is_live=now is not None),
     }
     while True:
-        content = _rendered({**_sections(reading, about, ranked, limits), **shared, "limits": limits})
+        clients = connect(about, limits, prices)
+        sections = _sections(reading, about, ranked, limits) | {"connect": clients}
+        content = _rendered({**sections, **shared, "limits": limits})
         if len(content) <= MAX_BYTES or limits == limits.halved():
             return content
         limits = limits.halved()

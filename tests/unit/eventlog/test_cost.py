@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from spark_app.eventlog.cost import CoreHours, requested_memory, spent
+from spark_app.eventlog.cost import CoreHours, by_user, requested_memory, spent
 from spark_app.settings import Prices
 from tests.unit.eventlog import log
 
@@ -21,6 +21,19 @@ def test_executors_cost_while_they_are_registered() -> None:
         log.ended(1000 + 3 * HOUR),
     ]
     assert spent(log.application(lines), 1000 + HOUR, 1000 + 3 * HOUR) == CoreHours(core_hours=12, gib_hours=6)
+
+
+def test_users_of_spark_connect_share_what_the_executors_took() -> None:
+    """By the time of their tasks, each on two cores; what no task of a user had is nobody's."""
+    lines = [
+        log.environment({"spark.master": "spark://host:7077", "spark.task.cpus": "2"}),
+        log.started(0), log.executor("1", cores=4, time=0), log.session(), log.operation("o"),
+        log.job(0, [0], **{"spark.job.tags": log.tag("o")}), log.stage(0), log.task(0, 0, seconds=3600),
+        log.job(1, [1]), log.stage(1), log.task(1, 1, seconds=3600), log.ended(2 * HOUR),
+    ]  # fmt: skip
+    app = log.application(lines)
+    shares = by_user(app, app.stages.values(), CoreHours(core_hours=8, gib_hours=4))
+    assert shares == {"ana": CoreHours(2, 1), "": CoreHours(6, 3)}
 
 
 def test_a_price_is_exact_and_unknown_without_prices() -> None:

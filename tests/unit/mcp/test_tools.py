@@ -172,3 +172,12 @@ def test_a_stage_that_reads_from_many_names_some_of_them(tools: Tools, write: Wr
     write("union", lines)
     answer = tools.stage("union", 0)
     assert (len(answer["reads_from_stages"]), answer["number_of_stages_read_from"]) == (50, 20_000)
+
+
+def test_a_summary_has_the_clients_of_spark_connect(settings: Settings) -> None:
+    """Users with what they cost, and a page of what they asked for."""
+    summary = recorded(settings, "connect").summary("server.zst", limit=3)
+    assert {each.get("user") for each in summary["connect"]["users"]} == {"ana", "ben", "cyd", "dan", None}
+    assert [each["status"] for each in summary["operations"]] == ["canceled", "failed", "failed"]
+    assert "operations: 3 of 21 are here; 3 to 20 with offset=3" in summary["left_out"]
+    assert "connect" not in recorded(settings, "diagnoses").summary("plans.zst")

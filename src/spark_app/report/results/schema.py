@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 from spark_app.eventlog.comparison.attribution import Kind
 from spark_app.eventlog.diagnoses import excerpts
 from spark_app.eventlog.findings import Severity, Subject
-from spark_app.eventlog.model import outcome
+from spark_app.eventlog.model import connect, outcome
 from spark_app.redaction import redacted
 from spark_app.report.formatting import line, text
 from spark_app.report.results.values import MOST_TEXT
@@ -222,6 +222,55 @@ class Stream(Struct):
     state_rows: Known = None
 
 
+class Operation(Struct):
+    """What a client of Spark Connect asked for: SQL, or a plan of a kind, with the outermost line of the client in it.
+
+    It took `prepare_ms` until its plan was analyzed and ready, `wait_ms` from then until its first task was launched,
+    and `run_ms` from then until it had run; null where it did not come so far, or has no tasks. `rows` went to the
+    client.
+    """
+
+    id: Name
+    user: Name | None
+    session: Name
+    name: Name
+    kind: Name
+    sql: TextIfAny | None
+    call_site: Name | None
+    status: connect.Status
+    error: ErrorText | None
+    started: datetime | None
+    duration_ms: Known
+    prepare_ms: Known
+    wait_ms: Known
+    run_ms: Known
+    rows: Known
+    queries: list[Count]
+
+
+class ClientUser(Struct):
+    """A user of a Spark Connect server, with what its tasks had of what the executors took.
+
+    `user` is null for the rest: executors without a task, and tasks that no client asked for.
+    """
+
+    user: Name | None
+    sessions: Count
+    operations: Count
+    failed_operations: Count
+    wait_ms: Count
+    core_hours: float | None
+    gib_hours: float | None
+    price: Decimal | None
+
+
+class Connect(Struct):
+    """The clients of a Spark Connect server: the most expensive users first, operations by their starts."""
+
+    users: list[ClientUser]
+    operations: list[Operation]
+
+
 class Setting(Struct):
     """A Spark property that changed; None where it is not set."""
 
@@ -285,7 +334,8 @@ class Comparison(Struct):
 class Application(Struct):
     """A Spark application, or the part of it that belongs to a spark-app run.
 
-    `stages` has the failed and the longest 500, `queries` 200, `streaming_queries` 100, `findings` the worst 100.
+    `stages` has the failed and the longest 500, `queries` 200, `streaming_queries` 100, `findings` the worst 100, and
+    `connect`, which is null without clients of Spark Connect, the failed and the longest 300 operations.
     `comparison` is with the last successful runs of the application. `remarks` say what the log lacks. `log_records`
     are the newest 300 of the program, where it was observed; they, and its Spark jobs, belong to the trace `trace_id`.
     """
@@ -310,6 +360,7 @@ class Application(Struct):
     trace_id: str
     log_records: list[LogRecord]
     streaming_queries: list[Stream] = []
+    connect: Connect | None = None
 
 
 class Results(Struct, kw_only=True):

@@ -18,7 +18,8 @@ from spark_app.report.scope import Scope, scheduling, stage_name
 from spark_app.telemetry import names
 from spark_app.telemetry.run_files_reader import StepSpan
 
-Kind = Literal["run", "application", "step", "batch", "query", "job", "stage"]
+Kind = Literal["run", "application", "step", "batch", "session", "operation", "query", "job", "stage"]
+PARTS: Final = ("step", "batch", "session", "operation")
 
 _NICE_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000)
 _DAYS_MS: Final = tuple(days * 86_400_000 for days in (2, 5, 10, 20, 50, 100))
@@ -75,8 +76,8 @@ class Bar:
 
     @property
     def has_parts(self) -> bool:
-        """Whether steps or batches are below it, or it is the whole."""
-        return self.kind in ("run", "application") or any(child.kind in ("step", "batch") for child in self.children)
+        """Whether steps, batches or what clients asked for are below it, or it is the whole."""
+        return self.kind in ("run", "application") or any(child.kind in PARTS for child in self.children)
 
     @property
     def label_side(self) -> str:
@@ -195,6 +196,7 @@ def _nodes(scope: Scope) -> Iterator[Node]:
     """All nodes below the root, in no order."""
     yield from (_step(step) for step in (scope.run.steps if scope.run else []) if step.parent_id is not None)
     yield from (_batch(scope, batch) for batch in scope.batches)
+    yield from _clients(scope)
     yield from (_query(scope, query) for query in scope.queries)
     yield from (_job(scope, job) for job in scope.jobs)
     yield from (_stage(scope, stage) for stage in scope.stages)
@@ -220,7 +222,17 @@ def _step(step: StepSpan) -> Node:
     return Node("step", step.span_id, step.parent_id, label, step.started, step.ended, step.has_failed)
 
 
-def _part(scope: Scope, kind: Kind, part: Batch | Query | Job | StageAttempt, label: str, anchor: str = "") -> Node:
+def _clients(scope: Scope) -> Iterator[Node]:
+    """The sessions and the operations of the clients of Spark Connect."""
+    if scope.run is not None:
+        return
+    for session in scope.app.connect.sessions.values():
+        yield _part(scope, "session", session, session.user or session.key.id)
+    for operation in scope.app.connect.operations.values():
+        yield _part(scope, "operation", operation, work_names.of_operation(operation))
+
+
+def _part(scope: Scope, kind: Kind, part: spans.Part, label: str, anchor: str = "") -> Node:
     """A part of the work, where and when the trace has it."""
     work = spans.work(scope.app, part)
     ids, has_failed = work.ids, work.failure is not None

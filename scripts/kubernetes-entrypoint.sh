@@ -47,6 +47,9 @@ driver)
     # Driver and executors write the id of a trace into their log lines, and the spans of the application have it.
     export SPARK_TRACE_ID=${SPARK_TRACE_ID:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
     export SPARK_SUBMIT_OPTS="${options[*]} ${SPARK_SUBMIT_OPTS:-}"
+    # The event log has properties of a driver, and no variables.
+    node=SPARK_EXECUTOR_ATTRIBUTE_KUBERNETES_NODE_NAME
+    [[ ! ${!node:-} ]] || set -- --conf "spark.kubernetes.driverEnv.$node=${!node}" "$@"
     exec spark-submit \
         --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \
         --conf "spark.executorEnv.SPARK_DRIVER_POD_IP=$SPARK_DRIVER_BIND_ADDRESS" \

@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
+from msgspec.structs import fields
+
+from spark_app.eventlog.model import kubernetes_pods
+from spark_app.eventlog.parse import events
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SCRIPT: Final = ROOT / "scripts" / "kubernetes-entrypoint.sh"
@@ -85,6 +90,17 @@ def test_compose_adds_properties_to_those_of_the_image(pod: Path) -> None:
         assert f"SPARK_CONF_DIR={own}" in lines
         assert (own / "spark-defaults.conf").read_text(encoding="utf-8") == "spark.master one\nspark.master two\n"
         assert (own / "spark-env.sh").exists()
+
+
+def test_a_driver_that_knows_its_node_gives_it_to_the_event_log(pod: Path) -> None:
+    """By the name of the variable that executors log, which the pods of the template have."""
+    template = yaml.safe_load((ROOT / "config" / "spark" / "kubernetes-pod.yaml").read_text(encoding="utf-8"))
+    [variable] = template["spec"]["containers"][0]["env"]
+    lines = start(pod, "driver", "job.py", **{variable["name"]: "node-1"})
+    assert lines[lines.index("job.py") - 1] == f"{kubernetes_pods.NODE}=node-1"
+    assert f"spark.kubernetes.driverEnv.{variable['name']}" == kubernetes_pods.NODE
+    assert variable["name"] == f"SPARK_EXECUTOR_ATTRIBUTE_{fields(events.ExecutorAttributes)[0].encode_name}"
+    assert variable["valueFrom"] == {"fieldRef": {"fieldPath": "spec.nodeName"}}
 
 
 def test_a_driver_is_submitted_with_a_trace(pod: Path) -> None:

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +47,14 @@ def rendered(release: str, *options: str) -> str:
 def image() -> str:
     """The image of spark-app."""
     return os.environ.get("SPARK_APP_IMAGE") or variables()["SPARK_APP_IMAGE"]
+
+
+@cache
+def load_images() -> None:
+    """Gives the cluster the images of the local Docker engine, where it has to be told."""
+    if load := os.environ.get(LOAD):
+        pinned = variables()
+        run(*load.split(), image(), pinned["COLLECTOR_IMAGE"], pinned["JAEGER_IMAGE"], "versity/versitygw:v1.8.0")
 
 
 class Namespace:

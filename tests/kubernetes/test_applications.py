@@ -14,8 +14,7 @@ from urllib.request import Request, urlopen
 import boto3
 import pytest
 
-from tests.kubernetes.cluster import CHART, LOAD, Namespace, image, rendered, run
-from tests.pins import variables
+from tests.kubernetes.cluster import CHART, Namespace, image, load_images, rendered, run
 from tests.polling import poll_until
 
 HERE: Final = Path(__file__).parent
@@ -83,9 +82,7 @@ class Application:
 @pytest.fixture(scope="module")
 def namespace() -> Iterator[Namespace]:
     """A new namespace with the chart, an S3 server with a bucket, and Jaeger."""
-    images = (image(), variables()["COLLECTOR_IMAGE"], variables()["JAEGER_IMAGE"], "versity/versitygw:v1.8.0")
-    if load := os.environ.get(LOAD):
-        run(*load.split(), *images)
+    load_images()
     namespace = Namespace(f"observed-{secrets.token_hex(3)}")
     namespace.create("restricted")
     try:
@@ -102,11 +99,16 @@ def namespace() -> Iterator[Namespace]:
 
 def fill(endpoint: str) -> None:
     """Makes the bucket, with the folder of event logs, which Spark does not make, and the program."""
+    storage = client(endpoint)
+    storage.create_bucket(Bucket=BUCKET)
+    storage.put_object(Bucket=BUCKET, Key="events/")
+    storage.put_object(Bucket=BUCKET, Key="flights.py", Body=(HERE / "flights.py").read_bytes())
+
+
+def client(endpoint: str) -> Any:
+    """A client of the S3 server."""
     keys = {name.lower(): key for name, key in KEYS.items()}
-    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **keys)
-    client.create_bucket(Bucket=BUCKET)
-    client.put_object(Bucket=BUCKET, Key="events/")
-    client.put_object(Bucket=BUCKET, Key="flights.py", Body=(HERE / "flights.py").read_bytes())
+    return boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **keys)
 
 
 @pytest.fixture(scope="module")
@@ -170,14 +172,18 @@ def test_a_driver_and_its_executors_run_in_restricted_pods(namespace: Namespace,
 
 
 def test_spans_name_the_pods(namespace: Namespace, application: Application) -> None:
-    """Of the application that of its driver, of a task that of its executor."""
+    """Of the application that of its driver, of a task that of its executor; with their nodes."""
     [whole] = application.tags("application")
     assert (whole["k8s.namespace.name"], whole["k8s.pod.name"]) == (namespace.name, application.driver)
+    [driver] = namespace.pods(spark_role="driver")
+    assert whole["k8s.node.name"] == driver["spec"]["nodeName"]
+    nodes = namespace.kubectl("get", "nodes", "--output=jsonpath={.items[*].metadata.name}").split()
     tasks = application.tags("task")
     registered = "".join(line["msg"] for line in application.logged)
     assert tasks
     for task in tasks:
         assert task["k8s.namespace.name"] == namespace.name
+        assert task["k8s.node.name"] in nodes
         assert task["k8s.pod.name"].endswith(f"-exec-{task['spark.executor.id']}")
     assert f"with ID {tasks[0]['spark.executor.id']}" in registered
 

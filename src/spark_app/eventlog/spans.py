@@ -181,6 +181,7 @@ def _driver_pod(app: Application) -> dict[Attribute, Value | None]:
     return {
         names.KUBERNETES_NAMESPACE: kubernetes_pods.namespace(app.properties),
         names.KUBERNETES_POD: kubernetes_pods.driver(app.properties),
+        names.KUBERNETES_NODE: kubernetes_pods.driver_node(app.properties),
     }
 
 
@@ -291,6 +292,7 @@ def of_stage(app: Application, stage: StageAttempt) -> SparkSpan:
 def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
     """The span of a task attempt."""
     info, reason = task.info, task.reason
+    executor = app.executors.get(info.executor)
     known: dict[Attribute, Value | None] = {
         names.TASK_ID: info.id,
         names.TASK_INDEX: info.index,
@@ -300,6 +302,7 @@ def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
         names.HOST: info.host,
         names.KUBERNETES_NAMESPACE: kubernetes_pods.namespace(app.properties),
         names.KUBERNETES_POD: kubernetes_pods.executor(app.properties, info.executor),
+        names.KUBERNETES_NODE: executor.node if executor else None,
         **(_numbers(task_totals(task), stage) if task.metrics else {}),
     }
     failure = failure_of_task(reason) if info.has_failed or info.was_killed else None

@@ -143,6 +143,7 @@ KUBERNETES_NAMESPACE: Final = Attribute("k8s.namespace.name", str, "namespace of
 KUBERNETES_POD: Final = Attribute(
     "k8s.pod.name", str, "pod of the driver, and on the span of a task that of its executor, on Kubernetes"
 )
+KUBERNETES_NODE: Final = Attribute("k8s.node.name", str, "node of that pod, where the pod tells it")
 
 RUN_TIME: Final = Attribute("spark.executor.run_time", int, "ms that tasks ran")
 CPU_TIME: Final = Attribute("spark.executor.cpu_time", int, "ms of CPU time of tasks")
@@ -186,7 +187,7 @@ APPLICATION_SPAN: Final = SpanName(
     "one Spark application, from its start to its end",
     (
         APPLICATION, APPLICATION_ID, APPLICATION_ATTEMPT, SPARK_VERSION, EXIT_CODE, IS_INCOMPLETE,
-        KUBERNETES_NAMESPACE, KUBERNETES_POD,
+        KUBERNETES_NAMESPACE, KUBERNETES_POD, KUBERNETES_NODE,
     ),
 )  # fmt: skip
 QUERY_SPAN: Final = SpanName(
@@ -213,6 +214,7 @@ BATCH_SPAN: Final = SpanName(
         BATCH_VIOLATIONS, *BATCH_PHASES.values(), WATERMARK, STATE_ROWS, STATE_BYTES, STATE_COMMIT_TIME, LAG,
         RECORDS_TRACED, LINKS_LEFT_OUT, BATCH_SPANS_LEFT_OUT, MESSAGING_SYSTEM, MESSAGING_OPERATION,
         MESSAGING_DESTINATION, MESSAGING_COUNT, IS_INCOMPLETE, KUBERNETES_NAMESPACE, KUBERNETES_POD,
+        KUBERNETES_NODE,
     ),
 )  # fmt: skip
 JOB_SPAN: Final = SpanName(
@@ -231,7 +233,7 @@ TASK_SPAN: Final = SpanName(
     "one attempt of a task that failed, was retried, was speculative, or took longest",
     (
         TASK_ID, TASK_INDEX, TASK_ATTEMPT, TASK_SPECULATIVE, EXECUTOR_ID, HOST, KUBERNETES_NAMESPACE, KUBERNETES_POD,
-        *_NUMBERS,
+        KUBERNETES_NODE, *_NUMBERS,
     ),
 )  # fmt: skip
 PYTHON_SPAN: Final = SpanName(

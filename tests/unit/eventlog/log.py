@@ -32,9 +32,9 @@ def environment(properties: Mapping[str, str]) -> Line:
     return {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": dict(properties)}
 
 
-def executor(number: str = "0", *, cores: int = 4, time: int = 1000, host: str = "h") -> Line:
+def executor(number: str = "0", *, cores: int = 4, time: int = 1000, host: str = "h", **attributes: str) -> Line:
     """An executor comes."""
-    info = {"Host": host, "Total Cores": cores}
+    info = {"Host": host, "Total Cores": cores, "Log Urls": {}, "Attributes": attributes}
     return {"Event": "SparkListenerExecutorAdded", "Timestamp": time, "Executor ID": number, "Executor Info": info}
 
 

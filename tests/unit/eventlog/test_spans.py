@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from spark_app.eventlog.model import kubernetes_pods
 from spark_app.telemetry.spark_names import OPERATION_SPAN
 from tests.eventlogs import record_connect, walking
 from tests.unit.eventlog import log
@@ -14,6 +15,7 @@ from tests.unit.eventlog.log import (
     Line,
     ended,
     environment,
+    executor,
     job,
     job_ended,
     operation,
@@ -406,3 +408,23 @@ def test_an_operation_that_the_log_leaves_open_is_incomplete() -> None:
     assert spans["operation o"].attributes["spark.incomplete"] is True
     assert "spark.incomplete" not in spans["session s"].attributes
     assert [spans[name].ended for name in ("operation o", "session s")] == [9000, 9000]
+
+
+def test_spans_name_the_nodes_that_pods_tell() -> None:
+    """Of the driver by a property, of an executor by its attributes; a pod that tells none has none."""
+    pods = {"spark.master": "k8s://https://a", kubernetes_pods.NODE: "n-1"}
+    lines = [
+        environment(pods),
+        started(),
+        executor("1", KUBERNETES_NODE_NAME="n-2"),
+        executor("2"),
+        job(0, [0]),
+        stage(0),
+    ]
+    for number in (0, 1):
+        failed = task(number, 0, error="no")
+        lines.append(failed | {"Task Info": failed["Task Info"] | {"Executor ID": str(number + 1)}})
+    _, spans = read([*lines, stage(0, end=2900), job_ended(0), ended()])
+    nodes = {name: span.attributes.get("k8s.node.name") for name, span in spans.items()}
+    assert {name: node for name, node in nodes.items() if node} == {"application app-1": "n-1", "task 0": "n-2"}
+    assert "task 1" in nodes

@@ -12,6 +12,7 @@ class Executor:
     """An executor, or the driver where it runs tasks; sizes in bytes, None where they were not reported.
 
     Attributes:
+        node: The node of its pod on Kubernetes, where the pod tells it.
         lost_tasks, lost_task_ms: Tasks that were lost with it: they ran there, or had left their output there.
         peak_heap: The most of `heap_samples` reports.
         stored: What cached blocks took of its memory by its last report.
@@ -22,6 +23,7 @@ class Executor:
     host: str
     cores: int
     added: int
+    node: str | None = None
     removed: int | None = None
     reason: str | None = None
     lost_tasks: int = 0
@@ -76,7 +78,9 @@ class Executors:
     def added(self, event: ExecutorAdded) -> None:
         """An executor is there from now on."""
         self._count(self.known.get(event.id), -1)
-        executor = self.known[event.id] = Executor(event.id, event.info.host, event.info.cores, event.time)
+        info = event.info
+        executor = Executor(event.id, info.host, info.cores, event.time, info.attributes.node or None)
+        self.known[event.id] = executor
         self._count(executor, 1)
 
     def removed(self, event: ExecutorRemoved) -> Executor | None:

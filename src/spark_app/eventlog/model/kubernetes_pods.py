@@ -1,4 +1,9 @@
-"""The pods of an application that runs on Kubernetes, by its Spark properties: events name hosts, not pods."""
+"""The pods of an application that runs on Kubernetes, by its Spark properties: events name hosts, not pods.
+
+Spark knows no nodes. A pod tells its own by the variable `SPARK_EXECUTOR_ATTRIBUTE_KUBERNETES_NODE_NAME`, as those of
+config/spark/kubernetes-pod.yaml do: Spark logs variables with such names when an executor starts, and for a driver the
+entry point of the image makes it a property.
+"""
 
 from collections.abc import Mapping
 from typing import Final
@@ -10,6 +15,7 @@ DRIVER: Final = "spark.kubernetes.driver.pod.name"
 """Absent where a driver outside of the cluster has started its executors there."""
 PREFIX: Final = "spark.kubernetes.executor.podNamePrefix"
 """Spark sets it before it starts executors, unless the user has."""
+NODE: Final = "spark.kubernetes.driverEnv.SPARK_EXECUTOR_ATTRIBUTE_KUBERNETES_NODE_NAME"
 ALLOCATOR: Final = "spark.kubernetes.allocation.pods.allocator"
 DIRECT: Final = "direct"
 """The allocator that starts executors as pods of its own, which is the default. Others have other names for them."""
@@ -24,6 +30,11 @@ def namespace(properties: Mapping[str, str]) -> str | None:
 def driver(properties: Mapping[str, str]) -> str | None:
     """The pod of the driver, where it is known."""
     return None if namespace(properties) is None else properties.get(DRIVER)
+
+
+def driver_node(properties: Mapping[str, str]) -> str | None:
+    """The node of the driver's pod, where that tells it."""
+    return None if namespace(properties) is None else properties.get(NODE)
 
 
 def executor(properties: Mapping[str, str], number: str) -> str | None:

@@ -31,6 +31,7 @@ EXECUTOR_ADDED: Final = "SparkListenerExecutorAdded"
 _SUCCEEDED: Final = "JobSucceeded"
 PROPERTIES_OF_RUN: Final = (
     r"spark\.(?:app\.(?:id|startTime|submitTime|initial\..*)|driver\.(?:host|port)|executor\.id"
+    r"|kubernetes\.driverEnv\.SPARK_EXECUTOR_ATTRIBUTE_KUBERNETES_NODE_NAME"
     r"|databricks\.delta\.(?:lastCommitVersionInSession|commitInfo\..*)|sql\.execution\..*root\.id)"
 )
 """A pattern of the properties that Spark and Delta set anew in each run, or for each query."""
@@ -63,11 +64,18 @@ def without_markup(description: str) -> str:
     return _BREAK.sub("\n", description) if "<br" in description else description
 
 
+class ExecutorAttributes(EventField):
+    """What the environment of an executor says of it: `SPARK_EXECUTOR_ATTRIBUTE_KUBERNETES_NODE_NAME`."""
+
+    node: str | None = field(name="KUBERNETES_NODE_NAME", default=None)
+
+
 class ExecutorInfo(EventField):
     """Where an executor is, and how many tasks it runs at once."""
 
     host: str = field(name="Host")
     cores: Count = field(name="Total Cores")
+    attributes: ExecutorAttributes = field(name="Attributes", default_factory=ExecutorAttributes)
 
 
 class JobProperties(EventField):

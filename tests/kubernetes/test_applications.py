@@ -239,7 +239,14 @@ def test_the_server_accepts_all_objects(namespace: Namespace, tmp_path: Path, *,
     settings = [f"{name}.enabled=true" for name in switched_on]
     settings += [f"{name}.persistence.enabled={has_claims}".lower() for name in ("bridge", "collector")]
     options = [word for setting in settings for word in ("--set", setting)]
-    options += ["--namespace", namespace.name, "--set", "pipelines.claim=data"]
+    options += [
+        "--namespace",
+        namespace.name,
+        "--set",
+        "pipelines.claim=data",
+        "--set",
+        f"spark.operator.namespace={namespace.name}",
+    ]
     objects = rendered("all", *SETTINGS, *options)
     (tmp_path / "objects.yaml").write_text(objects, encoding="utf-8")
     namespace.kubectl("apply", "--dry-run=server", "--validate=strict", "--filename", tmp_path / "objects.yaml")

@@ -33,6 +33,28 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ include "spark-app.eventLogs" . | replace "s3://" "s3a://" }}
 {{- end }}
 
+{{/* The properties by which an application is seen, with those by which its driver reaches the event logs. */}}
+{{- define "spark-app.sparkDefaults" -}}
+{{- $logs := .Values.eventLogs -}}
+spark.eventLog.enabled true
+{{- if $logs.claim }}
+spark.eventLog.dir file://{{ include "spark-app.eventLogs" . }}
+spark.kubernetes.driver.volumes.persistentVolumeClaim.event-logs.mount.path /event-logs
+spark.kubernetes.driver.volumes.persistentVolumeClaim.event-logs.options.claimName {{ $logs.claim }}
+{{- else }}
+spark.eventLog.dir {{ include "spark-app.eventLogsOfSpark" . }}
+spark.hadoop.fs.s3a.endpoint.region {{ $logs.s3.region }}
+{{- with $logs.s3.endpoint }}
+spark.hadoop.fs.s3a.endpoint {{ . }}
+spark.hadoop.fs.s3a.path.style.access true
+{{- end }}
+{{- with $logs.s3.secret }}
+spark.kubernetes.driver.secretKeyRef.AWS_ACCESS_KEY_ID {{ . }}:AWS_ACCESS_KEY_ID
+spark.kubernetes.driver.secretKeyRef.AWS_SECRET_ACCESS_KEY {{ . }}:AWS_SECRET_ACCESS_KEY
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Where programs send OTLP over HTTP. */}}
 {{- define "spark-app.otlpEndpoint" -}}
 {{ .Values.otlpEndpoint | default (printf "http://%s-collector:4318" (include "spark-app.fullname" .)) }}

@@ -1,0 +1,126 @@
+"""An application of Kubeflow's operator is seen without a line of its own, by defaults that the chart gives it."""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.kubernetes.cluster import CHART, POD, ROOT, Namespace, image, load_images, run
+from tests.kubernetes.test_applications import HERE, SEEN_SECONDS, SETTINGS, fill, has_ended, traces
+from tests.polling import poll_until
+
+OPERATOR: Final = "github.com/kubeflow/spark-operator/v2@v2.5.2"
+"""The release of the operator whose chart is installed."""
+IMAGE: Final = "SPARK_OPERATOR_IMAGE"
+"""The variable with the image of the operator (REGISTRY/REPOSITORY:TAG), where it is another than that of its chart."""
+KINDS: Final = [
+    f"{kind}.sparkoperator.k8s.io" for kind in ("sparkapplications", "scheduledsparkapplications", "sparkconnects")
+]
+
+
+def operator_values() -> dict[str, Any]:
+    """The values of the operator's chart that docs/kubernetes.md asks for."""
+    text = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
+    [block] = [block.partition("```")[0] for block in text.split("```yaml\n")[1:] if "spark-defaults" in block]
+    found: dict[str, Any] = yaml.safe_load(block)
+    return found
+
+
+def install_operator(operator: Namespace, jobs: Namespace, scratch: Path) -> None:
+    """Installs the operator, for the applications of one namespace."""
+    assert shutil.which("go"), f"Go is not there to get {OPERATOR}"
+    folder = json.loads(run("go", "mod", "download", "-json", OPERATOR))["Dir"]
+    (scratch / "values.yaml").write_text(yaml.safe_dump(operator_values()), encoding="utf-8")
+    settings = [f"spark.jobNamespaces={{{jobs.name}}}", "spark.serviceAccount.create=false", "spark.rbac.create=false"]
+    if own := os.environ.get(IMAGE):
+        registry, repository, tag = (
+            own.partition("/")[0],
+            own.partition("/")[2].rpartition(":")[0],
+            own.rpartition(":")[2],
+        )
+        settings += [f"image.registry={registry}", f"image.repository={repository}", f"image.tag={tag}"]
+    options = [word for setting in settings for word in ("--set", setting)]
+    chart = f"{folder}/charts/spark-operator-chart"
+    run(
+        "helm",
+        "install",
+        "spark-operator",
+        chart,
+        "--namespace",
+        operator.name,
+        "--values",
+        scratch / "values.yaml",
+        *options,
+    )
+    operator.wait("deployments")
+
+
+@pytest.fixture(scope="module")
+def namespace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
+    """A namespace that enforces `restricted`, with the chart and its back ends, for which the operator works."""
+    load_images()
+    jobs = Namespace(f"operated-{secrets.token_hex(3)}")
+    operator = Namespace(f"{jobs.name}-operator")
+    has_kinds = KINDS[0] in run("kubectl", "get", "customresourcedefinitions", "--output=name")
+    for each in (jobs, operator):
+        each.create("restricted")
+    try:
+        jobs.kubectl("apply", "--filename", HERE / "backends.yaml")
+        options = ("--namespace", jobs.name, "--set", f"spark.operator.namespace={operator.name}")
+        run("helm", "install", "seen", CHART, *SETTINGS, *options)
+        install_operator(operator, jobs, tmp_path_factory.mktemp("operator"))
+        jobs.wait("deployments")
+        with jobs.forwarded("service/s3", 7070) as endpoint:
+            fill(endpoint)
+        jobs.wait("statefulsets")
+        yield jobs
+        jobs.kubectl("delete", "sparkapplications,scheduledsparkapplications", "--all", "--timeout=60s")
+    finally:
+        run("helm", "uninstall", "spark-operator", "--namespace", operator.name, "--ignore-not-found", "--wait")
+        for each in (jobs, operator):
+            each.delete()
+        if not has_kinds:
+            run("kubectl", "delete", "customresourcedefinitions", *KINDS, "--ignore-not-found")
+
+
+def submit(namespace: Namespace, scratch: Path) -> None:
+    """Creates the application of flights.yaml, with what the namespace asks of pods and the image."""
+    application = yaml.safe_load((HERE / "flights.yaml").read_text(encoding="utf-8"))
+    pod = yaml.safe_load(POD.read_text(encoding="utf-8"))["spec"]
+    application["spec"]["image"] = image()
+    for role in ("driver", "executor"):
+        containers = [pod["containers"][0] | {"name": f"spark-kubernetes-{role}"}]
+        application["spec"][role]["template"] = {"spec": pod | {"containers": containers}}
+    (scratch / "application.yaml").write_text(yaml.safe_dump(application), encoding="utf-8")
+    namespace.kubectl("apply", "--filename", scratch / "application.yaml")
+
+
+def state(namespace: Namespace) -> str:
+    """How far the operator says that the application is."""
+    return namespace.kubectl("get", "sparkapplication/flights", "--output=jsonpath={.status.applicationState.state}")
+
+
+def test_an_application_of_the_operator_is_seen_without_a_line_of_its_own(namespace: Namespace, tmp_path: Path) -> None:
+    """With the pods and the nodes of its driver and executors; its specification says nothing of event logs."""
+    assert "eventLog" not in (HERE / "flights.yaml").read_text(encoding="utf-8")
+    submit(namespace, tmp_path)
+    over = ("COMPLETED", "FAILED", "SUBMISSION_FAILED")
+    poll_until(
+        lambda: state(namespace) in over,
+        lambda: namespace.kubectl("describe", "sparkapplication/flights"),
+        seconds=2 * SEEN_SECONDS,
+    )
+    assert state(namespace) == "COMPLETED", namespace.kubectl("describe", "sparkapplication/flights")
+    with namespace.forwarded("service/jaeger", 16686) as jaeger:
+        poll_until(lambda: has_ended(traces(jaeger)), "Jaeger has no span of the application", seconds=SEEN_SECONDS)
+        spans = [span for trace in traces(jaeger) for span in trace["spans"]]
+    [whole] = [span for span in spans if span["operationName"].startswith("application ")]
+    tags = {tag["key"]: tag["value"] for tag in whole["tags"]}
+    assert (tags["k8s.namespace.name"], tags["k8s.pod.name"]) == (namespace.name, "flights-driver")
+    assert tags["k8s.node.name"]

@@ -12,12 +12,14 @@ import pytest
 from spark_app.__main__ import run
 from spark_app.errors import InputError
 from spark_app.eventlog.diagnoses.thresholds import load_thresholds
-from spark_app.eventlog.parse import remote, storage
+from spark_app.eventlog.model.outcome import ending_of
+from spark_app.eventlog.parse import kubernetes, remote, storage
 from spark_app.eventlog.parse.locations import log_path
 from spark_app.eventlog.parse.log_tailer import FOLDER
 from spark_app.eventlog.reader import read
 from spark_app.mcp.library import Library
 from spark_app.mcp.tools import Tools
+from spark_app.report import report_source
 from spark_app.settings import load_settings
 from tests import storages
 from tests.eventlogs import golden
@@ -25,6 +27,7 @@ from tests.polling import poll_until
 from tests.receivers import dead_port
 from tests.unit.eventlog.log import started
 from tests.unit.eventlog.logs import Bridged, program, text
+from tests.unit.eventlog.parse.test_kubernetes import ENABLED, HERE, ID, cluster, container, pod
 
 VERSION: Final = "4.2.0"
 PASSWORD: Final = "hunter2hunter2"
@@ -67,6 +70,34 @@ def test_a_log_in_s3_is_read_as_the_same_one_here(
     log = golden.delivered(VERSION, tmp_path) if layout == "databricks" else golden.log(VERSION, layout, tmp_path)
     bucket.put(log, "logs")
     assert document(capsys, "report", f"s3a://{bucket.name}/logs/{log.name}") == document(capsys, "report", str(log))
+
+
+@pytest.mark.parametrize(
+    ("code", "ending"), [(1, "failed with exit code 1"), (143, "killed by SIGTERM (exit code 143)")]
+)
+def test_an_application_on_kubernetes_is_read_where_its_driver_wrote(
+    code: int, ending: str, bucket: Any, tmp_path: Path
+) -> None:
+    """The newest of its name, and its end is that of the driver's container, which no event log has."""
+    log = golden.log(VERSION, "plain", tmp_path)
+    bucket.put(log.rename(log.with_name(ID)), "logs")
+    ended = container(terminated={"reason": "Error", "exitCode": code})
+    older = pod("flights-1", created="2026-11-24T17:00:00Z")
+    drivers = [older, pod(phase="Succeeded", containerStatuses=[ended]), older]
+    found = kubernetes.application(HERE, cluster(drivers, f"{ENABLED}s3a\\://{bucket.name}/logs"))
+    reading = report_source.read(report_source.ReportSource(found.log, None, found))
+    assert str(found.log) == f"s3a://{bucket.name}/logs/{ID}"
+    assert ending_of(reading.app).text == ending
+    assert reading.remarks == [f"Kubernetes says of the driver: Error: exit code {code}"]
+
+
+def test_a_log_that_is_not_there_yet_is_said_with_what_kubernetes_says_of_the_pods(bucket: Any) -> None:
+    """Why executors do not start is in no log, and object stores show a log late."""
+    failed = pod("exec-1", containerStatuses=[container(waiting={"reason": "ErrImagePull", "message": "no such tag"})])
+    asked = cluster([pod()], f"{ENABLED}s3a\\://{bucket.name}/none", [failed, failed])
+    with pytest.raises(InputError, match=r"^no event log of spark-.* in s3a://.*/none yet") as error:
+        kubernetes.application(HERE, asked)
+    assert str(error.value).endswith("; Kubernetes says of 2 executors: ErrImagePull: no such tag")
 
 
 def test_the_newest_log_of_a_folder_in_s3_is_meant(bucket: Any, tmp_path: Path) -> None:

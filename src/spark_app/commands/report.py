@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from spark_app.settings import Settings
 
 SOURCE: Final = (
-    "A spark-app run (id or folder), an event log, or a folder of event logs (its newest one). "
+    "A spark-app run (id or folder), an event log, a folder of event logs (its newest one), or an application "
+    "k8s://NAMESPACE/NAME. "
     "By default the newest one in spark-events/."
 )
 
@@ -78,12 +79,12 @@ def report(  # noqa: PLR0913 - an argument for each option
 def _analysis(
     terminal: "Terminal", selected: "ReportSource", settings: "Settings", thresholds: "Thresholds"
 ) -> "Analysis":
-    from spark_app.eventlog.reader import read
     from spark_app.observe.analysis import analyze
+    from spark_app.report import report_source
 
     terminal.wait("reading the event log")
     with terminal:
-        return analyze(read(selected.log), settings, thresholds)
+        return analyze(report_source.read(selected), settings, thresholds)
 
 
 @contextmanager

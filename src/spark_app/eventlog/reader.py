@@ -169,6 +169,7 @@ class Reading:
         is_finished: Whether Spark has closed it; an application that was killed never does.
         forgotten: How many SQL executions, and jobs without one, the application does not have any more, since it was
             followed in bounded memory.
+        notes: What others say of the application, and its log does not: a sentence for each.
     """
 
     log: LogPath
@@ -177,6 +178,7 @@ class Reading:
     unreadable_lines: int
     is_finished: bool
     forgotten: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def remarks(self) -> list[str]:
@@ -186,7 +188,11 @@ class Reading:
             "Streaming queries are shown over their whole time, other work only as far as it is recent: "
             f"{quantity(left_out, 'older SQL execution')} and their jobs are left out."
         )
-        return [*([bounded] if left_out else []), *remarks(self.app, self.read_errors, self.unreadable_lines)]
+        return [
+            *self.notes,
+            *([bounded] if left_out else []),
+            *remarks(self.app, self.read_errors, self.unreadable_lines),
+        ]
 
 
 def read(path: LogPath, *, make_listener: MakeListener | None = None) -> Reading:

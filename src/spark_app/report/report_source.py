@@ -1,13 +1,16 @@
 """The event log, and the spark-app run, that the argument of a command names."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spark_app.errors import InputError
+from spark_app.eventlog.parse import kubernetes
+from spark_app.eventlog.parse.kubernetes import KubernetesApplication
 from spark_app.eventlog.parse.locations import LogPath, is_remote, log_path
 from spark_app.eventlog.parse.log_files import newest_first
 from spark_app.eventlog.parse.log_tailer import FOLDER, parts
-from spark_app.eventlog.reader import find_log
+from spark_app.eventlog.reader import Reading, find_log
+from spark_app.eventlog.reader import read as read_log
 from spark_app.local_files import local_path
 from spark_app.report import run_info
 from spark_app.report.run_info import RunInfo
@@ -18,21 +21,31 @@ from spark_app.telemetry.run_files import STARTED
 
 @dataclass(frozen=True, slots=True)
 class ReportSource:
-    """An event log, and the run in it that is meant; None for the whole application."""
+    """An event log, and what is meant by it.
+
+    Attributes:
+        log: The log.
+        run: The run in it that is meant; None for the whole application.
+        on_kubernetes: What the cluster knows of the application; None where it was not asked.
+    """
 
     log: LogPath
     run: RunInfo | None
+    on_kubernetes: KubernetesApplication | None = None
 
 
 def source(name: str, settings: Settings) -> ReportSource:
     """Resolves the id or the folder of a run, an event log, a folder of event logs, or the id of an application.
 
-    An event log, a folder of them, or an application of a History Server may be named by a URL.
+    An event log, a folder of them, or an application of a History Server or on Kubernetes may be named by a URL.
 
     Raises:
         InputError: Nothing has this name, or the event log of the run is missing; the message says where it was sought.
         MachineError: The driver for a URL is not installed.
     """
+    if name.startswith(kubernetes.SCHEME):
+        application = kubernetes.application(name)
+        return ReportSource(application.log, None, application)
     if "://" in name:
         return ReportSource(find_log(log_path(name)), None)
     path = Path(name)
@@ -44,6 +57,19 @@ def source(name: str, settings: Settings) -> ReportSource:
         if log.exists():
             return ReportSource(find_log(log), None)
     raise InputError(f"no run {name!r} in {settings.runs_path}, and no event log at {path.absolute()}")
+
+
+def read(selected: ReportSource) -> Reading:
+    """The event log, as read, with what Kubernetes knows of the end of its driver.
+
+    Raises:
+        InputError: There is no log, or its compression codec is not supported.
+    """
+    reading, known = read_log(selected.log), selected.on_kubernetes
+    if known is None:
+        return reading
+    reading.app.process_exit_code, reading.app.is_alive = known.exit_code, known.is_running
+    return replace(reading, notes=known.notes)
 
 
 def _log_of(run: RunInfo, settings: Settings) -> LogPath:

@@ -58,7 +58,8 @@ def _observed(app: Application) -> Observed:
     samples = [(sample.time_ms, sample.runnable, dict(sample.stalled_us)) for sample in load.samples]
     python_ms = [sample.python_ms for sample in load.samples if sample.python_ms is not None]
     is_known = len(python_ms) == len(samples)
-    return Observed(app.process_exit_code, load.processors, samples, python_ms if is_known else [])  # type: ignore[arg-type]
+    known = python_ms if is_known else []
+    return Observed(app.process_exit_code, load.processors, samples, known, app.program)  # type: ignore[arg-type]
 
 
 def _newest(records: Sequence[LogRecord]) -> Sequence[LogRecord]:

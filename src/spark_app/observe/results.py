@@ -20,6 +20,7 @@ from spark_app.local_files import local_path
 from spark_app.observe import annotations
 from spark_app.observe.event_log_injection import LAUNCH, EventLogInjection, Launch, options_of
 from spark_app.observe.processes import PROCESSES, has_context, launches_alive
+from spark_app.observe.program_names import name_of
 
 if TYPE_CHECKING:
     from spark_app.eventlog.bridge.one_shot import IsWanted, LogExport
@@ -111,7 +112,7 @@ class LaunchWatcher:
         self._settle()
         launches = self._injection.launches()
         running = frozenset(launches_alive(self._injection.token))
-        readings, problems = self._readings(launches, running, code, export)
+        readings, problems = self._readings(launches, running, code, export, name_of(command))
         logged = {reading.app.properties.get(LAUNCH) for reading in readings}
         unlogged = [launch for launch in launches if launch.id not in logged and not launch.is_query]
         unseen = [self._unseen(launch) for launch in unlogged]
@@ -143,16 +144,20 @@ class LaunchWatcher:
             time.sleep(PAUSE_SECONDS)
 
     def _readings(
-        self, launches: Sequence[Launch], running: frozenset[str], code: int | None, export: "LogExport | None"
+        self,
+        launches: Sequence[Launch],
+        running: frozenset[str],
+        code: int | None,
+        export: "LogExport | None",
+        program: str,
     ) -> tuple[list[Reading], list[str]]:
         readings, problems, logs = [], [], list(self._logs(launches))
         for log in logs:
             is_wanted = partial(self._is_exported, log, running)
             known = code if len(logs) == 1 else None
             try:
-                reading = read(
-                    log.path, make_listener=partial(_listener, code=known, export=export, is_wanted=is_wanted)
-                )
+                listen = partial(_listener, program=program, code=known, export=export, is_wanted=is_wanted)
+                reading = read(log.path, make_listener=listen)
             except (InputError, OSError) as error:
                 problems.append(str(error))
                 continue
@@ -192,10 +197,16 @@ def _is_finished(log: EventLog) -> bool:
 
 
 def _listener(
-    log: Path, app: Application, *, code: int | None, export: "LogExport | None", is_wanted: "IsWanted"
+    log: Path,
+    app: Application,
+    *,
+    program: str,
+    code: int | None,
+    export: "LogExport | None",
+    is_wanted: "IsWanted",
 ) -> Listener | None:
-    """Notes the exit code of the only application before its spans are made; the listener that exports it, if any."""
-    app.process_exit_code = code
+    """Notes the program, and the exit code of the only application, before spans are made; the listener for them."""
+    app.program, app.process_exit_code = program, code
     return export.listener(log, app, is_wanted=is_wanted) if export else None
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from spark_app.eventlog.bridge.one_shot import LogExport
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.reader import read
 from spark_app.observe.event_log_injection import LAUNCH, EventLogInjection, Launch
 from spark_app.observe.results import LaunchWatcher, ObservedApplications
 from spark_app.telemetry.errors import TelemetryErrors
@@ -272,3 +273,16 @@ def test_an_unreadable_log_is_explained_in_a_line(command: Command) -> None:
     launch = command.launch()
     command.log(launch.id, name="local-1.lz4")
     assert any("lz4" in line for line in command.seen().unseen)
+
+
+def test_an_application_without_a_name_has_that_of_its_program(command: Command) -> None:
+    """And so has its log: a later report calls it the same. A name of its own, or a given one, stays."""
+    launch = command.launch().id
+    for number, name in enumerate(("pyspark-shell", "own")):
+        command.log(launch, name=f"local-{number}", began=1000 + number, ended=2000 + number)
+        file = command.folder / "events" / f"local-{number}"
+        file.write_text(file.read_text(encoding="utf-8").replace('"App Name":"one"', f'"App Name":"{name}"'))
+    readings = command.seen("python", "jobs/flights.py").readings
+    assert [each.app.name for each in readings] == ["flights", "own"]
+    command.watch.annotate(readings, None)
+    assert [read(each.log).app.name for each in readings] == ["flights", "own"]

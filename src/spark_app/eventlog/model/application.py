@@ -27,6 +27,8 @@ Ended = Job | Query | StageAttempt | Executor | Batch | LateTask | Operation | S
 NO_PROPERTIES: Final = JobProperties()
 NAME: Final = "spark.observed.name"
 """The Spark property with the name that `spark-app observe --name` gives an application, percent-encoded."""
+UNNAMED: Final = "pyspark-shell"
+"""What PySpark calls an application that gives itself no name."""
 MOST_LOG_RECORDS: Final = 1000
 
 
@@ -42,6 +44,7 @@ class Application:
         exit_code: What the driver passed to `SparkContext.stop`, from Spark 4.0 on.
         process_exit_code: Of its process, where whoever started it knows.
         is_alive: Whether its process still runs, where whoever started it knows.
+        program: What whoever started it calls it, if PySpark has no name for it.
         running: The number of running tasks.
         first, last: The earliest and the latest time in any event.
         usage: What cores and driver did so far.
@@ -66,6 +69,7 @@ class Application:
         self.exit_code: int | None = None
         self.process_exit_code: int | None = None
         self.is_alive: bool | None = None
+        self.program = ""
         self.jobs: dict[int, Job] = {}
         self.stages: dict[tuple[int, int], StageAttempt] = {}
         self._executors = Executors()
@@ -211,7 +215,7 @@ class Application:
         self.spark_version = event.spark_version
 
     def _application_start(self, event: events.ApplicationStart) -> None:
-        self.id, self.name = event.id or self.id, self._given_name or event.name
+        self.id, self.name = event.id or self.id, self._given_name or self._named(event.name)
         self.user, self.attempt = event.user, event.attempt
         self.started = event.time
         self._saw(event.time)
@@ -223,7 +227,10 @@ class Application:
     def _environment(self, event: events.EnvironmentUpdate) -> None:
         self.properties = dict(event.spark_properties)
         self._executors.configured(self.task_cpus)
-        self.name = self._given_name or self.name or self.properties.get("spark.app.name")
+        self.name = self._given_name or self.name or self._named(self.properties.get("spark.app.name"))
+
+    def _named(self, name: str | None) -> str | None:
+        return self.program if self.program and name == UNNAMED else name
 
     @property
     def _given_name(self) -> str:
@@ -380,6 +387,8 @@ class Application:
 
     def _observed(self, event: events.Observed) -> None:
         self.process_exit_code, self.is_alive = event.exit_code, False
+        self.program = self.program or event.program
+        self.name = self._given_name or self._named(self.name)
         if event.processors and event.samples:
             known = event.python_ms if len(event.python_ms) == len(event.samples) else [None] * len(event.samples)
             samples = tuple(LoadSample(*sample, python) for sample, python in zip(event.samples, known, strict=True))  # type: ignore[arg-type]

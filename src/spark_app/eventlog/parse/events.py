@@ -586,12 +586,14 @@ class Observed(_Event, tag="spark-app.Observed"):
 
     `samples` are times in milliseconds since the epoch, runnable threads, and microseconds of waiting by resource;
     `python_ms` is what Python workers had used of processors, or waited for them, at the time of each.
+    `program` names an application that PySpark has no name for.
     """
 
     exit_code: int | None = None
     processors: int = 0
     samples: list[tuple[Time, int, dict[str, int]]] = field(default_factory=list)
     python_ms: list[int] = field(default_factory=list)
+    program: str = ""
 
 
 class Excluded(EventField):

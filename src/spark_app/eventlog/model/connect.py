@@ -34,6 +34,7 @@ class Session:
         ended: None while it is open, and where the log lacks its end.
         open: The operations that are not over, by their ids.
         left: The operations that were not over when it ended: they end with it.
+        flows: The operations that have defined the flows of a declarative pipeline, by the names of their datasets.
     """
 
     key: SessionKey
@@ -42,6 +43,7 @@ class Session:
     ended: int | None = None
     open: "dict[str, Operation]" = field(default_factory=dict)
     left: "list[Operation]" = field(default_factory=list)
+    flows: "dict[str, Operation]" = field(default_factory=dict)
 
     @property
     def user(self) -> str:
@@ -149,6 +151,8 @@ class Connect:
         operation = Operation(event.id, event.job_tag, key, event.user_name, parse(event.statement), time)
         self.operations[event.id] = session.open[event.id] = operation
         self._by_tag[event.job_tag] = event.id
+        if operation.statement.kind == "define_flow" and operation.statement.subject:
+            session.flows[operation.statement.subject] = operation
 
     def analyzed(self, event: events.ConnectOperationAnalyzed) -> None:
         """Notes when the plan of an operation was analyzed; of several plans the first."""
@@ -195,6 +199,16 @@ class Connect:
     def open_sessions(self) -> list[Session]:
         """The sessions that have not ended."""
         return [session for session in self.sessions.values() if session.ended is None]
+
+    def flow(self, operation: Operation, dataset: str) -> Operation | None:
+        """The definition of the flow that writes a dataset in a run of a pipeline; None for anything else.
+
+        A flow has the name of its dataset, without the catalog and the database of the pipeline.
+        """
+        session = self.sessions.get(operation.session)
+        if session is None or operation.statement.kind != "start_run":
+            return None
+        return session.flows.get(dataset) or session.flows.get(dataset.rpartition(".")[2])
 
     def of_tags(self, tags: Iterable[str]) -> Operation | None:
         """The operation that one of some job tags names; None for work that no operation asked for."""

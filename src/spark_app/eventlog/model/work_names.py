@@ -81,8 +81,13 @@ def _parts(app: Application, query: Query) -> tuple[str, str, str]:
 def _named(app: Application, query: Query) -> tuple[str, str]:
     """What the program, or the client of a server, calls a query; and its call site or action."""
     if query.operation is not None:
-        return of_operation(query.operation), ""
+        return of_operation(_asked(app, query, query.operation)), ""
     return _description(query.description), _call(_texts(app, query))
+
+
+def _asked(app: Application, query: Query, operation: Operation) -> Operation:
+    """The operation that a query ran for; in a run of a pipeline the definition of its flow."""
+    return (app.connect.flow(operation, query.target.name) if query.target else None) or operation
 
 
 def _texts(app: Application, query: Query) -> list[str | None]:
@@ -97,7 +102,7 @@ def _joined(*parts: str) -> str:
 def call_site(app: Application, query: Query) -> str | None:
     """The call and the line of the program that ran a query; None where the log does not have it."""
     if query.operation is not None:
-        return of_client(query.operation)
+        return of_client(_asked(app, query, query.operation))
     call = _call(_texts(app, query))
     return call if " at " in call else None
 

@@ -6,6 +6,7 @@ import pytest
 
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.work_names import call_site, of_query, of_stage
+from tests.eventlogs import record_connect, walking
 from tests.unit.eventlog.log import Line, application, job, query, stage, started
 
 JVM: Final = "parquet at NativeMethodAccessorImpl.java:0"
@@ -128,3 +129,15 @@ def test_queries_that_are_part_of_each_other_have_names() -> None:
     """A damaged log may say so."""
     app = application([started(), query(0, root=1) | {"description": ""}, query(1, root=0) | {"description": ""}])
     assert [of_query(app, each) for each in app.queries.values()] == ["query", "query"]
+
+
+def test_a_run_of_a_pipeline_names_its_flows() -> None:
+    """By the line of the decorator; one that is declared in SQL has none, but the table that it writes."""
+    app = walking.read(record_connect.recorded("pipeline"))[0]
+    names = {of_query(app, query) for query in app.queries.values()}
+    assert names == {
+        "define_flow orders at transformations/orders.py:4, writes default.orders",
+        "start_run, writes default.totals",
+    }
+    sites = {call_site(app, query) for query in app.queries.values()}
+    assert sites == {"define_flow at transformations/orders.py:4", None}

@@ -17,10 +17,14 @@ from string import Template
 from typing import Final
 from urllib.parse import quote
 
+import msgspec
+from msgspec import Struct
+
 from spark_app.errors import ConfigError
 from spark_app.eventlog.model.application import NAME
 from spark_app.observe.python_start import with_hook
 from spark_app.settings import read_spark_properties
+from spark_app.spark import connect_sessions
 from spark_app.telemetry import python_logs
 
 CONF_DIR: Final = "SPARK_CONF_DIR"
@@ -96,6 +100,14 @@ class Launch:
         return properties | {key.strip(): value.strip() for key, is_pair, value in pairs if is_pair}
 
 
+class ConnectSession(Struct, frozen=True):
+    """A session of Spark Connect that a Python program has opened; `server` is its host and port."""
+
+    server: str
+    session: str
+    user: str
+
+
 @dataclass(frozen=True, slots=True)
 class EventLogInjection:
     """The folders that event logs and launches are written to.
@@ -132,6 +144,16 @@ class EventLogInjection:
         """What the driver of a launch has logged, oldest first; each line is a JSON object."""
         files = [self._logs / f"{launch}.jsonl{end}" for end in (".1", "")]
         return [line for file in files if file.is_file() for line in file.read_bytes().splitlines()]
+
+    def connect_sessions(self) -> list[ConnectSession]:
+        """The sessions of Spark Connect that Python programs have opened, in their order."""
+        file = self._logs / connect_sessions.FILE
+        lines = file.read_bytes().splitlines() if file.is_file() else []
+        sessions = list[ConnectSession]()
+        for line in lines:
+            with suppress(ValueError):  # it may be cut
+                sessions.append(msgspec.json.decode(line, type=ConnectSession))
+        return sessions
 
     @property
     def _conf(self) -> Path:

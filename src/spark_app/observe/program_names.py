@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import yaml
+from spark_app.errors import ConfigError
+from spark_app.settings import read_yaml
 
 PIPELINES: Final = "spark-pipelines"
 SPECIFICATIONS: Final = ("spark-pipeline.yml", "spark-pipeline.yaml")
@@ -30,7 +31,6 @@ def _of_pipeline(command: Sequence[str]) -> str:
     given = [Path(after) for word, after in pairwise(command) if word == "--spec"]
     given += [Path(word.partition("=")[2]) for word in command if word.startswith("--spec=")]
     for file in given or map(Path, SPECIFICATIONS):
-        with suppress(OSError, ValueError, yaml.YAMLError):
-            content: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
-            return str(content.get("name") or "") if isinstance(content, dict) else ""
+        with suppress(ConfigError):
+            return str(read_yaml(file).get("name") or "")
     return ""

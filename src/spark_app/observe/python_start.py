@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Final
 
 from spark_app import redaction
-from spark_app.spark import call_sites
+from spark_app.spark import call_sites, connect_sessions
 from spark_app.telemetry import python_logs
 
 PYTHONPATH: Final = "PYTHONPATH"
 COPY: Final = "spark_app_call_sites"
 COPIES: Final = {
     COPY: call_sites.__file__,
+    "spark_app_connect_sessions": connect_sessions.__file__,
     "spark_app_python_logs": python_logs.__file__,
     "spark_app_redaction": redaction.__file__,
 }
@@ -40,7 +41,10 @@ try:
 
         {COPY}.install()
         if os.environ.get("{python_logs.FOLDER}"):
+            import spark_app_connect_sessions
             import spark_app_python_logs
+
+            spark_app_connect_sessions.note({COPY}.when_imported, os.environ["{python_logs.FOLDER}"])
 
             try:
                 from spark_app_redaction import redacted

@@ -16,9 +16,10 @@ from spark_app.eventlog.model.host_load import HostLoad
 from spark_app.eventlog.parse.log_files import EventLog, logs_in
 from spark_app.eventlog.parse.log_tailer import LogTailer
 from spark_app.eventlog.reader import Listener, Reading, head, read
+from spark_app.formatting import quantity
 from spark_app.local_files import local_path
 from spark_app.observe import annotations
-from spark_app.observe.event_log_injection import LAUNCH, EventLogInjection, Launch, options_of
+from spark_app.observe.event_log_injection import LAUNCH, ConnectSession, EventLogInjection, Launch, options_of
 from spark_app.observe.processes import PROCESSES, has_context, launches_alive
 from spark_app.observe.program_names import name_of
 
@@ -36,6 +37,8 @@ TICK_SECONDS: Final = 1.0
 SUBMITTED: Final = "spark.app.submitTime"
 """When a process of Spark started, in milliseconds since the epoch."""
 REMOTE: Final = "SPARK_REMOTE"
+MOST_SESSIONS: Final = 5
+"""Sessions of Spark Connect that are listed, the first ones."""
 CONNECT: Final = "sc://"
 """The scheme of a Spark Connect server; `local` starts one in the program's own JVM, which is observed."""
 
@@ -116,8 +119,10 @@ class LaunchWatcher:
         logged = {reading.app.properties.get(LAUNCH) for reading in readings}
         unlogged = [launch for launch in launches if launch.id not in logged and not launch.is_query]
         unseen = [self._unseen(launch) for launch in unlogged]
-        if not launches:
+        remote = self._remote_sessions(readings)
+        if not launches and not remote:
             unseen = [_without_spark(command, variables)]
+        unseen += remote
         return ObservedApplications(readings, problems + unseen)
 
     def annotate(self, readings: Sequence[Reading], load: HostLoad | None) -> None:
@@ -132,6 +137,13 @@ class LaunchWatcher:
             for reading, (start, end) in zip(sessions, pairwise(starts), strict=True):
                 own = [record for record in records if start <= record.time < end]
                 annotations.annotate(reading, own, self._injection.events)
+
+    def _remote_sessions(self, readings: Sequence[Reading]) -> list[str]:
+        """A line for each session of Spark Connect on another server than that of an application of the command."""
+        known = {key.id for reading in readings for key in reading.app.connect.sessions}
+        sessions = [each for each in self._injection.connect_sessions() if each.session not in known]
+        more = len(sessions) - MOST_SESSIONS
+        return [*map(_remote, sessions[:MOST_SESSIONS]), *([f"{quantity(more, 'more session')}"] if more > 0 else [])]
 
     def _unseen(self, launch: Launch) -> str:
         error = annotations.last_error(self._injection.python_log(launch.id))
@@ -287,6 +299,15 @@ def _server(candidates: Sequence[str | None]) -> str | None:
 
 def _connect(server: str) -> str:
     return f"Spark Connect: the application and its event log are on the server {_address(server)}"
+
+
+def _remote(session: ConnectSession) -> str:
+    """What helps to see a session of a server."""
+    user = f" of {session.user}" if session.user else ""
+    return (
+        f"Spark Connect: session {session.session}{user} is in the event log of the server {CONNECT}{session.server}: "
+        "`spark-app report` on that log shows its operations"
+    )
 
 
 def _address(address: str) -> str:

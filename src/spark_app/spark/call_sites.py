@@ -23,7 +23,7 @@ from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import FrameType
 
 SHORT: Final = "callSite.short"
@@ -86,11 +86,21 @@ def install(skip: Iterable[str] = ()) -> None:
     """
     with suppress(Exception):
         _skipped.extend(os.path.join(os.path.abspath(folder), "") for folder in skip)
-        module = sys.modules.get(GATEWAY)
-        if module is not None:
-            _patch(module)
-        elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-            sys.meta_path.insert(0, _Finder())
+        when_imported(GATEWAY, _patch)
+
+
+def when_imported(name: str, patch: Callable[[Any], None]) -> None:
+    """Patches a module, now or when it is imported; once for each module.
+
+    Args:
+        name: The module.
+        patch: Takes the module after it was loaded; what it raises is dropped.
+    """
+    module = sys.modules.get(name)
+    if module is not None:
+        patch(module)
+    elif not any(isinstance(finder, _Finder) and finder.name == name for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder(name, patch))
 
 
 @contextmanager
@@ -105,15 +115,19 @@ def work_of(function: str, file: str, line: int) -> Iterator[None]:
 
 
 class _Finder:
-    """Has Py4J patched when it is imported, and finds nothing else."""
+    """Has a module patched when it is imported, and finds nothing else."""
+
+    def __init__(self, name: str, patch: Callable[[Any], None]) -> None:
+        self.name = name
+        self._patch = patch
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != GATEWAY:
+        if name != self.name:
             return None
         with suppress(Exception):
             spec = PathFinder.find_spec(name, path)
             if spec is not None and hasattr(spec.loader, "exec_module"):
-                spec.loader = _Loader(spec.loader)  # type: ignore[assignment] # it has what the import system calls
+                spec.loader = _Loader(spec.loader, self._patch)  # type: ignore[assignment] # it has what the import system calls
                 sys.meta_path.remove(self)
                 return spec
         return None
@@ -122,8 +136,9 @@ class _Finder:
 class _Loader:
     """Loads a module as its own loader does, then patches it."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Any, patch: Callable[[Any], None]) -> None:
         self._loader = loader
+        self._patch = patch
 
     def create_module(self, spec: Any) -> Any:
         return self._loader.create_module(spec)
@@ -132,7 +147,7 @@ class _Loader:
         module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         with suppress(Exception):
-            _patch(module)
+            self._patch(module)
 
 
 def _patch(module: Any) -> None:

@@ -14,10 +14,13 @@ from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.reader import read
 from spark_app.observe.event_log_injection import LAUNCH, EventLogInjection, Launch
 from spark_app.observe.results import LaunchWatcher, ObservedApplications
+from spark_app.spark import connect_sessions
 from spark_app.telemetry.errors import TelemetryErrors
 from tests.polling import poll_until
 from tests.receivers import receiver
 
+HELP: Final = "`spark-app report` on that log shows its operations"
+CONNECT_EVENT: Final = "org.apache.spark.sql.connect.service.SparkListenerConnect"
 SUBMIT: Final = "org.apache.spark.deploy.SparkSubmit"
 CLOSING: Final = """
 import os, sys
@@ -286,3 +289,28 @@ def test_an_application_without_a_name_has_that_of_its_program(command: Command)
     assert [each.app.name for each in readings] == ["flights", "own"]
     command.watch.annotate(readings, None)
     assert [read(each.log).app.name for each in readings] == ["flights", "own"]
+
+
+def test_a_session_of_a_server_is_named(command: Command) -> None:
+    """By its id, which the log of the server has, too; that of an application of the command is in its report."""
+    launch = command.launch().id
+    command.log(launch)
+    log_of_server = command.folder / "events" / "local-1"
+    started = {"Event": f"{CONNECT_EVENT}SessionStarted", "sessionId": "local", "userId": "", "eventTime": 1500}
+    with log_of_server.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(started, separators=(",", ":")) + "\n")
+    notes = [{"server": "there:15002", "session": session, "user": "ana"} for session in ("local", "s-1")]
+    noted = command.folder / "scratch" / "python-logs" / connect_sessions.FILE
+    noted.write_text("".join(json.dumps(note) + "\n" for note in notes) + '{"server"', encoding="utf-8")
+    assert command.seen("python", "job.py").unseen == [
+        f"Spark Connect: session s-1 of ana is in the event log of the server sc://there:15002: {HELP}"
+    ]
+
+
+def test_a_client_without_a_spark_of_its_own_is_explained_by_its_sessions(command: Command) -> None:
+    """A few of them; nothing says that no Spark was started."""
+    noted = command.folder / "scratch" / "python-logs" / connect_sessions.FILE
+    notes = ({"server": "there:1", "session": f"s-{number}", "user": ""} for number in range(7))
+    noted.write_text("".join(json.dumps(note) + "\n" for note in notes), encoding="utf-8")
+    *lines, rest = command.seen("python", "job.py").unseen
+    assert ([line.split()[3] for line in lines], rest) == ([f"s-{number}" for number in range(5)], "2 more sessions")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.connect import PLUGIN, Operation, SessionKey
+from spark_app.eventlog.model.connect import Operation, SessionKey, is_own_server
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.streams import Batch, BatchKey
 from spark_app.eventlog.parse.events import TaskInfo
@@ -118,14 +118,9 @@ def of_session(app: Application, key: SessionKey) -> SpanIds:
     Below the application where that runs the server in its own driver, for one program.
     """
     span_id = _number(app, "session", *key)
-    if is_own_server(app):
+    if is_own_server(app.properties):
         return of_application(app).child(span_id)
     return SpanIds(_derived(app.id, app.attempt, "session trace", *key, octets=16), span_id, None)
-
-
-def is_own_server(app: Application) -> bool:
-    """Whether a program runs a Spark Connect server in its own driver, as PySpark's local mode of Connect does."""
-    return PLUGIN in app.properties.get("spark.plugins", "")
 
 
 def of_operation(app: Application, operation: Operation) -> SpanIds:

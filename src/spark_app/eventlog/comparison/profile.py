@@ -136,6 +136,8 @@ class RunProfile(Struct):
         steps: How long Spark worked for each step of a pipeline, in milliseconds; empty for other applications.
         exit_code: Of its process, where `spark-app observe` started it.
         host_load: What was sampled of the host of its driver, from which later reports of its log judge.
+        users: The part of `core_ms` of each of its users: who submitted it, or the users of a Spark Connect server, the
+            most expensive ones, and under the empty name the rest.
     """
 
     version: int
@@ -159,6 +161,7 @@ class RunProfile(Struct):
     steps: dict[str, float] = {}
     exit_code: int | None = None
     host_load: HostLoad | None = None
+    users: dict[str, float] = {}
 
 
 def place_and_flow(group: str) -> tuple[str, str]:

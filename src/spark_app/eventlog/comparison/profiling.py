@@ -24,6 +24,7 @@ from spark_app.eventlog.comparison.steps import steps
 from spark_app.eventlog.comparison.wallclock import Key, WallClock, wall_clock
 from spark_app.eventlog.model import stage_groups
 from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.connect import is_own_server
 from spark_app.eventlog.model.entities import StageAttempt, Totals
 from spark_app.eventlog.model.executor_loss import is_lost
 from spark_app.eventlog.model.operators import PYTHON
@@ -39,6 +40,8 @@ from spark_app.telemetry.spark_progress import sum_of_known
 MAX_GROUPS: Final = 200
 """Groups of one application at most; the rest is one group, which keeps the profile small."""
 REST: Final = "everything else"
+MAX_USERS: Final = 100
+"""Users of a Spark Connect server at most, as many as keep the profile small."""
 MAX_VALUE: Final = 200
 """Characters of the value of a setting; longer ones are truncated."""
 
@@ -79,7 +82,21 @@ def of(reading: Reading) -> RunProfile:
         gib_ms=_memory(app, started),
         steps=steps(app),
         host_load=app.host_load,
+        users=_users(app, started),
     )
+
+
+def _users(app: Application, started: int) -> dict[str, float]:
+    """The time of cores of each user."""
+    took = cost.spent(app, started, app.last)
+    if took is None:
+        return {}
+    if not app.connect.sessions or is_own_server(app.properties):
+        return {app.user or "": round(took.core_hours * cost.HOUR_MS)}
+    shares = cost.by_user(app, app.stages.values(), took)
+    ranked = sorted(filter(None, shares), key=lambda user: -shares[user].core_hours)[:MAX_USERS]
+    times: dict[str, float] = {user: round(shares[user].core_hours * cost.HOUR_MS) for user in ranked}
+    return times | {"": round(took.core_hours * cost.HOUR_MS) - sum(times.values())}
 
 
 def _memory(app: Application, started: int) -> float | None:

@@ -1,6 +1,6 @@
 """Sessions and operations of a Spark Connect server: who asked for what, when it was ready to run, and how it ended."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -15,6 +15,11 @@ DESCRIPTION: Final = "Spark Connect - "
 """Begins the description of the jobs and SQL executions of an operation, which goes on with the text of its request."""
 PLUGIN: Final = "org.apache.spark.sql.connect.SparkConnectPlugin"
 """In `spark.plugins` where an application runs a server in its own driver, as PySpark's local mode of Connect does."""
+
+
+def is_own_server(properties: Mapping[str, str]) -> bool:
+    """Whether a program runs a Spark Connect server in its own driver, as PySpark's local mode of Connect does."""
+    return PLUGIN in properties.get("spark.plugins", "")
 
 
 class SessionKey(NamedTuple):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.entities import Job
+from spark_app.eventlog.model.connect import is_own_server
+from spark_app.eventlog.model.entities import Job, Query
 from spark_app.eventlog.model.streams import BatchKey
 from spark_app.formatting import count, quantity
 
@@ -51,7 +52,8 @@ def ending_of(app: Application) -> Ending:
 
     A nonzero exit code decides. Without one the application failed if its last job, query or batch failed: a program
     that goes on after a failure has handled it. The exit code 0 in a log proves nothing, because `SparkContext.stop`
-    writes it from PySpark and from the shutdown hook of a killed JVM, too; the exit code of the process does.
+    writes it from PySpark and from the shutdown hook of a killed JVM, too; the exit code of the process does. What a
+    client of a Spark Connect server asked for, and failed, is no failure of the server.
     """
     work = sorted(_work(app), key=lambda work: (work.ended, work.query is not None))
     jobs = [job for job in app.jobs.values() if job.has_failed]
@@ -84,7 +86,7 @@ def _outcome(app: Application, failed: list[Job], last: _Work | None) -> tuple[O
         return "incomplete", f"incomplete: stopped while {quantity(stopped, 'job')} ran, by its program or from outside"
     outcome: Outcome = "ended" if code is None else "succeeded"
     if failed:
-        return outcome, f"{outcome}: {jobs} failed, not the last one"
+        return outcome, f"{outcome}: {jobs} failed{', not the last one' if last is not None else ''}"
     return outcome, outcome if outcome == "succeeded" else "ended, no job failed"
 
 
@@ -93,15 +95,22 @@ def _work(app: Application) -> Iterator[_Work]:
     for job in app.jobs.values():
         query = app.query_of(job)
         is_stopped = _was_stopped(job.failure) or (job.has_failed and _is_of_stopped_stream(app, job.batch))
-        if job.completed is not None and (query is None or query.ended is None) and not is_stopped:
+        is_over = job.completed is not None and (query is None or query.ended is None)
+        if job.completed is not None and is_over and not is_stopped and not _is_of_client(app, job):
             yield _Work(job.completed, (job.failure or "") if job.has_failed else None, query.id if query else None)
     for query in app.queries.values():
         is_stopped = _was_stopped(query.error) or (bool(query.error) and _is_of_stopped_stream(app, query.batch))
-        if query.ended is not None and query.root not in app.queries and not is_stopped:
+        is_root = query.root not in app.queries
+        if query.ended is not None and is_root and not is_stopped and not _is_of_client(app, query):
             yield _Work(query.ended, query.error, query.id)
     for batch in app.batches.values():
         if batch.ended is not None and not _was_stopped(batch.error):
             yield _Work(batch.ended, batch.error)
+
+
+def _is_of_client(app: Application, part: Job | Query) -> bool:
+    """Whether a client of a server asked for it; not so where a program runs the server for itself."""
+    return part.operation is not None and not is_own_server(app.properties)
 
 
 def _was_stopped(error: str | None) -> bool:

@@ -1,5 +1,6 @@
 """The pages of `spark-app serve`: all runs, the trend of one application, two runs compared, and the reports."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,6 +11,7 @@ from typing import Any, Final
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison import baselines
 from spark_app.eventlog.comparison.compare import compare
+from spark_app.eventlog.cost import CoreHours
 from spark_app.report.page import environment
 from spark_app.report.served.runs import Run, Runs
 from spark_app.report.served.server import Answer, refusal
@@ -42,6 +44,16 @@ class Trend:
     bars: list[Bar]
 
 
+@dataclass(frozen=True, slots=True)
+class UserCost:
+    """What a user, or nobody, had of the listed runs; the price is None where no price is configured, or known."""
+
+    user: str
+    runs: int
+    core_hours: float
+    price: Decimal | None
+
+
 class Pages:
     """Answers requests by their path. Only names that were listed lead to files."""
 
@@ -72,6 +84,7 @@ class Pages:
             applications=names,
             application=application,
             trends=trends,
+            users=self._users(chosen),
             currency=self._currency,
             price=self._price,
         )
@@ -90,6 +103,22 @@ class Pages:
             _trend("duration", oldest_first, lambda run: run.duration_ms, duration),
             cost if self._currency and cost.bars else cores,
         ]
+
+    def _users(self, runs: list[Run]) -> list[UserCost]:
+        """What each user had of some runs, the most expensive first, and what is nobody's; none of fewer than two."""
+        parts = defaultdict[str, list[CoreHours]](list)
+        for run in runs:
+            for user, part in run.users.items():
+                parts[user].append(part)
+        if sum(map(bool, parts)) < 2:
+            return []
+        costs = [self._cost(user, own) for user, own in parts.items()]
+        return sorted(costs, key=lambda each: (not each.user, -each.core_hours, each.user))[:MOST]
+
+    def _cost(self, user: str, parts: list[CoreHours]) -> UserCost:
+        prices = [part.price(self._prices) for part in parts]
+        price = None if None in prices else sum(filter(None, prices), Decimal(0))
+        return UserCost(user, len(parts), sum(part.core_hours for part in parts), price)
 
     @property
     def _currency(self) -> str | None:

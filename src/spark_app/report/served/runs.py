@@ -36,11 +36,17 @@ class _Profile(msgspec.Struct):
     core_ms: float
     workload: str = ""
     gib_ms: float | None = None
+    users: dict[str, float] = {}
 
     @property
     def spent(self) -> CoreHours:
         """What its executors took."""
         return CoreHours(self.core_ms / HOUR_MS, None if self.gib_ms is None else self.gib_ms / HOUR_MS)
+
+    @property
+    def by_user(self) -> dict[str, CoreHours]:
+        """The part of each user, with as much memory for each core."""
+        return {user: self.spent.on(1, milliseconds) for user, milliseconds in self.users.items()}
 
 
 class _Record(msgspec.Struct):
@@ -66,6 +72,7 @@ class Run:
         started: Milliseconds since the epoch.
         duration_ms: None while it runs, and where nothing told how long a killed run lasted.
         spent: What its executors took; None where they served other runs, too.
+        users: The part of each user in that; the empty name is nobody's.
         profile: The file of its run profile, with which it can be compared; None without one.
         report: The name of its report; None without one.
     """
@@ -77,6 +84,7 @@ class Run:
     started: float
     duration_ms: float | None
     spent: CoreHours | None
+    users: dict[str, CoreHours]
     profile: Path | None
     report: str | None
 
@@ -179,6 +187,7 @@ def _of_record(record: _Record, profiles: dict[str, tuple[Path, _Profile]], repo
         started=record.started_at.timestamp() * 1000,
         duration_ms=record.seconds * 1000 or None,
         spent=profile.spent if profile else None,
+        users=profile.by_user if profile else {},
         profile=file if profile and profile.version == VERSION else None,
         report=reports.of(record.run_id),
     )
@@ -193,6 +202,7 @@ def _of_profile(file: Path, profile: _Profile, reports: _Reports) -> Run:
         started=profile.started,
         duration_ms=profile.duration_ms,
         spent=profile.spent,
+        users=profile.by_user,
         profile=file if profile.version == VERSION else None,
         report=reports.of(profile.id),
     )

@@ -11,7 +11,7 @@ from spark_app.eventlog.model.host_load import HostLoad, LoadSample
 from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.parse.log_tailer import ReadErrors
 from spark_app.eventlog.reader import Reading, read
-from tests.eventlogs import golden
+from tests.eventlogs import golden, record_connect
 from tests.eventlogs.record import VERSIONS
 from tests.unit.eventlog.made import Operator, Run, Stage, Task
 
@@ -193,3 +193,13 @@ def test_the_load_of_the_host_is_the_mean_over_the_application() -> None:
     assert profiling.of(Reading(Path("app-1"), app, ReadErrors(), 0, is_finished=True)).runnable is None
     app.host_load = HostLoad(2, [LoadSample(time, threads, {}) for time, threads in ((0, 90), (1001, 5), (1009, 8))])
     assert profiling.of(Reading(Path("app-1"), app, ReadErrors(), 0, is_finished=True)).runnable == 3.25
+
+
+def test_the_cost_of_an_application_has_its_users(tmp_path: Path) -> None:
+    """Whoever submitted it; of a server those of its clients, and the rest; in all it is that of the application."""
+    alone = profiling.of(read(golden.log("4.2.0", "plain", tmp_path)))
+    assert list(alone.users) == ["somebody"]
+    server, local = (profiling.of(read(record_connect.recorded(name))) for name in ("server", "local"))
+    assert (list(server.users), list(local.users)) == (["dan", "ben", "ana", "cyd", ""], ["somebody"])
+    for profile in (alone, server, local):
+        assert sum(profile.users.values()) == pytest.approx(profile.core_ms, rel=0.001)

@@ -101,3 +101,13 @@ def test_the_error_is_that_of_the_last_work_only() -> None:
     assert ending_of(run("handled", False, code=1)).error is None
     assert ending_of(run(False, "the last", code=1)).error == "the last"
     assert ending_of(run("handled", False, code=0)).error == "handled"
+
+
+def test_what_a_client_asked_for_is_no_failure_of_the_server() -> None:
+    """Of a program that runs the server in its own driver it is one, as of any program."""
+    asked = [log.session(), log.operation("o"), log.job(0, [], **{"spark.job.tags": log.tag("o")})]
+    ends = [log.job_ended(0, error="no"), log.ended()]
+    own = log.environment({"spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin"})
+    server, program = (ending_of(log.application([log.started(), *first, *asked, *ends])) for first in ([], [own]))
+    assert (server.outcome, server.text, server.error) == ("ended", "ended: 1 of 1 job failed", None)
+    assert (program.outcome, program.error) == ("failed", "no")

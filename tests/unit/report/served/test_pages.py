@@ -1,6 +1,8 @@
 """The pages of `spark-app serve`: which there are, what leads to a file, and that names are text."""
 
 import json
+import re
+from decimal import Decimal
 from http import HTTPStatus
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from spark_app.report.served.pages import MOST, Pages, key_of
 from spark_app.report.served.runs import Runs
 from spark_app.report.served.server import Answer
 from spark_app.settings import Prices
+from tests.eventlogs import record_connect
 from tests.unit.eventlog import log
 from tests.unit.report import made
 
@@ -114,3 +117,16 @@ def test_a_run_has_its_price_where_it_is_known(
     assert "Core-hours and EUR are those of its application" in page
     trends = text(pages(tmp_path, prices)("/", {"application": "daily"}))
     assert ("cost in EUR" in trends) == (cost != "not known")
+
+
+def test_users_are_listed_by_what_they_cost(tmp_path: Path) -> None:
+    """Whoever submitted an application, and the users of a server; of one user alone there is nothing to compare."""
+    prices = Prices(currency="EUR", core_hour=Decimal(1), gib_hour=None)
+    observed(tmp_path, 1)
+    site = pages(tmp_path, prices)
+    assert "Users" not in text(site("/", {}))
+    baselines.save(tmp_path / "reports" / "records", profiling.of(read(record_connect.recorded("server"))))
+    shown = re.sub(r"<[^>]+>", " ", text(site("/", {})).partition('id="users"')[2].partition("</section>")[0])
+    assert re.findall(r"(\S+(?: rest)?)\s+1\s+0\.\d+\s+0\.\d+", shown) == [
+        "me", "dan", "ben", "ana", "cyd", "the rest"
+    ]  # fmt: skip

@@ -10,7 +10,16 @@ from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 import yaml
 from dotenv import dotenv_values
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 from yaml.constructor import ConstructorError
 
@@ -39,7 +48,7 @@ ENV_FILES: Final = (".env.local", ".env", "stack/.env.local", "stack/.env")
 INPUTS: Final = (("raw", "path"), ("stream", "landing"))
 """Keys that name folders that are read."""
 PORT: Final = re.compile(r"\$\{(\w+_PORT):-(\d+)\}")
-SECTIONS: Final = ("retention", "raw", "stream", "kafka", "backends", "prices")
+SECTIONS: Final = ("retention", "raw", "stream", "kafka", "backends", "prices", "labels")
 """Keys of `app.yml` that hold keys."""
 ELSEWHERE: Final = {"home": "set SPARK_APP_HOME", "config": "use the option --config"}
 """Keys that cannot be set in the file, and how to set them."""
@@ -60,6 +69,20 @@ def _local(path: str) -> str:
 
 
 LocalFolder = Annotated[str, AfterValidator(_local)]
+
+
+def _without_secret(name: str) -> str:
+    if is_secret(name):
+        raise ValueError("is the name of a secret, which no label may show")
+    return name
+
+
+LabelName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,29}$")]
+LabelProperty = Annotated[str, Field(pattern=r"^spark\.\S+$"), AfterValidator(_without_secret)]
+LabelProperties = Annotated[
+    list[LabelProperty], BeforeValidator(lambda names: [names] if isinstance(names, str) else names)
+]
+MAX_LABELS: Final = 20
 
 
 class Raw(BaseModel):
@@ -214,6 +237,7 @@ class Settings(BaseSettings):
     kafka: Kafka
     backends: Backends
     prices: Prices
+    labels: dict[LabelName, LabelProperties | None] = Field(max_length=MAX_LABELS)
 
     @classmethod
     def settings_customise_sources(
@@ -231,6 +255,11 @@ class Settings(BaseSettings):
     def is_demo(self) -> bool:
         """Whether missing days are generated, because no raw folder is configured."""
         return self.raw.path is None
+
+    @property
+    def label_properties(self) -> dict[str, list[str]]:
+        """The Spark properties that each label of an application may be in."""
+        return {label: names for label, names in self.labels.items() if names is not None}
 
     @property
     def raw_path(self) -> str:

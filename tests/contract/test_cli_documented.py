@@ -41,8 +41,8 @@ def options(verb: Any) -> set[str]:
     return {name for param in verb.params if param.param_type_name == "option" for name in param.opts}
 
 
-FREE: Final = ("formats", "options", "event_time_after_max_of")
-"""Keys whose own keys are names of sources, options or topics."""
+FREE: Final = ("formats", "options", "event_time_after_max_of", "labels")
+"""Keys whose own keys are names of sources, options, topics or labels."""
 
 
 def keys(content: Any, prefix: str = "") -> Iterator[str]:

@@ -202,6 +202,9 @@ def test_a_uri_is_left_as_it_is() -> None:
             "currency: EUR\nconfig: /x",
             r"app\.yml: 'config' cannot be set here: use the option --config",
         ),
+        ("labels:", "labels:\n  Team: spark.team", r"app\.yml: labels\.Team.*"),
+        ("labels:", "labels:\n  owner: team", r"app\.yml: labels\.owner.*found 'team'"),
+        ("labels:", "labels:\n  owner: spark.token", r"app\.yml: labels\.owner\.0: is the name of a secret"),
         ("runs: runs", "runs: s3a://b/runs", r"app\.yml: runs: .*must be a local folder, not a URI"),
     ],
 )
@@ -210,6 +213,15 @@ def test_what_is_wrong_in_the_settings_is_named(tmp_path: Path, old: str, new: s
     with pytest.raises(ConfigError, match=message) as raised:
         load_settings(app_yml(tmp_path, old, new))
     assert "\n" not in str(raised.value)
+
+
+def test_labels_are_added_replaced_and_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the file, and by the variable as JSON; the others stay."""
+    monkeypatch.setenv("SPARK_APP_LABELS", '{"cost_center": ["spark.cost"]}')
+    folder = written(tmp_path / "config" / "app.yml", "labels: {team: spark.squad, queue: null}\n").parent
+    found = load_settings(folder).label_properties
+    assert (found["team"], found["cost_center"]) == (["spark.squad"], ["spark.cost"])
+    assert list(found) == ["user", "namespace", "cluster", "team", "tags", "cost_center"]
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,10 @@ def report_each(
             terminal.line(_name(reading), style="bold")
         location = _report(terminal, analysis, _output(reading, settings=settings, report=report, is_only=is_only))
         findings, compared, prices = analysis.findings, analysis.comparison, settings.prices
-        found.append(build.application(reading, None, findings, compared, report=location, prices=prices))
+        labels = analysis.profile.labels
+        found.append(
+            build.application(reading, None, findings, compared, report=location, prices=prices, labels=labels)
+        )
         is_known = not code or reading.app.process_exit_code is not None
         if is_known and analysis.profile.outcome != "running":
             _save_baseline(terminal, analysis)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spark_app.eventlog.reader import Reading
     from spark_app.observe.analysis import Analysis
     from spark_app.report.report_source import ReportSource
+    from spark_app.report.results.schema import Application
     from spark_app.report.run_info import RunInfo
     from spark_app.report.served.live import LivePage
     from spark_app.settings import Settings
@@ -51,7 +52,6 @@ def report(  # noqa: PLR0913 - an argument for each option
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
     from spark_app.report import report_source
-    from spark_app.report.results import build
     from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.report.results.schema import Results
     from spark_app.settings import load_settings
@@ -67,13 +67,21 @@ def report(  # noqa: PLR0913 - an argument for each option
         live.end(page, [location])
     for remark in analysis.reading.remarks:
         terminal.note(remark)
-    findings, compared, prices = analysis.findings_of(selected.run), analysis.comparison, settings.prices
-    about = build.application(analysis.reading, selected.run, findings, compared, report=location, prices=prices)
+    about = _results(analysis, selected.run, location)
     found = with_failed_conditions(Results(command="report", applications=[about]), conditions)
     if open_ and page is None:  # else the live page was opened, and shows the report by now
         results.open_report(terminal, location)
     show = partial(terminal.line, cells.shown_path(location), link=cells.uri(location))
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
+
+
+def _results(analysis: "Analysis", run: "RunInfo | None", location: str) -> "Application":
+    """What the report says, as the JSON document has it."""
+    from spark_app.report.results import build
+
+    findings, compared, prices = analysis.findings_of(run), analysis.comparison, analysis.settings.prices
+    labels = analysis.profile.labels
+    return build.application(analysis.reading, run, findings, compared, report=location, prices=prices, labels=labels)
 
 
 def _analysis(

@@ -78,7 +78,8 @@ class Tools:
         with self._lock:
             analysis, about, info = self._read(run)
             found = analysis.findings_of(info)
-            whole = build.application(analysis.reading, info, [], analysis.comparison, report="", limits=NO_LISTS)
+            reading, compared, labels = analysis.reading, analysis.comparison, analysis.profile.labels
+            whole = build.application(reading, info, [], compared, report="", limits=NO_LISTS, labels=labels)
             worst = [{"rule": each.rule, "severity": each.severity, "text": text(each.text)} for each in found[:WORST]]
             shown = document(whole) | {
                 "report": None,

@@ -16,6 +16,7 @@ from spark_app.eventlog.comparison.profile import RunProfile
 from spark_app.eventlog.diagnoses.diagnose import diagnose
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.labels import labels
 from spark_app.eventlog.model.outcome import GOOD
 from spark_app.eventlog.reader import Reading
 from spark_app.local_files import local_path
@@ -122,7 +123,7 @@ def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Ana
     of the same log.
     """
     baselines.recall(settings.profiles_path, reading)
-    profile = profiling.of(reading)
+    profile = with_other(profiling.of(reading), labels=labels(reading.app, settings.label_properties))
     comparison = baselines.compare_with_baseline(settings.profiles_path, profile)
     return Analysis(settings, thresholds, reading, profile, diagnose(reading.app, thresholds), comparison)
 

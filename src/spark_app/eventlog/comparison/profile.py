@@ -138,6 +138,7 @@ class RunProfile(Struct):
         host_load: What was sampled of the host of its driver, from which later reports of its log judge.
         users: The part of `core_ms` of each of its users: who submitted it, or the users of a Spark Connect server, the
             most expensive ones, and under the empty name the rest.
+        labels: Whom it belongs to: user, namespace, cluster, team and others of the configuration.
     """
 
     version: int
@@ -162,6 +163,7 @@ class RunProfile(Struct):
     exit_code: int | None = None
     host_load: HostLoad | None = None
     users: dict[str, float] = {}
+    labels: dict[str, str] = {}
 
 
 def place_and_flow(group: str) -> tuple[str, str]:

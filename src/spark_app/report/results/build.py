@@ -1,6 +1,7 @@
 """Makes the JSON document of an application from the sections of its report, in numbers instead of text."""
 
-from types import SimpleNamespace
+from collections.abc import Mapping
+from types import MappingProxyType, SimpleNamespace
 from typing import Final
 
 from msgspec.structs import replace
@@ -32,6 +33,7 @@ def application(
     report: str,
     prices: Prices | None = None,
     limits: Limits = LIMITS,
+    labels: Mapping[str, str] = MappingProxyType({}),
 ) -> schema.Application:
     """What a report says of an application, or of a run in it.
 
@@ -43,10 +45,10 @@ def application(
         report: The path or the URL of the report.
         prices: What executors cost.
         limits: How many stages, queries, streaming queries and log records are listed.
+        labels: Whom it belongs to.
     """
     about, app = scope(reading.app, run), reading.app
     top, record = headline.headline(about), run.record if run else None
-    spent = cost.spent(app, about.period.start, about.period.end)
     shown = SimpleNamespace(
         id=app.id,
         name=about.title,
@@ -58,7 +60,7 @@ def application(
         outcome=record.outcome if record else "running" if run else ending_of(app).outcome,
         summary=top.outcome,
         error=top.error,
-        figures=_with_cost(top.figures, spent, prices),
+        figures=_with_cost(top.figures, cost.spent(app, about.period.start, about.period.end), prices),
         stages=stages.stages(about, limits).shown,
         queries=queries.queries(about, limits).shown,
         streaming_queries=streams.streams(about, limits).shown,
@@ -73,6 +75,7 @@ def application(
         run=_run(run) if run else None,
         findings=[finding(each) for each in findings],
         comparison=comparison(compared) if compared else None,
+        labels=dict(labels),
     )
 
 

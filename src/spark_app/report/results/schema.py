@@ -338,6 +338,7 @@ class Application(Struct):
     `connect`, which is null without clients of Spark Connect, the failed and the longest 300 operations.
     `comparison` is with the last successful runs of the application. `remarks` say what the log lacks. `log_records`
     are the newest 300 of the program, where it was observed; they, and its Spark jobs, belong to the trace `trace_id`.
+    `labels` say whom it belongs to: `user`, `namespace`, `team` and others of the configuration.
     """
 
     id: Name
@@ -361,6 +362,7 @@ class Application(Struct):
     log_records: list[LogRecord]
     streaming_queries: list[Stream] = []
     connect: Connect | None = None
+    labels: dict[str, Name] = {}
 
 
 class Results(Struct, kw_only=True):

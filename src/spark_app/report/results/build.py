@@ -47,8 +47,8 @@ def application(
         limits: How many stages, queries, streaming queries and log records are listed.
         labels: Whom it belongs to.
     """
-    about, app = scope(reading.app, run), reading.app
-    top, record = headline.headline(about), run.record if run else None
+    about, app, record = scope(reading.app, run), reading.app, run.record if run else None
+    top = headline.headline(about)
     shown = SimpleNamespace(
         id=app.id,
         name=about.title,
@@ -69,13 +69,10 @@ def application(
         log_records=list(app.log_records)[-limits.logs :],
         trace_id=f"{span_ids.of_application(app).trace_id:032x}",
     )
+    compared_with, of_run = comparison(compared) if compared else None, _run(run) if run else None
+    all_of_it = [finding(each) for each in findings]
     return document(
-        schema.Application,
-        shown,
-        run=_run(run) if run else None,
-        findings=[finding(each) for each in findings],
-        comparison=comparison(compared) if compared else None,
-        labels=dict(labels),
+        schema.Application, shown, run=of_run, findings=all_of_it, comparison=compared_with, labels=dict(labels)
     )
 
 

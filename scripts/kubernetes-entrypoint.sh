@@ -25,7 +25,7 @@ scratch=${SPARK_LOCAL_DIRS%%,*}
 export HOME TMPDIR
 # Where Hadoop keeps what it is about to send to S3, by the name that it has for it (fs.s3a.buffer.dir).
 export LOCAL_DIRS=$scratch
-# The program's own lines are in the log of the pod; nothing reads files there.
+# Nothing reads files there.
 unset SPARK_PYTHON_LOGS
 
 # Spark mounts what the folder of configuration of spark-submit had. A folder on the class path disables the class-data
@@ -47,6 +47,8 @@ driver)
     # Driver and executors write the id of a trace into their log lines, and the spans of the application have it.
     export SPARK_TRACE_ID=${SPARK_TRACE_ID:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
     export SPARK_SUBMIT_OPTS="${options[*]} ${SPARK_SUBMIT_OPTS:-}"
+    # What the program logs goes to the log of the pod, with the trace: standard output of this process, which becomes the JVM.
+    export SPARK_PYTHON_LOGS=/proc/$$/fd/1
     # The event log has properties of a driver, and no variables.
     node=SPARK_EXECUTOR_ATTRIBUTE_KUBERNETES_NODE_NAME
     [[ ! ${!node:-} ]] || set -- --conf "spark.kubernetes.driverEnv.$node=${!node}" "$@"

@@ -17,7 +17,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 SCRIPT: Final = ROOT / "scripts" / "kubernetes-entrypoint.sh"
 PROGRAM: Final = """#!/usr/bin/env bash
 printf '%s\\n' "$(basename "$0")" "$@" "in $PWD"
-for name in SPARK_{CONF_DIR,SUBMIT_OPTS,TRACE_ID} HOME TMPDIR LOCAL_DIRS; do
+for name in SPARK_{CONF_DIR,SUBMIT_OPTS,TRACE_ID} HOME TMPDIR LOCAL_DIRS SPARK_PYTHON_LOGS; do
     printf '%s=%s\\n' "$name" "${!name-none}"
 done
 exit 3
@@ -119,6 +119,7 @@ def test_a_driver_is_submitted_with_a_trace(pod: Path) -> None:
         ]
         options = next(line for line in lines if line.startswith("SPARK_SUBMIT_OPTS="))
         assert LOG in options
+        assert re.fullmatch(r"SPARK_PYTHON_LOGS=/proc/\d+/fd/1", lines[-1])
         assert options.endswith(" -Dmine=1")
         ids.add(trace_id)
     assert len(ids) == 2
@@ -135,6 +136,7 @@ def test_an_executor_is_started_with_the_options_that_spark_has_set(pod: Path) -
     assert lines[lines.index("-cp") + 1] == f"/opt/venv/spark/jars/*:{pod / 'opt'}"
     assert "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend" in lines
     assert lines[lines.index("--podName") + 1] == "job-exec-7"
+    assert lines[-1] == "SPARK_PYTHON_LOGS=none"
 
 
 def test_configuration_of_the_user_is_on_the_class_path(pod: Path) -> None:

@@ -189,8 +189,11 @@ def test_spans_name_the_pods(namespace: Namespace, application: Application) -> 
 
 
 def test_log_lines_have_the_trace(application: Application) -> None:
-    """The lines of Spark are JSON, with the id of the trace in which the application is."""
+    """The lines of Spark and of the program are JSON, with the id of the trace in which the application is."""
     assert {line["trace_id"] for line in application.logged} == {application.traces[0]["traceID"]}
+    [line] = [line for line in application.logged if line["logger"] == "flights"]
+    assert (line["level"], line["msg"]) == ("WARN", "97 airports")
+    assert "97 airports" in application.lines, "the program's own line is gone"
 
 
 def test_log_records_have_the_trace_and_the_pod(namespace: Namespace, application: Application) -> None:
@@ -227,8 +230,8 @@ def test_a_report_is_made_on_another_machine(application: Application) -> None:
     assert application.report["outcome"] == "ended"
 
 
-def test_the_bridge_answers_in_the_cluster(namespace: Namespace) -> None:
-    """`helm test` asks it by its name."""
+def test_collector_and_bridge_answer_in_the_cluster(namespace: Namespace) -> None:
+    """`helm test` asks it by its name, and the collector whether it takes telemetry."""
     run("helm", "test", "seen", "--namespace", namespace.name, "--timeout=120s")
 
 

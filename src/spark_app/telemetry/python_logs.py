@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FOLDER: Final = "SPARK_PYTHON_LOGS"
-"""Names the folder of the files of drivers, one for each launch of Spark."""
+"""Names the folder of the files of drivers, one for each launch of Spark; or, in a pod, the open file of its log."""
+OPEN: Final = "/proc/"
+"""What the name of an open file begins with: `/proc/1/fd/1`."""
 LAUNCH: Final = "SPARK_OBSERVED_LAUNCH"
 """Names the launch of `spark-app observe` that started the JVM of a driver; its Python program has the same."""
 TRACE: Final = "SPARK_TRACE_ID"
@@ -81,7 +83,7 @@ def _give(record: logging.LogRecord) -> None:
 
 
 def collect(redacted: Callable[[str], str] = str) -> None:
-    """Writes what this program logs to a file of the launch of Spark that it is the driver of.
+    """Writes what this program logs to a file of the launch of Spark that it is the driver of, or to an open file.
 
     Nothing happens where the environment names no folder. An exception that ends the program is written, too.
 
@@ -139,6 +141,9 @@ class DriverLog:
         """Finds the launch of Spark that this program is the driver of: its JVM knows, or started this program."""
         variables = _of_gateway() or os.environ
         self._trace = variables.get(TRACE, "")
+        if self._folder.startswith(OPEN):
+            self._name = self._folder
+            return True
         launch = variables.get(LAUNCH, "") or (self._trace and f"driver-{socket.gethostname()}-{self._trace}-python")
         self._name = os.path.join(self._folder, f"{launch}.jsonl") if launch else ""
         return bool(launch)

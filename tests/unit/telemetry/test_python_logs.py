@@ -184,6 +184,20 @@ def test_a_driver_of_the_stack_has_the_trace_of_its_application(tmp_path: Path) 
     assert json.loads(file.read_bytes())["trace_id"] == "ab" * 16
 
 
+def test_a_driver_in_a_pod_writes_to_its_log(tmp_path: Path) -> None:
+    """At once, with the trace, and beside what the program writes itself; no file is left."""
+    (tmp_path / "job.py").write_text(PROGRAMS["last resort"], encoding="utf-8")
+    environment = {"PATH": os.environ["PATH"], python_logs.TRACE: "ab" * 16}
+    environment = with_hook(environment, tmp_path / "hook", Path("/proc/self/fd/1"))
+    ended = subprocess.run(
+        [sys.executable, "job.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    line = json.loads(ended.stdout)
+    assert (line["trace_id"], line["msg"], line["level"]) == ("ab" * 16, "rate is 7 of nine", "WARN")
+    assert ended.stderr == "rate is 7 of nine\n"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["hook", "job.py"]
+
+
 def test_a_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest lines are kept, in two files."""
     program = (

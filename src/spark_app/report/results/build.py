@@ -69,10 +69,10 @@ def application(
         log_records=list(app.log_records)[-limits.logs :],
         trace_id=f"{span_ids.of_application(app).trace_id:032x}",
     )
-    compared_with, of_run = comparison(compared) if compared else None, _run(run) if run else None
-    all_of_it = [finding(each) for each in findings]
+    earlier, own_run = comparison(compared) if compared else None, _run(run) if run else None
+    shown_findings = [finding(each) for each in findings]
     return document(
-        schema.Application, shown, run=of_run, findings=all_of_it, comparison=compared_with, labels=dict(labels)
+        schema.Application, shown, run=own_run, findings=shown_findings, comparison=earlier, labels=dict(labels)
     )
 
 

@@ -38,10 +38,10 @@ def run(*command: str | Path, **variables: str) -> str:
     return done.stdout
 
 
-def rendered(release: str, *options: str) -> str:
+def rendered(release: str, *options: str, chart: Path = CHART) -> str:
     """The objects that Helm makes of the chart for the version of the cluster."""
     version = json.loads(run("kubectl", "version", "--output=json"))["serverVersion"]["gitVersion"]
-    return run("helm", "template", release, CHART, "--kube-version", version, "--no-hooks", *options)
+    return run("helm", "template", release, chart, "--kube-version", version, "--no-hooks", *options)
 
 
 def image() -> str:

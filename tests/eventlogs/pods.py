@@ -8,6 +8,7 @@ share: what must happen once leaves a folder there. `spark.recorded.cause` names
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,12 +54,12 @@ def waits(index: int, rows: Iterable[int], folder: Path) -> Iterator[int]:
     yield from rows
 
 
-def keeps_rows(index: int, rows: Iterable[int], folder: Path) -> Iterator[int]:
-    """Holds 400 MiB in Python for some seconds: once, as a partition with a hot key would."""
+def keeps_rows(index: int, rows: Iterable[int], folder: Path, *, mebibytes: int) -> Iterator[int]:
+    """Holds memory in Python for some seconds: once, as a partition with a hot key would."""
     if index == 3 and is_first(folder, "kept rows"):
-        kept = [bytes(MIB // 4) + bytes([number % 256]) * (3 * MIB // 4) for number in range(400)]
+        kept = [bytes(MIB // 4) + bytes([number % 256]) * (3 * MIB // 4) for number in range(mebibytes)]
         time.sleep(TASK_SECONDS)
-        yield len(kept) - 400
+        yield len(kept) - mebibytes
     yield from waits(index, rows, folder)
 
 
@@ -92,7 +93,12 @@ def waits_long(index: int, rows: Iterable[int], folder: Path) -> Iterator[int]:
     yield from rows
 
 
-TASK_OF: Final[dict[str, Any]] = {"out-of-memory": keeps_rows, "evicted": fills_disk, "driver-evicted": waits_long}
+TASK_OF: Final[dict[str, Any]] = {
+    "out-of-memory": partial(keeps_rows, mebibytes=400),
+    "python-out-of-memory": partial(keeps_rows, mebibytes=800),
+    "evicted": fills_disk,
+    "driver-evicted": waits_long,
+}
 
 if __name__ == "__main__":
     main(Path(__file__).parent)

@@ -98,10 +98,16 @@ def give_up(namespace: Namespace) -> None:
     namespace.kubectl("delete", "pod", DRIVER, "--wait=false")
 
 
+SMALL_HEAP: Final = {"spark.executor.extraJavaOptions": "-XX:-AlwaysPreTouch"}
+"""Of a JVM that has not taken its heap yet: a Python worker is then the largest process, which the kernel kills."""
 CASES: Final[dict[str, Case]] = {
     "undisturbed": Case("undisturbed", {}, nothing),
     "out-of-memory-planted": Case("out-of-memory", {}, nothing),
     "out-of-memory-quiet": Case("out-of-memory", {"spark.executor.memoryOverhead": "1g"}, nothing),
+    "python-out-of-memory-planted": Case("python-out-of-memory", SMALL_HEAP, nothing),
+    "python-out-of-memory-quiet": Case(
+        "python-out-of-memory", SMALL_HEAP | {"spark.executor.memoryOverhead": "2g"}, nothing
+    ),
     "evicted-planted": Case("evicted", scratch_of("executor", "100Mi"), nothing),
     "evicted-quiet": Case("evicted", scratch_of("executor", "1Gi"), nothing),
     "deleted-planted": Case("deleted", {}, delete_executor),

@@ -15,7 +15,7 @@ from tests.eventlogs import walking
 from tests.eventlogs.record_pods import CASES, findings, recorded
 
 MIB: Final = 1024**2
-RULES: Final = {"lost_executors", "missing_executors"}
+RULES: Final = {"lost_executors", "missing_executors", "failed_tasks"}
 UNDISTURBED: Final = "undisturbed"
 
 
@@ -38,6 +38,12 @@ PLANTED: Final = {
         "raise spark.executor.memoryOverhead (not set)",
         "out_of_memory",
         "out-of-memory-quiet",
+    ),
+    "python-out-of-memory-planted": Told(
+        "failed_tasks",
+        "Python worker exited unexpectedly (crashed)",
+        "at the memory limit of its pod, by the settings 896.0 MiB",
+        twin="python-out-of-memory-quiet",
     ),
     "evicted-planted": Told(
         "lost_executors",

@@ -1,4 +1,4 @@
-"""Advice about executors whose pods Kubernetes ended, by what Spark logs of them."""
+"""Advice about executors whose pods Kubernetes ended, and Python workers that were killed, by what Spark logs."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,6 +9,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.pod_exit import EVICTED, OUT_OF_MEMORY, PREEMPTING, PodExit
 from spark_app.eventlog.model.pod_memory import PodMemory
 from spark_app.formatting import size
+from spark_app.telemetry.spark_settings import is_local
 
 EXIT_OUT_OF_HEAP: Final = 52
 EXIT_KILLED: Final = 137
@@ -48,19 +49,40 @@ def advice(app: Application, pod: PodExit) -> str | None:
     return _KILLED if pod.code == EXIT_KILLED else None
 
 
+def killed_worker(settings: Mapping[str, str]) -> str:
+    """What to do about a Python worker that was killed, but not its executor."""
+    more = f"run fewer tasks at once ({memory_settings.cores(settings)})." if is_local(settings) else _raised(settings)
+    limited = "where its host ran out of it"
+    if kubernetes_pods.namespace(settings) is not None:
+        limited = f"at the memory limit of its pod{_limit(settings)}"
+    return (
+        f"A Python worker ended without an exception. The kernel killed it for its memory, {limited}, or it crashed in "
+        f"native code, whose traceback spark.python.worker.faulthandler.enabled=true shows. For memory: {more}"
+    )
+
+
 def _more_memory(settings: Mapping[str, str]) -> str:
     """How to raise the limit of the pod, with the shares that make it up."""
+    return f"The kernel killed it at the memory limit of its pod{_limit(settings)}: {_raised(settings)}"
+
+
+def _limit(settings: Mapping[str, str]) -> str:
     pod = pod_memory.pod_memory(settings)
-    limit = "" if pod is None else f", by the settings {size(pod.limit)} ({_shares(pod)})"
-    factor = pod_memory.FACTOR if pod_memory.FACTOR in settings else pod_memory.KUBERNETES_FACTOR
+    return "" if pod is None else f", by the settings {size(pod.limit)} ({_shares(pod)})"
+
+
+def _raised(settings: Mapping[str, str]) -> str:
+    """The settings that give processes beside the heap more memory."""
+    factor = pod_memory.KUBERNETES_FACTOR
+    if pod_memory.FACTOR in settings or kubernetes_pods.namespace(settings) is None:
+        factor = pod_memory.FACTOR
     workers = ""
     if settings.get(pod_memory.LANGUAGE) == pod_memory.PYTHON_PROGRAM:
         share = _now(settings, pod_memory.PYTHON)
         workers = f" {share} gives Python workers a share of their own, at which they fail with a MemoryError instead."
     return (
-        f"The kernel killed it at the memory limit of its pod{limit}: raise {_now(settings, pod_memory.OVERHEAD)}, or "
-        f"{_now(settings, factor)}, which is a factor of the heap and ignored where the overhead is set; or run fewer "
-        f"tasks at once (spark.executor.cores).{workers}"
+        f"raise {_now(settings, pod_memory.OVERHEAD)}, or {_now(settings, factor)}, which is a factor of the heap and "
+        f"ignored where the overhead is set; or run fewer tasks at once (spark.executor.cores).{workers}"
     )
 
 

@@ -1,8 +1,9 @@
 """Rules about spill, garbage collection, failed tasks and repeated stages."""
 
 from collections import Counter
+from typing import Final
 
-from spark_app.eventlog.diagnoses import settings_advice
+from spark_app.eventlog.diagnoses import lost_pods, settings_advice
 from spark_app.eventlog.diagnoses.excerpts import error
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
 from spark_app.eventlog.findings import Finding, rule
@@ -12,6 +13,13 @@ from spark_app.eventlog.model.shares import gc_share
 from spark_app.eventlog.parse.events import NOT_THE_TASK, TaskEnd
 from spark_app.formatting import count, duration, quantity, share, size
 from spark_app.redaction import excerpt
+
+_WORKER_ENDED: Final = "Python worker exited unexpectedly"
+"""What Spark says of a Python worker that was killed, or that crashed."""
+_READ_FAILURE: Final = (
+    "Read the first failure in the log of its executor: a row that the code cannot handle, or a failing service or "
+    "host. spark.task.maxFailures is how often a task may fail before its job fails."
+)
 
 
 @rule(adds=("disk_spilled_bytes", "memory_spilled_bytes", "spilling_tasks", "tasks"))
@@ -90,7 +98,9 @@ def failed_tasks(view: StageView) -> Finding | None:
 
     Evidence: their number, the most frequent error, and the host if all failed on one of several.
     Why: Spark repeats their work, and fails the job after `spark.task.maxFailures` failures of one task.
-    Change: see the error.
+    Change: see the error. `Python worker exited unexpectedly` is a worker that was killed for its memory, or that
+        crashed in native code: `spark.executor.memoryOverhead`, `spark.executor.pyspark.memory`,
+        `spark.python.worker.faulthandler.enabled`. On Kubernetes the advice has the limit of the pod, by the settings.
     Threshold: any failure is an info. It is a warning if the stage failed, or if all failures with the same error cost
         enough.
     Cost: the time of the failed attempts (of 50 of a stage at most), divided by the mean number of running tasks.
@@ -110,8 +120,7 @@ def failed_tasks(view: StageView) -> Finding | None:
     return view.finding(
         "failed_tasks",
         f"{count(failures)} of {count(attempts)} task attempts failed{where}, {outcome}; most frequent error: {reason}",
-        advice="Read the first failure in the log of its executor: a row that the code cannot handle, or a failing "
-        "service or host. spark.task.maxFailures is how often a task may fail before its job fails.",
+        advice=lost_pods.killed_worker(view.settings) if _WORKER_ENDED in reason else _READ_FAILURE,
         numbers={"failed_tasks": failures, "tasks": attempts, "failed_ratio": failures / attempts},
         cost_ms=cost,
         severity="info" if view.stage.info.failure is None else "warning",

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.eventlog import log
-from tests.unit.eventlog.diagnoses.cases import found
+from tests.unit.eventlog.diagnoses.cases import found, stage, task
 from tests.unit.eventlog.model.test_pod_exit import DELETED, EVICTED, KILLED, OLDER
 
 SETTINGS = {
@@ -72,3 +72,26 @@ def test_equal_ends_of_different_executors_are_one_reason() -> None:
     gone = [log.removed(str(number), time=2000, reason=KILLED.replace("id 2", f"id {number}")) for number in range(3)]
     lines = [log.started(), log.environment(SETTINGS), *(log.executor(str(number)) for number in range(3)), *gone]
     assert "most frequent reason: exit code 137, OOMKilled" in found(lines)["lost_executors"].text
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (SETTINGS, ["at the memory limit of its pod, by the settings 2.8 GiB", "raise spark.executor.memoryOverhead"]),
+        (
+            {"spark.master": "spark://host:7077"},
+            ["where its host ran out of it", "spark.executor.memoryOverheadFactor"],
+        ),
+        ({"spark.master": "local[4]"}, ["For memory: run fewer tasks at once (threads in spark.master)."]),
+    ],
+)
+def test_a_python_worker_that_ended_without_an_exception_was_killed_or_crashed(
+    settings: dict[str, str], words: list[str]
+) -> None:
+    """The log does not say which; its executor goes on."""
+    ended = "Python worker exited unexpectedly (crashed). Consider setting 'spark.python.worker.faulthandler.enabled'"
+    lines = [log.environment(settings), *stage([task(0, 10, error=ended)], seconds=10)]
+    told = found(lines)["failed_tasks"].advice
+    assert "spark.python.worker.faulthandler.enabled=true" in told
+    for word in words:
+        assert word in told

@@ -16,8 +16,12 @@ from pyspark.sql.types import DateType, StructType
 from spark_app.errors import UsageError
 from spark_app.local_files import exclusive_lock, local_path
 from spark_app.warehouse import delta_log, schemas
+from spark_app.warehouse.lease import lease
+from spark_app.warehouse.s3_object import S3Object
 
 QUARANTINE: Final = "quarantine"
+LOCKS: Final = "_locks"
+"""The folder of the warehouse with the locks; a name that is no table's."""
 MIN_RETAIN_DAYS: Final = 7
 CONSTRAINT: Final = "delta.constraints."
 """How the properties of a table begin in which Delta keeps its CHECK constraints."""
@@ -187,22 +191,24 @@ class Warehouse:
         return {row[0] for row in self.table(name).where(day.between(first, last)).select(day).distinct().collect()}
 
     def lock(self, key: str, *, on_wait: Callable[[], None] | None = None) -> AbstractContextManager[None]:
-        """Holds the lock of a key, which a second process waits for; the lock of a killed process is free at once.
+        """Holds the lock of a key, which a second process waits for.
 
-        There are locks only where the warehouse is a local folder. Elsewhere Delta's conflict check alone keeps two
-        writers right.
+        The lock of a killed process is free at once in a local folder, and after half a minute on `s3a://`. Elsewhere
+        there are no locks: Delta's conflict check alone keeps two writers right.
 
         Args:
             key: Names what is locked: a pipeline and its slice.
             on_wait: Is called once if another process holds the lock.
         """
         root = local_path(self.root)
-        return exclusive_lock(None if root is None else root / "_locks" / f"{key}.lock", on_wait=on_wait)
+        if root is None and self.root.startswith("s3a://"):
+            return lease(S3Object(self.spark, f"{self.root}/{LOCKS}/{key}.lock"), key, on_wait=on_wait)
+        return exclusive_lock(None if root is None else root / LOCKS / f"{key}.lock", on_wait=on_wait)
 
     def creation_lock(self, name: str) -> AbstractContextManager[None]:
-        """Keeps other processes of this machine from creating a table at the same time; does nothing once it exists.
+        """Keeps other processes from creating a table at the same time; does nothing once it exists.
 
-        Elsewhere Delta lets one of several creators commit, and the others try again.
+        Where there are no locks, Delta lets one of several creators commit, and the others try again.
         """
         return exclusive_lock(None) if self.exists(name) else self.lock(f"create-{name}")
 

@@ -206,7 +206,7 @@ def test_reading_the_quarantine_creates_no_table(spark: SparkSession, tmp_path: 
 
 
 def test_a_second_holder_of_a_lock_waits_and_is_told(spark: SparkSession, tmp_path: Path) -> None:
-    """Of the same key, also where the warehouse is named by a `file:` URI; elsewhere there is no lock."""
+    """Of the same key, also where the warehouse is named by a `file:` URI; beyond that and S3 there is no lock."""
     warehouse = Warehouse(spark, (tmp_path / "w w").as_uri(), declared_tables())
     notes, released = list[str](), threading.Event()
 
@@ -221,6 +221,6 @@ def test_a_second_holder_of_a_lock_waits_and_is_told(spark: SparkSession, tmp_pa
         assert not released.is_set()
     second.join(60)
     assert released.is_set()
-    remote = Warehouse(spark, "s3a://bucket/warehouse", declared_tables())
+    remote = Warehouse(spark, "gs://bucket/warehouse", declared_tables())
     with remote.lock("key"), remote.lock("key"):
         pass

@@ -10,7 +10,7 @@ import socket
 import socketserver
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from spark_app.spark.jars import ensure_jars
 from tests.polling import poll_until
 from tests.receivers import dead_port
 
-KEYS: Final[Mapping[str, str]] = {
+KEYS: Final = {
     "AWS_ACCESS_KEY_ID": "a-key-of-the-test",
     "AWS_SECRET_ACCESS_KEY": "a-secret-of-the-test",
 }
@@ -41,10 +41,13 @@ class Server:
     url: str
     jars: Path
 
-    def bucket(self) -> str:
-        """The name of a new bucket."""
+    def bucket(self, folder: Path | None = None) -> str:
+        """The name of a new bucket, whose objects are in a folder of its own or in the given one."""
         name = f"bucket-{secrets.token_hex(4)}"
-        (self.folder / name).mkdir()
+        if folder is None:
+            (self.folder / name).mkdir()
+        else:
+            (self.folder / name).symlink_to(folder)
         return name
 
     def log(self, name: str) -> Path:
@@ -68,7 +71,7 @@ def server(folder: Path) -> Iterator[Server]:
     log, port = folder / "log", dead_port()
     (folder / "buckets").mkdir(parents=True)
     keys = {"ROOT_ACCESS_KEY_ID": KEYS["AWS_ACCESS_KEY_ID"], "ROOT_SECRET_ACCESS_KEY": KEYS["AWS_SECRET_ACCESS_KEY"]}
-    command = ["versitygw", "--port", f"127.0.0.1:{port}", "posix", str(folder / "buckets")]
+    command = ["versitygw", "--port", f"127.0.0.1:{port}", "posix", "--bucketlinks", str(folder / "buckets")]
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=os.environ | keys) as process:
         try:
             poll_until(lambda: _answers(port) or process.poll() is not None, log.read_text)

@@ -103,6 +103,16 @@ class Home:
         return testing.application(self.spark, self.settings, name=name, listener=self)
 
     @property
+    def variables(self) -> dict[str, str]:
+        """What a process of the program needs to work on this home."""
+        return {"SPARK_APP_HOME": str(self.folder), "SPARK_APP_RAW__PATH": "raw"}
+
+    @property
+    def tables(self) -> Path:
+        """The folder in which files of tables appear."""
+        return Path(self.settings.warehouse_path)
+
+    @property
     def warehouse(self) -> Warehouse:
         """The tables of this home."""
         return Warehouse(self.spark, self.settings.warehouse_path, pipelines.declared_tables())

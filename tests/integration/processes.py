@@ -45,7 +45,7 @@ def started(
 ) -> Iterator[subprocess.Popen[str]]:
     """A command of `spark-app` at work on a home; it does not outlive the block."""
     command = [sys.executable, "-m", "spark_app", *command, "--config", str(home.settings.config)]
-    variables = {"SPARK_APP_HOME": str(home.folder), "SPARK_APP_RAW__PATH": "raw"} | variables
+    variables = home.variables | variables
     with stderr.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(
             command, env=os.environ | variables, stdout=subprocess.DEVNULL, stderr=errors, text=True
@@ -145,7 +145,7 @@ def _wait_for(home: Home, appears: str, process: subprocess.Popen[str], before: 
 
 
 def _files(home: Home, pattern: str) -> set[str]:
-    return {str(path) for path in Path(home.settings.warehouse_path).glob(pattern)}
+    return {str(path) for path in home.tables.glob(pattern)}
 
 
 def children_of(pid: int) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace as with_other
 
-from spark_app.errors import InputError, message_of
+from spark_app.errors import message_of
 from spark_app.eventlog import reader
 from spark_app.eventlog.bridge.one_shot import LogExport
 from spark_app.eventlog.comparison import baselines, profiling
@@ -18,7 +18,8 @@ from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.labels import labels
 from spark_app.eventlog.model.outcome import GOOD
-from spark_app.eventlog.reader import Reading
+from spark_app.eventlog.parse.locations import log_path
+from spark_app.eventlog.reader import Reading, find_log
 from spark_app.local_files import local_path
 from spark_app.observe import retention
 from spark_app.observe.followed_log import FollowedLog
@@ -189,10 +190,8 @@ def _analyze_whole(
     note: Note,
     patience: float,
 ) -> None:
-    """Reads the log of a command, exports it, and analyzes it."""
-    log = local_path(location)
-    if log is None:
-        raise InputError(f"the event log is not on this machine but at {location}")
+    """Reads the log of a command, which may be on an object store, exports it, and analyzes it."""
+    log = local_path(location) or find_log(log_path(location))
     export = log_export(settings, thresholds, patience=patience)
     try:
         reading = reader.read(log, make_listener=export.listener if export else None)

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.reader import read
@@ -37,10 +38,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         lines = [log.started(1000 + number) | {"App Name": name, "App ID": f"app-{number}"}, log.executor("1")]
         lines += [log.job(0, [0]), log.stage(0, end=end - 1), log.job_ended(0, time=end), log.ended(end)]
         reading = read(made.written(home / f"app-{number}", lines))
-        baselines.save(home / "reports" / "records", profiling.of(reading))
+        saved = replace(profiling.of(reading), labels={"user": "me"})
+        baselines.save(home / "reports" / "records", saved)
     page.write(reading, output=home / "reports" / "app-3.html")
     listed = Runs(profiles=home / "reports" / "records", runs=home / "runs", reports=home / "reports")
-    with PageServer(0, Pages(listed, Prices(currency="EUR", core_hour=None, gib_hour=None))) as server:
+    with PageServer(0, Pages(listed, Prices(currency="EUR", core_hour=None, gib_hour=None), ["user"])) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.url
         server.shutdown()
@@ -59,18 +61,24 @@ def test_the_list_is_quiet_and_fits(browser: Page, served: str, width: int, sche
 
 
 def test_the_search_and_the_application_choose_runs(browser: Page, served: str) -> None:
-    """The search as one types, the application by a link, with a trend."""
+    """The search, the application by a link, with a trend."""
     browser.open(served)
     assert browser.value(SHOWN) == 4
     browser.value("document.getElementById('search').focus()")
     browser.type("daily app-1")
-    browser.wait(f"{SHOWN} === 1")
-    assert browser.value("document.getElementById('matching').textContent") == "1 of 4"
+    browser.click(".find button")
+    browser.wait(f"location.search === '?q=daily+app-1&from=&to=' && {SHOWN} === 1")
     browser.open(served)
     browser.click(".chip[href$='=daily']")
     browser.wait("document.title === 'daily'")
     assert browser.value(SHOWN) == 3
     assert browser.value("document.querySelectorAll('#trend figure:first-child rect').length") == 3
+    browser.click("#costs .chip[href$='by=label.user']")
+    browser.wait("document.querySelector('#costs td a')?.textContent === 'me'")
+    browser.click("#costs td a")
+    browser.wait("location.search.includes('label.user=me') && document.readyState === 'complete'")
+    assert browser.value(SHOWN) == 3
+    assert browser.problems == []
 
 
 def test_two_clicks_compare_two_runs(browser: Page, served: str) -> None:

@@ -42,10 +42,14 @@ def serve(
     settings, terminal = load_settings(config), Terminal()
     runs = Runs(profiles=settings.profiles_path, runs=settings.runs_path, reports=settings.reports_path)
     logs, ending = None if folder is None else log_path(folder), threading.Event()
-    with PageServer(port, Pages(runs, settings.prices)) as server, suppress(KeyboardInterrupt):
+    with (
+        PageServer(port, Pages(runs, settings.prices, [*settings.label_properties])) as server,
+        suppress(KeyboardInterrupt),
+    ):
         terminal.line(f"all runs: {server.url} (until Ctrl-C)", link=server.url)
         if open_:
             results.open_report(terminal, server.url)
+        runs.look()
         if logs is not None:
             reports = FolderReports(logs, settings, load_thresholds(config), note=terminal.note)
             threading.Thread(target=reports.follow, args=(ending,), name="reports", daemon=True).start()

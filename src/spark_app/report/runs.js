@@ -1,14 +1,5 @@
 "use strict";
 (() => {
-  const rows = [...document.querySelectorAll(".runs tbody tr")];
-  const texts = rows.map((row) => row.textContent.toLowerCase());
-  document.getElementById("search")?.addEventListener("input", (event) => {
-    const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = texts.map((text) => words.every((word) => text.includes(word)));
-    rows.forEach((row, number) => { row.hidden = !found[number]; });
-    document.getElementById("matching").textContent = words.length ? `${found.filter(Boolean).length} of ${rows.length}` : "";
-  });
-
   let first = null;
   const choose = (button) => {
     first = button;

@@ -1,26 +1,33 @@
 """The pages of `spark-app serve`: all runs, the trend of one application, two runs compared, and the reports."""
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from http import HTTPStatus
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
+from urllib.parse import urlencode
 
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison import baselines
 from spark_app.eventlog.comparison.compare import compare
-from spark_app.eventlog.cost import CoreHours
 from spark_app.report.page import environment
-from spark_app.report.served.runs import Run, Runs
+from spark_app.report.served.runs import APPLICATION, COLUMNS, DAY, LABEL, Chosen, Group, Run, Runs
 from spark_app.report.served.server import Answer, refusal
 from spark_app.settings import Prices
 
-MOST: Final = 1000
-"""Runs in the list; the search finds among these."""
+ON_PAGE: Final = 200
+"""Runs on a page of the list."""
+MOST_NAMES: Final = 40
+"""Applications that are offered."""
+MOST_GROUPS: Final = 50
+"""Rows of the costs."""
 MOST_BARS: Final = 200
-"""Runs in a trend, the newest."""
+"""Runs, or days, in a trend: the newest."""
+DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+Shown = Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,81 +51,94 @@ class Trend:
     bars: list[Bar]
 
 
-@dataclass(frozen=True, slots=True)
-class UserCost:
-    """What a user, or nobody, had of the listed runs; the price is None where no price is configured, or known."""
-
-    user: str
-    runs: int
-    core_hours: float
-    price: Decimal | None
-
-
 class Pages:
     """Answers requests by their path. Only names that were listed lead to files."""
 
-    def __init__(self, runs: Runs, prices: Prices) -> None:
-        """Reads nothing yet."""
-        self._runs, self._prices = runs, prices
+    def __init__(self, runs: Runs, prices: Prices, labels: Sequence[str] = ()) -> None:
+        """Reads nothing yet; the labels are those by which runs are chosen and costs are added up."""
+        self._runs, self._prices, self._labels = runs, prices, labels
 
     def __call__(self, path: str, query: Mapping[str, str]) -> Answer:
         """The page of a path."""
         match path.split("/"):
             case ["", ""]:
-                return self._list(query.get("application"))
+                return self._list(query)
             case ["", "compare"]:
                 return self._compared(query.get("one", ""), query.get("other", ""))
             case ["", "reports", name]:
                 return self._report(name)
         return refusal(HTTPStatus.NOT_FOUND, "there is no such page")
 
-    def _list(self, application: str | None) -> Answer:
-        runs = self._runs.newest_first()
-        names = sorted({run.name for run in runs})
-        chosen = [run for run in runs if application in (None, run.name)]
-        trends = [] if application is None else self._trends(chosen)
+    def _list(self, query: Mapping[str, str]) -> Answer:
+        is_whole, chosen, address = self._runs.look(), self._chosen(query), Address(query)
+        total = self._runs.count(chosen)
+        last = max(1, -(-total // ON_PAGE))
+        number = min(max(1, int(query["page"])), last) if _is_number(query.get("page", "")) else 1
+        by = query.get("by", APPLICATION)
+        by = by if by in self._keys else APPLICATION
         return _page(
             "runs.html.j2",
-            runs=chosen[:MOST],
-            total=len(chosen),
-            applications=names,
-            application=application,
-            trends=trends,
-            users=self._users(chosen),
+            runs=self._runs.newest_first(chosen, most=ON_PAGE, skipped=(number - 1) * ON_PAGE),
+            total=total,
+            number=number,
+            last=last,
+            is_whole=is_whole,
+            applications=self._runs.names(most=MOST_NAMES),
+            application=query.get(APPLICATION),
+            words=chosen.words,
+            first_day=chosen.first_day or "",
+            last_day=chosen.last_day or "",
+            address=address,
+            labels=self._labels,
+            keys=self._keys,
+            by=by,
+            groups=self._groups(chosen, by, most=MOST_GROUPS),
+            trends=self._trends(chosen) if APPLICATION in query else self._trends_of_days(chosen),
             currency=self._currency,
             price=self._price,
         )
 
-    def _trends(self, runs: list[Run]) -> list[Trend]:
-        oldest_first = runs[:MOST_BARS][::-1]
-        duration, hours, money = (environment().filters[name] for name in ("duration", "hours", "money"))
-        cores = _trend("core-hours", oldest_first, lambda run: run.core_hours, hours)
-        cost = _trend(
-            f"cost in {self._currency}",
-            oldest_first,
-            lambda run: _float(self._price(run)),
-            lambda amount: money(Decimal(amount)),
+    @property
+    def _keys(self) -> list[str]:
+        """What runs are chosen by, and costs added up, as addresses name it."""
+        return [*COLUMNS, *(f"{LABEL}{label}" for label in self._labels)]
+
+    def _chosen(self, query: Mapping[str, str]) -> Chosen:
+        first, last = (query.get(name, "") for name in ("from", "to"))
+        return Chosen(
+            words=query.get("q", ""),
+            equal={key: query[key] for key in self._keys if key in query},
+            first_day=first if DATE.fullmatch(first) else None,
+            last_day=last if DATE.fullmatch(last) else None,
         )
+
+    def _groups(self, chosen: Chosen, by: str, *, most: int) -> list[Group]:
+        return self._runs.groups(chosen, by, self._prices, most=most)
+
+    def _trends(self, chosen: Chosen) -> list[Trend]:
+        """Of the runs of one application: how long each took, and what it cost."""
+        oldest_first = self._runs.newest_first(chosen, most=MOST_BARS)[::-1]
+        duration, hours = (environment().filters[name] for name in ("duration", "hours"))
+        cores = _trend("core-hours", [_of_run(run, run.core_hours, hours) for run in oldest_first], hours)
+        costs = [_of_run(run, _float(self._price(run)), _shown_money) for run in oldest_first]
+        cost = _trend(f"cost in {self._currency}", costs, _shown_money)
         return [
-            _trend("duration", oldest_first, lambda run: run.duration_ms, duration),
+            _trend("duration", [_of_run(run, run.duration_ms, duration) for run in oldest_first], duration),
             cost if self._currency and cost.bars else cores,
         ]
 
-    def _users(self, runs: list[Run]) -> list[UserCost]:
-        """What each user had of some runs, the most expensive first, and what is nobody's; none of fewer than two."""
-        parts = defaultdict[str, list[CoreHours]](list)
-        for run in runs:
-            for user, part in run.users.items():
-                parts[user].append(part)
-        if sum(map(bool, parts)) < 2:
-            return []
-        costs = [self._cost(user, own) for user, own in parts.items()]
-        return sorted(costs, key=lambda each: (not each.user, -each.core_hours, each.user))[:MOST]
-
-    def _cost(self, user: str, parts: list[CoreHours]) -> UserCost:
-        prices = [part.price(self._prices) for part in parts]
-        price = None if None in prices else sum(filter(None, prices), Decimal(0))
-        return UserCost(user, len(parts), sum(part.core_hours for part in parts), price)
+    def _trends_of_days(self, chosen: Chosen) -> list[Trend]:
+        """Of all runs: how many there were on each day, and what they cost; none for a single day."""
+        days = self._groups(chosen, DAY, most=MOST_BARS)[::-1]
+        hours, count = (environment().filters[name] for name in ("hours", "count"))
+        number = _trend("runs a day", [_of_day(day, day.runs, count) for day in days], count)
+        if self._currency:
+            cost = _trend(
+                f"{self._currency} a day", [_of_day(day, _float(day.price), _shown_money) for day in days], _shown_money
+            )
+        else:
+            cost = _trend("core-hours a day", [_of_day(day, day.core_hours, hours) for day in days], hours)
+        return [number, cost] if len(days) > 1 else []
 
     @property
     def _currency(self) -> str | None:
@@ -131,44 +151,91 @@ class Pages:
         return None if run.spent is None else run.spent.price(self._prices)
 
     def _compared(self, *keys: str) -> Answer:
-        known = {key_of(run.profile): run for run in self._runs.newest_first() if run.profile is not None}
-        chosen = sorted((known[key] for key in dict.fromkeys(keys) if key in known), key=lambda run: run.started)
+        self._runs.look()
+        found = [self._runs.with_profile(f"{key}.json") for key in dict.fromkeys(keys)]
+        chosen = sorted((run for run in found if run is not None), key=lambda run: run.started)
         if len(chosen) != 2:
             return refusal(HTTPStatus.NOT_FOUND, "one of the runs has no run profile, or it was deleted")
         try:
-            before, now = (baselines.load(run.profile) for run in chosen if run.profile is not None)
+            before, now = (baselines.load(self._runs.profiles / str(run.profile)) for run in chosen)
         except InputError as error:
             return refusal(HTTPStatus.NOT_FOUND, str(error))
         return _page("versus.html.j2", before=chosen[0], now=chosen[1], compared=compare(before, now))
 
     def _report(self, name: str) -> Answer:
         """A report: a file that lies in the folder of the reports itself, not one that a link leads to."""
-        file = next((path for path in self._runs.reports.glob("*.html") if path.name == name), None)
-        if file is None or file.is_symlink() or not file.is_file():
+        file = self._runs.reports / name
+        is_name = name.endswith(".html") and name == file.name and file.parent == self._runs.reports
+        if not is_name or "\0" in name or file.is_symlink() or not file.is_file():
             return refusal(HTTPStatus.NOT_FOUND, "there is no such report")
         return Answer(file.read_bytes())
 
 
-def key_of(profile: Path) -> str:
+class Address:
+    """The address of the list with its parameters."""
+
+    def __init__(self, query: Mapping[str, str]) -> None:
+        """The parameters as they are now, without the number of the page."""
+        self.query = {key: value for key, value in query.items() if value and key != "page"}
+
+    def __call__(self, **changes: object) -> str:
+        """The same with other parameters, of which None leaves one out."""
+        parameters = {key: str(value) for key, value in (self.query | changes).items() if value is not None}
+        return f"/?{urlencode(parameters)}" if parameters else "/"
+
+    def without(self, *names: str) -> dict[str, str]:
+        """The parameters that a form keeps: all but those that it has fields for."""
+        return {key: value for key, value in self.query.items() if key not in names}
+
+
+def key_of(profile: str) -> str:
     """The name of a run profile in addresses."""
-    return f"{profile.parent.name}/{profile.stem}"
+    return profile.removesuffix(".json")
 
 
-def _trend(name: str, runs: list[Run], number: Callable[[Run], float | None], shown: Callable[[Any], str]) -> Trend:
-    known = [(run, value) for run in runs if (value := number(run)) is not None]
-    top, width = max((value for _, value in known), default=0), 1000 / max(1, len(known))
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A number of a trend."""
+
+    number: float | None
+    mood: str
+    title: str
+    report: str | None = None
+
+
+def _of_run(run: Run, number: float | None, shown: Shown) -> _Value:
+    title = "" if number is None else f"{_when(run.started)}: {shown(number)}, {run.outcome}"
+    return _Value(number, run.mood, title, run.report)
+
+
+def _of_day(day: Group, number: float | None, shown: Shown) -> _Value:
+    return _Value(number, "good", "" if number is None else f"{day.value}: {shown(number)}")
+
+
+def _trend(name: str, values: list[_Value], shown: Shown) -> Trend:
+    known = [(value, value.number) for value in values if value.number is not None]
+    top, width = max((number for _, number in known), default=0), 1000 / max(1, len(known))
     bars = [
         Bar(
             left=round(position * width, 2),
             width=round(width * 0.8, 2),
-            height=round(100 * value / top if top else 0, 2),
-            mood=run.mood,
-            title=f"{_when(run.started)}: {shown(value)}, {run.outcome}",
-            report=run.report,
+            height=round(100 * number / top if top else 0, 2),
+            mood=value.mood,
+            title=value.title,
+            report=value.report,
         )
-        for position, (run, value) in enumerate(known)
+        for position, (value, number) in enumerate(known)
     ]
     return Trend(name, shown(top) if known else "", bars)
+
+
+def _shown_money(amount: float) -> str:
+    shown: str = environment().filters["money"](Decimal(amount))
+    return shown
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def _float(amount: Decimal | None) -> float | None:

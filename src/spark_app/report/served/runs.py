@@ -1,64 +1,53 @@
-"""All runs that this machine knows, by the stored run profiles and the run records: a row each, the newest first."""
+"""All runs that this machine knows, by their profiles and records: pages of them, and what they cost."""
 
-import datetime
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import chain
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final
 
-import msgspec
-
-from spark_app.eventlog.comparison.profile import VERSION
 from spark_app.eventlog.cost import HOUR_MS, CoreHours
-from spark_app.eventlog.parse.log_tailer import application_of
-from spark_app.runs import liveness
-from spark_app.runs.run_record import RECORD
+from spark_app.eventlog.labels import USER
+from spark_app.report.served.run_index import Folders, RunIndex
+from spark_app.report.served.stored_runs import searched
+from spark_app.settings import Prices
 
 GOOD: Final = ("succeeded", "ended")
 BAD: Final = ("failed", "killed", "rejected", "missing_input")
+REST: Final = 5
+"""How many times as long as the last look at the files took none follows."""
+PATIENCE_SECONDS: Final = 0.3
+"""How long a request waits for a look at the files; then it shows what was read before."""
+APPLICATION: Final = "application"
+OUTCOME: Final = "outcome"
+DAY: Final = "day"
+COLUMNS: Final = {APPLICATION: "name", OUTCOME: "outcome", DAY: "date(started / 1000, 'unixepoch')"}
+"""What runs are grouped and chosen by beside their labels."""
+LABEL: Final = "label."
+"""What the name of a label has before it: `label.team`."""
+OF_USER: Final = f"{LABEL}{USER}"
+BY_USER: Final = """(
+    SELECT name, outcome, started, labels, text, users, nullif(part.key, '') AS user,
+        iif(core_ms IS NULL, NULL, part.value) AS core_ms,
+        iif(core_ms > 0, gib_ms * part.value / core_ms, gib_ms) AS gib_ms
+    FROM run JOIN json_each(users) AS part
+)"""
+"""Runs once for each of their users, with the part that each had of them."""
+MAX_WORDS: Final = 10
+"""Words of a search; more are left out."""
+OF_RUN: Final = """
+SELECT run.name, about, run.id, outcome, started, duration_ms, core_ms, gib_ms, profile, labels, report.name
+FROM run LEFT JOIN report ON report.id = run.id
+"""
 
 
 def mood(outcome: str) -> str:
     """How an outcome is coloured."""
     return "bad" if outcome in BAD else "good" if outcome in GOOD else "unsure"
-
-
-class _Profile(msgspec.Struct):
-    """What the list shows of a run profile; the rest of the file is not decoded."""
-
-    version: int
-    application: str
-    id: str
-    outcome: str
-    started: float
-    duration_ms: float
-    core_ms: float
-    workload: str = ""
-    gib_ms: float | None = None
-    users: dict[str, float] = {}
-
-    @property
-    def spent(self) -> CoreHours:
-        """What its executors took."""
-        return CoreHours(self.core_ms / HOUR_MS, None if self.gib_ms is None else self.gib_ms / HOUR_MS)
-
-    @property
-    def by_user(self) -> dict[str, CoreHours]:
-        """The part of each user, with as much memory for each core."""
-        return {user: self.spent.on(1, milliseconds) for user, milliseconds in self.users.items()}
-
-
-class _Record(msgspec.Struct):
-    """What the list shows of a run record."""
-
-    run_id: str
-    pipeline: str
-    outcome: str
-    started_at: datetime.datetime
-    seconds: float
-    slice: str = ""
-    application_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +61,8 @@ class Run:
         started: Milliseconds since the epoch.
         duration_ms: None while it runs, and where nothing told how long a killed run lasted.
         spent: What its executors took; None where they served other runs, too.
-        users: The part of each user in that; the empty name is nobody's.
-        profile: The file of its run profile, with which it can be compared; None without one.
+        profile: The path of its run profile in their folder, with which it can be compared; None without one.
+        labels: Whom it belongs to.
         report: The name of its report; None without one.
     """
 
@@ -84,8 +73,8 @@ class Run:
     started: float
     duration_ms: float | None
     spent: CoreHours | None
-    users: dict[str, CoreHours]
-    profile: Path | None
+    profile: str | None
+    labels: dict[str, str]
     report: str | None
 
     @property
@@ -99,14 +88,69 @@ class Run:
         return mood(self.outcome)
 
 
-Read = Callable[[Path], bytes]
-Stored = TypeVar("Stored", _Profile, _Record)
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which runs are meant; by default all.
+
+    Attributes:
+        words: All of them are in the name, the slice, the id, the outcome or the labels of a run.
+        equal: Values of labels (`label.team`), of `application`, `outcome` and `day`.
+        first_day, last_day: Days of the start, as `2026-11-25`.
+    """
+
+    words: str = ""
+    equal: Mapping[str, str] = field(default_factory=dict)
+    first_day: str | None = None
+    last_day: str | None = None
+
+    def condition(self) -> tuple[str, list[str]]:
+        """The condition in SQL, and its parameters."""
+        words = searched(self.words).split()[:MAX_WORDS]
+        parts = ["instr(text || ' ' || outcome, ?)"] * len(words)
+        parameters = list(words)
+        for key, value in self.equal.items():
+            column, names = _column(key)
+            parts.append(f"{column} = ?" if key != OF_USER else "? IN (SELECT key FROM json_each(users))")
+            parameters += [*(names if key != OF_USER else ()), value]
+        for operator, day in ((">=", self.first_day), ("<=", self.last_day)):
+            parts += [f"{COLUMNS[DAY]} {operator} ?"] if day else []
+            parameters += [day] if day else []
+        return " AND ".join(parts) or "TRUE", parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What the runs with the same value took.
+
+    Attributes:
+        value: Of the label; None for the runs without one.
+        runs: How many there are.
+        unknown: How many of them did not say what they took, or what that cost.
+        core_hours: Of the others.
+        price: The same in money; None without prices.
+        share: Of the core-hours of all chosen runs.
+    """
+
+    value: str | None
+    runs: int
+    unknown: int
+    core_hours: float
+    price: Decimal | None
+    share: float | None
 
 
 class Runs:
-    """The runs of two folders. A file is read again only after it has changed."""
+    """The runs of some folders, by an index."""
 
-    def __init__(self, *, profiles: Path, runs: Path, reports: Path, read: Read = Path.read_bytes) -> None:
+    def __init__(
+        self,
+        *,
+        profiles: Path,
+        runs: Path,
+        reports: Path,
+        read: Callable[[Path], bytes] = Path.read_bytes,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
         """Reads nothing yet.
 
         Args:
@@ -114,103 +158,105 @@ class Runs:
             runs: The folder with one folder per run.
             reports: The folder of the reports.
             read: Reads a file.
+            patience: Seconds that a look at the files may delay a request; one that takes longer goes on meanwhile, and
+                is not repeated for some times as long as it took.
         """
-        self._profiles, self._runs, self.reports, self._read = profiles, runs, reports, read
-        self._known: dict[Path, tuple[tuple[int, int], _Profile | _Record | None]] = {}
+        self.profiles, self.reports = profiles, reports
+        self._index = RunIndex(Folders(profiles, runs, reports), read)
+        self._patience, self._lock = patience, threading.Lock()
+        self._look: Future[None] | None = None
+        self._next_look = 0.0
 
-    def newest_first(self) -> list[Run]:
-        """All runs; an application with a single spark-app run is that run."""
-        profiles = dict(self._stored(self._profiles.glob("*/*.json"), _Profile))
-        records = [_with_end(file, record) for file, record in self._stored(self._runs.glob(f"*/{RECORD}"), _Record)]
-        reports = _Reports(path.name for path in self.reports.glob("*.html"))
-        shared = _repeated(record.application_id for record in records)
-        of_application = {profile.id: (file, profile) for file, profile in profiles.items()}
-        single = {each.application_id for each in records if each.application_id} - shared
-        runs = [
-            *(_of_record(each, of_application if each.application_id in single else {}, reports) for each in records),
-            *(_of_profile(file, each, reports) for file, each in profiles.items() if each.id not in single),
-        ]
-        return sorted(runs, key=lambda run: (run.started, run.id), reverse=True)
+    def look(self) -> bool:
+        """Reads what has changed since the last look; returns whether all has been read.
 
-    def _stored(self, files: Iterable[Path], kind: type[Stored]) -> Iterator[tuple[Path, Stored]]:
-        """The content of files; those that cannot be read are left out."""
-        for file in files:
-            content = self._content(file, kind)
-            if isinstance(content, kind):
-                yield file, content
-
-    def _content(self, file: Path, kind: type[Stored]) -> _Profile | _Record | None:
+        Raises:
+            OSError: A folder cannot be read.
+            sqlite3.Error: The index cannot be written.
+        """
+        with self._lock:
+            if self._look is None or (self._look.done() and time.monotonic() >= self._next_look):
+                self._look = Future()
+                threading.Thread(target=self._refresh, args=(self._look,), daemon=True).start()
+            look = self._look
         try:
-            status = file.stat()
-            state = status.st_mtime_ns, status.st_size
-            known = self._known.get(file)
-            if known is None or known[0] != state:
-                known = self._known[file] = state, _decoded(self._read(file), kind)
-        except OSError:
-            return None
-        return known[1]
+            look.result(self._patience)
+        except TimeoutError:
+            return False
+        return True
+
+    def _refresh(self, look: "Future[None]") -> None:
+        began = time.monotonic()
+        try:
+            self._index.refresh()
+        except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
+            look.set_exception(error)
+        else:
+            took = time.monotonic() - began
+            self._next_look = time.monotonic() + (REST * took if took > self._patience else 0)
+            look.set_result(None)
+
+    def newest_first(self, chosen: Chosen, *, most: int, skipped: int = 0) -> list[Run]:
+        """Some of the chosen runs."""
+        condition, parameters = chosen.condition()
+        rows = f"(SELECT * FROM run WHERE {condition} ORDER BY started DESC, id DESC LIMIT ? OFFSET ?) AS run"
+        query = OF_RUN.replace("FROM run", f"FROM {rows}") + "ORDER BY started DESC, run.id DESC"
+        return [_run(row) for row in self._rows(query, *parameters, most, skipped)]
+
+    def count(self, chosen: Chosen) -> int:
+        """How many runs are chosen."""
+        condition, parameters = chosen.condition()
+        number: int = self._rows(f"SELECT count(*) FROM run WHERE {condition}", *parameters)[0][0]
+        return number
+
+    def with_profile(self, path: str) -> Run | None:
+        """The run with a run profile."""
+        return next((_run(row) for row in self._rows(f"{OF_RUN} WHERE profile = ?", path)), None)
+
+    def names(self, *, most: int) -> list[str]:
+        """Names of pipelines and applications, in their order."""
+        return [name for (name,) in self._rows("SELECT DISTINCT name FROM run ORDER BY name LIMIT ?", most)]
+
+    def groups(self, chosen: Chosen, by: str, prices: Prices, *, most: int) -> list[Group]:
+        """What runs took by a label, `application`, `outcome` or `day`: the most first, or the newest day.
+
+        The shares are those of all groups, also of those beyond the most.
+        """
+        (column, names), (condition, parameters) = _column(by), chosen.condition()
+        rows = "run"
+        if by == OF_USER:
+            column, names, rows = "user", [], BY_USER
+        known = "core_ms IS NOT NULL" + (" AND gib_ms IS NOT NULL" if prices.gib_hour else "")
+        order = "1 DESC" if by == DAY else "4 DESC, 2 DESC, 1"
+        query = f"""
+            SELECT *, sum(core_ms) OVER () FROM (
+                SELECT {column}, count(*), sum(NOT ({known})),
+                    coalesce(sum(core_ms) FILTER (WHERE {known}), 0) AS core_ms, sum(gib_ms) FILTER (WHERE {known})
+                FROM {rows} WHERE {condition} GROUP BY 1
+            ) ORDER BY {order} LIMIT ?"""
+        return [_group(row, prices) for row in self._rows(query, *names, *parameters, most)]
+
+    def _rows(self, query: str, *parameters: object) -> list[Any]:
+        with self._index.connected() as index:
+            return index.execute(query, parameters).fetchall()
 
 
-class _Reports:
-    """The names of the reports, by the run or the application that they are about."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self._by_id: dict[str, str] = {}
-        for name in sorted(names):
-            self._by_id[application_of(name)] = name
-            self._by_id[name.removesuffix(".html")] = name
-
-    def of(self, *ids: str | None) -> str | None:
-        return next((self._by_id[each] for each in ids if each and each in self._by_id), None)
+def _column(key: str) -> tuple[str, list[str]]:
+    """What holds a value of each run, in SQL, and its parameters."""
+    return (COLUMNS[key], []) if key in COLUMNS else ("json_extract(labels, ?)", [f'$."{key.removeprefix(LABEL)}"'])
 
 
-def _decoded(content: bytes, kind: type[Stored]) -> Stored | None:
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except ValueError:
-        return None
+def _run(row: tuple[Any, ...]) -> Run:
+    name, about, id_, outcome, started, duration_ms, core_ms, gib_ms, profile, labels, report = row
+    spent = None if core_ms is None else _spent(core_ms, gib_ms)
+    return Run(name, about, id_, outcome, started, duration_ms, spent, profile, json.loads(labels), report)
 
 
-def _with_end(file: Path, record: _Record) -> _Record:
-    """A record that says `running` although its process is gone is that of a killed run that nothing marked yet."""
-    is_killed = record.outcome == "running" and not liveness.is_running(file.parent)
-    return msgspec.structs.replace(record, outcome="killed") if is_killed else record
+def _group(row: tuple[Any, ...], prices: Prices) -> Group:
+    value, runs, unknown, core_ms, gib_ms, all_ms = row
+    spent = _spent(core_ms, gib_ms if unknown < runs else 0)
+    return Group(value, runs, unknown, spent.core_hours, spent.price(prices), core_ms / all_ms if all_ms else None)
 
 
-def _of_record(record: _Record, profiles: dict[str, tuple[Path, _Profile]], reports: _Reports) -> Run:
-    file, profile = profiles.get(record.application_id or "", (None, None))
-    return Run(
-        name=record.pipeline,
-        about=record.slice,
-        id=record.run_id,
-        outcome=record.outcome,
-        started=record.started_at.timestamp() * 1000,
-        duration_ms=record.seconds * 1000 or None,
-        spent=profile.spent if profile else None,
-        users=profile.by_user if profile else {},
-        profile=file if profile and profile.version == VERSION else None,
-        report=reports.of(record.run_id),
-    )
-
-
-def _of_profile(file: Path, profile: _Profile, reports: _Reports) -> Run:
-    return Run(
-        name=profile.application,
-        about=profile.workload,
-        id=profile.id,
-        outcome=profile.outcome,
-        started=profile.started,
-        duration_ms=profile.duration_ms,
-        spent=profile.spent,
-        users=profile.by_user,
-        profile=file if profile.version == VERSION else None,
-        report=reports.of(profile.id),
-    )
-
-
-def _repeated(ids: Iterable[str | None]) -> set[str]:
-    """The ids that several runs have."""
-    seen, repeated = set[str](), set[str]()
-    for each in chain(filter(None, ids)):
-        (repeated if each in seen else seen).add(each)
-    return repeated
+def _spent(core_ms: float, gib_ms: float | None) -> CoreHours:
+    return CoreHours(core_ms / HOUR_MS, None if gib_ms is None else gib_ms / HOUR_MS)

@@ -1,8 +1,6 @@
 """The pages of `spark-app serve`: which there are, what leads to a file, and that names are text."""
 
 import json
-import re
-from decimal import Decimal
 from http import HTTPStatus
 from pathlib import Path
 
@@ -11,11 +9,10 @@ import pytest
 from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.cost import HOUR_MS
 from spark_app.eventlog.reader import read
-from spark_app.report.served.pages import MOST, Pages, key_of
+from spark_app.report.served.pages import ON_PAGE, Pages, key_of
 from spark_app.report.served.runs import Runs
 from spark_app.report.served.server import Answer
 from spark_app.settings import Prices
-from tests.eventlogs import record_connect
 from tests.unit.eventlog import log
 from tests.unit.report import made
 
@@ -35,6 +32,11 @@ def observed(home: Path, number: int, *, name: str = "daily", end: int = 20_000)
     return baselines.save(home / "reports" / "records", profiling.of(reading))
 
 
+def key(profile: Path) -> str:
+    """The run of a profile in addresses."""
+    return key_of(f"{profile.parent.name}/{profile.name}")
+
+
 def text(answer: Answer) -> str:
     """The page."""
     assert answer.status == HTTPStatus.OK, answer
@@ -44,7 +46,7 @@ def text(answer: Answer) -> str:
 def test_names_from_programs_are_text(tmp_path: Path) -> None:
     """In the list, in links, in the trend and in a comparison."""
     files = [observed(tmp_path, number, name=made.HOSTILE, end=20_000 * (number + 1)) for number in range(2)]
-    site, keys = pages(tmp_path), [key_of(file) for file in files]
+    site, keys = pages(tmp_path), [key(file) for file in files]
     shown = [
         site("/", {}),
         site("/", {"application": made.HOSTILE}),
@@ -58,7 +60,7 @@ def test_names_from_programs_are_text(tmp_path: Path) -> None:
 
 def test_the_later_of_two_runs_is_explained(tmp_path: Path) -> None:
     """Whichever comes first in the address; a run without a profile is not found."""
-    early, late = (key_of(observed(tmp_path, number)) for number in (1, 2))
+    early, late = (key(observed(tmp_path, number)) for number in (1, 2))
     site = pages(tmp_path)
     assert "app-2 took" in text(site("/compare", {"one": late, "other": early}))
     assert "app-2 took" in text(site("/compare", {"one": early, "other": late}))
@@ -88,13 +90,13 @@ def test_the_list_is_bounded(tmp_path: Path) -> None:
     """The newest are listed; the page says how many there are."""
     folder = tmp_path / "reports" / "records" / "daily"
     folder.mkdir(parents=True)
-    for number in range(MOST + 1):
+    for number in range(ON_PAGE + 1):
         content = {"version": 3, "application": "daily", "id": f"app-{number}", "outcome": "ended"}
         content |= {"started": number, "duration_ms": 1, "core_ms": 1}
         (folder / f"{number}.json").write_text(json.dumps(content))
     page = text(pages(tmp_path)("/", {}))
-    assert page.count("data-run=") == MOST
-    assert f"{MOST + 1:,} runs" in page
+    assert page.count("data-run=") == ON_PAGE
+    assert f"{ON_PAGE + 1:,} runs" in page
     assert "app-0<" not in page
 
 
@@ -119,14 +121,46 @@ def test_a_run_has_its_price_where_it_is_known(
     assert ("cost in EUR" in trends) == (cost != "not known")
 
 
-def test_users_are_listed_by_what_they_cost(tmp_path: Path) -> None:
-    """Whoever submitted an application, and the users of a server; of one user alone there is nothing to compare."""
-    prices = Prices(currency="EUR", core_hour=Decimal(1), gib_hour=None)
-    observed(tmp_path, 1)
-    site = pages(tmp_path, prices)
-    assert "Users" not in text(site("/", {}))
-    baselines.save(tmp_path / "reports" / "records", profiling.of(read(record_connect.recorded("server"))))
-    shown = re.sub(r"<[^>]+>", " ", text(site("/", {})).partition('id="users"')[2].partition("</section>")[0])
-    assert re.findall(r"(\S+(?: rest)?)\s+1\s+0\.\d+\s+0\.\d+", shown) == [
-        "me", "dan", "ben", "ana", "cyd", "the rest"
-    ]  # fmt: skip
+def stored(home: Path, number: int, **more: object) -> None:
+    """A stored profile of an hour of a core."""
+    folder = home / "reports" / "records" / "daily"
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {"version": 3, "application": "daily", "id": f"app-{number}", "outcome": "ended", "duration_ms": 1}
+    content |= {"started": number * 86_400_000, "core_ms": HOUR_MS} | more
+    (folder / f"{number}.json").write_text(json.dumps(content))
+
+
+def test_older_runs_are_on_further_pages(tmp_path: Path) -> None:
+    """Each run is on one of them; links keep what was searched for."""
+    for number in range(ON_PAGE + 1):
+        stored(tmp_path, number, outcome="failed" if number else "ended")
+    site = pages(tmp_path)
+    first, second = (text(site("/", {"page": page, "q": "app"})) for page in ("1", "2"))
+    assert 'href="/?q=app&amp;page=2"' in first
+    assert (first.count("data-run="), second.count("data-run=")) == (ON_PAGE, 1)
+    assert ">app-0<" in second
+    assert text(site("/", {"page": "99", "q": "app"})) == second
+    for page in ("0", "-1", "x", "9" * 30):
+        assert text(site("/", {"page": page})).count("data-run=") == ON_PAGE
+
+
+def test_labels_lead_to_their_runs_and_costs(tmp_path: Path) -> None:
+    """Of all runs by each label, and of the runs that are chosen by others; other parameters choose nothing."""
+    stored(tmp_path, 1, labels={"team": made.HOSTILE, "user": "ada"})
+    stored(tmp_path, 2, labels={"team": "web", "user": "ada"})
+    stored(tmp_path, 3)
+    reports = tmp_path / "reports"
+    prices = Prices.model_validate({"currency": "EUR", "core_hour": "2", "gib_hour": None})
+    site = Pages(Runs(profiles=reports / "records", runs=tmp_path, reports=reports), prices, ["team", "user"])
+    page = text(site("/", {"by": "label.user"}))
+    assert 'href="/?by=label.user&amp;label.user=ada"' in page
+    assert 'data-l="runs" class="n">2<' in page
+    assert 'data-l="EUR" class="n">4.00<' in page
+    assert "66.7 %" in page or "67 %" in page
+    assert "EUR a day" in page
+    assert "<img" not in page
+    web = text(site("/", {"label.team": "web", "by": "label.user"}))
+    assert (web.count("data-run="), "app-2" in web) == (1, True)
+    for query in ({"label.other": "x"}, {"by": "label.other"}, {"by": "text"}, {"from": "yesterday", "to": "2"}):
+        assert text(site("/", query)).count("data-run=") == 3
+    assert "No run is as you search for." in text(site("/", {"outcome": "killed"}))

@@ -94,10 +94,12 @@ def test_an_application_on_kubernetes_is_read_where_its_driver_wrote(
 def test_a_log_that_is_not_there_yet_is_said_with_what_kubernetes_says_of_the_pods(bucket: Any) -> None:
     """Why executors do not start is in no log, and object stores show a log late."""
     failed = pod("exec-1", containerStatuses=[container(waiting={"reason": "ErrImagePull", "message": "no such tag"})])
-    asked = cluster([pod()], f"{ENABLED}s3a\\://{bucket.name}/none", [failed, failed])
-    with pytest.raises(InputError, match=r"^no event log of spark-.* in s3a://.*/none yet") as error:
-        kubernetes.application(HERE, asked)
-    assert str(error.value).endswith("; Kubernetes says of 2 executors: ErrImagePull: no such tag")
+    bucket.write(f"begun/{FOLDER}{ID}/appstatus_{ID}.inprogress", b"")
+    for folder in ("none", "begun"):
+        asked = cluster([pod()], f"{ENABLED}s3a\\://{bucket.name}/{folder}", [failed, failed])
+        with pytest.raises(InputError, match=rf"^no event log of {ID} in s3a://.*/{folder} yet") as error:
+            kubernetes.application(HERE, asked)
+        assert str(error.value).endswith("; Kubernetes says of 2 executors: ErrImagePull: no such tag")
 
 
 def test_the_newest_log_of_a_folder_in_s3_is_meant(bucket: Any, tmp_path: Path) -> None:

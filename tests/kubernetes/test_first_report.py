@@ -1,5 +1,6 @@
 """The commands of docs/kubernetes.md lead from an empty cluster to a report, in the order of the page."""
 
+import json
 import os
 import re
 import secrets
@@ -28,6 +29,10 @@ FIRST_SECONDS: Final = 600
 """What the page promises."""
 BUCKET: Final = "my-bucket"
 ID: Final = "spark-0123456789abcdef"
+FAILS: Final = """from pyspark.sql import SparkSession
+SparkSession.builder.getOrCreate().range(10).count()
+raise SystemExit(3)
+"""
 
 
 def commands() -> list[str]:
@@ -57,29 +62,37 @@ class Reader:
     printed: dict[str, str] = field(default_factory=dict)
 
     def follow(self, command: str) -> None:
+        """Runs a command of the page, which succeeds."""
+        self.printed[command] = self.run(command).stdout
+
+    def run(self, command: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Runs a command with the reader's own names, and what this cluster and this storage need beside it."""
         server = run("kubectl", "config", "view", "--minify", "--output=jsonpath={.clusters[0].cluster.server}")
-        own = {
-            "https://my-cluster:6443": server,
-            "spark-app:0.1.0": image(),
-            ID: self.application if ID in command else ID,
-        }
-        for name, value in own.items():
+        own = {"https://my-cluster:6443": server, "spark-app:0.1.0": image()}
+        for name, value in (own | ({ID: self.application} if ID in command else {})).items():
             command = command.replace(name, value)
         command = re.sub(r"\bjobs\b", self.namespace.name, command)
         if command.startswith("helm install"):
             command += "".join(f" --set {value}" for value in self.values)
-        bash = subprocess.run(
+        done = subprocess.run(
             ["bash", "-c", command], cwd=self.folder, env=os.environ | self.variables, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, check=False, timeout=RUN_SECONDS,
         )  # fmt: skip
-        assert bash.returncode == 0, f"{command}\n{bash.stdout[-2000:]}\n{bash.stderr[-4000:]}"
-        self.printed[command] = bash.stdout
+        assert done.returncode == code, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+        return done
+
+    def submit(self, name: str, program: str, *settings: str) -> None:
+        """Runs another program as the page runs its own."""
+        [command] = [each for each in commands() if each.startswith("spark-submit")]
+        self.run(f"aws s3 cp {program} s3://{BUCKET}/")
+        command = command.replace("--name flights", f"--name {name}").replace("flights.py", program)
+        own = "".join(f" --conf {setting}" for setting in settings)
+        self.run(command.replace(" --conf", f"{own} --conf", 1))
 
     @property
     def application(self) -> str:
         """The id of the application."""
-        [driver] = self.namespace.pods(spark_role="driver")
+        [driver] = self.namespace.pods(spark_app_name="flights", spark_role="driver")
         return str(driver["metadata"]["labels"]["spark-app-selector"])
 
     @property
@@ -115,6 +128,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     (folder / "charts").mkdir()
     (folder / "charts" / CHART.name).symlink_to(CHART)
     (folder / "flights.py").symlink_to(HERE / "flights.py")
+    (folder / "fails.py").write_text(FAILS, encoding="utf-8")
     storage.create("baseline")
     try:
         storage.kubectl("apply", "--filename", HERE / "backends.yaml")
@@ -170,3 +184,27 @@ def serves(reader: Reader, command: str) -> None:
                 return page.decode()
 
         poll_until(lambda: reader.application in listed(), lambda: listed()[:1000], seconds=FIRST_SECONDS)
+
+
+def test_a_program_that_fails_has_the_exit_code_of_its_pod(reader: Reader) -> None:
+    """Its event log has the exit code 0: Spark does not know better of a Python program."""
+    reader.submit("fails", "fails.py")
+    printed = reader.run("spark-app report k8s://jobs/fails --json")
+    [application] = json.loads(printed.stdout)["applications"]
+    assert application["summary"] == "failed with exit code 3"
+    assert "Kubernetes says of the driver: Error: exit code 3" in application["remarks"]
+
+
+def test_executors_that_do_not_start_are_told_with_the_reason(reader: Reader) -> None:
+    """While they are pending; the event log is not on S3 yet, and would not have it."""
+    image, waiting = "spark.kubernetes.executor.container.image", "spark.kubernetes.submission.waitAppCompletion"
+    reader.submit("waits", "flights.py", f"{image}=spark-app:no-such-tag", f"{waiting}=false")
+
+    def said() -> str:
+        return reader.run("spark-app report k8s://jobs/waits", code=3).stderr
+
+    wanted = re.compile(
+        r"Kubernetes says of [12] executors?: (?:ErrImagePull|ImagePullBackOff): .*spark-app:no-such-tag"
+    )
+    poll_until(lambda: wanted.search(said()) is not None, said, seconds=FIRST_SECONDS)
+    reader.namespace.kubectl("delete", "pods", "--selector=spark-app-name=waits", "--wait=false")

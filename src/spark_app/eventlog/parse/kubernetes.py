@@ -17,7 +17,7 @@ from typing import Any, Final
 from spark_app.errors import InputError, MachineError
 from spark_app.eventlog.parse.locations import LogPath, is_remote, log_path
 from spark_app.eventlog.parse.log_files import logs_in
-from spark_app.eventlog.parse.log_tailer import application_of
+from spark_app.eventlog.parse.log_tailer import application_of, parts
 from spark_app.eventlog.parse.storage import without_secrets
 from spark_app.formatting import quantity
 from spark_app.redaction import excerpt
@@ -184,7 +184,7 @@ def _log(folder: str, id_: str, notes: tuple[str, ...]) -> LogPath:
     except FileNotFoundError:
         logs = {}.values()
     log = next((each for each in logs if application_of(each.key) == id_), None)
-    if log is None:
+    if log is None or not parts(log.path):  # the folder of a rolled log is there before its first part
         raise InputError("; ".join([f"no event log of {id_} in {without_secrets(folder)} yet: {_LATER}", *notes]))
     return log.path
 

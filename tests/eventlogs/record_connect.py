@@ -1,8 +1,7 @@
 """Records the programs of `connect`: `python -m tests.eventlogs.record_connect [LOG]...`.
 
 `local` is one program with a server in its own JVM, `server` a server that five clients share, `pipeline` what
-`spark-pipelines run` starts. Clients need `pyspark[connect]`, which goes to an environment of its own in a temporary
-folder. Kept is what is read of each log, without the names of the machine.
+`spark-pipelines run` starts. Kept is what is read of each log, without the names of the machine.
 """
 
 import os
@@ -13,19 +12,17 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
 import zstandard
 
 from tests.eventlogs import record
-from tests.eventlogs.record_diagnoses import needed
+from tests.eventlogs.record_diagnoses import PROJECT, needed
 from tests.polling import poll_until
 
 RECORDED: Final = Path(__file__).parent / "connect"
 LOGS: Final = ("local", "server", "pipeline")
-VERSION: Final = "4.2.0"
 CLIENTS: Final = (("ana", "sales"), ("ben", "sales"), ("cyd", "failing"), ("dan", "canceled"), ("ana", "failing"))
 """The users of the server, and their programs."""
 SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -54,13 +51,11 @@ def main(names: list[str]) -> None:
     RECORDED.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        python = installed(folder / "venv")
         for name in names or LOGS:
             home = folder / name
             (home / "logs").mkdir(parents=True)
-            environment = variables(home, python)
-            {"local": local, "server": server, "pipeline": pipeline}[name](python, home, environment)
-            keep(home, recorded(name), {str(python.parents[1]): "/venv", str(home): "/work"})
+            {"local": local, "server": server, "pipeline": pipeline}[name](home, variables(home))
+            keep(home, recorded(name), {str(home): "/work", str(PROJECT): "/project"})
 
 
 def recorded(name: str) -> Path:
@@ -68,16 +63,7 @@ def recorded(name: str) -> Path:
     return RECORDED / f"{name}.zst"
 
 
-def installed(folder: Path) -> Path:
-    """The Python of a new environment with the client of Spark Connect."""
-    uv, python = Path(sys.executable).parent / "uv", folder / "bin" / "python"
-    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
-    needed = [f"pyspark[connect,pipelines]=={VERSION}", f"pandas=={metadata.version('pandas')}"]
-    subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *needed], check=True)
-    return python
-
-
-def variables(home: Path, python: Path) -> dict[str, str]:
+def variables(home: Path) -> dict[str, str]:
     """The environment of a program, whose event log goes to a folder."""
     settings = {
         "spark.eventLog.enabled": "true",
@@ -92,42 +78,44 @@ def variables(home: Path, python: Path) -> dict[str, str]:
     (home / "conf").mkdir()
     text = "".join(f"{name} {value}\n" for name, value in settings.items())
     (home / "conf" / "spark-defaults.conf").write_text(text, encoding="utf-8")
-    own = {"SPARK_CONF_DIR": str(home / "conf"), "PYSPARK_PYTHON": str(python), "SPARK_USER": "somebody"}
+    own = {"SPARK_CONF_DIR": str(home / "conf"), "PYSPARK_PYTHON": sys.executable, "SPARK_USER": "somebody"}
     own |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
     return {**os.environ, **own}
 
 
-def local(python: Path, home: Path, environment: Mapping[str, str]) -> None:
+def local(home: Path, environment: Mapping[str, str]) -> None:
     """PySpark's local mode of Connect."""
     job = shutil.copy(Path(__file__).with_name("connect.py"), home)
-    subprocess.run([python, job, "sales", "local[2]", home], env=environment, cwd=home, check=True)
+    subprocess.run([sys.executable, job, "sales", "local[2]", home], env=environment, cwd=home, check=True)
 
 
-def server(python: Path, home: Path, environment: Mapping[str, str]) -> None:
+def server(home: Path, environment: Mapping[str, str]) -> None:
     """Five clients of four users at once; the last two sessions of the same user."""
     job = shutil.copy(str(Path(__file__).with_name("connect.py")), home)
-    with started(python, home, environment) as address:
+    with started(home, environment) as address:
         clients: list[subprocess.Popen[bytes]] = []
         for number, (user, program) in enumerate(CLIENTS):
             remote, own = f"sc://{address}/;user_id={user}", home / str(number)
-            command = [str(python), str(job), program, remote, str(own)]
+            command = [sys.executable, str(job), program, remote, str(own)]
             clients.append(subprocess.Popen(command, env=environment, cwd=home))
         assert [client.wait() for client in clients] == [0] * len(clients)
 
 
 @contextmanager
-def started(python: Path, home: Path, environment: Mapping[str, str]) -> Iterator[str]:
+def started(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
     """A server, as `start-connect-server.sh` starts it; gives its address."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
-    submit = str(python.with_name("spark-submit"))
+    submit = str(Path(sys.executable).with_name("spark-submit"))
     settings = [f"spark.connect.grpc.binding.port={port}", "spark.master=local[2]"]
     options = [word for setting in settings for word in ("--conf", setting)]
     command = [submit, "--class", SERVER, "--name", "Spark Connect server", *options, "spark-internal"]
     with subprocess.Popen(command, env=environment, cwd=home) as process:
         poll_until(lambda: is_open(port), lambda: f"port {port} is closed")
-        yield f"127.0.0.1:{port}"
-        process.terminate()
+        try:
+            yield f"127.0.0.1:{port}"
+        finally:
+            process.terminate()
 
 
 def is_open(port: int) -> bool:
@@ -136,13 +124,13 @@ def is_open(port: int) -> bool:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-def pipeline(python: Path, home: Path, environment: Mapping[str, str]) -> None:
+def pipeline(home: Path, environment: Mapping[str, str]) -> None:
     """Two datasets, one declared in Python and one in SQL."""
     project = home / "shop"
     for name, text in PIPELINE.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text.replace("STORAGE", (home / "storage").as_uri()), encoding="utf-8")
-    subprocess.run([python.with_name("spark-pipelines"), "run"], env=environment, cwd=project, check=True)
+    subprocess.run([Path(sys.executable).with_name("spark-pipelines"), "run"], env=environment, cwd=project, check=True)
 
 
 def keep(home: Path, file: Path, names: Mapping[str, str]) -> None:

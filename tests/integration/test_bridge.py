@@ -9,8 +9,7 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,6 +66,11 @@ class Running:
     def wait(self) -> None:
         """Waits until it follows."""
         poll_until(lambda: "following" in self.stderr or self.process.poll() is not None, lambda: self.stderr)
+
+    def wait_as_standby(self) -> None:
+        """Waits until it waits for another one."""
+        poll_until(lambda: "takes over" in self.stderr, lambda: self.stderr)
+        assert "following" not in self.stderr
 
     def figure(self, name: str) -> float:
         """A figure that it tells of itself."""
@@ -167,38 +171,40 @@ def points(metric: Metric) -> Iterator[tuple[int, Series, int]]:
         yield number.time_unix_nano, (metric.name, tuple(sorted(attributes(number).items()))), value
 
 
-def test_a_kill_at_any_moment_changes_neither_the_spans_nor_the_totals(folder: Path, collector: Receiver) -> None:
-    """The set of span ids and the totals are those of one undisturbed reading; no series is ever less than before."""
+class Growing:
+    """A log that is written meanwhile."""
+
+    def __init__(self, log: Path, lines: list[Line]) -> None:
+        """Starts to write."""
+        self._log, self._lines, self.is_whole = log, lines, threading.Event()
+        threading.Thread(target=self._write, daemon=True).start()
+
+    def _write(self) -> None:
+        growing = self._log.with_name(f"{self._log.name}.inprogress")
+        with growing.open("w", encoding="utf-8") as file:
+            for number in range(0, len(self._lines), 25):
+                file.write(text(*self._lines[number : number + 25]))
+                file.flush()
+                self.is_whole.wait(0.05)
+        growing.rename(self._log)
+        self.is_whole.set()
+
+
+def written(folder: Path) -> Growing:
+    """A log that has ended, one that will not go on, and one that grows."""
     (folder / "app-1").write_text(text(*application(1)))
     (folder / "app-2.inprogress").write_text(text(*list(application(2))[:-30]))
-    lines = list(application(3))
-    growing, whole = folder / "app-3.inprogress", threading.Event()
+    return Growing(folder / "app-3", list(application(3)))
 
-    def write() -> None:
-        with growing.open("w", encoding="utf-8") as file:
-            for number in range(0, len(lines), 25):
-                file.write(text(*lines[number : number + 25]))
-                file.flush()
-                whole.wait(0.05)
-        growing.rename(folder / "app-3")
-        whole.set()
 
-    def is_time(enough: int) -> bool:
-        return whole.is_set() or len(collector.spans) >= enough
+def wait_for_more_spans(growing: Growing, collector: Receiver, running: Running) -> None:
+    """Waits until some more spans have arrived, or the log is whole."""
+    enough = len(collector.spans) + random.randrange(1500)
+    poll_until(lambda: growing.is_whole.is_set() or len(collector.spans) >= enough, lambda: running.stderr)
 
-    writer = threading.Thread(target=write, daemon=True)
-    writer.start()
-    for _ in range(4):
-        with bridge(folder, collector.http_endpoint) as running:
-            running.wait()
-            enough = len(collector.spans) + random.randrange(1500)
-            poll_until(partial(is_time, enough), lambda: running.stderr)
-            running.process.send_signal(signal.SIGKILL)
-    writer.join()
-    with bridge(folder, collector.http_endpoint, "--dead-after", "8") as running:
-        running.wait()
-        poll_until(lambda: running.figure("logs_done") == 3, lambda: running.stderr)
-        assert running.ends() == 0
+
+def assert_undisturbed(folder: Path, collector: Receiver) -> None:
+    """The set of span ids and the totals are those of one undisturbed reading; no series is ever less than before."""
     spans, totals = undisturbed(folder)
     assert {span.span_id for span in collector.spans} == spans
     latest: dict[Series, int] = {}
@@ -207,6 +213,44 @@ def test_a_kill_at_any_moment_changes_neither_the_spans_nor_the_totals(folder: P
         assert count >= latest.get(series, 0), series
         latest[series] = count
     assert totals.items() <= latest.items()
+
+
+def test_a_kill_at_any_moment_changes_neither_the_spans_nor_the_totals(folder: Path, collector: Receiver) -> None:
+    """The next bridge goes on where the last one was."""
+    growing = written(folder)
+    for _ in range(4):
+        with bridge(folder, collector.http_endpoint) as running:
+            running.wait()
+            wait_for_more_spans(growing, collector, running)
+            running.process.send_signal(signal.SIGKILL)
+    growing.is_whole.wait()
+    with bridge(folder, collector.http_endpoint, "--dead-after", "8") as running:
+        running.wait()
+        poll_until(lambda: running.figure("logs_done") == 3, lambda: running.stderr)
+        assert running.ends() == 0
+    assert_undisturbed(folder, collector)
+
+
+def test_a_bridge_that_waits_takes_over_when_the_other_is_killed(folder: Path, collector: Receiver) -> None:
+    """One of two works at a time, at whichever moment it is killed; one that waits ends at once."""
+    options, growing = ("--standby", "--dead-after", "8"), written(folder)
+    with ExitStack() as bridges:
+        working = bridges.enter_context(bridge(folder, collector.http_endpoint, *options))
+        working.wait()
+        for _ in range(3):
+            waiting = bridges.enter_context(bridge(folder, collector.http_endpoint, *options))
+            waiting.wait_as_standby()
+            wait_for_more_spans(growing, collector, working)
+            working.process.send_signal(signal.SIGKILL)
+            waiting.wait()
+            working = waiting
+        growing.is_whole.wait()
+        poll_until(lambda: working.figure("logs_done") == 3, lambda: working.stderr)
+        last = bridges.enter_context(bridge(folder, collector.http_endpoint, *options))
+        last.wait_as_standby()
+        assert (last.ends(), working.ends()) == (0, 0)
+        assert "following" not in last.stderr
+    assert_undisturbed(folder, collector)
 
 
 def test_a_collector_that_comes_late_misses_nothing(folder: Path) -> None:

@@ -47,6 +47,10 @@ def bridge(
         int, typer.Option("--metrics-port", metavar="PORT", min=0, max=65535, help="Port of /metrics and /health.")
     ] = 9464,
     dead_after: DeadAfter = 3600,
+    standby: Annotated[
+        bool,
+        typer.Option("--standby", metavar="", help="Wait while another bridge uses the checkpoint; then take over."),
+    ] = False,
     config: options.Config = None,
 ) -> None:
     """Follow a folder of Spark event logs and export spans and metrics over OTLP while the applications run."""
@@ -65,7 +69,7 @@ def bridge(
         signal.signal(each, lambda *_: ending.set())
     service.serve(
         _followed(folder),
-        state=state or settings.home / "bridge",
+        state=service.State(state or settings.home / "bridge", is_standby=standby),
         address=service.Address(metrics_host, metrics_port),
         options=Options(dead_after, interval, load_thresholds(config)),
         environment=settings.environment,

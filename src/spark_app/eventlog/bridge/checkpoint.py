@@ -122,6 +122,10 @@ def over(numbers: Aggregate) -> Aggregate:
     return numbers
 
 
+class CheckpointInUseError(MachineError):
+    """Another bridge uses the checkpoint."""
+
+
 class CheckpointStore:
     """The folder of the checkpoint, which one bridge at a time uses."""
 
@@ -129,7 +133,8 @@ class CheckpointStore:
         """Locks the folder, and creates it if it is missing.
 
         Raises:
-            MachineError: The folder cannot be written, or another bridge uses it.
+            CheckpointInUseError: Another bridge uses the folder.
+            MachineError: The folder cannot be written.
         """
         self._folder, self._saved, self._held = folder, b"", ExitStack()
         try:
@@ -143,7 +148,8 @@ class CheckpointStore:
             raise MachineError(text) from error
         if not is_free:
             self.close()
-            raise MachineError(f"another bridge uses the checkpoint in {folder}; set another folder with --state")
+            text = f"another bridge uses the checkpoint in {folder}"
+            raise CheckpointInUseError(f"{text}: set another folder with --state, or wait for its end with --standby")
 
     def load(self) -> Checkpoint:
         """The checkpoint of the last bridge, or a new one.

@@ -32,6 +32,7 @@ class BridgeStatus:
 
     Attributes:
         last_heartbeat: When the loop last ran, in monotonic seconds.
+        is_standby: Whether it waits for another bridge to end.
         read: What the bridge has read of all logs since it started.
         spans_sent, spans_dropped, spans_waiting: Spans of these logs, by what became of them.
         span_failures, metric_failures, state_failures: Requests that the collector did not accept, and failed writes
@@ -42,6 +43,7 @@ class BridgeStatus:
     """
 
     last_heartbeat: float = field(default_factory=time.monotonic)
+    is_standby: bool = False
     read: ReadCounts = field(default_factory=ReadCounts)
     spans_sent: int = 0
     spans_dropped: int = 0
@@ -148,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "/metrics":
                 self._answer(200, generate_latest(self.server.registry), CONTENT_TYPE_LATEST)
             case "/health" if self.server.status.is_alive:
-                self._answer(200, b"alive\n")
+                self._answer(200, b"standby\n" if self.server.status.is_standby else b"alive\n")
             case "/health":
                 self._answer(503, b"the main loop of the bridge hangs\n")
             case _:

@@ -4,14 +4,14 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from spark_app.errors import ConfigError
 from spark_app.eventlog.bridge.bridge import Bridge, Options
-from spark_app.eventlog.bridge.checkpoint import CheckpointStore
+from spark_app.eventlog.bridge.checkpoint import CheckpointInUseError, CheckpointStore
 from spark_app.eventlog.bridge.export import Window, metrics_data, resource_of, sdk_spans
 from spark_app.eventlog.bridge.metrics import Aggregate
 from spark_app.eventlog.bridge.self_metrics import BridgeStatus, SelfMetrics
@@ -24,6 +24,8 @@ METRICS_SECONDS: Final = 10.0
 """The default interval between two exports of metrics."""
 DELTA_NANOSECONDS: Final = 1_000_000
 """The length of the interval of new counts, which ends when they are sent (`spark_app.telemetry.export.with_bases`)."""
+STANDBY_SECONDS: Final = 1.0
+"""How often a bridge that waits for another one looks whether that is gone."""
 REST_SECONDS: Final = 0.25
 """The pause between two turns when nothing is left to read."""
 
@@ -36,10 +38,18 @@ class Address:
     port: int
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """The folder of the checkpoint, and whether to wait while another bridge uses it, and to take over then."""
+
+    folder: Path
+    is_standby: bool
+
+
 def serve(
     folder: LogPath,
     *,
-    state: Path,
+    state: State,
     address: Address,
     options: Options,
     environment: str,
@@ -51,7 +61,7 @@ def serve(
 
     Args:
         folder: The event logs.
-        state: The folder of the checkpoint.
+        state: Where the checkpoint is.
         address: Where the bridge serves /metrics and /health.
         options: The options of the bridge.
         environment: The deployment environment, unless an OTEL variable names another.
@@ -61,19 +71,22 @@ def serve(
 
     Raises:
         ConfigError: No OTLP endpoint is configured.
-        MachineError: The checkpoint cannot be written, or the port is in use.
+        MachineError: The checkpoint cannot be written, another bridge uses it, or the port is in use.
     """
     problems, status = TelemetryErrors(), BridgeStatus()
-    with (
-        closing(_outlet(problems, print_line=print_line)) as out,
-        closing(CheckpointStore(state)) as kept,
-        closing(SelfMetrics(status, folder, host=address.host, port=address.port)) as own,
-    ):
+    with ExitStack() as held:
+        out = held.enter_context(closing(_outlet(problems, print_line=print_line)))
+        own = held.enter_context(closing(SelfMetrics(status, folder, host=address.host, port=address.port)))
+        kept = _checkpoint(state, status, print_line=print_line, ending=ending)
+        if kept is None:
+            return
+        held.enter_context(closing(kept))
         export = Otlp(out, environment=environment)
         bridge = Bridge(folder, state=kept, export=export, print_line=print_line, options=options, status=status)
         print_line(f"following {folder}; /metrics and /health on {address.host}:{own.port}")
         task = ("the background task of the bridge has stopped", meanwhile, out, problems)
         threading.Thread(target=problems.guard, args=task, name="meanwhile", daemon=True).start()
+        status.is_standby = False
         gc.freeze()  # modules stay loaded: garbage collections need not visit them
         while not ending.is_set():
             if not bridge.turn():
@@ -81,6 +94,29 @@ def serve(
             for problem in problems.unlogged():
                 print_line(problem)
         bridge.close()
+
+
+def _checkpoint(
+    state: State, status: BridgeStatus, *, print_line: Callable[[str], None], ending: threading.Event
+) -> CheckpointStore | None:
+    """The checkpoint, when no other bridge uses it; None where the wait is ended before.
+
+    Raises:
+        MachineError: It cannot be written, or another bridge uses it and this one is not to wait.
+    """
+    while not ending.is_set():
+        try:
+            return CheckpointStore(state.folder)
+        except CheckpointInUseError:
+            if not state.is_standby:
+                raise
+        if not status.is_standby:
+            print_line(
+                f"another bridge uses the checkpoint in {state.folder}; this one takes over when that one has ended"
+            )
+        status.is_standby, status.last_heartbeat = True, time.monotonic()
+        ending.wait(STANDBY_SECONDS)
+    return None
 
 
 class Otlp:

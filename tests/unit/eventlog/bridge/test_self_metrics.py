@@ -56,6 +56,8 @@ def test_figures_are_what_prometheus_reads(served: SelfMetrics) -> None:
 def test_it_is_healthy_as_long_as_its_loop_goes_round(served: SelfMetrics) -> None:
     """A loop that hangs answers with status 503."""
     assert asked(served, "/health") == (200, "alive\n")
+    served.status.is_standby = True
+    assert asked(served, "/health") == (200, "standby\n")
     served.status.last_heartbeat = time.monotonic() - ALIVE_SECONDS - 1
     assert asked(served, "/health") == (503, "the main loop of the bridge hangs\n")
     assert f"spark_bridge_silence_seconds {ALIVE_SECONDS + 1:.0f}" in asked(served, "/metrics")[1]

@@ -24,7 +24,7 @@ HERE: Final = Path(__file__).parent
 PAGE: Final = ROOT / "docs" / "kubernetes.md"
 KEYS: Final = {"AWS_ACCESS_KEY_ID": "a-key-of-the-test", "AWS_SECRET_ACCESS_KEY": "a-secret-of-the-test"}
 """Those of backends.yaml."""
-PROGRAMS: Final = "kubectl -n|kubectl create|helm install|aws s3|aws s3api|spark-submit|spark-app report"
+PROGRAMS: Final = "kubectl -n|kubectl create|helm install|helm test seen|aws s3|aws s3api|spark-submit|spark-app report"
 FIRST_SECONDS: Final = 600
 """What the page promises."""
 BUCKET: Final = "my-bucket"
@@ -38,7 +38,7 @@ raise SystemExit(3)
 def commands() -> list[str]:
     """The commands that the page tells its reader to type, in blocks and in sentences; a long one is a line."""
     text = PAGE.read_text(encoding="utf-8").replace("\\\n", " ")
-    written = re.findall(r"^```\n(.*?)^```$|`([^`\n]+)`", text, re.MULTILINE | re.DOTALL)
+    written = re.findall(r"^```\w*\n(.*?)^```$|`([^`\n]+)`", text, re.MULTILINE | re.DOTALL)
     lines = [line.strip() for block, code in written for line in (block or code).splitlines()]
     return list(dict.fromkeys(" ".join(line.split()) for line in lines if re.match(rf"(?:{PROGRAMS}) \S", line)))
 

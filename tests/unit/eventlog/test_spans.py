@@ -13,6 +13,7 @@ from tests.unit.eventlog import log
 from tests.unit.eventlog.log import (
     SQL,
     Line,
+    becomes,
     ended,
     environment,
     executor,
@@ -26,6 +27,7 @@ from tests.unit.eventlog.log import (
     session,
     stage,
     started,
+    tag,
     task,
 )
 
@@ -428,3 +430,21 @@ def test_spans_name_the_nodes_that_pods_tell() -> None:
     nodes = {name: span.attributes.get("k8s.node.name") for name, span in spans.items()}
     assert {name: node for name, node in nodes.items() if node} == {"application app-1": "n-1", "task 0": "n-2"}
     assert "task 1" in nodes
+
+
+def test_an_operation_that_was_canceled_has_not_failed() -> None:
+    """Also if it has failed of that first; its client wanted it so."""
+    failed = becomes("o", "Failed", time=2000, errorMessage="interrupted")
+    canceled = becomes("o", "Canceled", time=2001)
+    _, spans = read([started(), session(), operation("o"), failed, canceled, becomes("o", "Closed", time=2002)])
+    assert (spans["operation o"].failure, spans["operation o"].ended) == (None, 2002)
+    assert spans["operation o"].attributes["spark.connect.operation.status"] == "canceled"
+
+
+def test_an_operation_whose_end_the_log_lacks_lasts_until_its_rows_were_sent() -> None:
+    """And as long as its SQL execution, which ends just after that."""
+    asked = query(0) | {"jobTags": [tag("o")]}
+    sent = [becomes("o", "Finished", time=3000), query_ended(0, time=3100)]
+    _, spans = read([started(), session(), operation("o"), asked, *sent, log.ended()])
+    assert (spans["operation o"].ended, spans["sql 0"].ended) == (3100, 3100)
+    assert "spark.incomplete" not in spans["operation o"].attributes

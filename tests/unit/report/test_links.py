@@ -6,6 +6,7 @@ from spark_app.report import run_info
 from spark_app.report.links import links
 from spark_app.report.scope import scope
 from spark_app.settings import Backends
+from tests.eventlogs import record_connect, walking
 from tests.unit.eventlog import log
 from tests.unit.report.conftest import TRACE, Read, record_of
 
@@ -43,6 +44,14 @@ def test_micro_batches_are_found_by_their_query(reading: Read) -> None:
     app = reading([log.started(), begun, log.job(0, [], **of_batch), log.job_ended(0), log.ended()]).app
     found = links(scope(app, None), backends(jaeger=JAEGER))
     assert found[1].url.startswith(f"{JAEGER}/search?service={quote(app.name or '')}&operation=batch%20copied&start=")
+
+
+def test_sessions_of_a_server_are_found_by_its_name() -> None:
+    """Each has a trace of its own; that of a program with a server for itself is in the trace of the application."""
+    server, local = (scope(walking.read(record_connect.recorded(name))[0], None) for name in ("server", "local"))
+    found = {link.name: link.url for link in links(server, backends(jaeger=JAEGER))}
+    assert found["Sessions in Jaeger"].startswith(f"{JAEGER}/search?service=Spark%20Connect%20server&start=")
+    assert [link.name for link in links(local, backends(jaeger=JAEGER))] == ["Trace in Jaeger"]
 
 
 def test_only_configured_backends_are_linked(reading: Read) -> None:

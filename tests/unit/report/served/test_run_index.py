@@ -1,6 +1,5 @@
 """The index of runs: shared, damaged, not writable, and how much memory it takes."""
 
-import sqlite3
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -111,7 +110,9 @@ def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
     profile(tmp_path, 1)
     index = index_of(tmp_path)
     index.refresh()
-    with sqlite3.connect(tmp_path / "reports" / "records" / NAME) as connection:
+    with index.connected() as connection:
+        connection.execute("DROP TABLE run")
+        connection.execute("CREATE TABLE run (id)")
         connection.execute("PRAGMA user_version = 99")
     index.refresh()
     assert listed(index) == ["app-1"]

@@ -1,0 +1,51 @@
+"""Streaming queries whose tables, checkpoints and model are on a real S3 server write each row once, and lose none.
+
+Needs versitygw on PATH.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests import s3
+from tests.stack.s3_home import S3Home, s3_session
+from tests.streaming.rounds import Files, Round
+
+KILLS: Final = 3
+BETWEEN: Final = {0: "streaming.events", 1: "streaming.balances"}
+"""Which query is killed after Delta's commit and before the checkpoint's."""
+
+
+class Landed(Files):
+    """Files of records that say of any time that they happened then: all are from the first seconds of the stream."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The landing folder, and no limit for the times of records."""
+        return {**super().variables, "SPARK_APP_STREAM__EVENT_TIME_AFTER_MAX": "null"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Server]:
+    """An S3 server."""
+    with s3.server(tmp_path_factory.mktemp("s3") / "server") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def spark(server: s3.Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session in the place of that of all tests."""
+    with s3_session(server, tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
+def test_killed_queries_on_s3_lose_and_double_nothing(
+    server: s3.Server, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Each table is what its truth says."""
+    landing = Landed(tmp_path_factory.mktemp("landing") / "landing")
+    streams = Round(S3Home(tmp_path_factory.mktemp("home"), spark, server), landing, records=960, seed=18)
+    streams.run(kills=KILLS, between=BETWEEN)
+    assert streams.differences() == {}, streams.kills

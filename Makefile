@@ -52,7 +52,7 @@ test-recipes: archive ## Follow the recipes of docs/recipes.md in a copy of the 
 test-browser: archive ## Open reports in a browser; needs Chromium on PATH
 	$(PYTHON) -m pytest tests/browser
 
-test-stack: install ## Check the stack's files and its start with Docker, the collector, Prometheus and promtool; needs them on PATH
+test-stack: install ## Check the stack's files and its start with Docker, the collector, Prometheus, promtool and versitygw (S3); needs them on PATH
 	$(PYTHON) -m pytest --numprocesses 2 --dist loadscope tests/stack
 
 wheel: install ## Build the sdist in dist/, and from it the wheel, which people install who have no clone

@@ -15,8 +15,9 @@ from tests.recipes.test_recipes import apply, copy_tree
 ROOT: Final = Path(__file__).resolve().parents[2]
 RULES: Final = ROOT / "prometheus"
 COMPOSE: Final = ("docker-compose.yml", "docker-compose.observability.yml", "docker-compose.full.yml")
+OBJECT_STORE: Final = "docker-compose.s3.yml"
 TWO_MASTERS: Final = "docker-compose.ha.yml"
-COMBINATIONS: Final = [[file] for file in (*COMPOSE, TWO_MASTERS)] + [list(COMPOSE[:2])]
+COMBINATIONS: Final = [[file] for file in (*COMPOSE, OBJECT_STORE, TWO_MASTERS)] + [list(COMPOSE[:2])]
 OPEN: Final = {"BIND_ADDRESS": "0.0.0.0"}
 SECRETS: Final = {"GRAFANA_ADMIN_PASSWORD": "only-for-this-test", "JUPYTER_TOKEN": "only-for-this-test"}
 
@@ -83,6 +84,24 @@ def test_both_masters_are_the_same_to_whoever_runs_something_there() -> None:
         assert services[name]["environment"]["SPARK_OVERLAY"] == "/app/config/spark/two-masters.conf"
     properties = (ROOT / "config" / "spark" / "two-masters.conf").read_text(encoding="utf-8")
     assert re.search(rf"^spark\.master +{re.escape(both)}$", properties, re.MULTILINE)
+
+
+def test_the_stack_with_s3_is_the_full_one_with_a_server() -> None:
+    """Drivers, executors and notebooks have its address and keys, and their tables there; nothing else differs."""
+    full = configured(["docker-compose.full.yml"])["services"]
+    stack = configured([OBJECT_STORE])["services"]
+    assert set(stack) - set(full) == {"s3"}
+    changed = {name for name in full if stack[name] != full[name]}
+    assert changed == {"spark-master", "spark-worker-1", "spark-worker-2", "jupyter"}
+    for name in changed:
+        added = {
+            key: value for key, value in stack[name]["environment"].items() if key not in full[name]["environment"]
+        }
+        assert added["S3_ENDPOINT"] == "http://s3:7070"
+        assert added["AWS_SECRET_ACCESS_KEY"] == stack["s3"]["environment"]["ROOT_SECRET_ACCESS_KEY"]
+        assert added["SPARK_APP_WAREHOUSE"] == "s3a://spark-app/warehouse"
+    amazon = configured([OBJECT_STORE], S3_ENDPOINT="")["services"]
+    assert amazon["spark-master"]["environment"]["S3_ENDPOINT"] == ""
 
 
 def test_one_variable_gives_the_stack_a_project_of_ones_own(tmp_path: Path) -> None:

@@ -30,6 +30,14 @@ State = Annotated[
         "--state", metavar="DIR", help="Folder for the checkpoint of the bridge; by default bridge/ in the home folder."
     ),
 ]
+Certificate = Annotated[
+    Path | None,
+    typer.Option(
+        "--metrics-certificate",
+        metavar="FILE",
+        help="PEM file with a key and its certificate: /metrics and /health are served by HTTPS.",
+    ),
+]
 DeadAfter = Annotated[
     float,
     typer.Option("--dead-after", metavar="S", min=1, help="Idle seconds before an unfinished log is abandoned."),
@@ -46,6 +54,7 @@ def bridge(
     metrics_port: Annotated[
         int, typer.Option("--metrics-port", metavar="PORT", min=0, max=65535, help="Port of /metrics and /health.")
     ] = 9464,
+    metrics_certificate: Certificate = None,
     dead_after: DeadAfter = 3600,
     standby: Annotated[
         bool,
@@ -70,7 +79,7 @@ def bridge(
     service.serve(
         _followed(folder),
         state=service.State(state or settings.home / "bridge", is_standby=standby),
-        address=service.Address(metrics_host, metrics_port),
+        address=service.Address(metrics_host, metrics_port, metrics_certificate),
         options=Options(dead_after, interval, load_thresholds(config)),
         environment=settings.environment,
         print_line=terminal.note,

@@ -1,12 +1,14 @@
 """The bridge serves its own metrics at `/metrics` for Prometheus, and `/health` for the process that restarts it."""
 
 import shutil
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -65,12 +67,15 @@ class BridgeStatus:
 class SelfMetrics(Collector):
     """Serves the metrics of a bridge from a thread of its own."""
 
-    def __init__(self, status: BridgeStatus, folder: LogPath, *, host: str, port: int) -> None:
-        """Starts to listen.
+    def __init__(
+        self, status: BridgeStatus, folder: LogPath, *, host: str, port: int, certificate: Path | None = None
+    ) -> None:
+        """Starts to listen, by HTTPS if there is a PEM file with a key and its certificate.
 
         Raises:
-            MachineError: The port is in use, or this machine has no such address.
+            MachineError: The port is in use, or this machine has no such address, or the file is no certificate.
         """
+        context = None if certificate is None else _context(certificate)
         self.status, self._folder = status, folder
         registry = CollectorRegistry(auto_describe=False)
         registry.register(self)
@@ -81,6 +86,10 @@ class SelfMetrics(Collector):
                 f"cannot listen on {host}:{port}: {error.strerror}; set others with --metrics-host and --metrics-port"
             )
             raise MachineError(text) from error
+        if context is not None:
+            # The handshake happens in the thread of the request: a silent client holds up no other.
+            listening = self._server.socket
+            self._server.socket = context.wrap_socket(listening, server_side=True, do_handshake_on_connect=False)
         self._server.status, self._server.registry = status, registry
         self.port = int(self._server.server_address[1])
         threading.Thread(target=self._server.serve_forever, name="self-metrics", daemon=True).start()
@@ -120,6 +129,21 @@ class SelfMetrics(Collector):
             volume = shutil.disk_usage(str(self._folder))
             values |= {spark_names.BRIDGE_VOLUME_FREE: volume.free, spark_names.BRIDGE_VOLUME_SIZE: volume.total}
         return values
+
+
+def _context(certificate: Path) -> ssl.SSLContext:
+    """What serves by HTTPS with a key and its certificate.
+
+    Raises:
+        MachineError: The file cannot be read, or holds no such pair.
+    """
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate)
+    except OSError as error:  # what OpenSSL raises is one, too
+        why = "it needs a key and its certificate, as PEM" if isinstance(error, ssl.SSLError) else error.strerror
+        raise MachineError(f"cannot serve metrics by HTTPS with {certificate}: {why}") from error
+    return context
 
 
 def _family(metric: Metric, samples: Mapping[tuple[str, ...], float]) -> MetricFamily:

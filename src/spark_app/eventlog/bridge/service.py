@@ -32,10 +32,11 @@ REST_SECONDS: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a bridge serves /metrics and /health."""
+    """Where a bridge serves /metrics and /health, by HTTPS if it has the file of a key and its certificate."""
 
     host: str
     port: int
+    certificate: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ def serve(
     problems, status = TelemetryErrors(), BridgeStatus()
     with ExitStack() as held:
         out = held.enter_context(closing(_outlet(problems, print_line=print_line)))
-        own = held.enter_context(closing(SelfMetrics(status, folder, host=address.host, port=address.port)))
+        listening = SelfMetrics(status, folder, host=address.host, port=address.port, certificate=address.certificate)
+        own = held.enter_context(closing(listening))
         kept = _checkpoint(state, status, print_line=print_line, ending=ending)
         if kept is None:
             return

@@ -1,5 +1,7 @@
 """A bridge serves its own metrics and its health."""
 
+import socket
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -14,6 +16,7 @@ from spark_app.eventlog.bridge.log_processor import ReadCounts
 from spark_app.eventlog.bridge.self_metrics import ALIVE_SECONDS, BridgeStatus, SelfMetrics
 from spark_app.telemetry.prometheus_names import series
 from spark_app.telemetry.spark_names import BRIDGE_METRICS
+from tests.certificates import Authority
 
 
 @pytest.fixture
@@ -68,6 +71,26 @@ def test_a_port_that_is_taken_is_named(served: SelfMetrics, tmp_path: Path) -> N
     """With the options that choose another."""
     with pytest.raises(MachineError, match=rf"cannot listen on 127\.0\.0\.1:{served.port}: .*--metrics-port"):
         SelfMetrics(BridgeStatus(), tmp_path, host="127.0.0.1", port=served.port)
+
+
+def test_it_is_served_by_https_with_a_certificate(tmp_path: Path) -> None:
+    """A client that does not finish its handshake holds up nobody."""
+    authority = Authority(tmp_path)
+    certificate = authority.certificate()
+    served = SelfMetrics(BridgeStatus(), tmp_path, host="127.0.0.1", port=0, certificate=certificate)
+    context = ssl.create_default_context(cafile=authority.file)
+    with socket.create_connection(("127.0.0.1", served.port)):
+        url = f"https://127.0.0.1:{served.port}/health"
+        assert urllib.request.urlopen(url, context=context).read() == b"alive\n"
+    served.close()
+
+
+def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
+    """Before the bridge listens."""
+    (tmp_path / "no.pem").write_text("none", encoding="utf-8")
+    for file, why in (("no.pem", "it needs a key and its certificate"), ("absent.pem", "No such file")):
+        with pytest.raises(MachineError, match=rf"cannot serve metrics by HTTPS with .*{file}: {why}"):
+            SelfMetrics(BridgeStatus(), tmp_path, host="127.0.0.1", port=0, certificate=tmp_path / file)
 
 
 def test_a_folder_that_is_not_there_has_no_volume(tmp_path: Path) -> None:

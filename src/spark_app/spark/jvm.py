@@ -1,5 +1,6 @@
 """Starts the JVM of a session with its mouth shut, and ends it."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,8 @@ from spark_app.telemetry.spark_settings import is_local
 
 LAST_LINES: Final = 3
 LAUNCHER: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # it only puts the command together
+SECRETS: Final = re.compile(r"spark\.authenticate\.secret$|spark\.ssl\..*[pP]assword$")
+"""What a session sets by itself, later than its JVM starts: command lines of processes are no secret."""
 NOT_TELLING: Final = ("at ", "WARNING: Using incubator modules", "{", "#", "...")
 
 
@@ -33,7 +36,7 @@ def launch_jvm(properties: Mapping[str, str], log_file: Path) -> JavaGateway:
     Raises:
         MachineError: It does not come up; tells its last words.
     """
-    conf = SparkConf(loadDefaults=False).setAll(list(properties.items()))
+    conf = SparkConf(loadDefaults=False).setAll([each for each in properties.items() if not SECRETS.match(each[0])])
     said_before = log_file.stat().st_size if log_file.exists() else 0
     try:
         with log_file.open("ab") as log, _variables(_jvm_variables(properties)):

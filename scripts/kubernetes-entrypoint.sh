@@ -2,17 +2,19 @@
 # The entry point of the image. Spark on Kubernetes starts its pods with `driver ...` or `executor`; all else is a command.
 set -euo pipefail
 
-# SPARK_CONF_DIR becomes the image's folder of configuration, with the Spark properties of a file more.
+# SPARK_CONF_DIR becomes the image's folder of configuration, with the Spark properties of further files. One may hold secrets.
 overlay() {
     mkdir -p "$SPARK_CONF_DIR"
     cp "${SPARK_HOME%/*}"/spark-conf/* "$SPARK_CONF_DIR"
-    cat "$1" >>"$SPARK_CONF_DIR/spark-defaults.conf"
+    chmod 600 "$SPARK_CONF_DIR/spark-defaults.conf"
+    cat "$@" >>"$SPARK_CONF_DIR/spark-defaults.conf"
 }
 
 case ${1:-} in
 driver | executor) ;;
 *)
-    [[ ! ${SPARK_OVERLAY:-} ]] || overlay "$SPARK_OVERLAY"
+    # shellcheck disable=SC2086 # a list of files
+    [[ ! ${SPARK_OVERLAY:-} ]] || overlay $SPARK_OVERLAY
     exec "$@"
     ;;
 esac

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs a daemon of Spark in a container: run_daemon.sh master|worker|history [OPTION]...
 #
-# SPARK_MASTERS is where workers register: of more than one, whichever leads. The daemons start without SPARK_CONF_DIR, which
-# the image sets for every other program: a folder of configuration on the class path disables the class-data archive.
+# SPARK_MASTERS is where workers register: of more than one, whichever leads. SPARK_OVERLAY are files of further Spark properties,
+# which may hold secrets. The daemons start without SPARK_CONF_DIR, which the image sets for every other program: a folder of configuration on the class path disables the class-data archive.
 set -euo pipefail
 unset SPARK_CONF_DIR
 
@@ -18,5 +18,11 @@ history) daemon=(org.apache.spark.deploy.history.HistoryServer) ;;
     ;;
 esac
 options=(-Dlog4j2.configurationFile=file:/app/config/spark/log4j2-daemon.properties "-Dapp.log.file=/data/logs/$HOSTNAME.jsonl")
+properties=/app/config/spark/daemons.conf
+if [[ ${SPARK_OVERLAY:-} ]]; then
+    # shellcheck disable=SC2086 # a list of files
+    (umask 077 && cat "$properties" $SPARK_OVERLAY >/tmp/daemons.conf)
+    properties=/tmp/daemons.conf
+fi
 export SPARK_DAEMON_JAVA_OPTS="${SPARK_DAEMON_JAVA_OPTS:-} ${options[*]}"
-exec spark-class "${daemon[@]}" --properties-file /app/config/spark/daemons.conf "$@"
+exec spark-class "${daemon[@]}" --properties-file "$properties" "$@"

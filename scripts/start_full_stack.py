@@ -132,6 +132,8 @@ def start(options: argparse.Namespace, environment: dict[str, str]) -> None:
     seconds = up(compose, services, timeout=options.seconds)
     notes = {**PORT_NOTES, preflight.driver_port(ROOT, environment): "while a job runs"}
     rows = table(services, left_out, compose.secrets(), notes)
+    if has_tls(services):
+        rows = (row.replace("http://", "https://") for row in rows)
     print("\n".join([*rows, "", f"ready after {seconds:.0f} s", "", *next_steps(options.file)]))
     if is_open:
         say(f"Grafana and Jupyter listen on {address}")
@@ -339,6 +341,11 @@ def up(compose: Compose, services: Mapping[str, Any], *, timeout: int) -> float:
     if not is_up or reasons:
         raise StartError("\n".join(reasons or ["docker compose up failed; the lines above say why."]), exit_code=1)
     return time.monotonic() - began
+
+
+def has_tls(services: Mapping[str, Any]) -> bool:
+    """Whether the services speak HTTPS, as those of docker-compose.tls.yml do: their links do, too."""
+    return any((service.get("environment") or {}).get("STACK_SCHEME") == "https" for service in services.values())
 
 
 def one_shots_alone(services: Mapping[str, Any]) -> list[str]:

@@ -47,7 +47,9 @@ ENV_FILES: Final = (".env.local", ".env", "stack/.env.local", "stack/.env")
 `spark-app init --stack` writes them; the last file wins."""
 INPUTS: Final = (("raw", "path"), ("stream", "landing"))
 """Keys that name folders that are read."""
-PORT: Final = re.compile(r"\$\{(\w+_PORT):-(\d+)\}")
+VARIABLE: Final = re.compile(r"\$\{(\w+_PORT|STACK_SCHEME):-(\w+)\}")
+VALUE: Final = re.compile(r"\d+|https?")
+"""What the variable of a port, or of the scheme, has if it is for Compose."""
 SECTIONS: Final = ("retention", "raw", "stream", "kafka", "backends", "prices", "labels")
 """Keys of `app.yml` that hold keys."""
 ELSEWHERE: Final = {"home": "set SPARK_APP_HOME", "config": "use the option --config"}
@@ -356,7 +358,7 @@ def load_settings(folder: Path | None = None) -> Settings:
     _refuse_secrets(content, path)
     _refuse_unknown_variables()
     content = _with_inputs(content, config.resolve().parent)
-    content = _with_ports(_merged(read_yaml(config_folder() / "app.yml"), content), config.resolve().parent)
+    content = _with_variables(_merged(read_yaml(config_folder() / "app.yml"), content), config.resolve().parent)
     home = found.folder if found else _home(config)
     return _validated(Settings, content | {"home": home, "config": config}, where=path)
 
@@ -389,8 +391,8 @@ def _with_inputs(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return found
 
 
-def _with_ports(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The settings with `${JAEGER_PORT:-16686}` in an address of `backends` as Compose replaces it.
+def _with_variables(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The settings with `${JAEGER_PORT:-16686}` and the like in an address of `backends` as Compose replaces it.
 
     A value that is no port is not for Compose: Kubernetes sets `JAEGER_PORT=tcp://10.0.0.1:16686` for a service of that
     name.
@@ -400,11 +402,11 @@ def _with_ports(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         return dict(content)
     variables = compose_variables(folder)
 
-    def port(match: re.Match[str]) -> str:
-        value = variables.get(match[1]) or ""
-        return value if value.isdigit() else match[2]
+    def value(match: re.Match[str]) -> str:
+        found = variables.get(match[1]) or ""
+        return found if VALUE.fullmatch(found) else match[2]
 
-    urls = {key: PORT.sub(port, url) if isinstance(url, str) else url for key, url in backends.items()}
+    urls = {key: VARIABLE.sub(value, url) if isinstance(url, str) else url for key, url in backends.items()}
     return {**content, "backends": urls}
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 import subprocess
 from pathlib import Path
 from typing import Final
@@ -101,6 +102,20 @@ def test_a_driver_that_knows_its_node_gives_it_to_the_event_log(pod: Path) -> No
     assert f"spark.kubernetes.driverEnv.{variable['name']}" == kubernetes_pods.NODE
     assert variable["name"] == f"SPARK_EXECUTOR_ATTRIBUTE_{fields(events.ExecutorAttributes)[0].encode_name}"
     assert variable["valueFrom"] == {"fieldRef": {"fieldPath": "spec.nodeName"}}
+
+
+def test_secrets_among_these_properties_are_for_their_user_only(pod: Path) -> None:
+    """Of several files; those of the image may be readable by all."""
+    conf, own = pod / "venv" / "spark-conf", pod / "local" / "conf"
+    conf.mkdir(parents=True)
+    (conf / "spark-defaults.conf").write_text("spark.master one\n", encoding="utf-8")
+    for name in ("tls", "secrets"):
+        (pod / name).write_text(f"spark.{name} yes\n", encoding="utf-8")
+    variables = {"SPARK_OVERLAY": f"{pod / 'tls'} {pod / 'secrets'}", "SPARK_CONF_DIR": str(own)}
+    start(pod, "java", SPARK_HOME=str(pod / "venv" / "spark"), **variables)
+    file = own / "spark-defaults.conf"
+    assert file.read_text(encoding="utf-8") == "spark.master one\nspark.tls yes\nspark.secrets yes\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_a_driver_is_submitted_with_a_trace(pod: Path) -> None:

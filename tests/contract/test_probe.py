@@ -1,6 +1,7 @@
 """Services without metrics of their own are asked whether they answer, and Prometheus reads what the probe writes."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, Final
@@ -48,3 +49,25 @@ def test_probe_says_who_answers(tmp_path: Path) -> None:
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert lines[:2] == ['probe_success{target="a"} 1', 'probe_success{target="b"} 0']
     assert lines[2].startswith("probe_timestamp_seconds 1")
+    assert [each.name for each in file.parent.glob("?.txt")] == ["a.txt"], "of who answers"
+
+
+def test_other_programs_ask_and_serve_where_busybox_knows_no_tls(tmp_path: Path) -> None:
+    """Beside an image that has no BusyBox at all."""
+    serve = tmp_path / "serve"
+    serve.write_text(f'#!/bin/sh\necho "$1 in $PWD" >{tmp_path / "served"}\n', encoding="utf-8")
+    serve.chmod(0o755)
+    tools = {name: shutil.which(name) for name in ("sh", "mktemp", "date", "mv", "rm", "sleep", "true")}
+    (tmp_path / "bin").mkdir()
+    for name, program in tools.items():
+        (tmp_path / "bin" / name).symlink_to(str(program))
+    variables = {"PATH": str(tmp_path / "bin"), "TMPDIR": str(tmp_path), "ASK": "true", "SERVE": f"{serve} 9115"}
+    with subprocess.Popen(["/bin/sh", str(SCRIPT), "a=https://good/x"], env=variables) as process:
+        try:
+            poll_until(lambda: bool(list(tmp_path.glob("tmp*/metrics.txt"))), "the file")
+            poll_until((tmp_path / "served").exists, "the server")
+        finally:
+            process.kill()
+    (file,) = tmp_path.glob("tmp*/metrics.txt")
+    assert 'probe_success{target="a"} 1' in file.read_text(encoding="utf-8")
+    poll_until(lambda: (tmp_path / "served").read_text("utf-8") == f"9115 in {file.parent}\n", "its folder")

@@ -12,10 +12,10 @@ from tests.contract.violations import violations
 
 FOLDERS: Final = ROOT / "grafana" / "provisioning"
 SOURCES: Final = {
-    "prometheus": "http://prometheus:9090",
-    "jaeger": "http://jaeger:16686",
-    "elasticsearch": "http://elasticsearch:9200",
-    "alertmanager": "http://alertmanager:9093",
+    "prometheus": "$STACK_SCHEME://prometheus:9090",
+    "jaeger": "$STACK_SCHEME://jaeger:16686",
+    "elasticsearch": "$STACK_SCHEME://elasticsearch:9200",
+    "alertmanager": "$STACK_SCHEME://alertmanager:9093",
 }
 
 
@@ -42,6 +42,7 @@ def test_data_sources_are_those_of_the_stack() -> None:
     assert (file["apiVersion"], file["prune"]) == (1, True)
     assert {source["uid"]: source["url"] for source in file["datasources"]} == SOURCES
     services = read(ROOT / "compose" / "observability.yml")["services"]
+    assert services["grafana"]["environment"]["STACK_SCHEME"] == "http"
     for source in file["datasources"]:
         assert source["type"] == source["uid"]
         assert source["uid"] in services

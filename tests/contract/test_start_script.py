@@ -55,6 +55,14 @@ def test_help_lists_every_option_without_docker(tmp_path: Path) -> None:
     assert (done.returncode, [name for name in options if name not in done.stdout]) == (0, [])
 
 
+def test_links_are_https_where_the_stack_has_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service says so in its environment; others may have none."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    script = importlib.import_module("start_full_stack")
+    assert not script.has_tls({"grafana": {"environment": {"STACK_SCHEME": "http"}}, "kafka": {"environment": None}})
+    assert script.has_tls({"kafka": {}, "spark-master": {"environment": {"STACK_SCHEME": "https"}}})
+
+
 def test_a_version_that_is_too_old_is_named(preflight: ModuleType) -> None:
     """With the one that is needed; a suffix is none."""
     for least, version in ((preflight.ENGINE, "20.10.24+dfsg1"), (preflight.COMPOSE, "v2.24.0"), ((2, 24), "5.2.0")):

@@ -87,6 +87,16 @@ def test_addresses_have_the_ports_of_env_local(tmp_path: Path, monkeypatch: pyte
     assert load_settings(folder).backends.grafana == "http://localhost:3001", "of a stack that init has written"
 
 
+def test_addresses_have_the_scheme_of_the_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By HTTPS where it runs with TLS; Kafka's has none, and another scheme is not meant."""
+    folder = app_yml(tmp_path / "config")
+    written(tmp_path / ".env.local", "STACK_SCHEME=https\n")
+    backends = load_settings(folder).backends
+    assert (backends.jaeger, backends.kafka) == ("https://localhost:16686", "localhost:9092")
+    monkeypatch.setenv("STACK_SCHEME", "ftp")
+    assert load_settings(folder).backends.jaeger == "http://localhost:16686"
+
+
 def test_the_demo_shop_is_where_no_source_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It lies below the home folder."""
     monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path))
@@ -193,7 +203,7 @@ def test_a_uri_is_left_as_it_is() -> None:
         ("currency: EUR", "currency: euro", r"app\.yml: currency: .*found 'euro'"),
         ("currency: EUR", "currency: EUR\ncolour: red", r"app\.yml: unknown key 'colour'; allowed are "),
         ("currency: EUR", "currency: [", r"app\.yml is not valid YAML: "),
-        ("jaeger: http://", "jaeger: ", r"app\.yml: backends\.jaeger: .*found 'localhost:16686'"),
+        ("jaeger: ${STACK_SCHEME:-http}://", "jaeger: ", r"app\.yml: backends\.jaeger: .*found 'localhost:16686'"),
         ("kafka: localhost:${KAFKA_PORT:-9092}", "kafka: localhost", r"app\.yml: backends\.kafka: .*found 'localhost'"),
         ("backends:", "backends:\n  jager: null", r"unknown key 'backends\.jager'; allowed are .*jaeger"),
         ("currency: EUR", "currency: EUR\nhome: /x", r"app\.yml: 'home' cannot be set here: set SPARK_APP_HOME"),

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from spark_app.doctor import backends as ask
 from spark_app.doctor.backends import Elasticsearch, Jaeger, Prometheus, Target
+from spark_app.doctor.certificates import certificates_health
 from spark_app.errors import MachineError
 from spark_app.eventlog.bridge.self_metrics import ALIVE_SECONDS
 from spark_app.formatting import duration, quantity
@@ -31,6 +32,9 @@ _SILENCE, _LAG = series(spark_names.BRIDGE_SILENCE), series(spark_names.BRIDGE_L
 BRIDGE: Final = f'{{__name__=~"up|{_LAG}|{_SILENCE}", job="spark-bridge"}}'
 _MILLISECOND: Final = 0.0015
 LOCAL: Final = frozenset({"localhost", "127.0.0.1"})
+NEW_CERTIFICATES: Final = (
+    "docker compose -f docker-compose.tls.yml run --rm certificates --rotate, and restart (docs/stack.md, TLS)"
+)
 _NULL: Final = "is null in the configuration"
 
 
@@ -136,7 +140,12 @@ def run_checks(settings: Settings, services: frozenset[str], *, seconds: float) 
         seconds: The longest wait for the probe.
     """
     components = check_components(settings.backends, services)
-    checks = [*components, *check_delivery(settings, {check.component: check for check in components}, seconds=seconds)]
+    certificates = check_certificates(settings.backends)
+    checks = [
+        *components,
+        *certificates,
+        *check_delivery(settings, {check.component: check for check in components}, seconds=seconds),
+    ]
     return [replace(check, finding=redacted(check.finding)) for check in checks]  # URLs may contain passwords
 
 
@@ -144,6 +153,15 @@ def check_components(backends: Backends, services: frozenset[str]) -> list[Check
     """The health of each component; all are checked at once, so that several timeouts take no longer than one."""
     with ThreadPoolExecutor(len(COMPONENTS)) as pool:
         return list(pool.map(lambda each: _health(each, getattr(backends, each.backend), services), COMPONENTS))
+
+
+def check_certificates(backends: Backends) -> list[Check]:
+    """Whether the certificates are good, if anything is asked by HTTPS."""
+    try:
+        health = certificates_health(backends)
+    except MachineError as error:
+        return [Check("certificates", "down", str(error), NEW_CERTIFICATES)]
+    return [] if health is None else [Check("certificates", "ok", health)]
 
 
 def targets_health(prometheus: Prometheus, services: frozenset[str]) -> str:

@@ -1,0 +1,108 @@
+"""Certificates that have expired, are those of another host, or are not to be trusted are told from good ones."""
+
+import socketserver
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from spark_app.doctor.certificates import certificates_health
+from spark_app.errors import MachineError
+from spark_app.settings import Backends
+from tests.certificates import Authority
+from tests.receivers import dead_port
+
+
+class _Greeted(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        """Waits for the client to leave."""
+        self.request.recv(1)
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """Clients that refuse a certificate break off."""
+
+
+@contextmanager
+def serving(certificate: Path | None) -> Iterator[int]:
+    """The port of a server with a certificate, or without TLS."""
+    with _Server(("127.0.0.1", 0), _Greeted) as server:
+        if certificate:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def backends(*, kafka: int | None = None, **ports: int) -> Backends:
+    """Components at ports of this machine, asked by HTTPS; the others are left out."""
+    urls: dict[str, str | None] = dict.fromkeys(Backends.model_fields)
+    urls |= {name: f"https://127.0.0.1:{port}" for name, port in ports.items()}
+    return Backends.model_validate(urls | {"kafka": f"127.0.0.1:{kafka}" if kafka else None})
+
+
+@pytest.fixture
+def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Authority:
+    """One that this machine trusts."""
+    trusted = Authority(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted.file))
+    return trusted
+
+
+def test_the_first_to_end_is_named(authority: Authority) -> None:
+    """Of all that answer, Kafka among them."""
+    with ExitStack() as stack:
+        jaeger, kafka = (stack.enter_context(serving(authority.certificate(days=days))) for days in (90.5, 20.5))
+        found = certificates_health(backends(jaeger=jaeger, kafka=kafka, reports=dead_port()))
+    assert found == "2 certificates; the first to end, of kafka, is good for 20 days"
+
+
+@pytest.mark.parametrize(
+    ("address", "days", "problem"),
+    [
+        ("127.0.0.1", -1, "jaeger: its certificate has expired"),
+        ("127.0.0.1", 5.2, "jaeger: its certificate ends in 5 days"),
+        ("127.0.0.2", 30, "jaeger: its certificate is that of another host, and not of 127.0.0.1"),
+    ],
+)
+def test_what_is_wrong_is_named(authority: Authority, address: str, days: float, problem: str) -> None:
+    """With the component that has it; good ones are not mentioned."""
+    with ExitStack() as stack:
+        files = (authority.certificate(address=address, days=days), authority.certificate())
+        jaeger, reports = (stack.enter_context(serving(file)) for file in files)
+        with pytest.raises(MachineError, match=f"^{problem}$"):
+            certificates_health(backends(jaeger=jaeger, reports=reports))
+
+
+def test_an_authority_of_somebody_else_is_not_trusted(authority: Authority, tmp_path: Path) -> None:
+    """The message says what to set."""
+    (tmp_path / "other").mkdir()
+    assert authority.file.exists()
+    with (
+        serving(Authority(tmp_path / "other").certificate()) as port,
+        pytest.raises(MachineError, match=r"^jaeger: .* authority that is not trusted here: .*SSL_CERT_FILE"),
+    ):
+        certificates_health(backends(jaeger=port))
+
+
+def test_a_port_without_tls_is_named(authority: Authority) -> None:
+    """Kafka that speaks plain text beside components with HTTPS."""
+    with (
+        serving(authority.certificate()) as jaeger,
+        serving(None) as kafka,
+        pytest.raises(MachineError, match=rf"^kafka: port {kafka} has no TLS$"),
+    ):
+        certificates_health(backends(jaeger=jaeger, kafka=kafka))
+
+
+def test_a_stack_without_tls_has_none() -> None:
+    """Nothing is asked."""
+    assert certificates_health(Backends.model_validate(dict.fromkeys(Backends.model_fields))) is None

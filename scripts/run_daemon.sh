@@ -20,9 +20,10 @@ esac
 options=(-Dlog4j2.configurationFile=file:/app/config/spark/log4j2-daemon.properties "-Dapp.log.file=/data/logs/$HOSTNAME.jsonl")
 properties=/app/config/spark/daemons.conf
 if [[ ${SPARK_OVERLAY:-} ]]; then
+    merged=$(mktemp --suffix .conf) # for its user only
     # shellcheck disable=SC2086 # a list of files
-    (umask 077 && cat "$properties" $SPARK_OVERLAY >/tmp/daemons.conf)
-    properties=/tmp/daemons.conf
+    cat "$properties" $SPARK_OVERLAY >"$merged"
+    properties=$merged
 fi
 export SPARK_DAEMON_JAVA_OPTS="${SPARK_DAEMON_JAVA_OPTS:-} ${options[*]}"
 exec spark-class "${daemon[@]}" --properties-file "$properties" "$@"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from spark_app.doctor.certificates import certificates_health
+from spark_app.doctor.checks import check_certificates
 from spark_app.errors import MachineError
 from spark_app.settings import Backends
 from tests.certificates import Authority
@@ -106,3 +107,18 @@ def test_a_port_without_tls_is_named(authority: Authority) -> None:
 def test_a_stack_without_tls_has_none() -> None:
     """Nothing is asked."""
     assert certificates_health(Backends.model_validate(dict.fromkeys(Backends.model_fields))) is None
+
+
+def test_doctor_has_a_line_for_them(authority: Authority) -> None:
+    """With how to make others where one is wrong; a stack without TLS has no such line."""
+    with serving(authority.certificate(days=-1)) as port:
+        [check] = check_certificates(backends(jaeger=port))
+    assert (check.component, check.state, check.finding) == (
+        "certificates",
+        "down",
+        "jaeger: its certificate has expired",
+    )
+    assert "certificates --rotate" in str(check.look_at)
+    with serving(authority.certificate()) as port:
+        assert [check.state for check in check_certificates(backends(jaeger=port))] == ["ok"]
+    assert check_certificates(backends()) == []

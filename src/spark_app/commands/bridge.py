@@ -30,6 +30,9 @@ State = Annotated[
         "--state", metavar="DIR", help="Folder for the checkpoint of the bridge; by default bridge/ in the home folder."
     ),
 ]
+Port = Annotated[
+    int, typer.Option("--metrics-port", metavar="PORT", min=0, max=65535, help="Port of /metrics and /health.")
+]
 Certificate = Annotated[
     Path | None,
     typer.Option(
@@ -42,6 +45,9 @@ DeadAfter = Annotated[
     float,
     typer.Option("--dead-after", metavar="S", min=1, help="Idle seconds before an unfinished log is abandoned."),
 ]
+Standby = Annotated[
+    bool, typer.Option("--standby", metavar="", help="Wait while another bridge uses the checkpoint; then take over.")
+]
 
 
 def bridge(
@@ -51,15 +57,10 @@ def bridge(
     metrics_host: Annotated[
         str, typer.Option("--metrics-host", metavar="HOST", help="Address that serves /metrics and /health.")
     ] = "127.0.0.1",
-    metrics_port: Annotated[
-        int, typer.Option("--metrics-port", metavar="PORT", min=0, max=65535, help="Port of /metrics and /health.")
-    ] = 9464,
+    metrics_port: Port = 9464,
     metrics_certificate: Certificate = None,
     dead_after: DeadAfter = 3600,
-    standby: Annotated[
-        bool,
-        typer.Option("--standby", metavar="", help="Wait while another bridge uses the checkpoint; then take over."),
-    ] = False,
+    standby: Standby = False,
     config: options.Config = None,
 ) -> None:
     """Follow a folder of Spark event logs and export spans and metrics over OTLP while the applications run."""

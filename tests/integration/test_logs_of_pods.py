@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from spark_app.eventlog import reader
+from spark_app.eventlog.comparison import profiling
 from spark_app.eventlog.model.executor_loss import kind_of
 from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.model.pod_memory import pod_memory
@@ -103,3 +104,10 @@ def test_a_driver_that_is_evicted_or_deleted_ends_its_log_in_order(name: str) ->
 def test_no_span_is_without_its_parent(name: str) -> None:
     """Whatever became of the pods."""
     walking.assert_is_forest(*walking.read(recorded(name)))
+
+
+def test_the_same_program_has_the_same_settings_in_each_run() -> None:
+    """Names of pods, addresses and traces are new each time, and no reason why a run is slower than the one before."""
+    first, second = (profiling.of(reader.read(recorded(name))).settings for name in (UNDISTURBED, "deleted-planted"))
+    differing = {name for name in first | second if first.get(name) != second.get(name)}
+    assert differing == {"spark.recorded.cause"}

@@ -48,7 +48,7 @@ MAX_VALUE: Final = 200
 _VOLATILE: Final = re.compile(
     rf"{PROPERTIES_OF_RUN}|spark\.(app\.(attempt\..*|name)|driver\.bindAddress|eventLog\..*"
     r"|ui\..*|.*\.dir|.*path|submit\..*|jars|files|repl\..*|hadoop\.fs\..*|sparkApp\..*"
-    r"|executorEnv\.SPARK_TRACE_ID|observed\.(launch|name))",
+    r"|observed\.(launch|name))",
     re.IGNORECASE,
 )  # fmt: skip
 

@@ -31,7 +31,8 @@ EXECUTOR_ADDED: Final = "SparkListenerExecutorAdded"
 _SUCCEEDED: Final = "JobSucceeded"
 PROPERTIES_OF_RUN: Final = (
     r"spark\.(?:app\.(?:id|startTime|submitTime|initial\..*)|driver\.(?:host|port)|executor\.id"
-    r"|kubernetes\.driverEnv\.SPARK_EXECUTOR_ATTRIBUTE_KUBERNETES_NODE_NAME"
+    r"|kubernetes\.(?:driverEnv\.SPARK_EXECUTOR_ATTRIBUTE_KUBERNETES_NODE_NAME|driver\.pod\.name|executor\.podNamePrefix)"
+    r"|executorEnv\.SPARK_(?:TRACE_ID|DRIVER_POD_IP)"
     r"|databricks\.delta\.(?:lastCommitVersionInSession|commitInfo\..*)|sql\.execution\..*root\.id)"
 )
 """A pattern of the properties that Spark and Delta set anew in each run, or for each query."""

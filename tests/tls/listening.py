@@ -69,9 +69,9 @@ def listening(network: str) -> Iterator[Heard]:
     """Hears every frame that containers of a network exchange, and what comes through published ports."""
     heard, ending = Heard(), threading.Event()
     interface = bridge(network)
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(ALL_PROTOCOLS)) as ear:
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as ear:  # deaf until it is bound to the interface
         ear.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**26)
-        ear.bind((interface, 0))
+        ear.bind((interface, ALL_PROTOCOLS))
         all_frames = struct.pack("IHH8s", socket.if_nametoindex(interface), PACKET_MR_PROMISC, 0, b"")
         ear.setsockopt(263, PACKET_ADD_MEMBERSHIP, all_frames)  # SOL_PACKET
         ear.settimeout(0.5)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 
 from tests.e2e.stack import ADVICE, ROOT, START, compose, environment, records, run_in
+from tests.polling import poll_until
 from tests.tls.listening import CLIENT_HELLO, Heard, listening
 
 FILE: Final = "docker-compose.tls.yml"
@@ -21,6 +22,7 @@ TLS_PORTS: Final = {4318, 8088, 8480, 8481, 8482, 9090, 9093, 9115, 9200, 9464, 
 """Ports that are asked while a job runs; all but those on which Spark's processes talk to each other."""
 SPARK_PORT: Final = 7077
 REDIRECTING: Final = 8080
+RESTART_SECONDS: Final = 300
 PROGRAM: Final = """
 from pyspark.sql import SparkSession
 from spark_app.settings import load_settings
@@ -88,12 +90,16 @@ def checks(authority: Path) -> dict[str, dict[str, Any]]:
     return {each["component"]: each for each in json.loads(done.stdout)["checks"]}
 
 
+def unwell(found: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """What is wrong."""
+    return {name: check["finding"] for name, check in found.items() if check["state"] not in {"ok", "left out"}}
+
+
 def test_work_ends_right_and_its_telemetry_arrives(work: Work) -> None:
     """By HTTPS to each store, and from each target."""
     assert [run["outcome"] for run in work.day] == ["succeeded"]
     assert work.printed.strip() == "sent True"
-    unwell = {name: check for name, check in work.doctor.items() if check["state"] not in {"ok", "left out"}}
-    assert unwell == {}
+    assert unwell(work.doctor) == {}
     assert [work.doctor[part]["state"] for part in ("trace", "metric", "log")] == ["ok"] * 3
     assert re.match(r"\d+ certificates; ", work.doctor["certificates"]["finding"])
 
@@ -134,8 +140,11 @@ def test_secrets_are_in_files_only(work: Work) -> None:
 
 
 def test_certificates_are_made_anew(authority: Path) -> None:
-    """By the same authority, so that who trusts it need not learn of it; the services have them after a restart."""
+    """By the same authority, so that who trusts it need not learn of it; after a restart all is as it was."""
     before = run_in("kafka", "cat", "/tls/certificate.pem").stdout
     compose("run", "--rm", "certificates", "--rotate", file=FILE)
     assert run_in("kafka", "cat", "/tls/certificate.pem").stdout != before
     assert run_in("kafka", "cat", "/tls/ca.pem").stdout == authority.read_text(encoding="ascii")
+    compose("restart", file=FILE)
+    poll_until(lambda: unwell(checks(authority)) == {}, lambda: unwell(checks(authority)), seconds=RESTART_SECONDS)
+    assert checks(authority)["spark_master"]["finding"].startswith("2 alive workers")

@@ -5,7 +5,6 @@ Needs versitygw on PATH.
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +16,7 @@ from tests.integration.home import Home
 from tests.integration.processes import PATIENCE_SECONDS, ended, left_behind, started
 from tests.integration.repeated_day import RepeatedDay
 from tests.polling import poll_until
-from tests.stack.s3_home import S3Home, s3_session
+from tests.stack.s3_home import S3Home
 
 LONG: Final = 3600
 """Seconds after which whoever asks for a lock need not look at its holder to know that it is dead."""
@@ -25,20 +24,6 @@ MOMENTS: Final = [
     f"{table}/_delta_log/*.json" for table in ("bronze_customers", "customers", "bronze", "transactions", "daily_sales")
 ]
 """The commits of a run, in their order."""
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Server]:
-    """An S3 server."""
-    with s3.server(tmp_path_factory.mktemp("s3") / "server") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def spark(server: s3.Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session in the place of that of all tests."""
-    with s3_session(server, tmp_path_factory.mktemp("spark")) as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

@@ -13,21 +13,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Final
 
-import pytest
-
 from tests import s3
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 RACE: Final = Path(__file__).with_name("log_store_race.py")
 OWN: Final = "sparkapp.S3ConditionalPutLogStore"
 VERSIONS: Final = 30
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Server]:
-    """An S3 server."""
-    with s3.server(tmp_path_factory.mktemp("s3") / "server") as running:
-        yield running
 
 
 class Driver:

@@ -3,14 +3,14 @@
 Needs versitygw on PATH.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests import s3
-from tests.stack.s3_home import S3Home, s3_session
+from tests.stack.s3_home import S3Home
 from tests.streaming.rounds import Files, Round
 
 KILLS: Final = 3
@@ -25,20 +25,6 @@ class Landed(Files):
     def variables(self) -> Mapping[str, str]:
         """The landing folder, and no limit for the times of records."""
         return {**super().variables, "SPARK_APP_STREAM__EVENT_TIME_AFTER_MAX": "null"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Server]:
-    """An S3 server."""
-    with s3.server(tmp_path_factory.mktemp("s3") / "server") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def spark(server: s3.Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session in the place of that of all tests."""
-    with s3_session(server, tmp_path_factory.mktemp("spark")) as session:
-        yield session
 
 
 def test_killed_queries_on_s3_lose_and_double_nothing(

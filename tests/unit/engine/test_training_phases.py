@@ -61,13 +61,13 @@ class Unlocked(Warehouse):
 class TrainingRun:
     """A run of `ml.refunds` on a handful of labelled rows."""
 
-    def __init__(self, folder: Path, spark: SparkSession) -> None:
+    def __init__(self, folder: Path, home: Home) -> None:
         """Nothing is trained yet."""
-        self.home, self.memory, self.spark = Home(folder / "home", spark), InMemory(folder), spark
+        self.home, self.memory, self.spark = home, InMemory(folder), home.spark
         config = load_pipeline_config(MODEL.name, ModelConfig, self.home.settings.config)
         self.config = config.model_copy(update={"bootstrap": 2})
         self.run = self.memory.run(pipeline=MODEL.name)
-        self.context = TrainingContext(spark, self.home.warehouse, self.home.settings, LAST, self.run, self.home)
+        self.context = TrainingContext(home.spark, self.home.warehouse, self.home.settings, LAST, self.run, self.home)
 
     def data(self, held_out: int) -> Data:
         """Ten rows that train, and so many that judge; every other one is positive."""
@@ -84,7 +84,7 @@ class TrainingRun:
 @pytest.fixture
 def training_run(tmp_path: Path, spark: SparkSession) -> Iterator[TrainingRun]:
     """One that is open."""
-    opened = TrainingRun(tmp_path, spark)
+    opened = TrainingRun(tmp_path, Home(tmp_path / "home", spark))
     yield opened
     opened.memory.telemetry.close()
 

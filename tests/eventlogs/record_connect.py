@@ -125,12 +125,18 @@ def is_open(port: int) -> bool:
 
 
 def pipeline(home: Path, environment: Mapping[str, str]) -> None:
-    """Two datasets, one declared in Python and one in SQL."""
+    """What `spark-pipelines run` starts."""
+    command = [str(Path(sys.executable).with_name("spark-pipelines")), "run"]
+    subprocess.run(command, env=environment, cwd=project(home), check=True)
+
+
+def project(home: Path) -> Path:
+    """A folder with a declarative pipeline: two datasets, one declared in Python and one in SQL."""
     project = home / "shop"
     for name, text in PIPELINE.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text.replace("STORAGE", (home / "storage").as_uri()), encoding="utf-8")
-    subprocess.run([Path(sys.executable).with_name("spark-pipelines"), "run"], env=environment, cwd=project, check=True)
+    return project
 
 
 def keep(home: Path, file: Path, names: Mapping[str, str]) -> None:

@@ -28,9 +28,9 @@ class Shared:
 
 
 def observe(home: Path, *command: str, **variables: str) -> dict[str, Any]:
-    """What `observe` finds of a client."""
+    """What `observe` finds of a command."""
     found = home / "found.json"
-    words = [sys.executable, "-m", "spark_app", "observe", "--json", str(found), "--", sys.executable, JOB, *command]
+    words = [sys.executable, "-m", "spark_app", "observe", "--json", str(found), "--", *command]
     environment = {**os.environ, "SPARK_APP_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", **variables}
     done = subprocess.run(words, env=environment, cwd=home, check=False, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
@@ -49,7 +49,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
         for user, program in (("ana", "sales"), ("cyd", "failing")):
             own = home / user
             own.mkdir()
-            observed.append(observe(own, program, f"sc://{address}/;user_id={user}", str(own)))
+            client = (sys.executable, JOB, program, f"sc://{address}/;user_id={user}", str(own))
+            observed.append(observe(own, *client))
         bridge.until(lambda: len(spans(bridge, "session")) == 2)
         live = spans(bridge)
     bridge.until_done()
@@ -99,10 +100,23 @@ def test_observe_says_where_the_session_of_a_client_is(shared: Shared) -> None:
 
 def test_the_local_mode_of_a_program_is_observed(tmp_path: Path) -> None:
     """By the name of its file, with what it asked for; nothing of it is elsewhere."""
-    found = observe(tmp_path, "sales", "local[2]", str(tmp_path), SPARK_TESTING="1")
+    found = observe(tmp_path, sys.executable, JOB, "sales", "local[2]", str(tmp_path), SPARK_TESTING="1")
     assert found["program"]["not_observed"] == []
     (application,) = found["applications"]
     assert (application["name"], application["outcome"]) == ("connect", "succeeded")
     kinds = [each["kind"] for each in application["connect"]["operations"]]
     assert kinds == ["write_operation", "aggregate", "create_dataframe_view", "sql", "sql", "sql"]
     assert "hunter2" not in json.dumps(found)
+
+
+def test_a_declarative_pipeline_is_observed(tmp_path: Path) -> None:
+    """By its own name; its SQL by the flows, one of which has a line, and by the datasets."""
+    project = record_connect.project(tmp_path)
+    command = str(Path(sys.executable).with_name("spark-pipelines"))
+    found = observe(project, command, "run", SPARK_TESTING="1", PYSPARK_PYTHON=sys.executable)
+    (application,) = found["applications"]
+    assert (application["name"], application["outcome"]) == ("shop", "succeeded")
+    assert {each["name"] for each in application["queries"]} == {
+        "define_flow orders at transformations/orders.py:4, writes default.orders",
+        "start_run, writes default.totals",
+    }

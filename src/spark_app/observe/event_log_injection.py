@@ -3,7 +3,9 @@
 Spark's scripts source `spark-env.sh` in `SPARK_CONF_DIR` before they start a JVM, and pass `SPARK_SUBMIT_OPTS` to it.
 The injected script restores the original configuration folder, so that the JVM has its usual class path and defaults,
 and adds the event log as Java system properties. These have the lowest precedence in `SparkConf`: code, `--conf`,
-`--properties-file` and `spark-defaults.conf` override them.
+`--properties-file` and `spark-defaults.conf` override them. The JVM of `spark-pipelines` takes none from the
+environment: it gets a configuration folder with links to the original files, where they are the first lines of
+`spark-defaults.conf`, which those of the original file override.
 """
 
 import shlex
@@ -31,6 +33,7 @@ CONF_DIR: Final = "SPARK_CONF_DIR"
 LOADED: Final = "SPARK_ENV_LOADED"
 LAUNCH: Final = "spark.observed.launch"
 """The Spark property with the id of the launch that an application belongs to; `NAME` is the only other invention."""
+PIPELINES: Final = "org.apache.spark.deploy.SparkPipelines"
 DEFAULTS: Final = "spark-defaults.conf"
 SCRIPT: Final = "spark-env.sh"
 # In deploy mode cluster the driver may run on another machine, which lacks the folder: nothing is enabled. A program
@@ -39,7 +42,7 @@ ENVIRONMENT: Final = Template(r"""# Written by `spark-app observe` and removed w
 export $conf_dir=$conf
 if [[ -f "$$$conf_dir/spark-env.sh" ]]; then . "$$$conf_dir/spark-env.sh"; fi
 __spark_app_observe() {
-  case "$${1:-}" in org.apache.spark.deploy.SparkSubmit) ;; org.*) return ;; esac
+  case "$${1:-}" in org.apache.spark.deploy.SparkSubmit|$pipelines) ;; org.*) return ;; esac
   local mode=client before= word files=("$$$conf_dir/spark-defaults.conf")
   for word in "$$@"; do
     if [[ "$$before" == --properties-file ]]; then files+=("$$word"); fi
@@ -57,13 +60,22 @@ __spark_app_observe() {
   esac
   printf '%s\0' "$$mode" "$$$conf_dir" "$$@" > $notes/$$$$ || return
   export $variable=$token-$$$$
-  case "$$mode" in
-    client) export SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS:-} -D$launch=$token-$$$$$named $options" ;;
-    own) export SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS:-} -D$launch=$token-$$$$$named" ;;
-  esac
+  local added="-D$launch=$token-$$$$$named"
+  case "$$mode" in client) added="$$added $options" ;; own) ;; *) return ;; esac
+  if [[ "$$1" == $pipelines ]]; then __spark_app_defaults $$added
+  else export SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS:-} $$added"; fi
+}
+__spark_app_defaults() {
+  local original="$$$conf_dir" word defaults=$notes-$$$$/spark-defaults.conf
+  export $conf_dir=$notes-$$$$
+  mkdir $notes-$$$$ || return
+  ln -s "$$original"/* $notes-$$$$/ 2>/dev/null
+  rm -f "$$defaults"
+  for word in "$$@"; do word="$${word#-D}"; printf '%s %s\n' "$${word%%=*}" "$${word#*=}"; done > "$$defaults"
+  cat "$$original/spark-defaults.conf" >> "$$defaults" 2>/dev/null
 }
 __spark_app_observe "$$@" || true
-unset -f __spark_app_observe __spark_app_stated
+unset -f __spark_app_observe __spark_app_defaults __spark_app_stated
 """)
 
 
@@ -189,6 +201,7 @@ class EventLogInjection:
             notes=shlex.quote(str(self._launches)),
             options=" ".join(f"-D{name}={value}" for name, value in properties.items()),
             launch=LAUNCH,
+            pipelines=PIPELINES,
             variable=python_logs.LAUNCH,
             token=self.token,
             named=f" -D{NAME}={quote(self.name, safe='')}" if self.name else "",

@@ -7,6 +7,7 @@ import pytest
 from spark_app.observe.event_log_injection import EventLogInjection, Launch
 from spark_app.spark.java_runtime import spark_home
 
+PIPELINES: Final = "org.apache.spark.deploy.SparkPipelines"
 SUBMIT: Final = "org.apache.spark.deploy.SparkSubmit"
 # As Spark's own `spark-class` does it, up to the JVM.
 START: Final = '. "$SPARK_HOME/bin/load-spark-env.sh"; printf "%s\\n" "$SPARK_CONF_DIR" "$SPARK_SUBMIT_OPTS"; env'
@@ -57,6 +58,32 @@ def test_a_launch_has_its_event_log_enabled(tmp_path: Path) -> None:
     }
     assert launch.arguments == (SUBMIT, "--conf", "spark.app.name=two words", "pyspark-shell")
     assert launch.properties() == {"spark.app.name": "two words"}
+
+
+def test_a_pipeline_has_its_event_log_enabled_by_its_defaults(tmp_path: Path) -> None:
+    """Its JVM takes no options from the environment; what the original file says comes later, and counts."""
+    original = conf(tmp_path, "spark.master local[3]\nspark.eventLog.compress true\n")
+    Path(original, "log4j2.properties").write_text("theirs", encoding="utf-8")
+    started = Started(tmp_path, PIPELINES, "cli.py", "run", SPARK_CONF_DIR=original)
+    (launch,) = started.launches
+    lines = Path(started.conf, "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+    assert lines[:3] == [
+        f"spark.observed.launch {launch.id}",
+        "spark.eventLog.enabled true",
+        f"spark.eventLog.dir {started.events.as_uri()}",
+    ]
+    assert lines[-2:] == ["spark.master local[3]", "spark.eventLog.compress true"]
+    assert Path(started.conf, "log4j2.properties").read_text(encoding="utf-8") == "theirs"
+    assert "spark.observed" not in started.options
+
+
+def test_a_pipeline_without_a_configuration_has_its_event_log(tmp_path: Path) -> None:
+    """Nothing is said of the folder that is not there; one that logs elsewhere keeps its own log."""
+    started = Started(tmp_path, PIPELINES, "cli.py", "run")
+    assert "spark.eventLog.enabled true" in Path(started.conf, "spark-defaults.conf").read_text(encoding="utf-8")
+    (tmp_path / "own").mkdir()
+    own = Started(tmp_path / "own", PIPELINES, "cli.py", "run", "--conf", "spark.eventLog.dir=/there")
+    assert "eventLog" not in Path(own.conf, "spark-defaults.conf").read_text(encoding="utf-8")
 
 
 def test_spark_reads_the_original_configuration_folder(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ OF_SHOP: Final = ("config/etl/", "config/ml/", "config/streaming/")
 STACK: Final = (
     ".dockerignore", ".env", "Dockerfile", "charts", ":(glob)compose/*.yml", ":(glob)docker-compose*.yml",
     "docs/runbook.md", "grafana/dashboards", "grafana/provisioning", "prometheus/prometheus.yml", "prometheus/rules",
-    "prometheus/scrape", "requirements-image.txt", "scripts/kubernetes-entrypoint.sh", "scripts/preflight.py",
+    "prometheus/scrape", "prometheus/tls", "requirements-image.txt", "scripts/kubernetes-entrypoint.sh",
+    "scripts/preflight.py",
     ":(glob)scripts/run_*.sh", ":(glob)scripts/start*",
 )  # fmt: skip
 SOURCES: Final = {"LICENSE", "README.md", "pyproject.toml", "setup.py"}

@@ -125,7 +125,7 @@ def test_what_an_older_version_does_not_tell_is_absent(version: str, tmp_path: P
 
 @pytest.mark.parametrize("version", record.VERSIONS)
 def test_every_field_that_is_read_is_written(version: str, tmp_path: Path) -> None:
-    """A field of another name would be taken for absent; what only a lost executor or a kill tells is not there.
+    """A field of another name would be taken for absent; what only a lost executor, a kill or a pod tells is not there.
 
     Sessions and operations of Spark Connect are in the logs of 4.2 only.
     """
@@ -189,6 +189,7 @@ RARE: Final = {
     "App Attempt ID", "Executor Metrics", "ExecutorMetrics", "Getting Result Time", "Kill Reason", "Loss Reason",
     "Removed Reason", "executorFailures", "executorId", "hostId", "stageAttemptId", "stageId", "taskFailures",
     "spark.observed.callSite", "spark.scheduler.pool", "spark.sparkApp.streaming.trigger",
+    "KUBERNETES_NODE_NAME",  # only pods of config/spark/kubernetes-pod.yaml tell it: tests/kubernetes
 }  # fmt: skip
 NEW: Final = {"3.5": {"ExitCode", "jobGroupId"}}
 """Fields that older versions do not know."""

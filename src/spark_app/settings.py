@@ -209,6 +209,11 @@ class Prices(BaseModel):
     core_hour: Annotated[Decimal, Field(ge=0)] | None
     gib_hour: Annotated[Decimal, Field(ge=0)] | None
 
+    @property
+    def has_any(self) -> bool:
+        """Whether anything has a price."""
+        return self.core_hour is not None or self.gib_hour is not None
+
 
 class Settings(BaseSettings):
     """Everything of `config/app.yml`, each key overridable as `SPARK_APP_<KEY>`."""

@@ -32,7 +32,7 @@ class CoreHours:
 
     def price(self, prices: Prices) -> Decimal | None:
         """What it costs; None where a price is not configured, or the memory that has one is not known."""
-        if prices.core_hour is None and prices.gib_hour is None:
+        if not prices.has_any:
             return None
         if prices.gib_hour and self.gib_hours is None:
             return None

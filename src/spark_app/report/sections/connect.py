@@ -55,7 +55,7 @@ def connect(scope: Scope, limits: Limits, prices: Prices | None) -> Connect | No
         operations=list(shown.values()),
         sessions=_sessions(scope, kept, shown),
         total=len(known.operations),
-        currency=prices.currency if prices and (prices.core_hour or prices.gib_hour) is not None else None,
+        currency=prices.currency if prices and prices.has_any else None,
     )
 
 

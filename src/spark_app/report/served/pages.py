@@ -143,8 +143,7 @@ class Pages:
     @property
     def _currency(self) -> str | None:
         """That of the prices; None without any."""
-        prices = self._prices
-        return None if prices.core_hour is None and prices.gib_hour is None else prices.currency
+        return self._prices.currency if self._prices.has_any else None
 
     def _price(self, run: Run) -> Decimal | None:
         """What a run cost; None where nothing has a price, or it is not known what the run took."""

@@ -228,7 +228,6 @@ def report_each(
     """
     from spark_app.observe.analysis import analyze
     from spark_app.report import index
-    from spark_app.report.results import build
 
     is_only = len(seen.readings) == 1
     for reading in seen.readings:
@@ -237,11 +236,7 @@ def report_each(
         if not is_only:
             terminal.line(_name(reading), style="bold")
         location = _report(terminal, analysis, _output(reading, settings=settings, report=report, is_only=is_only))
-        findings, compared, prices = analysis.findings, analysis.comparison, settings.prices
-        labels = analysis.profile.labels
-        found.append(
-            build.application(reading, None, findings, compared, report=location, prices=prices, labels=labels)
-        )
+        found.append(results.application(analysis, None, location))
         is_known = not code or reading.app.process_exit_code is not None
         if is_known and analysis.profile.outcome != "running":
             _save_baseline(terminal, analysis)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from spark_app.eventlog.reader import Reading
     from spark_app.observe.analysis import Analysis
     from spark_app.report.report_source import ReportSource
-    from spark_app.report.results.schema import Application
     from spark_app.report.run_info import RunInfo
     from spark_app.report.served.live import LivePage
     from spark_app.settings import Settings
@@ -67,21 +66,12 @@ def report(  # noqa: PLR0913 - an argument for each option
         live.end(page, [location])
     for remark in analysis.reading.remarks:
         terminal.note(remark)
-    about = _results(analysis, selected.run, location)
+    about = results.application(analysis, selected.run, location)
     found = with_failed_conditions(Results(command="report", applications=[about]), conditions)
     if open_ and page is None:  # else the live page was opened, and shows the report by now
         results.open_report(terminal, location)
     show = partial(terminal.line, cells.shown_path(location), link=cells.uri(location))
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
-
-
-def _results(analysis: "Analysis", run: "RunInfo | None", location: str) -> "Application":
-    """What the report says, as the JSON document has it."""
-    from spark_app.report.results import build
-
-    findings, compared, prices = analysis.findings_of(run), analysis.comparison, analysis.settings.prices
-    labels = analysis.profile.labels
-    return build.application(analysis.reading, run, findings, compared, report=location, prices=prices, labels=labels)
 
 
 def _analysis(

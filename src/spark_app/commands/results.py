@@ -10,7 +10,18 @@ from spark_app.errors import FailOnError, MachineError
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
-    from spark_app.report.results.schema import Results
+    from spark_app.observe.analysis import Analysis
+    from spark_app.report.results.schema import Application, Results
+    from spark_app.report.run_info import RunInfo
+
+
+def application(analysis: "Analysis", run: "RunInfo | None", location: str) -> "Application":
+    """What a report about an application, or about a run in it, says, as the JSON document has it."""
+    from spark_app.report.results import build
+
+    findings, compared, prices = analysis.findings_of(run), analysis.comparison, analysis.settings.prices
+    labels = analysis.profile.labels
+    return build.application(analysis.reading, run, findings, compared, report=location, prices=prices, labels=labels)
 
 
 def answer(

@@ -8,7 +8,8 @@ from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model import kubernetes_pods
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.outcome import BAD, ending_of
+from spark_app.eventlog.model.outcome import BAD, ending_of, stopped_jobs
+from spark_app.formatting import quantity
 
 _READ_ERROR: Final = "Read the error below the title of the report: of a Python function it ends with the failing line."
 _READ_OUTPUT: Final = "The log has no error of Spark's: read the last lines of what the program printed."
@@ -16,8 +17,6 @@ _WHO_KILLED: Final = (
     "Find what ended it: a time limit of its scheduler, the cluster manager, a person, or the kernel for lack of "
     "memory (SIGKILL; see the log of the host, and lower spark.driver.memory or give the host more)."
 )
-_INCOMPLETE: Final = "incomplete: "
-_BY: Final = ", by its program or from outside"
 
 
 @rule()
@@ -71,14 +70,14 @@ def stopped_driver(app: Application, _: Thresholds) -> list[Finding]:
     namespace, ending = kubernetes_pods.namespace(app.properties), ending_of(app)
     if namespace is None or app.ended is None or ending.outcome != "incomplete":
         return []
-    pod, stopped = kubernetes_pods.driver(app.properties), ending.text.removeprefix(_INCOMPLETE).removesuffix(_BY)
+    pod, stopped = kubernetes_pods.driver(app.properties), quantity(stopped_jobs(app), "job")
     asked = f"describe pod {pod}" if pod else "get events"
     return [
         Finding(
             "stopped_driver",
             "warning",
-            f"The application was {stopped}: its program stopped it, or its driver got SIGTERM, as when its pod is "
-            "deleted, evicted or preempted.",
+            f"The application was stopped while {stopped} ran: its program stopped it, or its driver got SIGTERM, as "
+            "when its pod is deleted, evicted or preempted.",
             f"`kubectl -n {namespace} {asked}` says what became of the driver while its pod is there (Evicted, with a "
             "message; the condition DisruptionTarget), and `kubectl get events` for an hour.",
         )

@@ -81,13 +81,18 @@ def _outcome(app: Application, failed: list[Job], last: _Work | None) -> tuple[O
     if last is not None and last.error is not None:
         work = "job" if last.query is None else "query"
         return "failed", f"failed: its last {work} failed ({jobs}{'' if code is None else ', exit code 0'})"
-    stopped = sum(_was_stopped(job.failure) or job.completed is None for job in app.jobs.values())
+    stopped = stopped_jobs(app)
     if stopped and code is None:
         return "incomplete", f"incomplete: stopped while {quantity(stopped, 'job')} ran, by its program or from outside"
     outcome: Outcome = "ended" if code is None else "succeeded"
     if failed:
         return outcome, f"{outcome}: {jobs} failed{', not the last one' if last is not None else ''}"
     return outcome, outcome if outcome == "succeeded" else "ended, no job failed"
+
+
+def stopped_jobs(app: Application) -> int:
+    """How many jobs ran when the application was stopped."""
+    return sum(_was_stopped(job.failure) or job.completed is None for job in app.jobs.values())
 
 
 def _work(app: Application) -> Iterator[_Work]:

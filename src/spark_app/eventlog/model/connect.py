@@ -17,6 +17,11 @@ PLUGIN: Final = "org.apache.spark.sql.connect.SparkConnectPlugin"
 """In `spark.plugins` where an application runs a server in its own driver, as PySpark's local mode of Connect does."""
 
 
+def is_request(description: str | None) -> bool:
+    """Whether a description is the text of a request, which Spark gives to jobs and SQL executions of an operation."""
+    return (description or "").startswith(DESCRIPTION)
+
+
 def is_own_server(properties: Mapping[str, str]) -> bool:
     """Whether a program runs a Spark Connect server in its own driver, as PySpark's local mode of Connect does."""
     return PLUGIN in properties.get("spark.plugins", "")

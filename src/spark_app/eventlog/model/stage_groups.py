@@ -12,7 +12,7 @@ import msgspec
 
 from spark_app.eventlog.model import batch_descriptions, call_sites
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.connect import DESCRIPTION, Operation
+from spark_app.eventlog.model.connect import Operation, is_request
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.plan_names import EXCHANGE, IN_MEMORY_TABLE_SCAN
 from spark_app.eventlog.parse.events import RddInfo
@@ -104,7 +104,7 @@ def stable_name(text: str | None) -> str:
     Empty for a call from inside Spark, and for the text of a request of Spark Connect.
     """
     site, batch = call_sites.parse(text), batch_descriptions.parse(text)
-    if (text or "").startswith(DESCRIPTION):
+    if is_request(text):
         return ""
     if site is None:
         return _varied(batch.name if batch else text or "")

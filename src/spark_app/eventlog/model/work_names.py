@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from spark_app.eventlog.model import batch_descriptions, call_sites
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.connect import DESCRIPTION, Operation
+from spark_app.eventlog.model.connect import Operation, is_request
 from spark_app.eventlog.model.entities import Job, Query
 from spark_app.eventlog.model.plan_names import LOCATION, PATHS, SCAN_OF_TABLE
 from spark_app.eventlog.parse.events import JobProperties, StageInfo
@@ -130,7 +130,7 @@ def _description(text: str | None) -> str:
     batch = batch_descriptions.parse(text)
     if batch is not None:
         return f"{batch.name or f'stream {batch.query[:8]}'}: batch {batch.batch}"
-    return "" if call_sites.parse(text) or (text or "").startswith(DESCRIPTION) else " ".join((text or "").split())
+    return "" if call_sites.parse(text) or is_request(text) else " ".join((text or "").split())
 
 
 def _call(texts: Iterable[str | None]) -> str:

@@ -110,9 +110,9 @@ class Chosen:
         parts = ["instr(text || ' ' || outcome, ?)"] * len(words)
         parameters = list(words)
         for key, value in self.equal.items():
-            column, names = _column(key)
-            parts.append(f"{column} = ?" if key != OF_USER else "? IN (SELECT key FROM json_each(users))")
-            parameters += [*(names if key != OF_USER else ()), value]
+            part, names = _equal(key)
+            parts.append(part)
+            parameters += [*names, value]
         for operator, day in ((">=", self.first_day), ("<=", self.last_day)):
             parts += [f"{COLUMNS[DAY]} {operator} ?"] if day else []
             parameters += [day] if day else []
@@ -223,10 +223,7 @@ class Runs:
 
         The shares are those of all groups, also of those beyond the most.
         """
-        (column, names), (condition, parameters) = _column(by), chosen.condition()
-        rows = "run"
-        if by == OF_USER:
-            column, names, rows = "user", [], BY_USER
+        (rows, column, names), (condition, parameters) = _grouped(by), chosen.condition()
         known = "core_ms IS NOT NULL" + (" AND gib_ms IS NOT NULL" if prices.gib_hour else "")
         order = "1 DESC" if by == DAY else "4 DESC, 2 DESC, 1"
         query = f"""
@@ -245,6 +242,19 @@ class Runs:
 def _column(key: str) -> tuple[str, list[str]]:
     """What holds a value of each run, in SQL, and its parameters."""
     return (COLUMNS[key], []) if key in COLUMNS else ("json_extract(labels, ?)", [f'$."{key.removeprefix(LABEL)}"'])
+
+
+def _equal(key: str) -> tuple[str, list[str]]:
+    """The condition that a run has a value, or that of several users one is it, and its parameters before the value."""
+    if key == OF_USER:
+        return "? IN (SELECT key FROM json_each(users))", []
+    column, names = _column(key)
+    return f"{column} = ?", names
+
+
+def _grouped(key: str) -> tuple[str, str, list[str]]:
+    """The rows that are added up by a key, what holds its value in them, and the parameters of that."""
+    return (BY_USER, "user", []) if key == OF_USER else ("run", *_column(key))
 
 
 def _run(row: tuple[Any, ...]) -> Run:

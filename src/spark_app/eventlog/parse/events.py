@@ -498,60 +498,49 @@ class ConnectSessionClosed(_Event, tag=f"{_CONNECT}SessionClosed"):
     user: str = field(name="userId", default="")
 
 
-class ConnectOperationStarted(_Event, tag=f"{_CONNECT}OperationStarted"):
-    """A request to run something has come; the statement is its plan as a text, of up to 64 Ki characters a string."""
+class _OfOperation(_Event):
+    """Something has happened to an operation of Spark Connect."""
 
     id: str = field(name="operationId")
+    time: Time = field(name="eventTime")
+
+
+class ConnectOperationStarted(_OfOperation, tag=f"{_CONNECT}OperationStarted"):
+    """A request to run something has come; the statement is its plan as a text, of up to 64 Ki characters a string."""
+
     job_tag: str = field(name="jobTag")
     session: str = field(name="sessionId")
-    time: Time = field(name="eventTime")
     user: str = field(name="userId", default="")
     user_name: str = field(name="userName", default="")
     statement: str = field(name="statementText", default="")
 
 
-class ConnectOperationAnalyzed(_Event, tag=f"{_CONNECT}OperationAnalyzed"):
+class ConnectOperationAnalyzed(_OfOperation, tag=f"{_CONNECT}OperationAnalyzed"):
     """The plan of an operation was analyzed; a command may have several."""
 
-    id: str = field(name="operationId")
-    time: Time = field(name="eventTime")
 
-
-class ConnectOperationReady(_Event, tag=f"{_CONNECT}OperationReadyForExecution"):
+class ConnectOperationReady(_OfOperation, tag=f"{_CONNECT}OperationReadyForExecution"):
     """The plan of an operation is ready to run; not so where it only changes the session."""
 
-    id: str = field(name="operationId")
-    time: Time = field(name="eventTime")
 
-
-class ConnectOperationFinished(_Event, tag=f"{_CONNECT}OperationFinished"):
+class ConnectOperationFinished(_OfOperation, tag=f"{_CONNECT}OperationFinished"):
     """An operation has run; its client may still fetch the result."""
 
-    id: str = field(name="operationId")
-    time: Time = field(name="eventTime")
     rows: Count | None = field(name="producedRowCount", default=None)
 
 
-class ConnectOperationFailed(_Event, tag=f"{_CONNECT}OperationFailed"):
+class ConnectOperationFailed(_OfOperation, tag=f"{_CONNECT}OperationFailed"):
     """An operation has failed."""
 
-    id: str = field(name="operationId")
-    time: Time = field(name="eventTime")
     error: str = field(name="errorMessage", default="")
 
 
-class ConnectOperationCanceled(_Event, tag=f"{_CONNECT}OperationCanceled"):
+class ConnectOperationCanceled(_OfOperation, tag=f"{_CONNECT}OperationCanceled"):
     """An operation was interrupted by its client, or by the end of its session."""
 
-    id: str = field(name="operationId")
-    time: Time = field(name="eventTime")
 
-
-class ConnectOperationClosed(_Event, tag=f"{_CONNECT}OperationClosed"):
+class ConnectOperationClosed(_OfOperation, tag=f"{_CONNECT}OperationClosed"):
     """An operation is over: its client has what it asked for."""
-
-    id: str = field(name="operationId")
-    time: Time = field(name="eventTime")
 
 
 class Compacted(_Event, tag="spark_app.Compacted"):

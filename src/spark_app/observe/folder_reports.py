@@ -71,7 +71,7 @@ class FolderReports:
     def _write(self, log: EventLog) -> None:
         """Writes a report, and the run profile that `serve` lists; what it cannot read is noted once."""
         self._done.add(log.key)
-        output = self._settings.reports_path / f"{index.file_name(application_of(log.key))}"
+        output = self._settings.reports_path / index.file_name(application_of(log.key))
         if output.exists():
             return
         try:

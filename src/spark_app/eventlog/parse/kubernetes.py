@@ -9,6 +9,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -179,11 +180,9 @@ def _log(folder: str, id_: str, notes: tuple[str, ...]) -> LogPath:
         InputError: It is not there; says what Kubernetes says of the pods.
         MachineError: There is no driver for its storage.
     """
-    try:
-        logs = logs_in(log_path(folder)).values()
-    except FileNotFoundError:
-        logs = {}.values()
-    log = next((each for each in logs if application_of(each.key) == id_), None)
+    log = None
+    with suppress(FileNotFoundError):
+        log = next((each for each in logs_in(log_path(folder)).values() if application_of(each.key) == id_), None)
     if log is None or not parts(log.path):  # the folder of a rolled log is there before its first part
         raise InputError("; ".join([f"no event log of {id_} in {without_secrets(folder)} yet: {_LATER}", *notes]))
     return log.path

@@ -245,9 +245,9 @@ def _column(key: str) -> tuple[str, list[str]]:
 
 
 def _equal(key: str) -> tuple[str, list[str]]:
-    """The condition that a run has a value, or that of several users one is it, and its parameters before the value."""
+    """The condition that a run has a value, and its parameters before that; a server is of each of its users, too."""
     if key == OF_USER:
-        return "? IN (SELECT key FROM json_each(users))", []
+        return f"? IN (SELECT key FROM json_each(users) UNION SELECT json_extract(labels, '$.{USER}'))", []
     column, names = _column(key)
     return f"{column} = ?", names
 

@@ -193,3 +193,4 @@ def test_the_cost_of_a_server_is_that_of_its_users(tmp_path: Path) -> None:
     assert {(each.value, each.runs, each.core_hours) for each in groups} == {("ana", 2, 3), (None, 2, 2), ("ben", 1, 1)}
     assert [run.id for run in home.rows(Chosen(equal={"label.user": "ben"}))] == ["app-1"]
     assert [run.id for run in home.rows(Chosen(words="ben"))] == ["app-1"]
+    assert [run.id for run in home.rows(Chosen(equal={"label.user": "root"}))] == ["app-1"], "who started the server"

@@ -12,6 +12,15 @@ from spark_app.eventlog.model.operators import Number
 from spark_app.redaction import excerpt, redacted
 
 UNKNOWN: Final = "not known"
+CAUSES: Final = {
+    "network": "waiting for shuffle blocks from other executors",
+    "disk": "writing shuffle files",
+    "gc": "garbage collection",
+    "scheduling": "scheduler delay",
+    "deserializing": "deserialising tasks",
+    "python": "Python workers",
+    "skew": "tasks longer than the median of their stage",
+}
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -77,6 +86,11 @@ def change_of_time(share: float) -> str:
     """A change of a duration in words: `12 % shorter`."""
     percent = round(abs(share) * 100)
     return f"{percent} % {'longer' if share > 0 else 'shorter'}" if percent else "the same"
+
+
+def cause(name: str) -> str:
+    """What tasks waited for, in words; other names as they are."""
+    return CAUSES.get(name, name)
 
 
 def number(value: float | None) -> str:

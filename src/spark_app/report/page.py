@@ -35,6 +35,7 @@ from spark_app.report.sections.memory import memory
 from spark_app.report.sections.model import model
 from spark_app.report.sections.now import Now
 from spark_app.report.sections.queries import queries
+from spark_app.report.sections.replays import replays
 from spark_app.report.sections.run import logs, quality
 from spark_app.report.sections.stages import functions, stages
 from spark_app.report.sections.streams import streams
@@ -56,6 +57,7 @@ FILTERS: Final = (
     "money",
     "apart",
     "change_of_time",
+    "cause",
     "number",
     "timestamp",
     "clock",
@@ -126,6 +128,7 @@ def html(
         "compared": compared,
         "links": links(about, backends),
         "capacity": capacity(about, prices),
+        "replays": replays(about),
         "now": now,
         "unread": unread(reading, about, is_live=now is not None),
     }

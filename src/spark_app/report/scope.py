@@ -13,6 +13,7 @@ from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.occupancy import Occupancy
 from spark_app.eventlog.model.stage_groups import flow_of
 from spark_app.eventlog.model.streams import Batch, BatchKey
+from spark_app.eventlog.replay.work import Work, work
 from spark_app.report import intervals
 from spark_app.report.intervals import Interval
 from spark_app.report.run_info import RunInfo
@@ -37,6 +38,11 @@ class Scope:
     def occupancy(self) -> Occupancy:
         """Cores and running tasks over its time."""
         return self.app.occupancy(self.stages, self.period)
+
+    @cached_property
+    def work(self) -> Work | None:
+        """Its schedule for replays; None where there is nothing to replay."""
+        return work(self.app, self.stages, self.occupancy)
 
     @property
     def title(self) -> str:

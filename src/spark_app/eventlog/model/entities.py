@@ -17,6 +17,9 @@ from spark_app.eventlog.parse.events import NOT_THE_TASK, JobProperties, StageIn
 
 SLOWEST: Final = 5
 """How many tasks of a stage attempt are kept because they took longest."""
+WAITS: Final = ("network", "disk", "gc", "scheduling", "deserializing")
+"""What Spark measures of each task that it waited for, in the order of `StageAttempt.waits_ms`."""
+NO_WAITS: Final = (0,) * len(WAITS)
 KEPT_FAILURES: Final = 50
 """How many failed, killed and speculative tasks of a stage attempt are kept; the rest is counted."""
 
@@ -83,6 +86,7 @@ class StageAttempt:
         job: The job that it ran for first; a stage may serve several.
         totals: Sums over its tasks.
         launched, durations_ms: One value for each task attempt, in the order of their ends.
+        waits_ms: A value for each of `WAITS`, task attempt by task attempt in the same order; 0 without metrics.
         shuffle_read_bytes, spilled_bytes: One value for each task attempt that reported metrics.
         failed, killed, speculative: How many task attempts, as Spark counts them: a resubmitted one has failed.
         failed_itself: How many of the failed ones caused their failure: not for one of `NOT_THE_TASK`.
@@ -104,6 +108,7 @@ class StageAttempt:
     totals: Totals = field(default_factory=Totals)
     launched: "array[int]" = field(default_factory=lambda: array("q"))
     durations_ms: "array[int]" = field(default_factory=lambda: array("q"))
+    waits_ms: "array[float]" = field(default_factory=lambda: array("f"))  # half of the memory, and never too small
     shuffle_read_bytes: "array[int]" = field(default_factory=lambda: array("q"))
     spilled_bytes: "array[int]" = field(default_factory=lambda: array("q"))
     started: int = 0
@@ -130,10 +135,14 @@ class StageAttempt:
         self.durations_ms.append(duration)
         self.latest = max(self.latest, info.finished)
         if metrics is not None:
-            read = metrics.shuffle_read
+            read, delay_ms = metrics.shuffle_read, scheduler_delay_ms(info, metrics)
             self.shuffle_read_bytes.append(read.remote_bytes + read.local_bytes)
             self.spilled_bytes.append(metrics.memory_spilled)
-            self.totals.add(metrics, delay_ms=scheduler_delay_ms(info, metrics))
+            self.totals.add(metrics, delay_ms=delay_ms)
+            disk_ms = metrics.shuffle_write.write_ns / 1e6
+            self.waits_ms.extend((read.wait_ms, disk_ms, metrics.gc_ms, delay_ms, metrics.deserialize_ms))
+        else:
+            self.waits_ms.extend(NO_WAITS)
         if info.has_failed or info.was_killed or info.is_speculative or info.attempt:
             self._add_odd(task, duration)
         elif len(self._slowest) < SLOWEST:
@@ -174,6 +183,10 @@ class StageAttempt:
     def task_spans(self) -> Iterator[Span]:
         """When each of its task attempts ran that have ended."""
         return ((launched, launched + ms, 1) for launched, ms in zip(self.launched, self.durations_ms, strict=True))
+
+    def waits_for(self, cause: str) -> "array[float]":
+        """How long each of its task attempts waited for one of `WAITS`, in milliseconds."""
+        return self.waits_ms[WAITS.index(cause) :: len(WAITS)]
 
     @property
     def completed(self) -> int:

@@ -205,9 +205,10 @@ class ShuffleRead(EventField):
 
 
 class ShuffleWrite(EventField):
-    """What a task left for other stages."""
+    """What a task left for other stages, and how long it waited for the disk meanwhile, in nanoseconds."""
 
     bytes: Count = field(name="Shuffle Bytes Written", default=0)
+    write_ns: Count = field(name="Shuffle Write Time", default=0)
     records: Count = field(name="Shuffle Records Written", default=0)
 
 

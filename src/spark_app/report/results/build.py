@@ -17,7 +17,7 @@ from spark_app.report.results import schema
 from spark_app.report.results.values import DIGITS, document, evidence, quotient, ratio
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
-from spark_app.report.sections import connect, headline, queries, stages, streams
+from spark_app.report.sections import connect, headline, queries, replays, stages, streams
 from spark_app.settings import Prices
 
 LIMITS: Final = Limits(operators=0, tasks=0, points=1)
@@ -65,6 +65,7 @@ def application(
         queries=queries.queries(about, limits).shown,
         streaming_queries=streams.streams(about, limits).shown,
         connect=connect.connect(about, limits, prices),
+        replays=replays.replays(about),
         remarks=headline.unread(reading, about),
         log_records=list(app.log_records)[-limits.logs :],
         trace_id=f"{span_ids.of_application(app).trace_id:032x}",

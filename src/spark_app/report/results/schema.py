@@ -22,6 +22,7 @@ from spark_app.eventlog.comparison.attribution import Kind
 from spark_app.eventlog.diagnoses import excerpts
 from spark_app.eventlog.findings import Severity, Subject
 from spark_app.eventlog.model import connect, outcome
+from spark_app.eventlog.replay import blocked_time
 from spark_app.redaction import redacted
 from spark_app.report.formatting import line, text
 from spark_app.report.results.values import MOST_TEXT
@@ -271,6 +272,31 @@ class Connect(Struct):
     operations: list[Operation]
 
 
+class BlockedTime(Struct):
+    """What tasks waited for, and how much sooner the work would have ended at most without it.
+
+    `task_ms` is the sum over all tasks; `saved_ratio` is of the duration.
+    """
+
+    cause: blocked_time.Cause
+    task_ms: Known
+    without_ms: Known
+    saved_ms: Known
+    saved_ratio: float
+
+
+class Replays(Struct):
+    """What replays of the schedule say, on the same cores and on others.
+
+    `error_ratio` is how far the replay of what was is off, positive if it is too long. `blocked_time` has the causes
+    that Spark measured, most saved first. `remarks` say why something is not there.
+    """
+
+    error_ratio: float
+    blocked_time: list[BlockedTime]
+    remarks: list[str]
+
+
 class Setting(Struct):
     """A Spark property that changed; None where it is not set."""
 
@@ -362,6 +388,7 @@ class Application(Struct):
     log_records: list[LogRecord]
     streaming_queries: list[Stream] = []
     connect: Connect | None = None
+    replays: Replays | None = None
     labels: dict[str, Name] = {}
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from spark_app.eventlog.cost import HOUR_MS, CoreHours, spent
-from spark_app.eventlog.what_if import Replay, WhatIf, what_if
+from spark_app.eventlog.replay.what_if import Replay, WhatIf, of_work
 from spark_app.report.scope import Scope
 from spark_app.settings import Prices
 
@@ -53,7 +53,7 @@ def capacity(scope: Scope, prices: Prices | None) -> Capacity | None:
     took = spent(scope.app, period.start, period.end)
     if took is None:
         return None
-    replayed = what_if(scope.app, scope.stages, scope.occupancy)
+    replayed = None if scope.work is None else of_work(scope.work)
     price, currency = (took.price(prices), prices.currency) if prices else (None, None)
     choices = _choices(took, replayed, prices) if replayed and replayed.is_credible else []
     return Capacity(took, price, currency, replayed, choices)

@@ -5,7 +5,7 @@ from spark_app.eventlog.comparison.profile import Wall
 from spark_app.eventlog.comparison.wallclock import wall_clock
 from spark_app.eventlog.model.executors import Executor
 from spark_app.eventlog.model.occupancy import Occupancy, Span, Utilization
-from spark_app.eventlog.what_if import what_if
+from spark_app.eventlog.replay.what_if import what_if
 from tests.unit.eventlog import log
 from tests.unit.eventlog.made import Run, Stage, Task
 

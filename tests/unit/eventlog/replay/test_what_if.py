@@ -5,12 +5,13 @@ from typing import Any, Final
 import pytest
 
 from spark_app.eventlog import reader
-from spark_app.eventlog.what_if import IDLE_MS, WhatIf, what_if
+from spark_app.eventlog.replay.what_if import WhatIf, what_if
+from spark_app.eventlog.replay.work import IDLE_MS
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 
 BEGAN: Final = 1000
-LOGS: Final = Path(__file__).parents[2] / "eventlogs"
+LOGS: Final = Path(__file__).parents[3] / "eventlogs"
 
 
 def stage(number: int, *durations: int, at: int, slots: int, parents: tuple[int, ...] = ()) -> list[Line]:

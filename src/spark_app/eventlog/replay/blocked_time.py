@@ -1,0 +1,100 @@
+"""Blocked time: how much sooner an application would have ended at most if its tasks had not waited for something.
+
+The method is that of Ousterhout et al., "Making Sense of Performance in Data Analytics Frameworks" (NSDI 2015): what
+each task waited is taken from its time, and the schedule is made once more on the same slots. So a wait that another
+task hides saves nothing. It is the most that a change can save: a resource that nobody waits for is not a free one.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final, Literal, get_args
+
+from spark_app.eventlog.model.entities import StageAttempt
+from spark_app.eventlog.model.plan_names import PYTHON_TIME
+from spark_app.eventlog.parse.events import counted
+from spark_app.eventlog.replay.schedule import Piece
+from spark_app.eventlog.replay.work import Part, Work
+
+Cause = Literal["network", "disk", "gc", "scheduling", "deserializing", "python", "skew"]
+CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedTime:
+    """What tasks waited for one cause.
+
+    Attributes:
+        cause: What they waited for; of `skew`, that the longest tasks of their stage took longer than its median.
+        task_ms: The sum over all tasks.
+        without_ms: How long the application would have taken at least without it.
+        saved_ms: How much sooner it would have ended at most.
+        saved_ratio: The same as a share of what it took.
+    """
+
+    cause: Cause
+    task_ms: float
+    without_ms: float
+    saved_ms: float
+    saved_ratio: float
+
+
+def blocked_time(done: Work) -> list[BlockedTime]:
+    """What tasks waited for, most saved first; without causes that the log does not measure or nobody waited for.
+
+    Not in a log of Spark: how long tasks waited for the disk when they read files and when they spilled, and in Spark
+    3.5 how long they were in Python.
+    """
+    found = (_without(done, cause) for cause in CAUSES)
+    return sorted((each for each in found if each is not None), key=lambda each: -each.saved_ms)
+
+
+def _without(done: Work, cause: Cause) -> BlockedTime | None:
+    """The replay without a cause."""
+    waits = {id(part.stage): _waits(part.stage, cause) for part in done.parts}
+    task_ms = sum(_sum(each) for each in waits.values())
+    if task_ms < 1:
+        return None
+    pieces = [_piece(part, waits[id(part.stage)]) for part in done.parts]
+    without_ms = min(done.took_ms, done.corrected(done.replayed(pieces).ms))
+    saved_ms = done.took_ms - without_ms
+    return BlockedTime(cause, task_ms, without_ms, saved_ms, saved_ms / done.took_ms)
+
+
+def _sum(waits: Sequence[float] | None) -> float:
+    return sum(waits) if waits is not None else 0.0
+
+
+def _piece(part: Part, waits: Sequence[float] | None) -> Piece:
+    return part.piece if waits is None else part.without(waits)
+
+
+def _waits(stage: StageAttempt, cause: Cause) -> Sequence[float] | None:
+    """How long each task of a stage waited; None where the log does not tell, or none did."""
+    special: dict[str, Callable[[StageAttempt], Sequence[float] | None]] = {"python": _in_python, "skew": _over_median}
+    waits = special[cause](stage) if cause in special else stage.waits_for(cause)
+    return waits if waits is not None and any(waits) else None
+
+
+def _over_median(stage: StageAttempt) -> Sequence[float] | None:
+    """How much longer than the median each task took."""
+    durations = stage.durations_ms
+    if len(durations) < 2:
+        return None
+    usual = median(durations)
+    return array("f", [max(0.0, ms - usual) for ms in durations])
+
+
+def _in_python(stage: StageAttempt) -> Sequence[float] | None:
+    """The time in Python workers, which Spark sums over a stage, spread over its tasks by the time that they took.
+
+    The operators of a stage that call Python one after another are in Python at the same time: the longest one counts.
+    """
+    numbers, names = counted(stage.info.accumulables), {each.id: each.name for each in stage.info.accumulables}
+    took = sum(stage.durations_ms)
+    known = [value for number, value in numbers.items() if names[number] == PYTHON_TIME]
+    if not known or not took:
+        return None
+    share = min(1.0, max(known) / took)
+    return array("f", [ms * share for ms in stage.durations_ms])

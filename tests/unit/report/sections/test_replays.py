@@ -1,0 +1,35 @@
+from pathlib import Path
+
+from spark_app.eventlog import reader
+from spark_app.report import page
+from spark_app.report.scope import scope
+from spark_app.report.sections.replays import replays
+from tests.unit.eventlog import log
+from tests.unit.report import made
+from tests.unit.report.conftest import Read
+
+
+def collecting(*, cores: int = 1) -> list[log.Line]:
+    """Four tasks of a second one after another, of which each collects garbage for a quarter."""
+    tasks = [made.ended_task(number, 0, 2000 + number * 1000, 1000, **{"JVM GC Time": 250}) for number in range(4)]
+    starts: list[log.Line] = [{**line, "Event": "SparkListenerTaskStart"} for line in tasks]
+    lines = [log.started(1000), log.executor(time=1000, cores=cores), log.job(0, [0])]
+    return [*lines, made.submitted(0, 2000, 4, "save"), *starts, *tasks, log.ended(6000)]
+
+
+def test_the_report_shows_what_tasks_waited_for(reading: Read, tmp_path: Path) -> None:
+    """With what the application would have taken without."""
+    found = replays(scope(reading(collecting()).app, None))
+    assert found is not None
+    assert [(each.cause, each.without_ms, each.saved_ms) for each in found.blocked_time] == [("gc", 4000, 1000)]
+    page.write(reader.read(made.written(tmp_path / "app-1", collecting())), output=tmp_path / "report.html")
+    assert "garbage collection" in (tmp_path / "report.html").read_text()
+
+
+def test_a_replay_that_is_far_off_is_not_shown(reading: Read, tmp_path: Path) -> None:
+    """Seven of eight cores had nothing to do although tasks waited: the replay does not know why."""
+    found = replays(scope(reading(collecting(cores=8)).app, None))
+    assert found is not None
+    assert (found.blocked_time, found.remarks) == (
+        [], ["A replay of the stages and tasks as they were is 60 % too short."],
+    )  # fmt: skip

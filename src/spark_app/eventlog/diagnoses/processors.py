@@ -4,15 +4,13 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses.stage import StageView
 from spark_app.eventlog.findings import Finding, rule
-from spark_app.eventlog.model.entities import unmeasured_wait_ms
+from spark_app.eventlog.model import contention
 from spark_app.eventlog.model.host_load import HostLoad, Resource
 from spark_app.formatting import count, duration, quantity, share
 from spark_app.redaction import excerpt
 from spark_app.telemetry.spark_settings import is_local
 
 _RESOURCES: Final[dict[Resource, str]] = {"cpu": "a processor", "io": "a disk", "memory": "memory"}
-LEAST_DESERIALIZE_MS: Final = 100
-"""Time of deserialising tasks that says something about the processors of their hosts."""
 
 
 @rule(subject="host")
@@ -32,11 +30,8 @@ def cpu_starvation(view: StageView) -> Finding | None:
     Cost: the time that tasks waited for a processor, at most their run time without waits for a shuffle and garbage
         collection, divided by the mean number of running tasks.
     """
-    worked, slowdown = (view.stage.totals.cpu_ns or 0) / 1e6, _slowdown(view)
-    if not worked or slowdown is None:
-        return None
-    waited = min(unmeasured_wait_ms(view.stage.totals), worked * (slowdown - 1))
-    if waited <= 0 or worked >= view.limits.cpu_ratio * (worked + waited):
+    worked, waited = (view.stage.totals.cpu_ns or 0) / 1e6, contention.processor_wait_ms(view.app, view.stage)
+    if not waited or worked >= view.limits.cpu_ratio * (worked + waited):
         return None
     return view.finding(
         "cpu_starvation",
@@ -47,22 +42,10 @@ def cpu_starvation(view: StageView) -> Finding | None:
     )
 
 
-def _slowdown(view: StageView) -> float | None:
-    """How much longer computation took than it would have on a processor of its own; None if nothing tells."""
-    if _host(view) is not None:
-        return _load(view)
-    return _of_deserializing(view) if view.stage.totals.deserialize_ms >= LEAST_DESERIALIZE_MS else None
-
-
-def _of_deserializing(view: StageView) -> float | None:
-    """How much longer it took to deserialise the tasks than they had a processor meanwhile."""
-    totals = view.stage.totals
-    return totals.deserialize_ms / (totals.deserialize_cpu_ns / 1e6) if totals.deserialize_cpu_ns else None
-
-
 def largest_slowdown(view: StageView) -> float | None:
     """How much longer computation may have taken than on a processor of its own, at most; None if nothing tells."""
-    known = [slowdown for slowdown in (_load(view), _of_deserializing(view)) if slowdown is not None]
+    measured = (_load(view), contention.of_deserializing(view.stage.totals))
+    known = [slowdown for slowdown in measured if slowdown is not None]
     return max(1.0, *known) if known else None
 
 
@@ -83,20 +66,12 @@ def python_ms(view: StageView) -> int | None:
 
 
 def _host(view: StageView) -> HostLoad | None:
-    """The load of the host of all executors; None where it was not measured: `observe` measures the driver's host."""
-    if is_local(view.app.properties):
-        return view.app.host_load
-    hosts = {executor.host for executor in view.app.executors.values()}
-    return view.app.host_load if hosts == {view.app.properties.get("spark.driver.host")} else None
+    return contention.measured_host(view.app)
 
 
 def _load(view: StageView) -> float | None:
     """The runnable threads per processor of the host during the stage; None without a sample."""
-    host, info = _host(view), view.stage.info
-    if host is None or info.submitted is None or info.completed is None:
-        return None
-    runnable = host.runnable(info.submitted, info.completed)
-    return None if runnable is None else runnable / host.processors
+    return contention.measured_load(view.app, view.stage)
 
 
 def _evidence(view: StageView) -> str:

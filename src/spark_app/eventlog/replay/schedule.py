@@ -8,12 +8,13 @@ import bisect
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Final
 
 Key = tuple[int, int]
 PieceKey = tuple[Key, int]
-MOST_IN_TURN: Final = 20_000
-"""Of more tasks in a piece, the first ones are spread evenly over the slots, which takes no time per task."""
+MOST_IN_TURN: Final = 5000
+"""Of twice as many tasks in a piece, all but so many are spread evenly over the slots, which takes no time per task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,19 @@ def _end(durations: Sequence[float], free: list[float] | None, ready: float) -> 
     if many > max(MOST_IN_TURN, 10 * len(free)):
         last = _spread(durations[:many], free, ready)
         durations = durations[many:]
-    for duration in durations:
+    waiting = sum(each < ready for each in free)
+    for duration in durations[:waiting]:
         ended = max(free[0], ready) + duration
         heapq.heapreplace(free, ended)
         last = max(last, ended)
-    return last
+    return max(last, _in_turn(durations[waiting:], free))
+
+
+def _in_turn(durations: Sequence[float], free: list[float]) -> float:
+    """When the last of some tasks ends that wait for a slot; takes the slots."""
+    take = heapq.heapreplace
+    starts = [take(free, free[0] + duration) for duration in durations]
+    return max(map(add, starts, durations), default=0.0)
 
 
 def _spread(durations: Sequence[float], free: list[float], ready: float) -> float:

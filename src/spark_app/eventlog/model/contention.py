@@ -1,0 +1,49 @@
+"""How much longer the tasks of a stage computed because other programs, or other tasks, had the processors."""
+
+from typing import Final
+
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.entities import StageAttempt, Totals, unmeasured_wait_ms
+from spark_app.eventlog.model.host_load import HostLoad
+from spark_app.telemetry.spark_settings import is_local
+
+LEAST_DESERIALIZE_MS: Final = 100
+"""Time of deserialising tasks that says something about the processors of their hosts."""
+
+
+def measured_host(app: Application) -> HostLoad | None:
+    """The load of the host of all executors; None where it was not measured: `observe` measures the driver's host."""
+    if is_local(app.properties):
+        return app.host_load
+    hosts = {executor.host for executor in app.executors.values()}
+    return app.host_load if hosts == {app.properties.get("spark.driver.host")} else None
+
+
+def measured_load(app: Application, stage: StageAttempt) -> float | None:
+    """The runnable threads per processor of the host during a stage; None without a sample."""
+    host, info = measured_host(app), stage.info
+    if host is None or info.submitted is None or info.completed is None:
+        return None
+    runnable = host.runnable(info.submitted, info.completed)
+    return None if runnable is None else runnable / host.processors
+
+
+def of_deserializing(totals: Totals) -> float | None:
+    """How much longer it took to deserialise tasks than they had a processor meanwhile."""
+    return totals.deserialize_ms / (totals.deserialize_cpu_ns / 1e6) if totals.deserialize_cpu_ns else None
+
+
+def slowdown(app: Application, stage: StageAttempt) -> float | None:
+    """How much longer computation took than it would have on a processor of its own; None if nothing tells."""
+    if measured_host(app) is not None:
+        return measured_load(app, stage)
+    totals = stage.totals
+    return of_deserializing(totals) if totals.deserialize_ms >= LEAST_DESERIALIZE_MS else None
+
+
+def processor_wait_ms(app: Application, stage: StageAttempt) -> float | None:
+    """How long the tasks of a stage waited for a processor, about, over all tasks; None if nothing tells."""
+    worked, slower = (stage.totals.cpu_ns or 0) / 1e6, slowdown(app, stage)
+    if not worked or slower is None:
+        return None
+    return max(0.0, min(unmeasured_wait_ms(stage.totals), worked * (slower - 1)))

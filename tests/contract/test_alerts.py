@@ -113,6 +113,18 @@ def test_alert_about_a_query_is_about_that_of_one_program() -> None:
     assert violations(rule, [each for each in RULES if each.concern == "streams"]) == []
 
 
+def test_a_rule_keeps_clusters_and_namespaces_apart_where_it_keeps_environments() -> None:
+    """Two namespaces may have programs of one name, and two clusters namespaces."""
+    places = {"deployment_environment_name", "k8s_cluster_name", "k8s_namespace_name"}
+
+    def rule(each: Rule) -> Iterator[str]:
+        for labels in re.findall(r"(?:by|on) \(([^)]*)\)", each.content["expr"]):
+            if 0 < len(places & set(labels.split(", "))) < len(places):
+                yield labels
+
+    assert violations(rule, RULES) == []
+
+
 def test_links_lead_to_programs_and_queries_of_any_name() -> None:
     """A stranger's name may have spaces and `&`, which a link has to encode; names of our pipelines are plain."""
     names = {"spark_app_name"}

@@ -20,6 +20,7 @@ from tests.polling import poll_until
 HERE: Final = Path(__file__).parent
 KEYS: Final = {"AWS_ACCESS_KEY_ID": "a-key-of-the-test", "AWS_SECRET_ACCESS_KEY": "a-secret-of-the-test"}
 BUCKET: Final = "observed"
+CLUSTER: Final = "the cluster of the test"
 SEEN_SECONDS: Final = 120
 POD_LOGS: Final = "KUBERNETES_POD_LOGS"
 """The variable with the folder of each node that has the logs of pods, where it is another than /var/log/pods."""
@@ -29,6 +30,7 @@ VALUES: Final = (
     f"eventLogs.location=s3://{BUCKET}/events",
     "eventLogs.s3.endpoint=http://s3:7070",
     "eventLogs.s3.secret=s3",
+    f"clusterName={CLUSTER}",
     "collector.traces.endpoint=jaeger:4317",
     # A cluster of one node may have nothing that provides volumes.
     "collector.persistence.enabled=false",
@@ -186,6 +188,19 @@ def test_spans_name_the_pods(namespace: Namespace, application: Application) -> 
         assert task["k8s.node.name"] in nodes
         assert task["k8s.pod.name"].endswith(f"-exec-{task['spark.executor.id']}")
     assert f"with ID {tasks[0]['spark.executor.id']}" in registered
+
+
+def test_metrics_have_the_namespace(namespace: Namespace, application: Application) -> None:
+    """As the collector got them from the bridge, with the name of the cluster, and without that of a pod."""
+
+    def resources() -> list[dict[str, str]]:
+        text = namespace.kubectl("logs", "statefulset/seen-spark-app-collector")
+        found = [each for each in text.split("ResourceMetrics #")[1:] if "-> spark.app.name: Str(flights)" in each]
+        return [dict(re.findall(r"-> (\S+): Str\((.*)\)", each.partition("ScopeMetrics #")[0])) for each in found]
+
+    poll_until(lambda: bool(resources()), "the collector has no metrics of the application", seconds=SEEN_SECONDS)
+    places = {name: value for name, value in resources()[-1].items() if name.startswith("k8s.")}
+    assert places == {"k8s.namespace.name": namespace.name, "k8s.cluster.name": CLUSTER}
 
 
 def test_log_lines_have_the_trace(application: Application) -> None:

@@ -31,6 +31,7 @@ from tests.polling import poll_until
 from tests.receivers import Receiver, attributes, receiver
 
 CONFIG: Final = Path(__file__).resolve().parents[2] / "config" / "otel" / "collector.yaml"
+NAMESPACE: Final = "k8s.namespace.name"
 LINE: Final[dict[str, Any]] = {
     "timeUnixNano": "1766000000000000000",
     "observedTimeUnixNano": "1766000000000000000",
@@ -121,9 +122,10 @@ def is_open(port: int) -> bool:
     return True
 
 
-def send_spans(to: Collector, *spans: str, service: str, application: str) -> None:
+def send_spans(to: Collector, *spans: str, service: str, application: str, namespace: str = "") -> None:
     """Spans of a program."""
     resource = Resource({names.SERVICE_NAME.name: service, names.APPLICATION.name: application})
+    resource = resource.merge(Resource({NAMESPACE: namespace} if namespace else {}))
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(f"{to.otlp}/v1/traces")))
     for name in spans:
@@ -203,6 +205,23 @@ def test_span_metrics_of_all_applications_are_one_for_each_kind_of_span(tmp_path
             ("spark-applications", "stage"), ("spark-applications", "application"),
         }  # fmt: skip
         assert "stage save at job.py:7" in names_of(back_end)
+
+
+def test_span_metrics_of_two_namespaces_are_apart(tmp_path: Path) -> None:
+    """And those of all applications of one have no name of an application, which would be that of the first."""
+    with receiver() as back_end:
+        with collector(tmp_path, traces=back_end.grpc_endpoint, metrics=back_end.http_endpoint) as running:
+            for namespace in ("jobs", "more"):
+                send_spans(running, "stage x", service="shop", application="shop", namespace=namespace)
+            poll_until(lambda: len(counted_of(back_end)) == 2, lambda: back_end.resources, seconds=60)
+        assert {each[NAMESPACE] for each in counted_of(back_end)} == {"jobs", "more"}
+        assert not any(names.APPLICATION.name in each for each in counted_of(back_end))
+
+
+def counted_of(back_end: Receiver) -> list[dict[str, str]]:
+    """The resources of the metrics of spans of Spark's applications, each once."""
+    found = [each for each in back_end.resources if each.get("service.name") == "spark-applications"]
+    return [each for number, each in enumerate(found) if each not in found[:number]]
 
 
 def calls(back_end: Receiver) -> set[tuple[str, str]]:

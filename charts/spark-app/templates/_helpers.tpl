@@ -60,6 +60,20 @@ spark.kubernetes.driver.secretKeyRef.AWS_SECRET_ACCESS_KEY {{ . }}:AWS_SECRET_AC
 {{ .Values.otlpEndpoint | default (printf "http://%s-collector:4318" (include "spark-app.fullname" .)) }}
 {{- end }}
 
+{{/* The attributes of all telemetry of a pod: its cluster, and its namespace where the telemetry is about itself. */}}
+{{- define "spark-app.resourceAttributes" -}}
+{{- $attributes := list }}
+{{- if .root.Values.clusterName }}
+{{- $attributes = append $attributes (printf "k8s.cluster.name=%s" (urlquery .root.Values.clusterName)) }}
+{{- end }}
+{{- if .isItself }}
+{{- $attributes = append $attributes (printf "k8s.namespace.name=%s" .root.Release.Namespace) }}
+{{- end }}
+{{- with $attributes }}
+- {name: OTEL_RESOURCE_ATTRIBUTES, value: {{ join "," . | quote }}}
+{{- end }}
+{{- end }}
+
 {{- define "spark-app.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: {{ . }}
@@ -157,6 +171,9 @@ resources: {requests: {storage: {{ .size }}}}
 {{- /* The last operator of the stack's names the service after a file. */}}
 {{- $name := dict "type" "add" "field" "resource[\"service.name\"]" "value" "EXPR(resource[\"k8s.container.name\"] == \"spark-kubernetes-driver\" ? \"spark-driver\" : \"spark-executor\")" }}
 {{- $operators := append (prepend (initial $receiver.operators) (dict "type" "container")) $name }}
+{{- with .Values.clusterName }}
+{{- $operators = append $operators (dict "type" "add" "field" "resource[\"k8s.cluster.name\"]" "value" .) }}
+{{- end }}
 {{- $_ := set $receiver "include" $files }}
 {{- $_ := set $receiver "include_file_path" true }}
 {{- $_ := set $receiver "operators" $operators }}
@@ -201,6 +218,7 @@ containers:
     env:
       - {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ include "spark-app.otlpEndpoint" .root | quote }}}
       - {name: SPARK_APP_ENVIRONMENT, value: {{ .root.Values.environment | quote }}}
+      {{- include "spark-app.resourceAttributes" (dict "root" .root "isItself" true) | nindent 6 }}
       {{- with $pipelines.env }}
       {{- toYaml . | nindent 6 }}
       {{- end }}

@@ -6,6 +6,7 @@ from itertools import chain
 
 from spark_app.eventlog import spans
 from spark_app.eventlog.bridge.batch_traces import BatchTraces
+from spark_app.eventlog.bridge.metrics import ApplicationKey, key_of
 from spark_app.eventlog.bridge.metrics_aggregator import MetricsAggregator
 from spark_app.eventlog.bridge.stream_periods import StreamPeriods
 from spark_app.eventlog.diagnoses import diagnose
@@ -21,7 +22,7 @@ from spark_app.eventlog.python_functions import PythonFunctions
 from spark_app.eventlog.spans import SparkSpan, spanned_tasks
 from spark_app.telemetry.spark_names import APPLICATION_SPAN
 
-OnSpan = Callable[[str, SparkSpan], None]
+OnSpan = Callable[[ApplicationKey, SparkSpan], None]
 
 
 class EventProcessor:
@@ -43,7 +44,7 @@ class EventProcessor:
         Args:
             app: The application that takes the same events.
             events_folder: The folder of the event log, where workers leave the calls of Python functions.
-            on_span: Takes the name of the application and a span.
+            on_span: Takes a span, and whose it is.
             thresholds: Thresholds of the diagnoses.
         """
         self.app, self.aggregator = app, MetricsAggregator(app)
@@ -113,7 +114,7 @@ class EventProcessor:
             self.spans_suppressed += 1
 
     def _emit(self, span: SparkSpan) -> None:
-        self._on_span(self.app.name or "unknown", span)
+        self._on_span(key_of(self.app), span)
 
 
 def _suppressed(ended: Ended) -> int:

@@ -5,7 +5,7 @@ from collections import deque
 from typing import Final
 
 from spark_app.eventlog.bridge.event_processor import EventProcessor
-from spark_app.eventlog.bridge.metrics import Aggregate, merged
+from spark_app.eventlog.bridge.metrics import Aggregate, ApplicationKey, merged
 from spark_app.eventlog.bridge.one_shot import NOT_EXPORTED
 from spark_app.eventlog.bridge.service import METRICS_SECONDS, Otlp
 from spark_app.eventlog.bridge.span_queue import OwnedSpan, SpanQueue, SumSender
@@ -84,7 +84,7 @@ class LiveExport:
         self._otlp.new_numbers(numbers)
         return True
 
-    def _put(self, application: str, span: SparkSpan) -> None:
+    def _put(self, application: ApplicationKey, span: SparkSpan) -> None:
         owned = OwnedSpan(application, span)
         if span.ids.trace_id == of_application(self._app).trace_id:
             self._held.append(owned)

@@ -75,7 +75,7 @@ class LogProcessor:
 
         Args:
             log: The log.
-            on_span: Takes the name of the application and a span.
+            on_span: Takes a span, and whose it is.
             is_crowded: Whether reading must stop for a moment.
             thresholds: Thresholds of the diagnoses.
             was_counted: Whether an earlier bridge has exported totals of this log.

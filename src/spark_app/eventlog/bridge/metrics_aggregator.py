@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from spark_app.eventlog import span_ids
 from spark_app.eventlog.bridge.histograms import DURATION, EXEMPLAR_MS, OF_APPLICATIONS, OF_GROUPS, Exemplar
-from spark_app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, decoded, merged
+from spark_app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, decoded, key_of, merged
 from spark_app.eventlog.bridge.stream_metrics import StreamMetrics
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
@@ -25,7 +25,6 @@ WAITING: Final = 500
 """Tasks of a stage that are counted together, which is 3 times as fast as one by one."""
 LATE: Final = 200
 """How many ended stages are kept, because killed tasks end after their stage."""
-UNNAMED: Final = "unknown"
 
 
 @dataclass(slots=True)
@@ -86,7 +85,7 @@ class MetricsAggregator:
             self._count(stage)
         self._numbers.levels = {metric.name: level for metric, level in self._levels()}
         self._streams.look(self._numbers, now=self._clock(), is_over=self._is_over)
-        return merged([Aggregate({self._app.name or UNNAMED: self._numbers})])
+        return merged([Aggregate({key_of(self._app): self._numbers})])
 
     def drained(self) -> Aggregate:
         """What was counted since the last call, or since the start."""

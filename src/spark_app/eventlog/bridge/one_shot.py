@@ -7,7 +7,7 @@ from queue import SimpleQueue
 from typing import Final, ParamSpec
 
 from spark_app.eventlog.bridge.event_processor import EventProcessor
-from spark_app.eventlog.bridge.metrics import Aggregate
+from spark_app.eventlog.bridge.metrics import Aggregate, ApplicationKey
 from spark_app.eventlog.bridge.service import Otlp
 from spark_app.eventlog.bridge.span_queue import MAX_BATCH, MAX_BATCH_WEIGHT, OwnedSpan
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
@@ -114,7 +114,7 @@ class _ExportedLog:
             self._sending.finish(self._processor.aggregator.aggregate())
             self._has_ended = True
 
-    def _put(self, application: str, span: SparkSpan) -> None:
+    def _put(self, application: ApplicationKey, span: SparkSpan) -> None:
         if self._wants is None:
             self._wants = self._is_wanted(self._processor.app)
         if self._wants:
@@ -150,7 +150,7 @@ class _Sending:
         if not self._errors.guard(NOT_EXPORTED, action, *args, **kwargs):
             self._has_failed = True
 
-    def put(self, application: str, span: SparkSpan) -> None:
+    def put(self, application: ApplicationKey, span: SparkSpan) -> None:
         """Queues a span for the next batch."""
         owned = OwnedSpan(application, span)
         self._batch.append(owned)

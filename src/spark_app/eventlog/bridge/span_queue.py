@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Final, Generic, TypeVar
 
+from spark_app.eventlog.bridge.metrics import ApplicationKey
 from spark_app.eventlog.spans import SparkSpan
 
 MAX_BATCH: Final = 512
@@ -26,9 +27,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class OwnedSpan:
-    """A span, and the name of its application."""
+    """A span, and whose it is."""
 
-    application: str
+    application: ApplicationKey
     span: SparkSpan
 
     @property

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from spark_app.eventlog.bridge.export import POINTS, Window, metrics_data, resource_of, sdk_spans
-from spark_app.eventlog.bridge.metrics import Aggregate, merged
+from spark_app.eventlog.bridge.metrics import Aggregate, NameInNamespace, merged
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.span_ids import SpanContext
 from spark_app.telemetry import spark_names
@@ -175,6 +175,13 @@ def test_the_resource_is_the_application(monkeypatch: pytest.MonkeyPatch) -> Non
     assert resource_of("shop", environment="dev").attributes.items() >= {
         ("service.name", "shop"), ("deployment.environment.name", "production"), ("team", "a"),
     }  # fmt: skip
+
+
+def test_the_resource_of_an_application_on_kubernetes_has_its_namespace() -> None:
+    """The names of its pods and nodes would be labels of metrics that grow without bound."""
+    attributes = resource_of(NameInNamespace("shop", "jobs"), environment="dev").attributes
+    kubernetes = {name: value for name, value in attributes.items() if name.startswith("k8s.")}
+    assert (attributes["service.name"], kubernetes) == ("shop", {"k8s.namespace.name": "jobs"})
 
 
 def counted() -> Aggregate:

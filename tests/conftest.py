@@ -31,6 +31,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for module in modules for item in module]
 
 
+FIGURES: Final = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture(scope="session")
+def figures(pytestconfig: pytest.Config) -> list[str]:
+    """Lines about what was measured, which a test adds; they are shown in the end, since pytest captures output."""
+    return pytestconfig.stash.setdefault(FIGURES, [])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Shows what was measured."""
+    if lines := config.stash.get(FIGURES, []):
+        terminalreporter.section("figures")
+        for line in lines:
+            terminalreporter.line(line)
+
+
 SET_BY_DELTA: Final = ("spark.databricks.delta.lastCommitVersionInSession", "spark.sql.parquet.fieldId.")
 """Properties that Delta sets in a session by itself: with its first plan, and with each commit."""
 

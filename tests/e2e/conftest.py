@@ -11,7 +11,19 @@ from spark_app.doctor.backends import answer
 from tests.e2e import backends
 from tests.e2e.notebook import notebook
 from tests.e2e.signals import Day, Figure, Harmed, Learned, Streams, Together
-from tests.e2e.stack import STORES, Stack, compose, docker, ended, etl, records, run_in, running_job, seconds_since_end
+from tests.e2e.stack import (
+    HURRIED,
+    STORES,
+    Stack,
+    compose,
+    docker,
+    ended,
+    etl,
+    records,
+    run_in,
+    running_job,
+    seconds_since_end,
+)
 from tests.e2e.started import run_in_every_way
 from tests.e2e.streams import CORES, RunningStreams, running_streams
 from tests.e2e.webhook import alerts, receiver
@@ -35,14 +47,6 @@ SCHEDULED = (
     "sed -i 's/^schedule: null.*/schedule: {every: 86400, grace: 7200, max_age: 129600}/' /dev/shm/scheduled/etl/*.yml"
 )
 
-HURRIED = (
-    "rm -rf /dev/shm/hurried && cp -r /app/config /dev/shm/hurried && "
-    "sed -i -e '/^  random_forest:/d' -e '/^  gradient_boosted_trees:/d' -e 's/^folds:.*/folds: 2/' "
-    "-e 's/^bootstrap:.*/bootstrap: 20/' -e 's/^history_days:.*/history_days: 6/' "
-    "-e 's/^held_out_days:.*/held_out_days: 1/' /dev/shm/hurried/ml/refunds.yml"
-)
-"""Six days of history, and one candidate: what takes the least time."""
-
 
 @pytest.fixture(scope="session")
 def project() -> Iterator[str | None]:
@@ -62,14 +66,15 @@ def project() -> Iterator[str | None]:
 
 
 @pytest.fixture(scope="session")
-def stack(request: pytest.FixtureRequest, project: str | None) -> Stack:
+def stack(figures: list[str], project: str | None) -> Stack:
     """The full stack, up and healthy."""
     stack = Stack()
     stack.up()
-    out = request.config.get_terminal_writer()
-    out.line(f"healthy after {stack.seconds:.0f} s; left out, because their images are missing here: {stack.left_out}")
+    figures.append(
+        f"healthy after {stack.seconds:.0f} s; left out, because their images are missing here: {stack.left_out}"
+    )
     if project is None:
-        out.line("the stack was running: alerts that it sent in the last hours are not sent again (make docker-clean)")
+        figures.append("the stack was running: alerts of the last hours are not sent again (make docker-clean)")
     return stack
 
 

@@ -25,6 +25,13 @@ WEBHOOK: Final = "http://jupyter:9999/"
 [START] = [command for command in commands() if command.endswith("start-full-stack.sh")]
 """The command of the README."""
 ADVICE: Final = re.compile(r"^To start without them: \S+ (.+)$", re.MULTILINE)
+HURRIED: Final = (
+    "rm -rf /dev/shm/hurried && cp -r /app/config /dev/shm/hurried && "
+    "sed -i -e '/^  random_forest:/d' -e '/^  gradient_boosted_trees:/d' -e 's/^folds:.*/folds: 2/' "
+    "-e 's/^bootstrap:.*/bootstrap: 20/' -e 's/^history_days:.*/history_days: 6/' "
+    "-e 's/^held_out_days:.*/held_out_days: 1/' /dev/shm/hurried/ml/refunds.yml"
+)
+"""Makes a configuration of models that takes the least time: six days of history, and one candidate."""
 
 
 @dataclass

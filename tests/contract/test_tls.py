@@ -119,6 +119,13 @@ def test_the_probe_says_who_answers_of_those_that_push() -> None:
     assert names == {each.partition("=")[0] for each in full} | PUSHING
 
 
+def test_commands_of_the_runbook_are_right_with_tls() -> None:
+    """They ask by the scheme of the stack, and start no container of another stack in the place of one of this."""
+    text = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+    assert re.findall(r"curl .*http://localhost.*|docker compose -f \S+", text) == []
+    assert 'curl -s "${STACK_SCHEME:-http}://localhost:8080/json/"' in text
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The volumes of the overlay, and a `chown` that needs no root."""

@@ -71,6 +71,18 @@ def _local(path: str) -> str:
 
 
 LocalFolder = Annotated[str, AfterValidator(_local)]
+STORES: Final = ("s3", "s3a", "gs", "gcs", "abfs", "abfss")
+"""The schemes of storages where a file appears whole, by one request."""
+
+
+def _store(location: str) -> str:
+    scheme, is_url, _ = location.partition("://")
+    if is_url and scheme not in STORES:
+        raise ValueError(f"must be a folder, or one of {', '.join(f'{each}://' for each in STORES)}")
+    return location.rstrip("/")
+
+
+StoreLocation = Annotated[str, AfterValidator(_store)]
 
 
 def _without_secret(name: str) -> str:
@@ -235,6 +247,7 @@ class Settings(BaseSettings):
     checkpoints: str
     runs: LocalFolder
     reports: LocalFolder
+    run_store: StoreLocation | None
     reports_url: Url
     event_log_exporter: Literal["runner", "bridge"]
     cluster: str | None
@@ -307,6 +320,11 @@ class Settings(BaseSettings):
     def profiles_path(self) -> Path:
         """The local folder of the run profiles, which comparisons use."""
         return self.reports_path / "records"
+
+    @property
+    def run_store_path(self) -> str | None:
+        """The folder (a path or URL) that the runs of several machines are copied to; None without one."""
+        return self.run_store and self.located(self.run_store)
 
     @property
     def spark_properties(self) -> dict[str, str]:

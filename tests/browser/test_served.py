@@ -10,6 +10,7 @@ from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.reader import read
 from spark_app.report import page
 from spark_app.report.served.pages import Pages
+from spark_app.report.served.run_files import LocalRunFiles
 from spark_app.report.served.runs import Runs
 from spark_app.report.served.server import PageServer
 from spark_app.settings import Prices
@@ -41,7 +42,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         saved = replace(profiling.of(reading), labels={"user": "me"})
         baselines.save(home / "reports" / "records", saved)
     page.write(reading, output=home / "reports" / "app-3.html")
-    listed = Runs(profiles=home / "reports" / "records", runs=home / "runs", reports=home / "reports")
+    listed = Runs(LocalRunFiles(home / "reports" / "records", home / "runs", home / "reports"))
     with PageServer(0, Pages(listed, Prices(currency="EUR", core_hour=None, gib_hour=None), ["user"])) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.url

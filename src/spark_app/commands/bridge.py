@@ -14,6 +14,7 @@ from spark_app.errors import UsageError
 
 if TYPE_CHECKING:
     from spark_app.eventlog.parse.locations import LogPath
+    from spark_app.settings import Settings
     from spark_app.telemetry.errors import TelemetryErrors
     from spark_app.telemetry.otlp_client import OtlpClient
 
@@ -84,7 +85,7 @@ def bridge(
         options=Options(dead_after, interval, load_thresholds(config)),
         environment=settings.environment,
         print_line=terminal.note,
-        meanwhile=partial(_complete_runs, settings.runs_path, print_line=terminal.note, ending=ending),
+        meanwhile=partial(_complete_runs, settings, print_line=terminal.note, ending=ending),
         ending=ending,
     )
 
@@ -109,7 +110,7 @@ def _followed(folder: str) -> "LogPath":
 
 
 def _complete_runs(
-    runs: Path,
+    settings: "Settings",
     out: "OtlpClient",
     problems: "TelemetryErrors",
     *,
@@ -117,9 +118,11 @@ def _complete_runs(
     ending: threading.Event,
 ) -> None:
     """Marks spark-app runs whose process died, and sends what runs could not deliver; repeats no message."""
+    from spark_app.observe import run_copies
     from spark_app.runs import liveness
     from spark_app.telemetry import crash_recovery, resend
 
+    runs = settings.runs_path
     noted, end_spans = set[str](), partial(crash_recovery.end, send=out.send, errors=problems)
 
     def note(text: str) -> None:
@@ -135,7 +138,8 @@ def _complete_runs(
 
     while not ending.is_set():
         try:
-            liveness.mark_killed_runs(runs, end_spans, note=note)
+            run_copies.keep_runs(settings, liveness.mark_killed_runs(runs, end_spans, note=note), note=note)
+            run_copies.send(settings, note=note)
             for folder in resend.undelivered(runs):
                 if not problems.guard(f"cannot send what is left of {folder.name}", send_rest, folder):
                     break

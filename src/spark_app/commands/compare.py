@@ -96,11 +96,12 @@ def _profile(name: str, settings: "Settings", terminal: "Terminal") -> tuple["Ru
     """The run profile of a named run, and the event log that it was read from; None for a stored profile."""
     from spark_app.eventlog import reader
     from spark_app.eventlog.comparison import baselines, profiling
+    from spark_app.observe.analysis import with_profiles_of_store
     from spark_app.report import report_source
 
     if Path(name).suffix == ".json" and Path(name).is_file():
         return baselines.load(Path(name)), None
-    reading = reader.read(report_source.source(name, settings).log)
+    reading = with_profiles_of_store(reader.read(report_source.source(name, settings).log), settings)
     for remark in reading.remarks:
         terminal.note(f"{reading.log if '://' in name else name}: {remark}")
     baselines.recall(settings.profiles_path, reading)

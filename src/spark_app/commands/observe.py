@@ -76,7 +76,7 @@ def observe(  # noqa: PLR0913 - an argument for each option
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
     from spark_app.local_files import ensure_dir
-    from spark_app.observe import retention
+    from spark_app.observe import retention, run_copies
     from spark_app.report.results.fail_on import sentence, with_failed_conditions, without_baseline
     from spark_app.settings import load_settings
 
@@ -94,6 +94,7 @@ def observe(  # noqa: PLR0913 - an argument for each option
     if found.failed_on:
         terminal.note(f"error: {sentence(found.failed_on)}")
     results.write(terminal, found, json=json, summary_md=summary_md)
+    run_copies.send(settings, note=terminal.note)
     retention.prune_daily(settings, note=terminal.note)
     if open_ and not live and found.applications:
         results.open_report(terminal, to_open(found.applications, settings, report))

@@ -50,6 +50,7 @@ def report(  # noqa: PLR0913 - an argument for each option
     """Write a report about a spark-app run or any Spark application: one HTML file that needs no network."""
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+    from spark_app.observe import run_copies
     from spark_app.report import report_source
     from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.report.results.schema import Results
@@ -66,6 +67,7 @@ def report(  # noqa: PLR0913 - an argument for each option
         live.end(page, [location])
     for remark in analysis.reading.remarks:
         terminal.note(remark)
+    run_copies.send(settings, note=terminal.note)
     about = results.application(analysis, selected.run, location)
     found = with_failed_conditions(Results(command="report", applications=[about]), conditions)
     if open_ and page is None:  # else the live page was opened, and shows the report by now

@@ -34,13 +34,14 @@ def serve(
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
     from spark_app.eventlog.parse.locations import log_path
     from spark_app.observe.folder_reports import FolderReports
+    from spark_app.report.served import run_files
     from spark_app.report.served.pages import Pages
     from spark_app.report.served.runs import Runs
     from spark_app.report.served.server import PageServer
     from spark_app.settings import load_settings
 
     settings, terminal = load_settings(config), Terminal()
-    runs = Runs(profiles=settings.profiles_path, runs=settings.runs_path, reports=settings.reports_path)
+    runs = Runs(run_files.of(settings))
     logs, ending = None if folder is None else log_path(folder), threading.Event()
     with (
         PageServer(port, Pages(runs, settings.prices, [*settings.label_properties])) as server,

@@ -16,6 +16,7 @@ from spark_app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
 from spark_app.eventlog.parse.log_tailer import FOLDER
 from spark_app.execution import pipelines
 from spark_app.local_files import local_path
+from spark_app.observe import run_copies
 from spark_app.observe.analysis import SENDING_SECONDS, finish
 from spark_app.observe.followed_log import FollowedLog
 from spark_app.runs import liveness
@@ -91,7 +92,8 @@ def start_application(
         service_version=importlib.metadata.version("spark-app"), environment=settings.environment, application=name
     )
     with suppress(OSError):  # a folder that cannot be read is no reason not to run
-        liveness.mark_killed_runs(settings.runs_path, telemetry.end_killed, note=listener.note)
+        killed = liveness.mark_killed_runs(settings.runs_path, telemetry.end_killed, note=listener.note)
+        run_copies.keep_runs(settings, killed, note=listener.note)
     warehouse = Warehouse(spark, settings.warehouse_path, pipelines.declared_tables())
     application = Application(
         invocation, name, settings, spark, warehouse, telemetry, listener, log_file, *spark_identity(spark)

@@ -16,17 +16,20 @@ from spark_app.eventlog.parse.log_tailer import application_of, parts
 from spark_app.eventlog.reader import head, read
 from spark_app.mcp.answers import Document
 from spark_app.observe.analysis import Analysis, analyze
-from spark_app.report import report_source
+from spark_app.report import report_source, run_store
 from spark_app.report.formatting import instant, line
 from spark_app.report.report_source import ReportSource
 from spark_app.report.results import values
+from spark_app.report.run_store import RECORDS
 from spark_app.runs import run_record
-from spark_app.runs.run_record import RECORD
+from spark_app.runs.run_record import RECORD, RunRecord
 from spark_app.settings import Settings
 from spark_app.telemetry.run_files import STARTED
 
 MOST_READ: Final = 3
 """Logs that are kept in memory after they were read: a run, one to compare it with, and one more."""
+MOST_STORED: Final = 100
+"""Runs of the run store that are listed: the last ones, whose records are read one by one."""
 State = tuple[tuple[LogPath, int, float], ...]
 """The files of a log with their sizes and times; a growing log is read again."""
 
@@ -46,6 +49,7 @@ class Library:
     def __init__(self, settings: Settings, events: LogPath, thresholds: Thresholds) -> None:
         """Reads nothing yet."""
         self.settings, self.events, self.thresholds = settings, events, thresholds
+        self._store = run_store.of(settings)
         self._read: OrderedDict[LogPath, tuple[State, Analysis]] = OrderedDict()
 
     def entries(self) -> list[LibraryEntry]:
@@ -56,6 +60,7 @@ class Library:
             *(LibraryEntry(folder.name, time, partial(_of_run, folder, time)) for folder, time in runs),
             *(LibraryEntry(log.key, time, partial(self._of_log, log, time)) for log, time in logs),
         ]
+        entries += self._in_store({entry.name for entry in entries})
         return sorted(entries, key=lambda entry: entry.changed, reverse=True)
 
     def source(self, name: str) -> ReportSource:
@@ -67,6 +72,8 @@ class Library:
         for folder in _runs(self.settings.runs_path):
             if folder.name == name:
                 return report_source.source(str(folder), self.settings)
+        if self._store and (fetched := self._store.fetch_run(name)):
+            return report_source.source(str(fetched), self.settings)
         logs = self._logs()
         named = [log for log in logs if log.key == name] or [log for log in logs if application_of(log.key) == name]
         if not named:
@@ -88,6 +95,25 @@ class Library:
         if len(self._read) > MOST_READ:
             self._read.popitem(last=False)
         return known[1]
+
+    def _in_store(self, known: set[str]) -> Iterator[LibraryEntry]:
+        """The last runs of other machines, by day."""
+        store, left = self._store, MOST_STORED
+        for day in store.days(RECORDS) if store else ():
+            found = {Path(name).stem: info.modified for name, info in store.files(f"{RECORDS}/{day}")} if store else {}
+            for name in sorted(found.keys() - known, reverse=True)[:left]:
+                read_stored = partial(self._of_stored_run, name, f"{RECORDS}/{day}/{name}.json", found[name])
+                yield LibraryEntry(name, found[name], read_stored)
+            left -= min(left, len(found))
+            if not left:
+                return
+
+    def _of_stored_run(self, name: str, key: str, changed: float) -> Document:
+        try:
+            record = run_record.decoded(self._store.read(key) if self._store else b"", key)
+        except (InputError, FileNotFoundError) as error:
+            return {"run": name, "kind": "spark-app run", "remark": line(error)}
+        return _of_record(name, record, changed)
 
     def _logs(self) -> list[EventLog]:
         try:
@@ -123,12 +149,17 @@ def _changed(run: Path) -> float:
 
 
 def _of_run(folder: Path, changed: float) -> Document:
-    shown: Document = {"run": folder.name, "kind": "spark-app run"}
     try:
         record = run_record.read(folder)
     except InputError as error:
-        return shown | {"remark": line(error)}
-    return shown | {
+        return {"run": folder.name, "kind": "spark-app run", "remark": line(error)}
+    return _of_record(folder.name, record, changed)
+
+
+def _of_record(name: str, record: RunRecord, changed: float) -> Document:
+    return {
+        "run": name,
+        "kind": "spark-app run",
         "application": line(f"{record.pipeline} {record.slice}".rstrip()),
         "application_id": record.application_id,
         "started": record.started_at,

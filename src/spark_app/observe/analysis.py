@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace as with_other
 
-from spark_app.errors import message_of
+from spark_app.errors import InputError, MachineError, message_of
 from spark_app.eventlog import reader
 from spark_app.eventlog.bridge.one_shot import LogExport
 from spark_app.eventlog.comparison import baselines, profiling
@@ -21,9 +21,9 @@ from spark_app.eventlog.model.outcome import GOOD
 from spark_app.eventlog.parse.locations import log_path
 from spark_app.eventlog.reader import Reading, find_log
 from spark_app.local_files import local_path
-from spark_app.observe import retention
+from spark_app.observe import retention, run_copies
 from spark_app.observe.followed_log import FollowedLog
-from spark_app.report import index, page, run_info
+from spark_app.report import index, page, run_info, run_store
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
 from spark_app.report.sections.now import RunningStage, now
@@ -82,6 +82,7 @@ class Analysis:
         if output.parent != self.settings.reports_path:
             return str(output)
         index.add(report)
+        run_copies.keep_report(self.settings, output, run.started if run else self.profile.started)
         return f"{self.settings.reports_url.rstrip('/')}/{output.name}" if self.settings.reports_url else str(output)
 
     def live_page(self, run: RunInfo | None = None, running: Sequence[RunningStage] = ()) -> bytes:
@@ -115,18 +116,32 @@ class Analysis:
         if is_good is not None and profile.outcome in GOOD:
             profile = with_other(profile, outcome="succeeded" if is_good else "failed")
         baselines.save(self.settings.profiles_path, profile)
+        run_copies.keep_profile(self.settings, profile)
 
 
 def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Analysis:
     """Diagnoses an application, and compares it with the last successful ones of its name.
 
     What `spark-app observe` learned of its end and of its host is in the stored profile, and holds for later reports
-    of the same log.
+    of the same log. Those that the run store has of it come from there.
     """
+    reading = with_profiles_of_store(reading, settings)
     baselines.recall(settings.profiles_path, reading)
     profile = with_other(profiling.of(reading), labels=labels(reading.app, settings.label_properties))
     comparison = baselines.compare_with_baseline(settings.profiles_path, profile)
     return Analysis(settings, thresholds, reading, profile, diagnose(reading.app, thresholds), comparison)
+
+
+def with_profiles_of_store(reading: Reading, settings: Settings) -> Reading:
+    """Fetches the last run profiles of an application; what hinders that is a remark."""
+    try:
+        store = run_store.of(settings) if reading.app.name else None
+        if store is not None:
+            store.fetch_profiles(reading.app.name or "", settings.profiles_path)
+    except (InputError, MachineError, OSError) as error:
+        why = f"Runs of other machines are not compared with this one: {message_of(error)}."
+        return replace(reading, notes=(*reading.notes, why))
+    return reading
 
 
 def log_export(settings: Settings, thresholds: Thresholds, *, patience: float) -> LogExport | None:
@@ -155,7 +170,7 @@ def finish(
 ) -> None:
     """Reads the event log of a command once: exports it, stores its profile and writes the reports.
 
-    A failure is noted in one line and changes no run.
+    A failure is noted in one line and changes no run. Then everything is copied to the run store.
 
     Args:
         settings: The configuration.
@@ -166,8 +181,23 @@ def finish(
         followed: The log, where it was read and exported while the runs went on.
     """
     location = results[-1].event_log if results else None
-    if location is None:
-        return
+    if location is not None:
+        _report(location, settings, results, thresholds, note=note, patience=patience, followed=followed)
+    run_copies.keep_runs(settings, results, note=note)
+    run_copies.send(settings, note=note)
+
+
+def _report(
+    location: str,
+    settings: Settings,
+    results: list[RunRecord],
+    thresholds: Thresholds,
+    *,
+    note: Note,
+    patience: float,
+    followed: FollowedLog | None,
+) -> None:
+    """The part of `finish` that needs an event log."""
     try:
         if followed is None:
             _analyze_whole(location, settings, results, thresholds, note=note, patience=patience)

@@ -11,7 +11,7 @@ from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.parse.log_files import EventLog, newest_first
 from spark_app.eventlog.parse.log_tailer import application_of, is_finished
 from spark_app.eventlog.reader import read
-from spark_app.observe import retention
+from spark_app.observe import retention, run_copies
 from spark_app.observe.analysis import analyze
 from spark_app.observe.retention import DAY_SECONDS
 from spark_app.report import index
@@ -40,6 +40,7 @@ class FolderReports:
         self._folder, self._settings, self._thresholds, self._note = folder, settings, thresholds, note
         self._done: set[str] = set()
         self._trouble: str | None = None
+        self._unsent: set[str] = set()
 
     def follow(self, ending: threading.Event) -> None:
         """Writes reports until it is to end."""
@@ -58,6 +59,7 @@ class FolderReports:
         due = [log for log in reversed(logs) if log.key not in self._done and self._has_ended(log)]
         for log in due:
             self._write(log)
+        run_copies.send(self._settings, note=self._report_unsent)
         if due:
             retention.prune_daily(self._settings, note=self._note)
 
@@ -89,3 +91,10 @@ class FolderReports:
         if trouble is not None and trouble != self._trouble:
             self._note(trouble)
         self._trouble = trouble
+
+    def _report_unsent(self, trouble: str) -> None:
+        """Notes what hinders the copies to the run store, once for each reason."""
+        reason = trouble.rpartition("; ")[0]
+        if reason not in self._unsent:
+            self._unsent.add(reason)
+            self._note(trouble)

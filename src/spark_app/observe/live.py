@@ -41,7 +41,8 @@ class LiveReport:
             run: The folder of the spark-app run that the page is about.
             is_alive: Whether the application runs, where whoever started it knows.
         """
-        self._find, self._settings, self._thresholds = find, settings, thresholds
+        # Rendered each second: no request to the run store.
+        self._find, self._settings, self._thresholds = find, settings.model_copy(update={"run_store": None}), thresholds
         self._run, self._is_alive = run, is_alive
         self._reader: Reader | None = None
         self._driver, self._running = DriverApi(), list[RunningStage]()

@@ -12,7 +12,7 @@ from spark_app.eventlog.parse.log_tailer import FOLDER, parts
 from spark_app.eventlog.reader import Reading, find_log
 from spark_app.eventlog.reader import read as read_log
 from spark_app.local_files import local_path
-from spark_app.report import run_info
+from spark_app.report import run_info, run_store
 from spark_app.report.run_info import RunInfo
 from spark_app.runs.run_record import RECORD
 from spark_app.settings import Settings
@@ -53,10 +53,16 @@ def source(name: str, settings: Settings) -> ReportSource:
         if any((folder / file).is_file() for file in (RECORD, STARTED)):
             run = run_info.of(folder.resolve())
             return ReportSource(_log_of(run, settings), run)
+    store = run_store.of(settings) if run_store.RUN_ID.fullmatch(name) else None
+    fetched = store.fetch_run(name) if store else None
+    if fetched is not None:
+        run = run_info.of(fetched)
+        return ReportSource(_log_of(run, settings), run)
     for log in (path, settings.events_path / name, settings.events_path / f"{FOLDER}{name}"):
         if log.exists():
             return ReportSource(find_log(log), None)
-    raise InputError(f"no run {name!r} in {settings.runs_path}, and no event log at {path.absolute()}")
+    in_store = f" or {store.location}" if store else ""
+    raise InputError(f"no run {name!r} in {settings.runs_path}{in_store}, and no event log at {path.absolute()}")
 
 
 def read(selected: ReportSource) -> Reading:

@@ -91,12 +91,22 @@ def read(folder: Path) -> RunRecord:
         InputError: The folder has no record, or the file is not one.
     """
     try:
-        record = msgspec.json.decode((folder / RECORD).read_bytes(), type=RunRecord, dec_hook=_path)
-        return dataclasses.replace(record, folder=folder.absolute())
+        content = (folder / RECORD).read_bytes()
     except OSError as error:
         raise InputError(f"cannot read the run record {folder / RECORD}: {error.strerror}") from error
+    return dataclasses.replace(decoded(content, folder / RECORD), folder=folder.absolute())
+
+
+def decoded(content: bytes, shown: Path | str) -> RunRecord:
+    """The record that a file contains.
+
+    Raises:
+        InputError: It contains none.
+    """
+    try:
+        return msgspec.json.decode(content, type=RunRecord, dec_hook=_path)
     except msgspec.MsgspecError as error:
-        raise InputError(f"{folder / RECORD} is not a run record: {error}") from error
+        raise InputError(f"{shown} is not a run record: {error}") from error
 
 
 def _path(kind: type, value: Any) -> Any:

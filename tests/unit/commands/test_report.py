@@ -18,6 +18,7 @@ from spark_app.mcp.library import Library
 from spark_app.mcp.tools import Tools
 from spark_app.observe import annotations
 from spark_app.report.served.pages import Pages
+from spark_app.report.served.run_files import LocalRunFiles
 from spark_app.report.served.runs import Runs
 from spark_app.settings import load_settings
 from tests.eventlogs import record_planted, walking
@@ -213,7 +214,7 @@ def test_each_reader_of_an_observed_log_tells_the_same(home: Path, capsys: pytes
     assert "12 runnable threads for each processor" in expected.text
     assert run(["report", str(events / "measured")]) == 0
     served = Pages(
-        Runs(profiles=home / "reports" / "records", runs=home / "runs", reports=home / "reports"),
+        Runs(LocalRunFiles(home / "reports" / "records", home / "runs", home / "reports")),
         load_settings().prices,
     )
     report = Path(capsys.readouterr().out.strip())

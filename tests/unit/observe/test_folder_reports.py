@@ -8,6 +8,7 @@ import pytest
 
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.observe.folder_reports import ABANDONED_SECONDS, FolderReports
+from spark_app.report.served import run_files
 from spark_app.report.served.runs import Chosen, Runs
 from spark_app.settings import Settings, load_settings
 from tests.unit.eventlog.logs import program, text
@@ -47,7 +48,7 @@ def test_an_application_that_has_ended_gets_a_report_once(folder: Path, settings
     followed = FolderReports(folder, settings, Thresholds(), note=watching.note)
     followed.look()
     assert reports(settings) == {"app-1"}
-    runs = Runs(profiles=settings.profiles_path, runs=settings.runs_path, reports=settings.reports_path, patience=60)
+    runs = Runs(run_files.of(settings), patience=60)
     assert runs.look()
     (run,) = runs.newest_first(Chosen(), most=10)
     assert (run.id, run.report, run.labels) == ("app-1", "app-1.html", {"user": "me"})

@@ -53,11 +53,23 @@ def load(file: Path) -> RunProfile:
         InputError: The file has no run profile, or one of another version.
     """
     try:
-        profile = msgspec.json.decode(file.read_bytes(), type=RunProfile)
-    except (OSError, ValueError) as error:
+        return decoded(file.read_bytes(), file)
+    except OSError as error:
         raise InputError(f"{file} is not a run profile: {error}") from error
+
+
+def decoded(content: bytes, shown: Path | str) -> RunProfile:
+    """The run profile that a file contains.
+
+    Raises:
+        InputError: It contains none, or one of another version.
+    """
+    try:
+        profile = msgspec.json.decode(content, type=RunProfile)
+    except ValueError as error:
+        raise InputError(f"{shown} is not a run profile: {error}") from error
     if profile.version != VERSION:
-        raise InputError(f"{file} is a run profile of version {profile.version}; this program reads version {VERSION}")
+        raise InputError(f"{shown} is a run profile of version {profile.version}; this program reads version {VERSION}")
     return profile
 
 
@@ -83,7 +95,7 @@ def recall(folder: Path, reading: Reading) -> None:
 def last_good(folder: Path, now: RunProfile) -> list[RunProfile]:
     """The last `COMPARED` successful runs of the same work that started earlier, newest first."""
     earlier = (
-        profile for profile in _newest_first(_folder(folder, now.application)) if is_earlier_and_good(profile, now)
+        profile for profile in _newest_first(folder / folder_name(now.application)) if is_earlier_and_good(profile, now)
     )
     return list(islice(earlier, COMPARED))
 
@@ -133,13 +145,18 @@ def _newest_first(folder: Path) -> Iterator[RunProfile]:
             continue
 
 
-def _file(folder: Path, application: str, started: int, id: str) -> Path:  # noqa: A002 - it is what Spark calls it
-    return _folder(folder, application) / f"{started:013}-{_plain(id)}.json"
+def file_name(summary: RunProfile) -> str:
+    """The file of a run profile, from the folder of all of them."""
+    return str(_file(Path(), summary.application, summary.started, summary.id))
 
 
-def _folder(folder: Path, application: str) -> Path:
+def folder_name(application: str) -> str:
     """The folder of an application: its name, escaped and truncated, and the hash of its name."""
-    return folder / f"{_plain(application)[:60]}-{hashlib.sha256(application.encode()).hexdigest()[:8]}"
+    return f"{_plain(application)[:60]}-{hashlib.sha256(application.encode()).hexdigest()[:8]}"
+
+
+def _file(folder: Path, application: str, started: int, id: str) -> Path:  # noqa: A002 - it is what Spark calls it
+    return folder / folder_name(application) / f"{started:013}-{_plain(id)}.json"
 
 
 def _plain(text: str) -> str:

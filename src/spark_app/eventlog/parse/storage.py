@@ -104,7 +104,7 @@ class Storage:
         if path not in self._files:
             try:
                 info = self.ask(shown, partial(self.driver.info, path + self.query))
-                self._files[path] = _entry(info)
+                self._files[path] = file_info(info)
             except FileNotFoundError:
                 self._files[path] = None
         return self._files[path]
@@ -142,7 +142,7 @@ class Storage:
         self._listed_at[folder] = time.monotonic()
         for path, info in found.items():
             # An object of that name is how Hadoop keeps a folder.
-            entry = FileInfo(is_folder=True) if path.endswith("/") else _entry(info)
+            entry = FileInfo(is_folder=True) if path.endswith("/") else file_info(info)
             self._add(folder, path.rstrip("/"), entry)
 
     def _add(self, root: str, path: str, entry: FileInfo) -> None:
@@ -151,7 +151,7 @@ class Storage:
             self._folders.setdefault(above, {}).setdefault(name, entry)
             path, entry = above, FileInfo(is_folder=True)
 
-    def ask(self, shown: str, request: Callable[[], T]) -> T:
+    def ask(self, shown: str, request: Callable[[], T], *, verb: str = "read") -> T:
         """The answer to a request; see `patiently`. For a while after one without an answer no other is waited for.
 
         Raises:
@@ -161,15 +161,15 @@ class Storage:
         if time.monotonic() < self._quiet_until:
             raise NoAnswerError(f"{shown} was not asked: its storage did not answer a moment ago")
         try:
-            return patiently(shown, request, patience=self._patience)
+            return patiently(shown, request, patience=self._patience, verb=verb)
         except NoAnswerError:
             self._quiet_until = time.monotonic() + LISTING_SECONDS
             raise
         except FileNotFoundError:
-            self._require_bucket(shown)
+            self._require_bucket(shown, verb)
             raise
 
-    def _require_bucket(self, shown: str) -> None:
+    def _require_bucket(self, shown: str, verb: str) -> None:
         """Asks for the bucket, until it was there once.
 
         Raises:
@@ -181,19 +181,20 @@ class Storage:
             patiently(shown, partial(self.driver.info, self._bucket), patience=self._patience)
         except FileNotFoundError:
             where = "check its name, and the endpoint and the account that this machine is configured for"
-            raise InputError(f"cannot read {shown}: there is no bucket {self._bucket!r}; {where}") from None
+            raise InputError(f"cannot {verb} {shown}: there is no bucket {self._bucket!r}; {where}") from None
         except InputError:  # who may read its objects need not be allowed to ask for the bucket
             pass
         self._bucket = ""
 
 
-def patiently(shown: str, request: Callable[[], T], *, patience: float) -> T:
+def patiently(shown: str, request: Callable[[], T], *, patience: float, verb: str = "read") -> T:
     """The answer to a request, which is repeated after errors that may pass.
 
     Args:
         shown: The location that is asked for, without secrets.
         request: Asks the storage; it may hang.
         patience: Seconds for all attempts.
+        verb: What is done there, as messages name it.
 
     Raises:
         FileNotFoundError: There is nothing at the location.
@@ -208,7 +209,7 @@ def patiently(shown: str, request: Callable[[], T], *, patience: float) -> T:
             cause = _cause(error)
         if cause is None:
             raise FileNotFoundError(errno.ENOENT, MISSING, shown)
-        if (refusal := _refusal(cause, shown)) is not None:
+        if (refusal := _refusal(cause, shown, verb)) is not None:
             raise InputError(refusal)
         if (unreachable := _unreachable(cause)) is not None:
             raise NoAnswerError(f"cannot reach {shown}: {unreachable} ({_text(cause)})")
@@ -258,7 +259,8 @@ def _options(scheme: str) -> dict[str, Any]:
     return {} if scheme == "hdfs" else {"use_listings_cache": False, "skip_instance_cache": True} | once
 
 
-def _entry(info: Mapping[str, Any]) -> FileInfo:
+def file_info(info: Mapping[str, Any]) -> FileInfo:
+    """A file or a folder, of what a driver says of it."""
     is_listing = info.get("mimetype") == "text/html"  # the driver of HTTP calls everything a file
     return FileInfo(is_listing or info.get("type") == "directory", info.get("size"), _modified(info))
 
@@ -319,17 +321,17 @@ def _number(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _refusal(error: BaseException, shown: str) -> str | None:
+def _refusal(error: BaseException, shown: str, verb: str = "read") -> str | None:
     """Why a request need not be repeated; None where it may succeed later."""
     if isinstance(error, PermissionError) or _status(error) in _REFUSED:
-        return f"no permission to read {shown}: check the credentials of this machine ({_text(error)})"
+        return f"no permission to {verb} {shown}: check the credentials of this machine ({_text(error)})"
     if _status(error) == _MALFORMED:
         why = "its token has expired or is not valid, or the region or the endpoint is wrong"
-        return f"no permission to read {shown}: check the credentials of this machine: {why} ({_text(error)})"
+        return f"no permission to {verb} {shown}: check the credentials of this machine: {why} ({_text(error)})"
     if _CREDENTIALS.search(type(error).__name__):
         return f"no credentials for {shown}: this machine has none, or they have expired ({_text(error)})"
     if isinstance(error, ValueError | TypeError | ImportError):
-        return f"cannot read {shown}: {_text(error)}"
+        return f"cannot {verb} {shown}: {_text(error)}"
     return None
 
 

@@ -9,7 +9,6 @@ from typing import Final
 from urllib.parse import urlencode
 
 from spark_app.errors import InputError
-from spark_app.eventlog.comparison import baselines
 from spark_app.eventlog.comparison.compare import compare
 from spark_app.report.page import environment
 from spark_app.report.served.runs import APPLICATION, COLUMNS, DAY, LABEL, Chosen, Group, Run, Runs
@@ -65,12 +64,12 @@ class Pages:
                 return self._list(query)
             case ["", "compare"]:
                 return self._compared(query.get("one", ""), query.get("other", ""))
-            case ["", "reports", name]:
-                return self._report(name)
+            case ["", "reports", *names]:
+                return self._report("/".join(names))
         return refusal(HTTPStatus.NOT_FOUND, "there is no such page")
 
     def _list(self, query: Mapping[str, str]) -> Answer:
-        is_whole, chosen, address = self._runs.look(), self._chosen(query), Address(query)
+        (is_whole, trouble), chosen, address = self._look(), self._chosen(query), Address(query)
         total = self._runs.count(chosen)
         last = max(1, -(-total // ON_PAGE))
         number = min(max(1, int(query["page"])), last) if _is_number(query.get("page", "")) else 1
@@ -83,6 +82,7 @@ class Pages:
             number=number,
             last=last,
             is_whole=is_whole,
+            trouble=trouble,
             applications=self._runs.names(most=MOST_NAMES),
             application=query.get(APPLICATION),
             words=chosen.words,
@@ -97,6 +97,13 @@ class Pages:
             currency=self._currency,
             price=self._price,
         )
+
+    def _look(self) -> tuple[bool, str | None]:
+        """Whether all has been read, and what hinders that; what was read before is listed all the same."""
+        try:
+            return self._runs.look(), None
+        except InputError as error:
+            return True, str(error)
 
     @property
     def _keys(self) -> list[str]:
@@ -150,24 +157,23 @@ class Pages:
         return None if run.spent is None else run.spent.price(self._prices)
 
     def _compared(self, *keys: str) -> Answer:
-        self._runs.look()
+        self._look()
         found = [self._runs.with_profile(f"{key}.json") for key in dict.fromkeys(keys)]
         chosen = sorted((run for run in found if run is not None), key=lambda run: run.started)
         if len(chosen) != 2:
             return refusal(HTTPStatus.NOT_FOUND, "one of the runs has no run profile, or it was deleted")
         try:
-            before, now = (baselines.load(self._runs.profiles / str(run.profile)) for run in chosen)
+            before, now = (self._runs.profile(str(run.profile)) for run in chosen)
         except InputError as error:
             return refusal(HTTPStatus.NOT_FOUND, str(error))
         return _page("versus.html.j2", before=chosen[0], now=chosen[1], compared=compare(before, now))
 
     def _report(self, name: str) -> Answer:
-        """A report: a file that lies in the folder of the reports itself, not one that a link leads to."""
-        file = self._runs.reports / name
-        is_name = name.endswith(".html") and name == file.name and file.parent == self._runs.reports
-        if not is_name or "\0" in name or file.is_symlink() or not file.is_file():
-            return refusal(HTTPStatus.NOT_FOUND, "there is no such report")
-        return Answer(file.read_bytes())
+        try:
+            content = self._runs.report(name)
+        except InputError as error:
+            return refusal(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        return refusal(HTTPStatus.NOT_FOUND, "there is no such report") if content is None else Answer(content)
 
 
 class Address:

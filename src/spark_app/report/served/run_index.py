@@ -1,4 +1,4 @@
-"""An index of the stored run profiles, run records and reports: a SQLite file beside the profiles.
+"""An index of the stored run profiles, run records and reports: a SQLite file of this machine.
 
 It is a cache, which may be deleted. Only files that have changed are read, some hundred at a time, and what is compared
 with the index lies in tables, too: memory does not grow with the number of runs. Several processes may use one index.
@@ -9,24 +9,21 @@ import shutil
 import sqlite3
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from spark_app.errors import MachineError
-from spark_app.eventlog.parse.log_tailer import application_of
 from spark_app.local_files import ensure_dir
 from spark_app.report.served import stored_runs
-from spark_app.runs import liveness
-from spark_app.runs.run_record import RECORD
+from spark_app.report.served.run_files import Kind, RunFiles, report_ids
 
-NAME: Final = "runs.sqlite"
 VERSION: Final = 1
 """The version of the tables; an index of another version is made anew."""
 WAIT_SECONDS: Final = 30.0
 """How long a process waits for another one that writes the index."""
+KINDS: Final[tuple[Kind, ...]] = ("profile", "record")
 AT_ONCE: Final = 500
 """Files that are read between two commits."""
 TABLES: Final = """
@@ -62,6 +59,9 @@ SELECT kind, path, NULL, NULL FROM file WHERE (kind, path) NOT IN (SELECT kind, 
 ORDER BY 3 DESC
 """
 """The files that are new, other or gone; the last written first, which are looked for first."""
+NAMED: Final = "INSERT INTO named"
+LATER: Final = "ON CONFLICT DO UPDATE SET name = max(name, excluded.name)"
+"""Of the reports of a run, the one whose name comes last."""
 OF_RECORDS: Final = """
 INSERT INTO run
 SELECT record.application, id, record.name, record.about, record.outcome, record.started, record.duration_ms,
@@ -81,26 +81,16 @@ FROM profile WHERE application IN touched
 """An application with a single spark-app run is that run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Folders:
-    """Where the files are that are indexed: run profiles, the folders of runs, and reports."""
-
-    profiles: Path
-    runs: Path
-    reports: Path
-
-
 class RunIndex:
-    """The index of some folders."""
+    """The index of some files."""
 
-    def __init__(self, folders: Folders, read: Callable[[Path], bytes]) -> None:
-        """Reads nothing yet. Where the folder of the profiles cannot be written, the index is a temporary file."""
-        self._folders, self._read = folders, read
-        self._file = folders.profiles / NAME
-        if not _is_writable(folders.profiles):
+    def __init__(self, files: RunFiles) -> None:
+        """Reads nothing yet. Where the folder of the index cannot be written, it is a temporary file."""
+        self._files, self._file = files, files.index
+        if not _is_writable(self._file.parent):
             temporary = tempfile.mkdtemp(prefix="spark-app-")
             weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
-            self._file = Path(temporary) / NAME
+            self._file = Path(temporary) / self._file.name
 
     @contextmanager
     def connected(self) -> Iterator[sqlite3.Connection]:
@@ -118,12 +108,9 @@ class RunIndex:
         with self.connected() as index:
             index.executescript(LISTED)
             index.execute("BEGIN")
-            index.executemany("INSERT INTO present VALUES ('profile', ?, ?, ?)", _profiles(self._folders.profiles))
-            index.executemany("INSERT INTO present VALUES ('record', ?, ?, ?)", _records(self._folders.runs))
-            index.executemany(
-                "INSERT INTO named VALUES (?, ?) ON CONFLICT DO UPDATE SET name = max(name, excluded.name)",
-                _reports(self._folders.reports),
-            )
+            self._list(index, "profile")
+            self._list(index, "record")
+            self._list_reports(index)
             index.execute(CHANGED)
             index.execute("COMMIT")
             self._name_reports(index)
@@ -133,29 +120,42 @@ class RunIndex:
                 self._take(index, chunk)
             self._mark_killed(index)
 
-    def _take(self, index: sqlite3.Connection, chunk: list[tuple[str, str, int | None, int | None]]) -> None:
+    def _list(self, index: sqlite3.Connection, kind: Kind) -> None:
+        for folder, files in self._files.folders(kind):
+            if files is None:
+                index.execute(
+                    "INSERT INTO present SELECT * FROM file WHERE kind = ? AND path GLOB ?", (kind, f"{folder}*")
+                )
+            else:
+                index.executemany(f"INSERT INTO present VALUES ('{kind}', ?, ?, ?)", files)
+
+    def _list_reports(self, index: sqlite3.Connection) -> None:
+        """The reports, by the run or the application that they are about."""
+        for folder, files in self._files.folders("report"):
+            if files is None:
+                index.execute(f"{NAMED} SELECT id, name FROM report WHERE name GLOB ? {LATER}", (f"{folder}*",))
+            else:
+                names = ((each, name) for name, _, _ in files for each in report_ids(name))
+                index.executemany(f"{NAMED} VALUES (?, ?) {LATER}", names)
+
+    def _take(self, index: sqlite3.Connection, chunk: list[tuple[Kind, str, int | None, int | None]]) -> None:
         """Replaces what the index has of some files."""
+        contents = {
+            kind: self._files.contents(
+                kind, [path for each, path, modified, _ in chunk if each == kind and modified is not None]
+            )
+            for kind in KINDS
+        }
         with _transaction(index):
             for kind, path, modified, size in chunk:
                 index.execute(f"INSERT OR IGNORE INTO touched SELECT application FROM {kind} WHERE path = ?", (path,))
                 index.execute(f"DELETE FROM {kind} WHERE path = ?", (path,))
                 index.execute("DELETE FROM file WHERE kind = ? AND path = ?", (kind, path))
-                if modified is not None:
-                    self._add(index, kind, path, modified, size)
+                content = contents[kind].get(path)
+                if modified is not None and content is not None:
+                    index.execute("INSERT INTO file VALUES (?, ?, ?, ?)", (kind, path, modified, size))
+                    _add(index, kind, path, content)
             _list_touched(index)
-
-    def _add(self, index: sqlite3.Connection, kind: str, path: str, modified: int, size: int | None) -> None:
-        """Adds a file; one that cannot be decoded is not read again before it changes, and is no run."""
-        folder = self._folders.profiles if kind == "profile" else self._folders.runs
-        try:
-            content = self._read(folder / path)
-        except OSError:
-            return
-        index.execute("INSERT INTO file VALUES (?, ?, ?, ?)", (kind, path, modified, size))
-        row = stored_runs.profile_row(content) if kind == "profile" else stored_runs.record_row(content)
-        if row is not None:
-            index.execute(f"INSERT INTO {kind} VALUES ({', '.join('?' * (len(row) + 1))})", (path, *row))
-            index.execute("INSERT OR IGNORE INTO touched VALUES (?)", row[:1])
 
     def _name_reports(self, index: sqlite3.Connection) -> None:
         with _transaction(index):
@@ -165,12 +165,20 @@ class RunIndex:
     def _mark_killed(self, index: sqlite3.Connection) -> None:
         """A record that says `running` although its process is gone is that of a killed run that nothing marked yet."""
         running = index.execute("SELECT path, application FROM record WHERE outcome = 'running'").fetchall()
-        killed = [each for each in running if not liveness.is_running((self._folders.runs / each[0]).parent)]
+        killed = [each for each in running if self._files.is_killed(each[0])]
         if killed:
             with _transaction(index):
                 index.executemany("UPDATE record SET outcome = 'killed' WHERE path = ? AND application = ?", killed)
                 index.executemany("INSERT OR IGNORE INTO touched VALUES (?)", [each[1:] for each in killed])
                 _list_touched(index)
+
+
+def _add(index: sqlite3.Connection, kind: Kind, path: str, content: bytes) -> None:
+    """Adds a file; one that cannot be decoded is not read again before it changes, and is no run."""
+    row = stored_runs.profile_row(content) if kind == "profile" else stored_runs.record_row(content)
+    if row is not None:
+        index.execute(f"INSERT INTO {kind} VALUES ({', '.join('?' * (len(row) + 1))})", (path, *row))
+        index.execute("INSERT OR IGNORE INTO touched VALUES (?)", row[:1])
 
 
 def _list_touched(index: sqlite3.Connection) -> None:
@@ -218,35 +226,3 @@ def _is_writable(folder: Path) -> bool:
     with suppress(MachineError):
         return os.access(ensure_dir(folder), os.W_OK)
     return False
-
-
-def _profiles(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """The run profiles: path, last write and size of each."""
-    for application in _entries(folder):
-        for file in _entries(folder / application):
-            if file.endswith(".json"):
-                yield from _state(folder, f"{application}/{file}")
-
-
-def _records(folder: Path) -> Iterator[tuple[str, int, int]]:
-    for run in _entries(folder):
-        yield from _state(folder, f"{run}/{RECORD}")
-
-
-def _reports(folder: Path) -> Iterator[tuple[str, str]]:
-    """The reports, by the run or the application that they are about."""
-    for name in _entries(folder):
-        if name.endswith(".html"):
-            yield from {(application_of(name), name), (name.removesuffix(".html"), name)}
-
-
-def _entries(folder: Path) -> Iterator[str]:
-    """The names in a folder, without hidden ones; none where it is no folder."""
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-        yield from (entry.name for entry in entries if not entry.name.startswith("."))
-
-
-def _state(folder: Path, path: str) -> Iterator[tuple[str, int, int]]:
-    with suppress(OSError):
-        status = os.stat(f"{folder}/{path}")  # noqa: PTH116 - of each of 100,000 files
-        yield path, status.st_mtime_ns, status.st_size

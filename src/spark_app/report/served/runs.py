@@ -3,16 +3,19 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Final
 
+from spark_app.errors import InputError
+from spark_app.eventlog.comparison import baselines
+from spark_app.eventlog.comparison.profile import RunProfile
 from spark_app.eventlog.cost import HOUR_MS, CoreHours
 from spark_app.eventlog.labels import USER
-from spark_app.report.served.run_index import Folders, RunIndex
+from spark_app.report.served.run_files import RunFiles
+from spark_app.report.served.run_index import RunIndex
 from spark_app.report.served.stored_runs import searched
 from spark_app.settings import Prices
 
@@ -141,29 +144,17 @@ class Group:
 
 
 class Runs:
-    """The runs of some folders, by an index."""
+    """The runs of some files, by an index."""
 
-    def __init__(
-        self,
-        *,
-        profiles: Path,
-        runs: Path,
-        reports: Path,
-        read: Callable[[Path], bytes] = Path.read_bytes,
-        patience: float = PATIENCE_SECONDS,
-    ) -> None:
+    def __init__(self, files: RunFiles, *, patience: float = PATIENCE_SECONDS) -> None:
         """Reads nothing yet.
 
         Args:
-            profiles: The folder of the run profiles.
-            runs: The folder with one folder per run.
-            reports: The folder of the reports.
-            read: Reads a file.
+            files: Run profiles, run records and reports.
             patience: Seconds that a look at the files may delay a request; one that takes longer goes on meanwhile, and
                 is not repeated for some times as long as it took.
         """
-        self.profiles, self.reports = profiles, reports
-        self._index = RunIndex(Folders(profiles, runs, reports), read)
+        self._files, self._index = files, RunIndex(files)
         self._patience, self._lock = patience, threading.Lock()
         self._look: Future[None] | None = None
         self._next_look = 0.0
@@ -173,6 +164,7 @@ class Runs:
 
         Raises:
             OSError: A folder cannot be read.
+            InputError: The storage refuses, or does not answer.
             sqlite3.Error: The index cannot be written.
         """
         with self._lock:
@@ -213,6 +205,28 @@ class Runs:
     def with_profile(self, path: str) -> Run | None:
         """The run with a run profile."""
         return next((_run(row) for row in self._rows(f"{OF_RUN} WHERE profile = ?", path)), None)
+
+    def profile(self, path: str) -> RunProfile:
+        """A run profile that was listed.
+
+        Raises:
+            InputError: It is there no more, or another version wrote it.
+        """
+        try:
+            return baselines.decoded(self._files.content("profile", path), path)
+        except OSError as error:
+            raise InputError(f"{path} is not a run profile: {error}") from error
+
+    def report(self, name: str) -> bytes | None:
+        """A report; None where there is none of this name.
+
+        Raises:
+            InputError: The storage refuses, or does not answer.
+        """
+        try:
+            return self._files.content("report", name)
+        except OSError:
+            return None
 
     def names(self, *, most: int) -> list[str]:
         """Names of pipelines and applications, in their order."""

@@ -1,15 +1,18 @@
 """The pages of `spark-app serve`: which there are, what leads to a file, and that names are text."""
 
 import json
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 
 import pytest
 
+from spark_app.errors import InputError
 from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.cost import HOUR_MS
 from spark_app.eventlog.reader import read
 from spark_app.report.served.pages import ON_PAGE, Pages, key_of
+from spark_app.report.served.run_files import Kind, LocalRunFiles, State
 from spark_app.report.served.runs import Runs
 from spark_app.report.served.server import Answer
 from spark_app.settings import Prices
@@ -22,7 +25,7 @@ NO_PRICES = Prices(currency="EUR", core_hour=None, gib_hour=None)
 def pages(home: Path, prices: Prices = NO_PRICES) -> Pages:
     """The pages of a home folder."""
     reports = home / "reports"
-    return Pages(Runs(profiles=reports / "records", runs=home / "runs", reports=reports), prices)
+    return Pages(Runs(LocalRunFiles(reports / "records", home / "runs", reports)), prices)
 
 
 def observed(home: Path, number: int, *, name: str = "daily", end: int = 20_000) -> Path:
@@ -56,6 +59,34 @@ def test_names_from_programs_are_text(tmp_path: Path) -> None:
     for page in map(text, shown):
         assert page.count("<script>") == 2
         assert "<img" not in page
+
+
+def test_a_store_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    """In the list, which has what was read before, and in the place of a report."""
+
+    class Away(LocalRunFiles):
+        """Files of a storage that was there once."""
+
+        def folders(self, kind: Kind) -> Iterator[tuple[str, Iterable[State]]]:
+            yield from super().folders(kind)
+            if is_away:
+                raise InputError("cannot reach s3://shop/runs")
+
+        def content(self, kind: Kind, path: str) -> bytes:
+            if is_away:
+                raise InputError("cannot reach s3://shop/runs")
+            return super().content(kind, path)
+
+    is_away, reports = False, tmp_path / "reports"
+    observed(tmp_path, 1)
+    runs = Runs(Away(reports / "records", tmp_path / "runs", reports), patience=60)
+    site = Pages(runs, NO_PRICES)
+    assert "app-1" in text(site("/", {}))
+    is_away = True
+    shown = text(site("/", {}))
+    assert "app-1" in shown
+    assert "not up to date: cannot reach s3://shop/runs" in shown
+    assert site("/reports/app-1.html", {}).status == HTTPStatus.SERVICE_UNAVAILABLE
 
 
 def test_the_later_of_two_runs_is_explained(tmp_path: Path) -> None:
@@ -151,7 +182,7 @@ def test_labels_lead_to_their_runs_and_costs(tmp_path: Path) -> None:
     stored(tmp_path, 3)
     reports = tmp_path / "reports"
     prices = Prices.model_validate({"currency": "EUR", "core_hour": "2", "gib_hour": None})
-    site = Pages(Runs(profiles=reports / "records", runs=tmp_path, reports=reports), prices, ["team", "user"])
+    site = Pages(Runs(LocalRunFiles(reports / "records", tmp_path, reports)), prices, ["team", "user"])
     page = text(site("/", {"by": "label.user"}))
     assert 'href="/?by=label.user&amp;label.user=ada"' in page
     assert 'data-l="runs" class="n">2<' in page

@@ -1,6 +1,7 @@
 """The index of runs: shared, damaged, not writable, and how much memory it takes."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 import pytest
 
 from spark_app.report.served import run_index
-from spark_app.report.served.run_index import NAME, Folders, RunIndex
+from spark_app.report.served.run_files import NAME, Kind, LocalRunFiles
+from spark_app.report.served.run_index import RunIndex
 from spark_app.report.served.runs import Chosen, Runs
 from tests.unit.report.served.test_runs import prices, profile, record
 
@@ -24,9 +26,25 @@ FROM number
 """
 
 
+@dataclass(frozen=True, slots=True)
+class ReadFiles(LocalRunFiles):
+    """Local files, whose run profiles and records are read by a function."""
+
+    read: Callable[[Path], bytes] = Path.read_bytes
+
+    def content(self, kind: Kind, path: str) -> bytes:
+        """The content of a file."""
+        return self.read({"profile": self.profiles, "record": self.runs, "report": self.reports}[kind] / path)
+
+
+def files_of(home: Path, read: Callable[[Path], bytes] = Path.read_bytes) -> ReadFiles:
+    """The files of a home folder."""
+    return ReadFiles(home / "reports" / "records", home / "runs", home / "reports", read)
+
+
 def index_of(home: Path, read: Callable[[Path], bytes] = Path.read_bytes) -> RunIndex:
     """The index of a home folder."""
-    return RunIndex(Folders(home / "reports" / "records", home / "runs", home / "reports"), read)
+    return RunIndex(files_of(home, read))
 
 
 def listed(index: RunIndex) -> list[str]:
@@ -50,7 +68,7 @@ def test_no_more_rows_are_fetched_than_a_page_shows(tmp_path: Path) -> None:
     """Of 100,000 runs: of the list, a search, the costs and the names."""
     with index_of(tmp_path).connected() as connection:
         connection.execute(GENERATED, (MANY,))
-    runs = Counted(profiles=tmp_path / "reports" / "records", runs=tmp_path / "runs", reports=tmp_path / "reports")
+    runs = Counted(files_of(tmp_path))
     assert runs.count(Chosen()) == MANY
     assert len(runs.newest_first(Chosen("job 7"), most=200)) == 200
     assert [run.id for run in runs.newest_first(Chosen(), most=1, skipped=MANY - 1)] == ["app-0"]

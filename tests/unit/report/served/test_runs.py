@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from spark_app.eventlog.comparison.profile import VERSION
+from spark_app.report.served.run_files import Kind, LocalRunFiles
 from spark_app.report.served.runs import Chosen, Group, Run, Runs
 from spark_app.runs import liveness
 from spark_app.settings import Prices
@@ -39,18 +40,21 @@ class Home:
 
     def __init__(self, folder: Path) -> None:
         self.read: list[Path] = []
-        reports = folder / "reports"
-        folders = {"profiles": reports / "records", "runs": folder / "runs", "reports": reports}
-        self.runs = Runs(**folders, read=self._read, patience=PATIENCE_SECONDS)
+        reports, read = folder / "reports", self.read
+
+        class Files(LocalRunFiles):
+            """Local files that say what is read of them."""
+
+            def content(self, kind: Kind, path: str) -> bytes:
+                read.append((self.profiles if kind == "profile" else self.runs) / path)
+                return super().content(kind, path)
+
+        self.runs = Runs(Files(reports / "records", folder / "runs", reports), patience=PATIENCE_SECONDS)
 
     def rows(self, chosen: Chosen = ALL) -> list[Run]:
         """The runs, after a look at the files."""
         assert self.runs.look()
         return self.runs.newest_first(chosen, most=1000)
-
-    def _read(self, file: Path) -> bytes:
-        self.read.append(file)
-        return file.read_bytes()
 
 
 def test_each_file_is_read_once_until_it_changes(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ class Authority:
         signed = self._signed(f"authority {self.folder.name}", self._key.public_key(), days=30, is_authority=True)
         self.file.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
 
-    def certificate(self, *, address: str = "127.0.0.1", days: float = 30) -> Path:
+    def certificate(self, *, address: str = "127.0.0.1", days: float = 90) -> Path:
         """A file with a new key and its certificate for an address; negative days have passed since it has ended."""
         key = ec.generate_private_key(ec.SECP256R1())
         signed = self._signed("server", key.public_key(), days=days, address=address)

@@ -18,12 +18,12 @@ from spark_app.formatting import quantity
 from spark_app.settings import Backends
 
 DAY_SECONDS: Final = 86400
-SOON_DAYS: Final = 14
-"""A certificate that ends sooner is as good as expired to whoever has to renew it."""
+SOON_DAYS: Final = 30
+"""A start of the stack makes a certificate anew that ends sooner (config/tls/make_certificates.sh)."""
 _EXPIRED: Final = 10
 _MISMATCHES: Final = (62, 64)
-_UNTRUSTED: Final = (18, 19, 20, 21)
-"""Codes of OpenSSL's verification (X509_V_ERR_*)."""
+_UNTRUSTED: Final = (7, 18, 19, 20, 21, 30)
+"""Codes of OpenSSL's verification (X509_V_ERR_*); 7 and 30 are of an authority that has the name of another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ def shown_by(server: str, address: tuple[str, int]) -> Certificate:
             ends = ssl.cert_time_to_seconds(str((secure.getpeercert() or {})["notAfter"]))
     except ssl.SSLCertVerificationError as error:
         return Certificate(server, problem=verdict(error, address[0]))
-    except ssl.SSLError:
-        return Certificate(server, problem=f"port {address[1]} has no TLS")
+    except ssl.SSLError as error:
+        return Certificate(server, problem=broken(error, address[1]))
     except OSError:  # the check of the component reports it
         return Certificate(server)
     days = (ends - time.time()) / DAY_SECONDS
@@ -84,6 +84,15 @@ def verdict(error: ssl.SSLCertVerificationError, host: str) -> str:
     if error.verify_code in _UNTRUSTED:
         return "its certificate is of an authority that is not trusted here: name its file in SSL_CERT_FILE"
     return f"its certificate is refused: {error.verify_message}"
+
+
+def broken(error: ssl.SSLError, port: int) -> str:
+    """Why a server that has answered has shown no certificate, or none that is its own."""
+    if error.reason == "BAD_SIGNATURE":
+        return "its key is not that of its certificate"
+    if "ALERT" in (error.reason or ""):
+        return f"it refuses the connection: {error.reason}"
+    return f"port {port} has no TLS"
 
 
 def _servers(backends: Backends) -> Iterator[tuple[str, tuple[str, int]]]:

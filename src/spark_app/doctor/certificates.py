@@ -88,6 +88,8 @@ def verdict(error: ssl.SSLCertVerificationError, host: str) -> str:
 
 def broken(error: ssl.SSLError, port: int) -> str:
     """Why a server that has answered has shown no certificate, or none that is its own."""
+    if isinstance(error, ssl.SSLEOFError):
+        return "it ends the connection before it shows a certificate: it is starting, or has no TLS"
     if error.reason == "BAD_SIGNATURE":
         return "its key is not that of its certificate"
     if "ALERT" in (error.reason or ""):

@@ -1,5 +1,6 @@
 """Certificates that have expired, are those of another host, or are not to be trusted are told from good ones."""
 
+import http.server
 import socketserver
 import ssl
 import threading
@@ -175,13 +176,19 @@ def test_a_server_that_refuses_is_not_one_without_tls(authority: Authority) -> N
 
 
 def test_a_port_without_tls_is_named(authority: Authority) -> None:
-    """Kafka that speaks plain text beside components with HTTPS."""
+    """A server that answers in plain text; one that does not answer, as Kafka does, may as well be starting."""
     with (
         serving(authority.certificate()) as jaeger,
         serving(None) as kafka,
-        pytest.raises(MachineError, match=rf"^kafka: port {kafka} has no TLS$"),
+        http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as plain,
     ):
-        certificates_health(backends(jaeger=jaeger, kafka=kafka))
+        threading.Thread(target=plain.handle_request, daemon=True).start()
+        with pytest.raises(MachineError) as problem:
+            certificates_health(backends(jaeger=jaeger, reports=plain.server_port, kafka=kafka))
+    assert str(problem.value) == (
+        f"reports: port {plain.server_port} has no TLS; "
+        "kafka: it ends the connection before it shows a certificate: it is starting, or has no TLS"
+    )
 
 
 def test_a_stack_without_tls_has_none() -> None:

@@ -97,6 +97,8 @@ LabelProperties = Annotated[
     list[LabelProperty], BeforeValidator(lambda names: [names] if isinstance(names, str) else names)
 ]
 MAX_LABELS: Final = 20
+SHIPPED_METRIC_LABELS: Final = ("cluster", "namespace", "team")
+"""Where `labels` has others only, these say nothing."""
 
 
 class Raw(BaseModel):
@@ -258,6 +260,14 @@ class Settings(BaseSettings):
     backends: Backends
     prices: Prices
     labels: dict[LabelName, LabelProperties | None] = Field(max_length=MAX_LABELS)
+    metric_labels: list[LabelName]
+
+    @model_validator(mode="after")
+    def _has_metric_labels(self) -> Self:
+        for label in self.metric_labels:
+            if label not in self.labels and label not in SHIPPED_METRIC_LABELS:
+                raise ValueError(f"metric_labels: {label} is none of labels: {', '.join(self.labels)}")
+        return self
 
     @classmethod
     def settings_customise_sources(

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import yaml
 
+from spark_app.eventlog.labels import ATTRIBUTES
 from spark_app.runs.model_card import SHIFTED
 from tests.contract.metrics import SCRAPED, catalogued, names_in
 from tests.contract.violations import violations
@@ -113,16 +114,21 @@ def test_alert_about_a_query_is_about_that_of_one_program() -> None:
     assert violations(rule, [each for each in RULES if each.concern == "streams"]) == []
 
 
-def test_a_rule_keeps_clusters_and_namespaces_apart_where_it_keeps_environments() -> None:
-    """Two namespaces may have programs of one name, and two clusters namespaces."""
-    places = {"deployment_environment_name", "k8s_cluster_name", "k8s_namespace_name"}
+def test_an_alert_has_the_labels_of_an_owner() -> None:
+    """Rules keep what `metric_labels` is shipped with, Prometheus promotes it, and Alertmanager groups by it."""
+    shipped = read(ROOT / "config" / "app.yml")["metric_labels"]
+    promoted = [ATTRIBUTES.get(label, label) for label in shipped]
+    owner = [attribute.replace(".", "_") for attribute in promoted]
 
     def rule(each: Rule) -> Iterator[str]:
         for labels in re.findall(r"(?:by|on) \(([^)]*)\)", each.content["expr"]):
-            if 0 < len(places & set(labels.split(", "))) < len(places):
+            if "deployment_environment_name" in labels and not set(owner) <= set(labels.split(", ")):
                 yield labels
 
     assert violations(rule, RULES) == []
+    assert set(promoted) < set(PROMETHEUS["otlp"]["promote_resource_attributes"])
+    stack = read(ROOT / "compose" / "observability.yml")["configs"]["alertmanager"]["content"]
+    assert f"spark_app_name, {', '.join(owner)}]" in stack
 
 
 def test_links_lead_to_programs_and_queries_of_any_name() -> None:

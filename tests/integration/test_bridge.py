@@ -8,9 +8,10 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import pytest
@@ -89,7 +90,12 @@ class Running:
 
 @contextmanager
 def bridge(
-    folder: Path, endpoint: str, *options: str, protocol: Protocol = "http/protobuf", patience: int = 60
+    folder: Path,
+    endpoint: str,
+    *options: str,
+    protocol: Protocol = "http/protobuf",
+    patience: int = 60,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Running]:
     """A bridge that follows a folder, at home beside it; it does not outlive the block.
 
@@ -114,7 +120,9 @@ def bridge(
         *options,
     ]
     with log.open("w", encoding="utf-8") as errors:
-        process = subprocess.Popen(command, env=clean | otel | home, stdout=errors, stderr=errors, text=True)
+        process = subprocess.Popen(
+            command, env=clean | otel | home | dict(variables), stdout=errors, stderr=errors, text=True
+        )
         try:
             yield Running(process, log)
         finally:

@@ -13,6 +13,7 @@ from spark_app.commands import options
 from spark_app.errors import UsageError
 
 if TYPE_CHECKING:
+    from spark_app.eventlog.bridge.bridge import Options
     from spark_app.eventlog.parse.locations import LogPath
     from spark_app.settings import Settings
     from spark_app.telemetry.errors import TelemetryErrors
@@ -68,26 +69,37 @@ def bridge(
     # Telemetry is imported only now: --help and a wrong argument answer at once.
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.bridge import service
-    from spark_app.eventlog.bridge.bridge import Options
-    from spark_app.eventlog.diagnoses.thresholds import load_thresholds
-    from spark_app.settings import load_settings, process_environment
-    from spark_app.telemetry.flushing import metric_export_seconds
+    from spark_app.settings import load_settings
 
     settings, ending = load_settings(config), threading.Event()
     terminal = Terminal()
-    interval = metric_export_seconds(process_environment(), default=service.METRICS_SECONDS)
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: ending.set())
     service.serve(
         _followed(folder),
         state=service.State(state or settings.home / "bridge", is_standby=standby),
         address=service.Address(metrics_host, metrics_port, metrics_certificate),
-        options=Options(dead_after, interval, load_thresholds(config)),
+        options=_options(settings, config, dead_after=dead_after),
         environment=settings.environment,
         print_line=terminal.note,
         meanwhile=partial(_complete_runs, settings, print_line=terminal.note, ending=ending),
         ending=ending,
     )
+
+
+def _options(settings: "Settings", config: Path | None, *, dead_after: float) -> "Options":
+    """What the configuration and the environment say."""
+    from spark_app.eventlog.bridge import service
+    from spark_app.eventlog.bridge.bridge import Options
+    from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+    from spark_app.eventlog.labels import LabelSources
+    from spark_app.settings import process_environment
+    from spark_app.telemetry.export import resource_attributes
+    from spark_app.telemetry.flushing import metric_export_seconds
+
+    interval = metric_export_seconds(process_environment(), default=service.METRICS_SECONDS)
+    labels = LabelSources.configured(settings, resource_attributes())
+    return Options(dead_after, interval, load_thresholds(config), labels)
 
 
 def _followed(folder: str) -> "LogPath":

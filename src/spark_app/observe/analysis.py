@@ -16,7 +16,7 @@ from spark_app.eventlog.comparison.profile import RunProfile
 from spark_app.eventlog.diagnoses.diagnose import diagnose
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.labels import labels
+from spark_app.eventlog.labels import LabelSources
 from spark_app.eventlog.model.outcome import GOOD
 from spark_app.eventlog.parse.locations import log_path
 from spark_app.eventlog.reader import Reading, find_log
@@ -31,7 +31,7 @@ from spark_app.runs import run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Backends, Settings, process_environment
 from spark_app.telemetry.errors import TelemetryErrors
-from spark_app.telemetry.export import names_an_endpoint
+from spark_app.telemetry.export import names_an_endpoint, resource_attributes
 
 Note = Callable[[str], None]
 SENDING_SECONDS: Final = 2.5
@@ -127,7 +127,9 @@ def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Ana
     """
     reading = with_profiles_of_store(reading, settings)
     baselines.recall(settings.profiles_path, reading)
-    profile = with_other(profiling.of(reading), labels=labels(reading.app, settings.label_properties))
+    profile = with_other(
+        profiling.of(reading), labels=LabelSources.configured(settings, resource_attributes()).of(reading.app)
+    )
     comparison = baselines.compare_with_baseline(settings.profiles_path, profile)
     return Analysis(settings, thresholds, reading, profile, diagnose(reading.app, thresholds), comparison)
 
@@ -155,7 +157,11 @@ def log_export(settings: Settings, thresholds: Thresholds, *, patience: float) -
     if settings.event_log_exporter != "runner" or patience <= 0:
         return None
     return LogExport(
-        environment=settings.environment, thresholds=thresholds, patience=patience, errors=TelemetryErrors()
+        environment=settings.environment,
+        thresholds=thresholds,
+        labels=LabelSources.configured(settings, resource_attributes()),
+        patience=patience,
+        errors=TelemetryErrors(),
     )
 
 

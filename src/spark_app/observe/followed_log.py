@@ -9,11 +9,13 @@ from spark_app.eventlog.bridge.compaction import compact
 from spark_app.eventlog.bridge.eviction import Eviction
 from spark_app.eventlog.bridge.live_export import LiveExport
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.labels import LabelSources
 from spark_app.eventlog.model.application import Ended
 from spark_app.eventlog.model.streams import Batch
 from spark_app.eventlog.parse.events import Event
 from spark_app.eventlog.reader import Reader, Reading
 from spark_app.settings import Settings
+from spark_app.telemetry.export import resource_attributes
 
 MEGABYTE: Final = 1_000_000
 POLL_SECONDS: Final = 1.0
@@ -101,5 +103,6 @@ def _export(log: Path, reader: Reader, settings: Settings, thresholds: Threshold
     """The export of the log; None where a bridge exports it, or nothing is to be exported."""
     if settings.event_log_exporter != "runner":
         return None
-    export = LiveExport(log, reader.app, environment=settings.environment, thresholds=thresholds)
+    labels = LabelSources.configured(settings, resource_attributes())
+    export = LiveExport(log, reader.app, environment=settings.environment, thresholds=thresholds, labels=labels)
     return export if export.has_endpoint else None

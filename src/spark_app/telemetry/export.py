@@ -17,6 +17,7 @@ from opentelemetry.sdk.metrics.export import (
     MetricExportResult,
     MetricsData,
 )
+from opentelemetry.sdk.resources import OTELResourceDetector
 from opentelemetry.sdk.trace.export import SpanExporter
 
 from spark_app.settings import process_environment
@@ -55,6 +56,11 @@ def network_exporters(environment: Mapping[str, str], *, errors: TelemetryErrors
     for signal in _EXPORTERS:
         errors.guard(f"{signal} are not sent", _add_exporter, signal, environment, exporters)
     return Exporters(exporters.get("traces"), exporters.get("metrics"), exporters.get("logs"))
+
+
+def resource_attributes() -> dict[str, str]:
+    """What `OTEL_RESOURCE_ATTRIBUTES` says of this process and of all that it exports."""
+    return {name: str(value) for name, value in OTELResourceDetector().detect().attributes.items()}
 
 
 def names_an_endpoint(environment: Mapping[str, str]) -> bool:

@@ -9,10 +9,11 @@ from spark_app.errors import InputError
 from spark_app.eventlog.bridge.checkpoint import CheckpointStore
 from spark_app.eventlog.bridge.log_directory import LOOK_AGAIN_SECONDS, LogDirectory
 from spark_app.eventlog.bridge.log_processor import LogProcessor, ReadCounts
-from spark_app.eventlog.bridge.metrics import Aggregate, ApplicationKey, BasePoints
+from spark_app.eventlog.bridge.metrics import Aggregate, BasePoints
 from spark_app.eventlog.bridge.self_metrics import BridgeStatus
 from spark_app.eventlog.bridge.span_queue import LatestSender, OwnedSpan, SpanQueue
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.labels import NO_LABELS, LabelSources
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.parse.log_files import EventLog
 from spark_app.eventlog.parse.storage import NoAnswerError
@@ -37,11 +38,13 @@ class Options:
         dead_after: Seconds without new events after which the bridge abandons an unfinished log.
         metrics_every: Seconds between two exports of metrics.
         thresholds: Thresholds of the diagnoses.
+        labels: Where the labels of applications are.
     """
 
     dead_after: float
     metrics_every: float
     thresholds: Thresholds
+    labels: LabelSources = NO_LABELS
 
 
 class Export(Protocol):
@@ -129,9 +132,10 @@ class Bridge:
     def _follow(self, log: EventLog) -> LogProcessor:
         return LogProcessor(
             log,
-            on_span=lambda key, span: self._spans.put(OwnedSpan(key, span)),
+            on_span=lambda name, span: self._spans.put(OwnedSpan(name, span)),
             is_crowded=lambda: self._spans.is_crowded,
             thresholds=self._options.thresholds,
+            labels=self._options.labels,
             was_counted=self._checkpoint.has_numbers(log),
         )
 
@@ -220,7 +224,7 @@ class Bridge:
         active, total = self._checkpoint.active, self._checkpoint.total()
         return Aggregate({name: each for name, each in total.applications.items() if active[name] >= since})
 
-    def _send_numbers(self, at: tuple[Aggregate, frozenset[ApplicationKey], int]) -> bool:
+    def _send_numbers(self, at: tuple[Aggregate, frozenset[str], int]) -> bool:
         """Sends the totals of a time, from the export thread; a series that needs a base gets it dated just before."""
         (total, kept, now), started = at, self._checkpoint.started_ns
         bases = self._bases.of(total)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 
 from spark_app.errors import MachineError
-from spark_app.eventlog.bridge.metrics import Aggregate, ApplicationKey, decoded, merged
+from spark_app.eventlog.bridge.metrics import Aggregate, decoded, merged
 from spark_app.eventlog.bridge.series_names import SeriesNames
 from spark_app.eventlog.parse.log_files import EventLog
 from spark_app.local_files import try_lock, write_atomic
@@ -55,7 +55,7 @@ class Checkpoint(Struct):
     started_ns: int = field(default_factory=time.time_ns)
     totals: Aggregate = field(default_factory=Aggregate)
     logs: dict[str, LogState] = field(default_factory=dict)
-    active: dict[ApplicationKey, float] = field(default_factory=dict)
+    active: dict[str, float] = field(default_factory=dict)
     names: SeriesNames = field(default_factory=SeriesNames)
 
     def is_done(self, log: EventLog) -> bool:

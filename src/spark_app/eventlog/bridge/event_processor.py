@@ -6,13 +6,13 @@ from itertools import chain
 
 from spark_app.eventlog import spans
 from spark_app.eventlog.bridge.batch_traces import BatchTraces
-from spark_app.eventlog.bridge.metrics import ApplicationKey, key_of
 from spark_app.eventlog.bridge.metrics_aggregator import MetricsAggregator
 from spark_app.eventlog.bridge.stream_periods import StreamPeriods
 from spark_app.eventlog.diagnoses import diagnose
 from spark_app.eventlog.diagnoses.judgement import FindingGroups
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.labels import NO_LABELS, LabelSources
 from spark_app.eventlog.model.application import Application, Ended
 from spark_app.eventlog.model.entities import Job, LateTask, Query, StageAttempt
 from spark_app.eventlog.model.streams import Batch
@@ -22,7 +22,7 @@ from spark_app.eventlog.python_functions import PythonFunctions
 from spark_app.eventlog.spans import SparkSpan, spanned_tasks
 from spark_app.telemetry.spark_names import APPLICATION_SPAN
 
-OnSpan = Callable[[ApplicationKey, SparkSpan], None]
+OnSpan = Callable[[str, SparkSpan], None]
 
 
 class EventProcessor:
@@ -38,16 +38,25 @@ class EventProcessor:
         spans_suppressed: Spans of traces that are not sampled.
     """
 
-    def __init__(self, app: Application, *, events_folder: LogPath, on_span: OnSpan, thresholds: Thresholds) -> None:
+    def __init__(
+        self,
+        app: Application,
+        *,
+        events_folder: LogPath,
+        on_span: OnSpan,
+        thresholds: Thresholds,
+        labels: LabelSources = NO_LABELS,
+    ) -> None:
         """Starts at the first event.
 
         Args:
             app: The application that takes the same events.
             events_folder: The folder of the event log, where workers leave the calls of Python functions.
-            on_span: Takes a span, and whose it is.
+            on_span: Takes the name of the application, with its labels, and a span.
             thresholds: Thresholds of the diagnoses.
+            labels: Where the labels of the application are.
         """
-        self.app, self.aggregator = app, MetricsAggregator(app)
+        self.app, self.aggregator = app, MetricsAggregator(app, labels=labels)
         self.tasks = self.jobs = self.tasks_suppressed = self.spans_suppressed = 0
         self._on_span, self._thresholds = on_span, thresholds
         self._functions = PythonFunctions(app, events_folder)
@@ -114,7 +123,7 @@ class EventProcessor:
             self.spans_suppressed += 1
 
     def _emit(self, span: SparkSpan) -> None:
-        self._on_span(key_of(self.app), span)
+        self._on_span(self.aggregator.labelled_name, span)
 
 
 def _suppressed(ended: Ended) -> int:

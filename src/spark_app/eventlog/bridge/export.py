@@ -19,8 +19,9 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlags
 
 from spark_app.eventlog.bridge.histograms import BATCH_DURATION, MEASURES, PER_UNIT, Exemplar, Histogram, Measure
-from spark_app.eventlog.bridge.metrics import Aggregate, ApplicationKey, NameInNamespace, Numbers, QueryNumbers, Series
+from spark_app.eventlog.bridge.metrics import Aggregate, Numbers, QueryNumbers, Series
 from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.labels import name_and_attributes
 from spark_app.eventlog.spans import SparkSpan
 from spark_app.telemetry import names, spark_names
 from spark_app.telemetry.names import Attribute, Metric
@@ -39,20 +40,18 @@ _MOST_DROPPED: Final = 2**32 - 1
 
 
 @functools.lru_cache(maxsize=1000)
-def resource_of(application: ApplicationKey, *, environment: str) -> Resource:
-    """The application as a resource, with its namespace on Kubernetes.
+def resource_of(labelled_name: str, *, environment: str) -> Resource:
+    """The application as a resource, with its labels.
 
-    `OTEL_RESOURCE_ATTRIBUTES` adds to it, and goes before `environment`. `OTEL_SERVICE_NAME` is left out: it names the
-    program that reads the log, not the one that wrote it.
+    `OTEL_RESOURCE_ATTRIBUTES` adds to it, and goes before `environment`, but not before its labels. `OTEL_SERVICE_NAME`
+    is left out: it names the program that reads the log, not the one that wrote it.
     """
-    name, namespace = application if isinstance(application, NameInNamespace) else (application, None)
-    attributes = {
-        names.SERVICE_NAME.name: name,
+    application, labels = name_and_attributes(labelled_name)
+    attributes = labels | {
+        names.SERVICE_NAME.name: application,
         names.SERVICE_INSTANCE_ID.name: names.BATCH_INSTANCE_ID,
-        names.APPLICATION.name: name,
+        names.APPLICATION.name: application,
     }
-    if namespace is not None:
-        attributes[spark_names.KUBERNETES_NAMESPACE.name] = namespace
     return Resource({names.ENVIRONMENT.name: environment}).merge(Resource.create(attributes))
 
 

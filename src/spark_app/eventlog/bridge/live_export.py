@@ -5,11 +5,12 @@ from collections import deque
 from typing import Final
 
 from spark_app.eventlog.bridge.event_processor import EventProcessor
-from spark_app.eventlog.bridge.metrics import Aggregate, ApplicationKey, merged
+from spark_app.eventlog.bridge.metrics import Aggregate, merged
 from spark_app.eventlog.bridge.one_shot import NOT_EXPORTED
 from spark_app.eventlog.bridge.service import METRICS_SECONDS, Otlp
 from spark_app.eventlog.bridge.span_queue import OwnedSpan, SpanQueue, SumSender
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.labels import NO_LABELS, LabelSources
 from spark_app.eventlog.model.application import Application, Ended
 from spark_app.eventlog.parse.events import Event
 from spark_app.eventlog.parse.locations import LogPath
@@ -29,7 +30,15 @@ class LiveExport:
     killed, nobody would send their parent.
     """
 
-    def __init__(self, log: LogPath, app: Application, *, environment: str, thresholds: Thresholds) -> None:
+    def __init__(
+        self,
+        log: LogPath,
+        app: Application,
+        *,
+        environment: str,
+        thresholds: Thresholds,
+        labels: LabelSources = NO_LABELS,
+    ) -> None:
         """Opens the endpoints.
 
         Args:
@@ -37,12 +46,15 @@ class LiveExport:
             app: The application that takes the events of the log.
             environment: The deployment environment of the application.
             thresholds: Thresholds of the diagnoses.
+            labels: Where the labels of the application are.
         """
         self._errors = TelemetryErrors()
         self._client = otlp_client(errors=self._errors)
         self._otlp = Otlp(self._client, environment=environment)
         self._app = app
-        self._processor = EventProcessor(app, events_folder=log.parent, on_span=self._put, thresholds=thresholds)
+        self._processor = EventProcessor(
+            app, events_folder=log.parent, on_span=self._put, thresholds=thresholds, labels=labels
+        )
         self._held: deque[OwnedSpan] = deque(maxlen=MAX_HELD)
         self._spans = SpanQueue(self._otlp.spans)
         self._numbers = SumSender[Aggregate](self._send_numbers, lambda one, other: merged([one, other]))
@@ -84,7 +96,7 @@ class LiveExport:
         self._otlp.new_numbers(numbers)
         return True
 
-    def _put(self, application: ApplicationKey, span: SparkSpan) -> None:
+    def _put(self, application: str, span: SparkSpan) -> None:
         owned = OwnedSpan(application, span)
         if span.ids.trace_id == of_application(self._app).trace_id:
             self._held.append(owned)

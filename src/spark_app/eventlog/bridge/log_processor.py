@@ -9,6 +9,7 @@ from spark_app.errors import InputError
 from spark_app.eventlog.bridge.event_processor import EventProcessor, OnSpan
 from spark_app.eventlog.bridge.eviction import Eviction
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.labels import NO_LABELS, LabelSources
 from spark_app.eventlog.model.application import Ended
 from spark_app.eventlog.parse.events import Event
 from spark_app.eventlog.parse.log_files import EventLog
@@ -70,15 +71,17 @@ class LogProcessor:
         is_crowded: Callable[[], bool],
         thresholds: Thresholds,
         was_counted: bool,
+        labels: LabelSources = NO_LABELS,
     ) -> None:
         """Opens the log, and reads nothing yet.
 
         Args:
             log: The log.
-            on_span: Takes a span, and whose it is.
+            on_span: Takes the name of the application, with its labels, and a span.
             is_crowded: Whether reading must stop for a moment.
             thresholds: Thresholds of the diagnoses.
             was_counted: Whether an earlier bridge has exported totals of this log.
+            labels: Where the labels of applications are.
 
         Raises:
             InputError: The compression codec is not supported; the message names the setting.
@@ -87,7 +90,7 @@ class LogProcessor:
         self._reader = Reader(log.path, listen=self._take)
         self.app = self._reader.app
         self._processor = EventProcessor(
-            self.app, events_folder=log.path.parent, on_span=on_span, thresholds=thresholds
+            self.app, events_folder=log.path.parent, on_span=on_span, thresholds=thresholds, labels=labels
         )
         self.aggregator = self._processor.aggregator
         self.is_behind, self.has_caught_up = True, False

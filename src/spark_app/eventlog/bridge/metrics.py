@@ -1,18 +1,16 @@
 """The metrics of event logs: bounded, mergeable, and without ids of applications, stages or tasks.
 
-Series go by the name of the application, its namespace on Kubernetes, and what a stage does (`groups`), or the name of
-a streaming query, so that every run of a program adds to the same series.
+Series go by the name of the application with its labels (`LabelSources.labelled_name`), and what a stage does
+(`groups`) or the name of a streaming query, so that every run of a program adds to the same series.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from spark_app.eventlog.bridge.histograms import BATCH_DURATION, MEASURES, Histogram, Measure
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model import kubernetes_pods
-from spark_app.eventlog.model.application import Application
 from spark_app.telemetry import spark_names as names
 from spark_app.telemetry.names import Metric
 
@@ -22,24 +20,6 @@ OTHER: Final = "other"
 MAX_QUERIES: Final = 100
 """Names of streaming queries of one application that have series of their own; the rest is `other`."""
 Series = tuple[str, ...]
-UNNAMED: Final = "unknown"
-
-
-class NameInNamespace(NamedTuple):
-    """Whose series they are on Kubernetes: two namespaces may have applications of one name."""
-
-    name: str
-    namespace: str
-
-
-ApplicationKey = str | NameInNamespace
-"""Whose series they are: the name of applications, with their namespace on Kubernetes."""
-
-
-def key_of(app: Application) -> ApplicationKey:
-    """Whose series those of an application are."""
-    name, namespace = app.name or UNNAMED, kubernetes_pods.namespace(app.properties)
-    return name if namespace is None else NameInNamespace(name, namespace)
 
 
 class SeriesGroup(msgspec.Struct):
@@ -112,7 +92,7 @@ class QueryNumbers(msgspec.Struct):
 
 
 class Numbers(msgspec.Struct):
-    """What all applications of one key did.
+    """What all applications of one name did.
 
     Attributes:
         groups: By the name of the group.
@@ -164,18 +144,18 @@ class Numbers(msgspec.Struct):
 
 
 class Aggregate(msgspec.Struct):
-    """What the applications of one or many logs did; `merged` and `encoded` are for a checkpoint."""
+    """What the applications of one or many logs did, by their names with labels; `merged` is for a checkpoint."""
 
-    applications: dict[ApplicationKey, Numbers] = {}
+    applications: dict[str, Numbers] = {}
 
-    def application(self, key: ApplicationKey) -> Numbers:
-        """The numbers of applications, made when they are first asked for."""
-        return self.applications.setdefault(key, Numbers())
+    def application(self, name: str) -> Numbers:
+        """The numbers of an application's name, made when they are first asked for."""
+        return self.applications.setdefault(name, Numbers())
 
     def merge(self, other: "Aggregate") -> None:
         """Adds the numbers of another, which is not changed."""
-        for key, numbers in other.applications.items():
-            self.application(key).merge(numbers)
+        for name, numbers in other.applications.items():
+            self.application(name).merge(numbers)
 
     def encoded(self) -> bytes:
         """Bytes for `decoded`."""
@@ -223,9 +203,9 @@ class BasePoints:
     def __init__(self, known: Aggregate) -> None:
         """Begins with the totals at which the last bridge ended; this one has sent nothing."""
         self._known = dict(known.applications)
-        self._sent = set[ApplicationKey]()
+        self._sent = set[str]()
 
-    def sent(self, numbers: Aggregate, *, kept: Collection[ApplicationKey] = ()) -> None:
+    def sent(self, numbers: Aggregate, *, kept: Collection[str] = ()) -> None:
         """The series of these totals, and no other, were sent, or may have been: an answer can be missing.
 
         Args:

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from spark_app.eventlog import span_ids
 from spark_app.eventlog.bridge.histograms import DURATION, EXEMPLAR_MS, OF_APPLICATIONS, OF_GROUPS, Exemplar
-from spark_app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, decoded, key_of, merged
+from spark_app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, decoded, merged
 from spark_app.eventlog.bridge.stream_metrics import StreamMetrics
 from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.labels import NO_LABELS, LabelSources
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.executor_loss import is_lost, kind_of
 from spark_app.eventlog.model.plan_names import PYTHON_TIME
@@ -25,6 +26,7 @@ WAITING: Final = 500
 """Tasks of a stage that are counted together, which is 3 times as fast as one by one."""
 LATE: Final = 200
 """How many ended stages are kept, because killed tasks end after their stage."""
+UNNAMED: Final = "unknown"
 
 
 @dataclass(slots=True)
@@ -37,14 +39,18 @@ class _Stage:
 class MetricsAggregator:
     """The totals of one log; takes each event after `Application.take` took it."""
 
-    def __init__(self, app: Application, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, app: Application, *, labels: LabelSources = NO_LABELS, clock: Callable[[], float] = time.time
+    ) -> None:
         """Nothing is counted yet.
 
         Args:
             app: The application that takes the same events.
+            labels: Where the labels of the application are.
             clock: The Unix time.
         """
         self._app, self._clock = app, clock
+        self._labels, self._labelled_name = labels, UNNAMED
         self._streams = StreamMetrics(app)
         self._numbers = Numbers()
         self._unknown = _Stage(OTHER, None)
@@ -64,6 +70,13 @@ class MetricsAggregator:
             events.ApplicationEnd: self._application_end,
             events.Compacted: self._compacted,
         }
+
+    @property
+    def labelled_name(self) -> str:
+        """The name and the labels of the application; its properties come before its name, and hold from then on."""
+        if self._labelled_name == UNNAMED:
+            self._labelled_name = self._labels.labelled_name(self._app, unnamed=UNNAMED)
+        return self._labelled_name
 
     def take(self, event: Event) -> None:
         """Counts one event."""
@@ -85,7 +98,7 @@ class MetricsAggregator:
             self._count(stage)
         self._numbers.levels = {metric.name: level for metric, level in self._levels()}
         self._streams.look(self._numbers, now=self._clock(), is_over=self._is_over)
-        return merged([Aggregate({key_of(self._app): self._numbers})])
+        return merged([Aggregate({self.labelled_name: self._numbers})])
 
     def drained(self) -> Aggregate:
         """What was counted since the last call, or since the start."""

@@ -7,10 +7,11 @@ from queue import SimpleQueue
 from typing import Final, ParamSpec
 
 from spark_app.eventlog.bridge.event_processor import EventProcessor
-from spark_app.eventlog.bridge.metrics import Aggregate, ApplicationKey
+from spark_app.eventlog.bridge.metrics import Aggregate
 from spark_app.eventlog.bridge.service import Otlp
 from spark_app.eventlog.bridge.span_queue import MAX_BATCH, MAX_BATCH_WEIGHT, OwnedSpan
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.labels import NO_LABELS, LabelSources
 from spark_app.eventlog.model.application import Application, Ended
 from spark_app.eventlog.parse.events import Event
 from spark_app.eventlog.parse.locations import LogPath
@@ -35,18 +36,27 @@ class LogExport:
     reading goes on.
     """
 
-    def __init__(self, *, environment: str, thresholds: Thresholds, patience: float, errors: TelemetryErrors) -> None:
+    def __init__(
+        self,
+        *,
+        environment: str,
+        thresholds: Thresholds,
+        labels: LabelSources = NO_LABELS,
+        patience: float,
+        errors: TelemetryErrors,
+    ) -> None:
         """Opens the endpoints.
 
         Args:
             environment: The deployment environment of the applications.
             thresholds: Thresholds of the diagnoses.
+            labels: Where the labels of applications are.
             patience: Seconds that the first request, with the first span, may take.
             errors: Collects what goes wrong.
         """
         self._client = otlp_client(errors=errors)
         self._otlp = Otlp(self._client, environment=environment)
-        self._thresholds, self._patience, self._errors = thresholds, patience, errors
+        self._thresholds, self._labels, self._patience, self._errors = thresholds, labels, patience, errors
         self._logs: list[_ExportedLog] = []
 
     def listener(self, log: LogPath, app: Application, *, is_wanted: IsWanted = lambda _: True) -> Listener | None:
@@ -60,7 +70,7 @@ class LogExport:
         if not (self._client.takes_spans or self._client.takes_metrics) or self.is_given_up:
             return None
         sending = _Sending(self._otlp, patience=self._patience, errors=self._errors)
-        exported = _ExportedLog(log, app, sending, self._thresholds, is_wanted=is_wanted)
+        exported = _ExportedLog(log, app, sending, self._thresholds, self._labels, is_wanted=is_wanted)
         self._logs.append(exported)
         return exported
 
@@ -84,9 +94,18 @@ class _ExportedLog:
     """The listener of one log. It raises nothing: an error ends the export of the log and is reported once."""
 
     def __init__(
-        self, log: LogPath, app: Application, sending: "_Sending", thresholds: Thresholds, *, is_wanted: IsWanted
+        self,
+        log: LogPath,
+        app: Application,
+        sending: "_Sending",
+        thresholds: Thresholds,
+        labels: LabelSources,
+        *,
+        is_wanted: IsWanted,
     ) -> None:
-        self._processor = EventProcessor(app, events_folder=log.parent, on_span=self._put, thresholds=thresholds)
+        self._processor = EventProcessor(
+            app, events_folder=log.parent, on_span=self._put, thresholds=thresholds, labels=labels
+        )
         self._sending, self._is_wanted = sending, is_wanted
         self._wants: bool | None = None
         self._has_ended = False
@@ -114,7 +133,7 @@ class _ExportedLog:
             self._sending.finish(self._processor.aggregator.aggregate())
             self._has_ended = True
 
-    def _put(self, application: ApplicationKey, span: SparkSpan) -> None:
+    def _put(self, application: str, span: SparkSpan) -> None:
         if self._wants is None:
             self._wants = self._is_wanted(self._processor.app)
         if self._wants:
@@ -150,7 +169,7 @@ class _Sending:
         if not self._errors.guard(NOT_EXPORTED, action, *args, **kwargs):
             self._has_failed = True
 
-    def put(self, application: ApplicationKey, span: SparkSpan) -> None:
+    def put(self, application: str, span: SparkSpan) -> None:
         """Queues a span for the next batch."""
         owned = OwnedSpan(application, span)
         self._batch.append(owned)

@@ -11,11 +11,11 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-from spark_app.eventlog.bridge.metrics import OTHER, Aggregate, ApplicationKey, Numbers, QueryNumbers
+from spark_app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, QueryNumbers
 
 DAY_SECONDS: Final = 86_400.0
 MAX_APPLICATIONS: Final = 300
-"""Names of applications, in their namespaces, within a day, since some programs have a date in their name."""
+"""Names of applications within a day, since some programs have a date in their name."""
 MAX_ALL_GROUPS: Final = 2_400
 """Stage groups of all applications within a day."""
 MAX_ALL_QUERIES: Final = 200
@@ -50,7 +50,7 @@ class SeriesNames(msgspec.Struct):
     If a name moved while its application runs, the series that it leaves would shrink.
     """
 
-    applications: dict[ApplicationKey, _Names] = {}
+    applications: dict[str, _Names] = {}
 
     def bounded(self, numbers: Aggregate, *, now: float) -> Aggregate:
         """The numbers under the names that have series; `numbers` is not changed.
@@ -59,12 +59,12 @@ class SeriesNames(msgspec.Struct):
             numbers: The totals of one log.
             now: Seconds since the epoch.
         """
-        self.applications = {key: each for key, each in self.applications.items() if now - each.used < DAY_SECONDS}
+        self.applications = {name: each for name, each in self.applications.items() if now - each.used < DAY_SECONDS}
         result = Aggregate()
-        for key, each in numbers.applications.items():
-            entry = self.applications.setdefault(key, _Names(self._owners() < MAX_APPLICATIONS, now))
+        for name, each in numbers.applications.items():
+            entry = self.applications.setdefault(name, _Names(self._owners() < MAX_APPLICATIONS, now))
             entry.used = now
-            result.application(key if entry.is_own else OTHER).merge(self._grouped(entry, each))
+            result.application(name if entry.is_own else OTHER).merge(self._grouped(entry, each))
         return result
 
     def _owners(self) -> int:

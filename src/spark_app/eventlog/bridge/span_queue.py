@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Final, Generic, TypeVar
 
-from spark_app.eventlog.bridge.metrics import ApplicationKey
 from spark_app.eventlog.spans import SparkSpan
 
 MAX_BATCH: Final = 512
@@ -27,9 +26,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class OwnedSpan:
-    """A span, and whose it is."""
+    """A span, and the name of its application with its labels."""
 
-    application: ApplicationKey
+    application: str
     span: SparkSpan
 
     @property

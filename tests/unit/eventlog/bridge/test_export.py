@@ -14,14 +14,16 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from spark_app.eventlog.bridge.export import POINTS, Window, metrics_data, resource_of, sdk_spans
-from spark_app.eventlog.bridge.metrics import Aggregate, NameInNamespace, merged
+from spark_app.eventlog.bridge.metrics import Aggregate, merged
 from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.labels import LabelSources
 from spark_app.eventlog.span_ids import SpanContext
 from spark_app.telemetry import spark_names
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import Exporters
 from spark_app.telemetry.otlp_client import OtlpClient, otlp_client
 from tests.receivers import PROTOCOLS, Protocol, Receiver, attributes, receiver
+from tests.unit.eventlog import log
 from tests.unit.eventlog.bridge.test_metrics import GROUP, aggregator, metered, program
 from tests.unit.eventlog.log import (
     Line,
@@ -177,11 +179,18 @@ def test_the_resource_is_the_application(monkeypatch: pytest.MonkeyPatch) -> Non
     }  # fmt: skip
 
 
-def test_the_resource_of_an_application_on_kubernetes_has_its_namespace() -> None:
-    """The names of its pods and nodes would be labels of metrics that grow without bound."""
-    attributes = resource_of(NameInNamespace("shop", "jobs"), environment="dev").attributes
-    kubernetes = {name: value for name, value in attributes.items() if name.startswith("k8s.")}
-    assert (attributes["service.name"], kubernetes) == ("shop", {"k8s.namespace.name": "jobs"})
+def test_labels_of_an_application_go_before_those_of_the_program_that_reads_its_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An application that says its team has it, and the cluster of the bridge."""
+    resource_of.cache_clear()
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "k8s.cluster.name=east,team=ops")
+    sources = LabelSources({"team": ["spark.team"]}, of_metrics=["team"])
+    app = log.application([log.started(), log.environment({"spark.team": "web"})])
+    resource = resource_of(sources.labelled_name(app, unnamed="unknown"), environment="dev")
+    labels = {"spark.app.name": "shop", "k8s.cluster.name": "east", "team": "web"}
+    assert resource.attributes.items() >= labels.items()
+    resource_of.cache_clear()
 
 
 def counted() -> Aggregate:

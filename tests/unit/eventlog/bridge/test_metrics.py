@@ -14,13 +14,11 @@ from spark_app.eventlog.bridge.metrics import (
     OTHER,
     Aggregate,
     BasePoints,
-    NameInNamespace,
     Numbers,
     decoded,
     merged,
 )
 from spark_app.eventlog.bridge.metrics_aggregator import LATE, WAITING, MetricsAggregator
-from spark_app.eventlog.bridge.series_names import SeriesNames
 from spark_app.eventlog.diagnoses.executors import lost_executors
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
@@ -29,7 +27,7 @@ from spark_app.eventlog.model.entities import scheduler_delay_ms
 from spark_app.eventlog.parse.events import TaskEnd, TaskInfo, TaskMetrics
 from spark_app.telemetry.names import STREAM_PHASE_DURATION
 from tests.unit.eventlog import log, logs
-from tests.unit.eventlog.log import Line, ended, environment, events_of, job, job_ended, read, stage, started, task
+from tests.unit.eventlog.log import Line, ended, events_of, job, job_ended, read, stage, started, task
 
 GROUP: Final = "save at job.py [result]"
 METRICS: Final[dict[str, Any]] = {
@@ -73,7 +71,7 @@ def histogram(found: Numbers, name: str, group: str = GROUP) -> Histogram:
 def series(aggregate: Aggregate) -> set[tuple[str, ...]]:
     """The application, the metric and the labels of all that was counted."""
     return {
-        (str(application), *key)
+        (application, *key)
         for application, found in aggregate.applications.items()
         for key in (
             *((metric, name) for name, group in found.groups.items() for metric in (*group.histograms, *group.counts)),
@@ -411,17 +409,6 @@ def test_stages_that_ended_long_ago_are_forgotten() -> None:
     assert sum(histogram(found, "duration", OTHER).counts) == 1
 
 
-def test_applications_of_one_name_in_two_namespaces_have_series_of_their_own() -> None:
-    """One that does not run on Kubernetes has none; what an earlier bridge stored is read, too."""
-    spaces = [{"spark.master": "k8s://https://a", "spark.kubernetes.namespace": name} for name in ("jobs", "more")]
-    found = [aggregator([environment(each), *program(metered(0))]).aggregate() for each in (*spaces, {})]
-    keys = [NameInNamespace("shop", "jobs"), NameInNamespace("shop", "more"), "shop"]
-    total = merged(found)
-    assert list(total.applications) == keys
-    assert list(decoded(total.encoded()).applications) == keys
-    assert SeriesNames().bounded(total, now=0).applications.keys() == set(keys)
-
-
 def test_an_application_without_a_name_is_counted() -> None:
     """Its log lost its beginning."""
     assert sum(histogram(numbers(program(metered(0))[1:], name="unknown"), "duration").counts) == 1
@@ -430,8 +417,7 @@ def test_an_application_without_a_name_is_counted() -> None:
 def series_counts(aggregate: Aggregate) -> dict[tuple[str, ...], int]:
     """What each series counts."""
     found: dict[tuple[str, ...], int] = {}
-    for owner, each in aggregate.applications.items():
-        application = str(owner)
+    for application, each in aggregate.applications.items():
         found |= {(application, *key): count for key, count in each.counts.items()}
         for name, group in each.groups.items():
             found |= {(application, name, metric): count for metric, count in group.counts.items()}

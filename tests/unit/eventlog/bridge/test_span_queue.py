@@ -39,7 +39,7 @@ class Endpoint:
     @property
     def taken(self) -> list[str]:
         """What was taken, in order."""
-        return [str(owned.application) for batch in self.batches for owned in batch]
+        return [owned.application for batch in self.batches for owned in batch]
 
 
 @pytest.fixture

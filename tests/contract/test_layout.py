@@ -73,12 +73,14 @@ def test_a_pipeline_config_belongs_to_a_pipeline() -> None:
 
 
 def test_a_unit_test_mirrors_a_module() -> None:
-    """`tests/unit/etl/test_x.py` tests `app/etl/x.py`, or one of the library (or the package of that name)."""
+    """`tests/unit/etl/test_x.py` tests `app/etl/x.py`, or one of the library or of `truth` (or a package)."""
     unit = ROOT / "tests" / "unit"
     tests = sorted(unit.rglob("test_*.py"))
     tested = {test: test.relative_to(unit).parent / test.stem.removeprefix("test_") for test in tests}
     assert tested
-    assert [named(test) for test, path in tested.items() if not any(is_module(code / path) for code in CODE)] == []
+    assert [
+        named(test) for test, path in tested.items() if not any(is_module(code / path) for code in (*CODE, ROOT))
+    ] == []
 
 
 def test_the_root_of_the_program_holds_few_modules() -> None:

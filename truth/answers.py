@@ -1,0 +1,151 @@
+"""What is true of each recorded pair: in `open.json`, and of a sealed pair in `sealed.zst`.
+
+Both hold one `Answer` for each pair by its name. Only `truth.score` opens the sealed ones.
+"""
+
+import json
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import msgspec
+import zstandard
+
+from truth.declared import HERE, Pair
+
+OPEN: Final = HERE / "open.json"
+SEALED: Final = HERE / "sealed.zst"
+
+
+class Where(msgspec.Struct, frozen=True):
+    """The place of a cause: queries and stages by their numbers in the log, and the line of the program.
+
+    All are empty where a cause is of the whole application, or nobody has noted its place.
+    """
+
+    queries: list[int] = []
+    stages: list[int] = []
+    lines: list[str] = []
+
+
+class Round(msgspec.Struct, frozen=True):
+    """One run of each twin, one after the other: their durations, and how busy others kept the machine, in cores."""
+
+    planted_ms: int
+    quiet_ms: int
+    planted_load: float | None
+    quiet_load: float | None
+    recorded: str
+
+
+class Answer(msgspec.Struct):
+    """The truth about a pair."""
+
+    planted: str
+    quiet: str
+    causes: list[str]
+    remaining: list[str]
+    form: str
+    strength: str
+    spark: str
+    saves_time: bool
+    developed_on: bool
+    place: Where
+    rounds: list[Round]
+    planted_kept_load: float | None = None
+    quiet_kept_load: float | None = None
+
+    @property
+    def saved_ms(self) -> float | None:
+        """What the fix saved: the difference of the medians; None if it is within the spread, or says nothing.
+
+        It says nothing if the twin does other work, or nobody knows how busy the machine was.
+        """
+        if not self.saves_time or self.most_load is None:
+            return None
+        planted, quiet = ([getattr(each, name) for each in self.rounds] for name in ("planted_ms", "quiet_ms"))
+        saved = median(planted) - median(quiet)
+        return saved if min(planted) > max(quiet) else None
+
+    @property
+    def most_load(self) -> float | None:
+        """How busy others kept the machine in the busiest run; None if nobody measured it."""
+        loads = [load for each in self.rounds for load in (each.planted_load, each.quiet_load) if load is not None]
+        return max(loads) if loads else None
+
+    def is_busy(self, cores: float) -> bool:
+        """Whether others had so many cores in a run."""
+        return self.most_load is not None and self.most_load >= cores
+
+    @property
+    def spread_ms(self) -> tuple[int, int]:
+        """The least and the most that the fix saved in a round."""
+        saved = [each.planted_ms - each.quiet_ms for each in self.rounds]
+        return min(saved), max(saved)
+
+
+def opened() -> dict[str, Answer]:
+    """The answers of the open pairs."""
+    return _read(OPEN)
+
+
+def unsealed() -> dict[str, Answer]:
+    """The answers of the sealed pairs, for the score alone."""
+    return _read(SEALED)
+
+
+def add(pair: Pair, answer: Answer) -> None:
+    """Writes what a round has found; the rounds before it stay. Says nothing of a sealed pair."""
+    file = _file(pair)
+    answers = _read(file)
+    before = answers.get(pair.name)
+    if before is not None:
+        answer.rounds = [*before.rounds, *answer.rounds]
+        if not keeps_log(pair, answer.planted_kept_load, answer.quiet_kept_load):
+            answer.place = before.place
+            answer.planted_kept_load, answer.quiet_kept_load = before.planted_kept_load, before.quiet_kept_load
+    answers[pair.name] = answer
+    _write(file, answers)
+
+
+def forget(pair: Pair) -> None:
+    """Removes what is known of a pair, which is recorded anew."""
+    file = _file(pair)
+    answers = _read(file)
+    answers.pop(pair.name, None)
+    _write(file, answers)
+
+
+def rounds(pair: Pair) -> int:
+    """How many rounds of a pair are recorded."""
+    answer = _read(_file(pair)).get(pair.name)
+    return 0 if answer is None else len(answer.rounds)
+
+
+def keeps_log(pair: Pair, planted_load: float | None, quiet_load: float | None) -> bool:
+    """Whether the logs of a new round replace those that are kept: the machine was calmer."""
+    before = _read(_file(pair)).get(pair.name)
+    if before is None or before.planted_kept_load is None or before.quiet_kept_load is None:
+        return True
+    return (planted_load or 0) + (quiet_load or 0) < before.planted_kept_load + before.quiet_kept_load
+
+
+def _file(pair: Pair) -> Path:
+    return SEALED if pair.is_sealed else OPEN
+
+
+def _read(file: Path) -> dict[str, Answer]:
+    if not file.exists():
+        return {}
+    content = file.read_bytes()
+    if file == SEALED:
+        content = zstandard.ZstdDecompressor().decompress(content)
+    return msgspec.json.decode(content, type=dict[str, Answer])
+
+
+def _write(file: Path, answers: dict[str, Answer]) -> None:
+    builtins: Any = msgspec.to_builtins(dict(sorted(answers.items())))
+    content = (json.dumps(builtins, indent=1) + "\n").encode()
+    new = file.with_suffix(".new")
+    new.write_bytes(zstandard.ZstdCompressor(level=19).compress(content) if file == SEALED else content)
+    new.replace(file)

@@ -1,0 +1,50 @@
+"""docs/accuracy.md: how often spark-app is right, with each miss of the open part and why."""
+
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from truth import judge
+from truth.declared import HERE
+from truth.scores import BUSY_CORES, CLOSE, KEYS, Judged, Score, grouped, read, totals
+
+PAGE: Final = HERE.parent / "docs" / "accuracy.md"
+FEW_ROUNDS: Final = 3
+
+
+def markdown() -> str:
+    """The whole page."""
+    score = read(judge.output())
+    tested = [each for each in score.open if each.answer.developed_on]
+    made = [each for each in score.open if not each.answer.developed_on]
+    template = _templates().get_template("accuracy.md.j2")
+    return template.render(
+        runs=2 * (len(score.open) + score.sealed.pairs),
+        parts={"open": totals(made), "sealed": score.sealed, "tests of rules": totals(tested)},
+        timed=len(made),
+        busy=sum(each.answer.is_busy(BUSY_CORES) for each in made),
+        few=sum(len(each.answer.rounds) < FEW_ROUNDS for each in made),
+        busy_cores=BUSY_CORES,
+        groups={title: grouped(score.open, key) for title, key in KEYS.items()},
+        misses=misses(score),
+        why=defaultdict(str, explanations()),
+        costs=[each for each in score.open if each.error is not None and abs(each.error) > CLOSE],
+    )
+
+
+def misses(score: Score) -> list[Judged]:
+    """The pairs whose causes, twin or place the tool has wrong."""
+    return [each for each in score.open if each.is_miss]
+
+
+def explanations(folder: Path = HERE) -> dict[str, str]:
+    """Why a pair is a miss, by its name."""
+    return {str(name): str(why) for name, why in tomllib.loads((folder / "misses.toml").read_text("utf-8")).items()}
+
+
+def _templates() -> Environment:
+    loader = FileSystemLoader(HERE)
+    return Environment(loader=loader, undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)

@@ -16,6 +16,7 @@ def record(
     only: Annotated[list[str] | None, typer.Option(help="The name of a pair; may be repeated.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="How often each pair is run, those before included.")] = 3,
     *,
+    calm: Annotated[bool, typer.Option("--calm", help="Count rounds on a calm machine only, and wait for it.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Forget the rounds of the pairs of --only first.")] = False,
 ) -> None:
     """Run what is declared and not recorded yet, one run at a time."""
@@ -26,7 +27,7 @@ def record(
     for pair in _chosen(only):
         if again:
             answers.forget(pair)
-        for line in recorder.record(pair, rounds):
+        for line in recorder.record(pair, rounds, calm=calm):
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
 

@@ -15,6 +15,8 @@ from truth.declared import HERE, Pair
 
 OPEN: Final = HERE / "open.json"
 SEALED: Final = HERE / "sealed.zst"
+BUSY_CORES: Final = 0.3
+"""From so many busy cores of others on, a run may wait for a processor though nobody planted that."""
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -37,6 +39,11 @@ class Round(msgspec.Struct, frozen=True):
     quiet_load: float | None
     recorded: str
 
+    @property
+    def is_calm(self) -> bool:
+        """Whether others are known to have left the machine alone, so that the times can be compared."""
+        return all(load is not None and load < BUSY_CORES for load in (self.planted_load, self.quiet_load))
+
 
 class Answer(msgspec.Struct):
     """The truth about a pair."""
@@ -56,31 +63,25 @@ class Answer(msgspec.Struct):
     quiet_kept_load: float | None = None
 
     @property
-    def saved_ms(self) -> float | None:
-        """What the fix saved: the difference of the medians; None if it is within the spread, or says nothing.
-
-        It says nothing if the twin does other work, or nobody knows how busy the machine was.
-        """
-        if not self.saves_time or self.most_load is None:
-            return None
-        planted, quiet = ([getattr(each, name) for each in self.rounds] for name in ("planted_ms", "quiet_ms"))
-        saved = median(planted) - median(quiet)
-        return saved if min(planted) > max(quiet) else None
+    def calm(self) -> list[Round]:
+        """The rounds whose times can be compared."""
+        return [each for each in self.rounds if each.is_calm]
 
     @property
-    def most_load(self) -> float | None:
-        """How busy others kept the machine in the busiest run; None if nobody measured it."""
-        loads = [load for each in self.rounds for load in (each.planted_load, each.quiet_load) if load is not None]
-        return max(loads) if loads else None
+    def saved_ms(self) -> float | None:
+        """What the fix saved in calm rounds: the difference of the medians.
 
-    def is_busy(self, cores: float) -> bool:
-        """Whether others had so many cores in a run."""
-        return self.most_load is not None and self.most_load >= cores
+        None if there are no such rounds, if that is within the spread, or if the twin does other work.
+        """
+        if not self.saves_time or not self.calm:
+            return None
+        planted, quiet = [each.planted_ms for each in self.calm], [each.quiet_ms for each in self.calm]
+        return median(planted) - median(quiet) if min(planted) > max(quiet) else None
 
     @property
     def spread_ms(self) -> tuple[int, int]:
-        """The least and the most that the fix saved in a round."""
-        saved = [each.planted_ms - each.quiet_ms for each in self.rounds]
+        """The least and the most that the fix saved in a calm round."""
+        saved = [each.planted_ms - each.quiet_ms for each in self.calm]
         return min(saved), max(saved)
 
 
@@ -116,10 +117,12 @@ def forget(pair: Pair) -> None:
     _write(file, answers)
 
 
-def rounds(pair: Pair) -> int:
-    """How many rounds of a pair are recorded."""
+def rounds(pair: Pair, *, calm: bool = False) -> int:
+    """How many rounds of a pair are recorded, or how many on a calm machine."""
     answer = _read(_file(pair)).get(pair.name)
-    return 0 if answer is None else len(answer.rounds)
+    if answer is None:
+        return 0
+    return len(answer.calm if calm else answer.rounds)
 
 
 def keeps_log(pair: Pair, planted_load: float | None, quiet_load: float | None) -> bool:

@@ -19,7 +19,7 @@ import zstandard
 
 from tests.eventlogs.record import installed, scrubber
 from truth import answers
-from truth.answers import Answer, Round, Where
+from truth.answers import BUSY_CORES, Answer, Round, Where
 from truth.declared import HERE, KINDS, LOGS, Kind, Pair
 
 PROJECT: Final = HERE.parent
@@ -42,17 +42,22 @@ PROPERTIES: Final = {
 """The options of the JVM let it start soon, so that a short program is not mostly its start."""
 
 
-def record(pair: Pair, rounds: int) -> Iterator[str]:
-    """Runs the twins in turn until a pair has so many rounds; says how long they took, if it is not sealed."""
+def record(pair: Pair, rounds: int, *, calm: bool = False) -> Iterator[str]:
+    """Runs the twins in turn until a pair has so many rounds, or so many on a calm machine, for which it then waits.
+
+    Says how long they took, if the pair is not sealed.
+    """
     LOGS.mkdir(exist_ok=True)
     if pair.recorded:
         if not answers.rounds(pair):
             yield _taken(pair)
         return
-    while answers.rounds(pair) < rounds:
+    while answers.rounds(pair, calm=calm) < rounds:
         with tempfile.TemporaryDirectory() as scratch:
             runs = {kind: Run(pair, kind, Path(scratch)) for kind in KINDS}
             for run in runs.values():
+                if calm:
+                    wait_until_calm()
                 run.start()
             yield _add(pair, runs)
 
@@ -193,6 +198,12 @@ def _times(lines: list[dict[str, Any]]) -> tuple[int, int]:
     names = ("SparkListenerApplicationStart", "SparkListenerApplicationEnd")
     found = {event["Event"]: int(event["Timestamp"]) for event in lines if event["Event"] in names}
     return found[names[0]], found[names[1]]
+
+
+def wait_until_calm() -> None:
+    """Waits while others keep the machine busy."""
+    while load() >= BUSY_CORES:
+        time.sleep(SECONDS_OF_LOAD)
 
 
 def load() -> float:

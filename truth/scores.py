@@ -11,11 +11,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from truth import answers
-from truth.answers import Answer, Where
+from truth.answers import BUSY_CORES, Answer, Where
 from truth.declared import vocabulary
 
-BUSY_CORES: Final = 0.3
-"""From so many busy cores of others on, a run may wait for a processor though nobody planted that."""
 STARVED: Final = "cpu_starvation"
 CLOSE: Final = 0.25
 """An estimated cost is right if it is so close to what the fix saved, as a share of that."""

@@ -51,9 +51,10 @@ def score(output: Annotated[Path, typer.Argument(help="What a tool has found, as
 @cli.command()
 def accuracy() -> None:
     """Write docs/accuracy.md: how often spark-app is right."""
-    from truth import page
+    from truth import judge as ours
+    from truth import page, scores
 
-    page.PAGE.write_text(page.markdown(), encoding="utf-8")
+    page.PAGE.write_text(page.markdown(scores.read(ours.output())), encoding="utf-8")
 
 
 def _chosen(only: list[str] | None) -> list[declared.Pair]:

@@ -7,19 +7,17 @@ from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from truth import judge
 from truth.answers import BUSY_CORES
 from truth.declared import HERE
-from truth.scores import CLOSE, KEYS, Judged, Score, grouped, read, totals
+from truth.scores import CLOSE, KEYS, Judged, Score, grouped, totals
 
 PAGE: Final = HERE.parent / "docs" / "accuracy.md"
 FEW_ROUNDS: Final = 3
 """With fewer on a calm machine, what a fix saved is not known well."""
 
 
-def markdown() -> str:
-    """The whole page."""
-    score = read(judge.output())
+def markdown(score: Score) -> str:
+    """The whole page, of the score of spark-app."""
     tested = [each for each in score.open if each.answer.developed_on]
     made = [each for each in score.open if not each.answer.developed_on]
     template = _templates().get_template("accuracy.md.j2")

@@ -152,6 +152,27 @@ def small_files_written(*, planted: bool, form: str, days: int = 300, rows: int 
     spark.stop()
 
 
+def unpruned_partitions(*, planted: bool, form: str, days: int = 100, rows: int = 40_000) -> None:
+    """The sales of two days, found by a column of the files, or by the one that the folders are named by."""
+    for day in range(days):
+        folder = Path(f"days/day={day}")
+        folder.mkdir(parents=True)
+        lines = (
+            f'{{"id":{row},"date":{day},"price":{row % 97},"note":"a note about it {row}"}}' for row in range(rows)
+        )
+        (folder / "sales.json").write_text("\n".join(lines), encoding="utf-8")
+    spark = session("two days")
+    sales = spark.read.schema("id long, date int, price double, note string, day int").json("days")
+    sales.createOrReplaceTempView("sales")
+    column = "date" if planted else "day"
+    with place(spark):
+        if form == "sql":
+            spark.sql(f"SELECT sum(price), max(note) FROM sales WHERE {column} IN (7, 8)").collect()
+        else:
+            sales.where(F.col(column).isin(7, 8)).agg(F.sum("price"), F.max("note")).collect()
+    spark.stop()
+
+
 def failed_tasks(*, planted: bool, form: str, rows: int = 400_000) -> None:
     """Tasks whose first attempt fails after its work."""
     spark = session("attempts")
@@ -210,6 +231,7 @@ if __name__ == "__main__":
         planning,
         small_files_read,
         small_files_written,
+        unpruned_partitions,
         failed_tasks,
         lost_executor,
     )

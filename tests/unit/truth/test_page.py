@@ -1,14 +1,21 @@
 """docs/accuracy.md is what the command writes, and each miss of the open part has an explanation."""
 
+import pytest
+
 from truth import judge, page, scores
 
 
-def test_the_page_is_what_the_command_writes() -> None:
+@pytest.fixture(scope="module")
+def score() -> scores.Score:
+    """How spark-app does with all runs."""
+    return scores.read(judge.output())
+
+
+def test_the_page_is_what_the_command_writes(score: scores.Score) -> None:
     """After a change of a rule, a run or an explanation: python -m truth accuracy."""
-    assert page.PAGE.read_text(encoding="utf-8") == page.markdown()
+    assert page.PAGE.read_text(encoding="utf-8") == page.markdown(score)
 
 
-def test_each_open_miss_is_explained_and_nothing_else() -> None:
+def test_each_open_miss_is_explained_and_nothing_else(score: scores.Score) -> None:
     """In truth/misses.toml."""
-    missed = {each.name for each in page.misses(scores.read(judge.output()))}
-    assert page.explanations().keys() == missed
+    assert page.explanations().keys() == {each.name for each in page.misses(score)}

@@ -1,0 +1,64 @@
+"""Streaming queries that read what there is, and end: so both twins do the same work, and can be timed."""
+
+import json
+import os
+from pathlib import Path
+
+from pyspark.sql import functions as F
+
+from truth.programs.common import digest, main, place, session
+
+EVENTS = "at timestamp, key long, value string"
+
+
+def landed(folder: Path, *, files: int, rows: int) -> str:
+    """JSON Lines files, in the order in which they came, with rows in all."""
+    folder.mkdir(exist_ok=True)
+    for number in range(files):
+        lines = (
+            json.dumps({"at": f"2026-01-01T{row % 24:02}:00:00Z", "key": row, "value": "x"})
+            for row in range(number, rows, files)
+        )
+        file = folder / f"{number:05}.json"
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        os.utime(file, (1.7e9 + number, 1.7e9 + number))
+    return str(folder)
+
+
+def tiny_batches(*, planted: bool, files: int = 60, rows: int = 3000) -> None:
+    """Files with few rows, one in each batch, or all in one."""
+    source = landed(Path("events"), files=files, rows=rows)
+    spark = session("events")
+    read = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", "1" if planted else str(files)).json(source)
+    with place(spark):
+        writer = read.select("key", digest("key")).writeStream.queryName("events").format("noop")
+        writer.option("checkpointLocation", "checkpoint").trigger(availableNow=True).start().awaitTermination()
+    spark.stop()
+
+
+def state_partitions(*, planted: bool, files: int = 12, rows: int = 6000, partitions: int = 100) -> None:
+    """Counts by a thousand keys, whose state is in many partitions or in two."""
+    source = landed(Path("events"), files=files, rows=rows)
+    spark = session("counts", sql_shuffle_partitions=str(partitions if planted else 2))
+    read = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", "1").json(source)
+    with place(spark):
+        counts = read.groupBy((F.col("key") % 1000).alias("key")).count()
+        writer = counts.writeStream.queryName("counts").format("noop").outputMode("complete")
+        writer.option("checkpointLocation", "checkpoint").trigger(availableNow=True).start().awaitTermination()
+    spark.stop()
+
+
+def small_files(*, planted: bool, files: int = 16, rows: int = 4000, partitions: int = 12) -> None:
+    """Batches that write a file for each of some partitions, or one."""
+    source = landed(Path("events"), files=files, rows=rows)
+    spark = session("copy")
+    read = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", "1").json(source)
+    with place(spark):
+        writer = read.repartition(partitions if planted else 1).writeStream.queryName("copy").format("json")
+        query = writer.option("checkpointLocation", "checkpoint").trigger(availableNow=True).start("out")
+        query.awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(tiny_batches, state_partitions, small_files)

@@ -1,6 +1,7 @@
 """The pairs of runs, as `runs.toml` declares them, and the causes of `vocabulary.toml`."""
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -24,7 +25,7 @@ class Pair:
         causes: The planted causes, that which costs most first.
         form: `sql`, `dataframe`, `rdd`, `pandas`, `streaming` or `ml`.
         program: The file in `programs` and its function; empty if the pair was recorded before.
-        recorded: A recorded pair elsewhere in the repository: the path of both logs, with `*` for the kind.
+        recorded: A recorded pair elsewhere in the repository: the path of its planted log, and that of the quiet one.
         strength: How strong the cause is: `weak`, `medium` or `strong`, with what makes it so in `parameters`.
         parameters: What the program gets beside `planted` and `form`.
         properties: Properties of Spark for both twins.
@@ -38,7 +39,7 @@ class Pair:
     causes: tuple[str, ...]
     form: str
     program: str = ""
-    recorded: str = ""
+    recorded: tuple[str, ...] = ()
     strength: str = "medium"
     parameters: dict[str, Any] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
@@ -77,11 +78,12 @@ def pairs() -> dict[str, Pair]:
     return {name: _pair(name, **entry) for name, entry in declared.items()}
 
 
-def _pair(name: str, *, causes: list[str], remaining: list[str] | None = None, **entry: Any) -> Pair:
-    unknown = {*causes, *(remaining or [])} - vocabulary().keys()
+def _pair(name: str, *, causes: list[str], remaining: Sequence[str] = (), **entry: Any) -> Pair:
+    unknown = {*causes, *remaining} - vocabulary().keys()
     if unknown:
         raise ValueError(f"runs.toml: {name} has causes that vocabulary.toml lacks: {', '.join(sorted(unknown))}")
-    return Pair(name, tuple(causes), remaining=tuple(remaining or ()), **entry)
+    recorded = tuple(entry.pop("recorded", ()))
+    return Pair(name, tuple(causes), remaining=tuple(remaining), recorded=recorded, **entry)
 
 
 @cache

@@ -161,15 +161,15 @@ def _add(pair: Pair, runs: dict[Kind, Run]) -> str:
 def _taken(pair: Pair) -> str:
     """Takes a pair over that was recorded elsewhere, in one round on a calm machine."""
     found: dict[Kind, list[dict[str, Any]]] = {}
-    for kind in KINDS:
-        content = (PROJECT / pair.recorded.replace("*", kind)).read_bytes()
+    for kind, path in zip(KINDS, pair.recorded, strict=True):
+        content = (PROJECT / path).read_bytes()
         pair.log(kind).write_bytes(content)
         lines = zstandard.ZstdDecompressor().decompressobj().decompress(content).splitlines()
         found[kind] = [json.loads(line) for line in lines]
     day = datetime.fromtimestamp(_times(found["planted"])[0] / 1000, UTC).date().isoformat()
     rounds = Round(duration(found["planted"]), duration(found["quiet"]), None, None, day)
     answers.add(pair, _answer(pair, Where(), rounds))
-    return f"{pair.name}: taken from {pair.recorded}"
+    return f"{pair.name}: taken from {pair.recorded[0]}"
 
 
 def _answer(pair: Pair, place: Where, found: Round) -> Answer:

@@ -15,17 +15,18 @@ def skewed_join(*, planted: bool, form: str, share: float = 0.95, rows: int = 50
     )
     hot = int(share * 100)
     shop = F.when(F.col("id") % 100 < hot, 0).otherwise(F.col("id") % 3000) if planted else F.col("id") % 3000
-    sales = spark.range(0, rows, 1, 4).withColumn("shop", shop)
+    # Neither side is small enough for a broadcast.
+    sales = spark.range(0, rows, 1, 4).select("id", shop.alias("shop"), F.sha2(F.hex("id"), 256).alias("text"))
     notes = F.concat(*[F.sha2(F.concat("id", F.lit(each)), 512) for each in range(60)])
     shops = spark.range(0, 3000, 1, 4).select(F.col("id").alias("shop"), notes.alias("note"))
     sales.createOrReplaceTempView("sales")
     shops.createOrReplaceTempView("shops")
     with place(spark):
         if form == "sql":
-            joined = spark.sql("SELECT id, length(note) AS length FROM sales JOIN shops USING (shop)")
+            joined = spark.sql("SELECT id, text, length(note) AS length FROM sales JOIN shops USING (shop)")
         else:
-            joined = sales.join(shops, "shop").select("id", F.length("note").alias("length"))
-        done(joined.select("length", digest("id")))
+            joined = sales.join(shops, "shop").select("id", "text", F.length("note").alias("length"))
+        done(joined.select("length", "text", digest("id")))
     spark.stop()
 
 

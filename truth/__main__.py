@@ -43,9 +43,15 @@ def judge(output: Annotated[Path, typer.Argument(help="Where to write what is fo
 @cli.command()
 def score(output: Annotated[Path, typer.Argument(help="What a tool has found, as truth/README.md says.")]) -> None:
     """Say how often a tool is right."""
+    from msgspec import MsgspecError
+
     from truth import scores
 
-    sys.stdout.write(scores.text(scores.read(output.read_bytes())))
+    try:
+        found = scores.read(output.read_bytes())
+    except (OSError, MsgspecError, LookupError) as error:
+        raise typer.BadParameter(f"{output}: {error}") from error
+    sys.stdout.write(scores.text(found))
 
 
 @cli.command()

@@ -96,11 +96,17 @@ def read(content: bytes, opened: dict[str, Answer] | None = None, sealed: dict[s
     """The score of a tool's output.
 
     Raises:
-        msgspec.ValidationError: It is not as `Output` says.
+        msgspec.MsgspecError: It is not as `Output` says.
+        LookupError: It has runs that are not there.
     """
     output = msgspec.json.decode(content, type=Output)
     opened = answers.opened() if opened is None else opened
     sealed = answers.unsealed() if sealed is None else sealed
+    known = {run for each in (*opened.values(), *sealed.values()) for run in (each.planted, each.quiet)}
+    if unknown := sorted(output.runs.keys() - known):
+        raise LookupError(
+            f"no log has the id {', '.join(unknown[:3])}: the ids are the names of the files in truth/logs"
+        )
     judged, hidden = (tuple(_judged(name, each, output) for name, each in some.items()) for some in (opened, sealed))
     return Score(output.tool, judged, totals(hidden))
 

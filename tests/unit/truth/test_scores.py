@@ -107,3 +107,9 @@ def test_an_output_with_an_unknown_key_is_an_error() -> None:
     """It names the key."""
     with pytest.raises(msgspec.ValidationError, match="causes"):
         msgspec.json.decode(b'{"tool": "x", "runs": {"p": [{"causes": []}]}}', type=Output)
+
+
+def test_an_output_with_an_unknown_run_is_an_error() -> None:
+    """Else a typing error would count as a run without a cause."""
+    with pytest.raises(LookupError, match="no log has the id x: "):
+        read(b'{"tool": "x", "runs": {"x": []}}', opened={"pair": answer("spill")}, sealed={})

@@ -47,6 +47,9 @@ PARALLEL: Final = "-XX:+UseParallelGC"
 JAVA_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 """Variables with options that Java takes beside those of its command line."""
 EVENTS: Final = "spark.eventLog.dir"
+HADOOP: Final = "spark.hadoop."
+FILE_SYSTEMS: Final = {"gs": "hadoop-gcp", "abfs": "hadoop-azure", "abfss": "hadoop-azure"}
+"""The artifacts of Hadoop with the file systems of schemes, which Spark does not bring."""
 S3_LOG_STORE: Final = "sparkapp.S3ConditionalPutLogStore"
 """What Delta commits with on `s3a://`, by `config/spark/spark-defaults.conf`."""
 STOP_SECONDS: Final = 10
@@ -132,8 +135,8 @@ def start(
         collector: The option of Java for a collector; empty for Java's own.
 
     Raises:
-        MachineError: No Java, no jars of S3 for a path on it, a folder that cannot be written, or a JVM that does not
-            come up.
+        MachineError: No Java, no jars for the storage of a path, a folder that cannot be written, or a JVM that does
+            not come up.
     """
     ensure_dir(log_file.parent)
     call_sites.install(str(Path(__file__).parents[1] / room) for room in ROOMS)
@@ -149,24 +152,45 @@ def start(
     if gateway is None:
         properties = _embedded(properties, log_file, collector)
         gateway = early or launch_jvm(properties, log_file)
-    _require_s3(gateway, settings, properties[EVENTS])
+    _require_storages(gateway, settings, properties)
     return _session(gateway, properties, log_file)
 
 
-def _require_s3(gateway: JavaGateway, settings: Settings, events: str) -> None:
-    """Ends the JVM before anything is written, if it is to use `s3a://` and has no jars for it."""
-    used = (settings.warehouse_path, settings.checkpoints_path, settings.raw_path, settings.landing_path, events)
-    location = next((each for each in used if each.startswith("s3a://")), None)
-    if location is None:
-        return
-    try:
-        gateway.jvm.java.lang.Class.forName(S3_LOG_STORE)
-    except Py4JJavaError as error:
-        stop_jvm(gateway, patience=STOP_SECONDS)
-        raise MachineError(
-            f"{location} needs the jars of S3, which are not beside Spark's own: "
-            f"run `{Path(sys.executable).name} -m spark_app.spark.jars s3` with the Python of spark-app, once"
-        ) from error
+def _require_storages(gateway: JavaGateway, settings: Settings, properties: Mapping[str, str]) -> None:
+    """Ends the JVM before anything is written, if it is to use a storage that it has no jars for.
+
+    Raises:
+        MachineError: It has none; the message says what to do.
+    """
+    paths = (settings.warehouse_path, settings.checkpoints_path, settings.raw_path, settings.landing_path)
+    for location in (*paths, properties[EVENTS]):
+        scheme = location.partition("://")[0]
+        try:
+            if scheme == "s3a":
+                gateway.jvm.java.lang.Class.forName(S3_LOG_STORE)
+            elif scheme in FILE_SYSTEMS:
+                gateway.jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, _hadoop(gateway, properties))
+        except Py4JJavaError as error:
+            advice = _advice(gateway, scheme)
+            stop_jvm(gateway, patience=STOP_SECONDS)
+            raise MachineError(f"{location} needs {advice}") from error
+
+
+def _hadoop(gateway: JavaGateway, properties: Mapping[str, str]) -> Any:
+    """The configuration of Hadoop that the properties make."""
+    configuration = gateway.jvm.org.apache.hadoop.conf.Configuration()
+    for name, value in properties.items():
+        if name.startswith(HADOOP):
+            configuration.set(name.removeprefix(HADOOP), value)
+    return configuration
+
+
+def _advice(gateway: JavaGateway, scheme: str) -> str:
+    if scheme == "s3a":
+        command = f"{Path(sys.executable).name} -m spark_app.spark.jars s3"
+        return f"the jars of S3, which are not beside Spark's own: run `{command}` with the Python of spark-app, once"
+    artifact = f"org.apache.hadoop:{FILE_SYSTEMS[scheme]}:{gateway.jvm.org.apache.hadoop.util.VersionInfo.getVersion()}"
+    return f"a jar that this Spark does not have: add `spark.jars.packages {artifact}` to spark-defaults.conf"
 
 
 def stop(spark: SparkSession, *, patience: float = STOP_SECONDS) -> None:

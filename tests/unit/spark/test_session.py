@@ -99,10 +99,11 @@ from spark_app.settings import load_settings
 home = Path(sys.argv[1])
 settings = load_settings().model_copy(update={"home": home})
 refused = {"spark.driver.memory": "9999999999g", "spark.master": "nonsense", "spark.scheduler.mode": "NONSENSE"}
-try:
-    start(settings.model_copy(update={"warehouse": "s3a://bucket/w"}), name="fail", log_file=home / "spark.log")
-except MachineError as error:
-    print(error)
+for warehouse in ("s3a://bucket/w", "gs://bucket/w", "abfss://box@account.dfs.core.windows.net/w"):
+    try:
+        start(settings.model_copy(update={"warehouse": warehouse}), name="fail", log_file=home / "spark.log")
+    except MachineError as error:
+        print(error)
 for extra in [*({key: value} for key, value in refused.items()), {}]:
     try:
         spark = start(settings, name="fail", log_file=home / "spark.log", extra=extra)
@@ -279,9 +280,12 @@ def test_what_hinders_java_or_spark_is_told_in_one_line(tmp_path: Path) -> None:
     """What Java, Spark's start or Spark itself said last, and where more is; afterwards a session can be started."""
     done = subprocess.run(python(FAIL_THRICE, tmp_path), env=environment(), capture_output=True, text=True, check=False)
     log = tmp_path / "spark.log"
-    no_jars, java, submit, context, rows = done.stdout.splitlines()
+    no_jars, google, azure, java, submit, context, rows = done.stdout.splitlines()
     assert no_jars.startswith("s3a://bucket/w needs the jars of S3")
     assert "-m spark_app.spark.jars s3` " in no_jars
+    assert google.startswith("gs://bucket/w needs a jar that this Spark does not have: add `spark.jars.packages ")
+    assert "org.apache.hadoop:hadoop-gcp:3." in google
+    assert "org.apache.hadoop:hadoop-azure:3." in azure
     assert java.startswith("Java did not start Spark: Error occurred during initialization of VM | Could not reserve")
     assert submit.startswith("Java did not start Spark: Exception in thread")
     assert "Master must either be yarn or start with" in submit

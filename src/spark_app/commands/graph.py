@@ -47,6 +47,8 @@ def graph(
 
     terminal, now = Terminal(), datetime.now(UTC)
     found = graphs.of_project(load_settings(config))
+    if found.trouble:
+        terminal.note(f"how fresh tables are is not known: {found.trouble}")
     if html is not None:
         _write(found, html.absolute(), now)
         terminal.line(cells.shown_path(html), link=cells.uri(html))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from spark_app.errors import InputError
+from spark_app.errors import InputError, MachineError
+from spark_app.eventlog.parse.locations import log_path
 from spark_app.execution import pipelines
-from spark_app.local_files import local_path
 from spark_app.runs import liveness, run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings
@@ -16,6 +16,8 @@ from spark_app.warehouse.freshness import Freshness, freshness
 from spark_app.warehouse.tables import Table
 
 Kind = Literal["source", "topic", "table", "model"]
+PATIENCE_SECONDS: Final = 10.0
+"""How long a storage may take to tell how fresh a table is."""
 Key = tuple[Kind, str]
 """What pipelines read or write: its kind and its name."""
 SHAPES: Final = {"source": ("[/", "/]"), "topic": (">", "]"), "table": ("[(", ")]"), "model": ("{{", "}}")}
@@ -85,10 +87,17 @@ class Asset:
 
 @dataclass(frozen=True)
 class Graph:
-    """The pipelines, each after those that write what it reads, and what they read and write."""
+    """The pipelines of a project.
+
+    Attributes:
+        pipelines: Each after those that write what it reads.
+        assets: What they read and write.
+        trouble: Why it is not known how fresh tables are; None where nothing hinders that.
+    """
 
     pipelines: Sequence[Node]
     assets: Sequence[Asset]
+    trouble: str | None = None
 
 
 def of_project(settings: Settings) -> Graph:
@@ -107,7 +116,8 @@ def of(loaded: Mapping[str, Any], settings: Settings) -> Graph:
     newest = _newest(settings.runs_path)
     nodes = [_node(name, loaded[name], newest.get(name)) for name in pipelines.in_order(loaded)]
     tables = {table.name: table for each in loaded.values() for table in each.WRITES}
-    return Graph(nodes, _assets(nodes, tables, settings.warehouse_path))
+    warehouse = _Warehouse(settings.warehouse_path)
+    return Graph(nodes, _assets(nodes, tables, warehouse), warehouse.trouble)
 
 
 def mermaid(found: Graph) -> str:
@@ -138,7 +148,7 @@ def _node(name: str, pipeline: Any, last: RunRecord | None) -> Node:
     )
 
 
-def _assets(nodes: Sequence[Node], tables: Mapping[str, Table], warehouse: str) -> list[Asset]:
+def _assets(nodes: Sequence[Node], tables: Mapping[str, Table], warehouse: "_Warehouse") -> list[Asset]:
     """What the pipelines read and write, in the order in which it comes about, and topics that none reads."""
     keys = dict.fromkeys(key for node in nodes for key in (*node.inputs, *node.outputs))
     keys |= dict.fromkeys(("topic", topic.name) for topic in pipelines.topics())
@@ -148,16 +158,33 @@ def _assets(nodes: Sequence[Node], tables: Mapping[str, Table], warehouse: str) 
             name,
             [node.pipeline for node in nodes if (kind, name) in node.outputs],
             [node.pipeline for node in nodes if (kind, name) in node.inputs],
-            _freshness(warehouse, name, tables.get(name)) if kind == "table" else None,
+            warehouse.freshness(name, tables.get(name)) if kind == "table" else None,
         )
         for kind, name in keys
     ]
 
 
-def _freshness(warehouse: str, name: str, table: Table | None) -> Freshness | None:
-    """How fresh a table is; of one on another storage only Spark could tell."""
-    folder = local_path(f"{warehouse.rstrip('/')}/{name}")
-    return Freshness() if folder is None else freshness(folder, table.day if table else None)
+class _Warehouse:
+    """The folder of the tables, which may be on another storage; after it did not answer once, it is not asked again.
+
+    Attributes:
+        trouble: Why it cannot be read; None where it can.
+    """
+
+    def __init__(self, location: str) -> None:
+        self.trouble: str | None = None
+        try:
+            self._folder = log_path(location.rstrip("/"), patience=PATIENCE_SECONDS)
+        except (InputError, MachineError) as error:
+            self.trouble = str(error)
+
+    def freshness(self, name: str, table: Table | None) -> Freshness | None:
+        """How fresh a table is."""
+        try:
+            return Freshness() if self.trouble else freshness(self._folder / name, table.day if table else None)
+        except InputError as error:
+            self.trouble = str(error)
+            return Freshness()
 
 
 def _newest(runs: Path) -> dict[str, RunRecord]:

@@ -1,11 +1,12 @@
-"""How fresh a Delta table of this machine is, by its transaction log alone: neither Spark nor a JVM starts."""
+"""How fresh a Delta table is, here or elsewhere, by its transaction log alone: neither Spark nor a JVM starts."""
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, Self
 
 import msgspec
 
@@ -14,6 +15,26 @@ _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _FEW: Final = 100
 """Commits that are read one by one, even if there is a checkpoint of them."""
 _Partition = Mapping[str, str | None]
+
+
+class Files(Protocol):
+    """A file or a folder, of which a `pathlib.Path` is one."""
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+
+    def is_dir(self) -> bool:
+        """Whether it is a folder."""
+
+    def iterdir(self) -> Iterator[Self]:
+        """What is in the folder."""
+
+    def read_bytes(self) -> bytes:
+        """The content of the file."""
+
+    def __truediv__(self, name: str, /) -> Self:
+        """What has a name in the folder."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +69,15 @@ class _Action(msgspec.Struct):
 _ACTION: Final = msgspec.json.Decoder(_Action)
 
 
-def freshness(table: Path, day: str | None = None) -> Freshness | None:
+def freshness(table: Files, day: str | None = None) -> Freshness | None:
     """How fresh a table is; None if it was never published.
 
     Args:
         table: Its folder.
         day: The column with the day that it is partitioned by.
+
+    Raises:
+        InputError: It is on another storage, which refuses or does not answer.
     """
     log = table / "_delta_log"
     try:
@@ -70,7 +94,7 @@ def freshness(table: Path, day: str | None = None) -> Freshness | None:
         return Freshness()
 
 
-def _published_at(log: Path, commits: Sequence[int]) -> datetime.datetime | None:
+def _published_at(log: Files, commits: Sequence[int]) -> datetime.datetime | None:
     for version in reversed(commits):
         actions = _actions(log, version)
         files = [file for action in actions if (file := action.add or action.remove)]
@@ -80,7 +104,7 @@ def _published_at(log: Path, commits: Sequence[int]) -> datetime.datetime | None
     return None
 
 
-def _newest_day(log: Path, commits: Sequence[int], checkpoint: int, column: str) -> datetime.date | None:
+def _newest_day(log: Files, commits: Sequence[int], checkpoint: int, column: str) -> datetime.date | None:
     """The newest day of the files of the newest version; None where the log does not have them all, or not readably."""
     if commits[0] == 0 and len(commits) <= _FEW:
         checkpoint = -1
@@ -101,13 +125,17 @@ def _newest_day(log: Path, commits: Sequence[int], checkpoint: int, column: str)
     return datetime.date.fromisoformat(max(days)) if days else None
 
 
-def _checkpointed(log: Path, version: int) -> list[tuple[str, _Partition]]:
+def _checkpointed(log: Files, version: int) -> list[tuple[str, _Partition]]:
     from pyarrow import parquet  # takes a moment, is not everywhere, and most tables are read without
 
     file = log / f"{version:020d}.checkpoint.parquet"
-    adds = parquet.ParquetFile(file).read(columns=["add.path", "add.partitionValues"])["add"].to_pylist()
+    adds = (
+        parquet.ParquetFile(file if isinstance(file, Path) else BytesIO(file.read_bytes()))
+        .read(columns=["add.path", "add.partitionValues"])["add"]
+        .to_pylist()
+    )
     return [(add["path"], dict(add["partitionValues"])) for add in adds if add and add["path"]]
 
 
-def _actions(log: Path, version: int) -> list[_Action]:
+def _actions(log: Files, version: int) -> list[_Action]:
     return [_ACTION.decode(line) for line in (log / f"{version:020d}.json").read_bytes().splitlines() if line]

@@ -11,6 +11,7 @@ from spark_app.execution.graph import Asset, Graph
 from spark_app.runs import run_record
 from spark_app.settings import Settings, load_settings
 from spark_app.warehouse.freshness import Freshness
+from tests.receivers import dead_port
 from tests.unit.run_records import example_record
 
 RUN = "20240102T000000Z-etl.daily_sales-2024-01-01-abc"
@@ -78,7 +79,7 @@ def test_a_topic_may_be_written_and_read_or_only_declared(settings: Settings) ->
 
 
 def test_a_table_is_as_fresh_as_its_newest_commit_and_day(settings: Settings) -> None:
-    """One that was never published has none; of one on another storage it is not known."""
+    """One that was never published has none."""
     log = Path(settings.warehouse_path) / "daily_sales" / "_delta_log"
     log.mkdir(parents=True)
     file = '{"add": {"path": "a", "partitionValues": {"processed_date": "2024-01-01"}}}'
@@ -87,8 +88,21 @@ def test_a_table_is_as_fresh_as_its_newest_commit_and_day(settings: Settings) ->
     assert tables["transactions"].freshness is None
     at = datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)
     assert tables["daily_sales"].freshness == Freshness(at, datetime.date(2024, 1, 1))
-    remote = settings.model_copy(update={"warehouse": "s3a://shop/tables"})
-    assert of_kind(graph.of_project(remote), "table")["daily_sales"].freshness == Freshness()
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "trouble"), [("s3a://shop/tables", "cannot reach s3a://shop/tables"), ("x9://shop", "x9://")]
+)
+def test_a_storage_that_cannot_be_read_is_named_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, warehouse: str, trouble: str
+) -> None:
+    """And it is not known how fresh tables are."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{dead_port()}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    found = graph.of_project(settings.model_copy(update={"warehouse": warehouse}))
+    assert trouble in str(found.trouble)
+    assert {asset.freshness for asset in of_kind(found, "table").values()} == {Freshness()}
 
 
 def test_a_flow_chart_has_each_thing_once(settings: Settings) -> None:

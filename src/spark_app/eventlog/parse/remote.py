@@ -85,6 +85,17 @@ class RemotePath:
         """What is in the folder."""
         return (self / name for name in self.storage.children(self.path, self.shown))
 
+    def read_bytes(self) -> bytes:
+        """All of a small file.
+
+        Raises:
+            FileNotFoundError: There is none.
+            InputError: The storage refuses, or does not answer.
+        """
+        request = partial(self.storage.driver.cat_file, self.path + self.storage.query)
+        content: bytes = self.storage.ask(self.shown, request)
+        return content
+
     def refresh(self) -> None:
         """Lists the folder and those in it, unless that was done a moment ago.
 

@@ -1,20 +1,27 @@
 """The days that daily pipelines have not published."""
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from functools import cached_property
 
-from spark_app.errors import InputError
+from spark_app.errors import InputError, MachineError
 from spark_app.execution.pipelines import BatchPipeline
+from spark_app.report import run_store
+from spark_app.report.run_store import RECORDS, RunStore
 from spark_app.runs import run_record
 from spark_app.runs.run_record import PUBLISHED, RunRecord
+from spark_app.settings import Settings
 from spark_app.warehouse import delta_log
 from spark_app.warehouse.tables import Table, Warehouse
 
+FindRuns = Callable[[str, datetime.date], Iterable[RunRecord]]
+"""Finds the runs of a pipeline for a day that succeeded and wrote tables."""
+
 
 def missing(
-    warehouse: Warehouse, runs: Path, pipelines: Mapping[str, BatchPipeline], days: Sequence[datetime.date]
+    warehouse: Warehouse, find_runs: FindRuns, pipelines: Mapping[str, BatchPipeline], days: Sequence[datetime.date]
 ) -> dict[str, list[datetime.date]]:
     """By pipeline, the days that it has not published.
 
@@ -23,7 +30,7 @@ def missing(
 
     Args:
         warehouse: The tables.
-        runs: The folder of the runs.
+        find_runs: Finds runs.
         pipelines: The pipelines by name.
         days: The days that are looked for, in order.
     """
@@ -36,7 +43,7 @@ def missing(
             for day in days
             if not is_published(
                 [day in of_table for of_table in there],
-                (record for record in _records(runs, name, day) if _is_there(warehouse, record)),
+                (record for record in find_runs(name, day) if _is_there(warehouse, record)),
             )
         ]
     return lacking
@@ -94,10 +101,40 @@ def _is_there(warehouse: Warehouse, record: RunRecord) -> bool:
     return all(is_same(name, path) for name, path in record.tables.items())
 
 
-def _records(runs: Path, pipeline: str, day: datetime.date) -> Iterator[RunRecord]:
-    """The runs of a day that succeeded and wrote tables."""
-    for folder in runs.glob(f"*-{pipeline}-{day}-*"):
-        with suppress(InputError):  # a folder of something else
-            record = run_record.read(folder)
-            if record.outcome == "succeeded" and record.tables:
-                yield record
+class RecordedRuns:
+    """The runs that succeeded and wrote tables: of this machine, and of others that use its run store."""
+
+    def __init__(self, settings: Settings, *, note: Callable[[str], None]) -> None:
+        """Reads nothing yet; a store that cannot be read is noted."""
+        self._settings, self._note = settings, note
+
+    def __call__(self, pipeline: str, day: datetime.date) -> Iterator[RunRecord]:
+        """Those of a day; the store is asked when those of this machine do not suffice."""
+        name = f"*-{pipeline}-{day}-*"
+        for folder in self._settings.runs_path.glob(name):
+            with suppress(InputError):  # a folder of something else
+                yield from _with_tables(run_record.read(folder))
+        for key in fnmatch.filter(self._stored, f"*/{name}"):
+            with suppress(InputError, FileNotFoundError):
+                assert self._store is not None
+                yield from _with_tables(run_record.decoded(self._store.read(key), key))
+
+    @cached_property
+    def _store(self) -> RunStore | None:
+        return run_store.of(self._settings)
+
+    @cached_property
+    def _stored(self) -> list[str]:
+        """The run records of the store: their names say what they are of."""
+        try:
+            days = self._store.days(RECORDS) if self._store else []
+            folders = [f"{RECORDS}/{day}" for day in days]
+            return [f"{each}/{name}" for each in folders for name, _ in self._store.files(each)] if self._store else []
+        except (InputError, MachineError) as error:
+            self._note(f"runs of other machines are not known: {error}")
+            return []
+
+
+def _with_tables(record: RunRecord) -> Iterator[RunRecord]:
+    if record.outcome == "succeeded" and record.tables:
+        yield record

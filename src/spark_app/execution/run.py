@@ -117,9 +117,8 @@ def run_missing(
 ) -> None:
     """Runs each pipeline for those of the days that it has not published, and says which these are."""
     with translate_errors(application.log_file):
-        lacking = missing.missing(
-            application.warehouse, application.settings.runs_path, {job.name: job.pipeline for job in jobs}, dates
-        )
+        find_runs = missing.RecordedRuns(application.settings, note=application.listener.note)
+        lacking = missing.missing(application.warehouse, find_runs, {job.name: job.pipeline for job in jobs}, dates)
     for line in missing.described(lacking, dates):
         application.listener.note(line)
     for date in dates:

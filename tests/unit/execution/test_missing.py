@@ -8,9 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DateType, LongType, StructField, StructType
 
-from spark_app.execution.missing import described, is_published, missing
+from spark_app.execution.missing import RecordedRuns, described, is_published, missing
+from spark_app.local_files import write_atomic
 from spark_app.runs import run_record
+from spark_app.settings import load_settings
 from spark_app.warehouse.tables import Table, Warehouse
+from tests.receivers import dead_port
 from tests.unit.run_records import example_record
 from tests.unit.watching import Watching
 
@@ -68,10 +71,31 @@ def test_the_days_of_a_table_are_those_with_rows_that_are_published(spark: Spark
         changes = {"pipeline": name, "slice": str(day), "outcome": outcome, "counts": counts, "tables": tables}
         run_record.write(example_record(folder, started_at=started, **changes), note=Watching().note)
     pipelines = {"etl.totals": pipeline(RAW, TOTALS), "etl.customers": pipeline(RAW, STATE)}
-    assert missing(warehouse, tmp_path / "runs", pipelines, DAYS) == {
-        "etl.totals": [DAYS[3]],
-        "etl.customers": DAYS[1:],
-    }
+    lacking = {"etl.totals": [DAYS[3]], "etl.customers": DAYS[1:]}
+    settings = load_settings().model_copy(update={"home": tmp_path})
+    assert missing(warehouse, RecordedRuns(settings, note=pytest.fail), pipelines, DAYS) == lacking
+    for folder in (tmp_path / "runs").iterdir():
+        write_atomic(tmp_path / "store" / "records" / "2024-01-01" / f"{folder.name}.json", content_of(folder))
+    shared = load_settings().model_copy(update={"home": tmp_path / "other", "run_store": str(tmp_path / "store")})
+    assert missing(warehouse, RecordedRuns(shared, note=pytest.fail), pipelines, DAYS) == lacking
+
+
+def content_of(folder: Path) -> bytes:
+    """The record of a run."""
+    return (folder / "run.json").read_bytes()
+
+
+def test_a_store_that_cannot_be_read_is_noted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the runs of this machine are all that is known."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{dead_port()}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    notes: list[str] = []
+    settings = load_settings().model_copy(update={"home": tmp_path, "run_store": "s3://shop/runs"})
+    find = RecordedRuns(settings, note=notes.append)
+    assert [*find("etl.totals", DAYS[0]), *find("etl.totals", DAYS[1])] == []
+    [note] = notes
+    assert note.startswith("runs of other machines are not known: cannot reach s3://shop/runs/records")
 
 
 def test_what_is_missing_is_said_in_a_line_for_each_pipeline() -> None:

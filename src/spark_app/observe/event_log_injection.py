@@ -6,6 +6,8 @@ and adds the event log as Java system properties. These have the lowest preceden
 `--properties-file` and `spark-defaults.conf` override them. The JVM of `spark-pipelines` takes none from the
 environment: it gets a configuration folder with links to the original files, where they are the first lines of
 `spark-defaults.conf`, which those of the original file override.
+
+Settings of a trial have the highest precedence but that of code: they are the last options of `spark-submit`.
 """
 
 import shlex
@@ -77,6 +79,33 @@ __spark_app_defaults() {
 __spark_app_observe "$$@" || true
 unset -f __spark_app_observe __spark_app_defaults __spark_app_stated
 """)
+# The last option of `spark-submit` counts; what follows its program belongs to the program. Source of the options
+# without a value: Spark's `SparkSubmitOptionParser`. A function could not set the parameters of Spark's script.
+SETTINGS: Final = Template(r"""if [[ "$${1:-}" == org.apache.spark.deploy.SparkSubmit ]]; then
+  __spark_app_words=("$$1")
+  shift
+  while [[ "$${1:-}" == -* ]]; do
+    case "$$1" in
+      --supervise|--verbose|-v|--version|--help|-h|--usage-error|--*=*) ;;
+      *) __spark_app_words+=("$$1"); shift ;;
+    esac
+    __spark_app_words+=("$${1:-}")
+    shift
+  done
+  set -- "$${__spark_app_words[@]}" $options "$$@"
+  unset __spark_app_words
+fi
+""")
+OPTIONS: Final[Mapping[str, str]] = {
+    "spark.driver.memory": "--driver-memory",
+    "spark.driver.cores": "--driver-cores",
+    "spark.executor.memory": "--executor-memory",
+    "spark.executor.cores": "--executor-cores",
+    "spark.executor.instances": "--num-executors",
+    "spark.cores.max": "--total-executor-cores",
+    "spark.master": "--master",
+}
+"""Options of `spark-submit` that count more than `--conf` with the same setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +157,14 @@ class EventLogInjection:
         events: An existing folder for event logs.
         scratch: An empty folder without white space in its path, which Spark's scripts do not quote.
         name: The name that applications get in reports, instead of their own.
+        settings: Spark properties that they get; only their own code overrides them.
         token: The prefix of all launch ids.
     """
 
     events: Path
     scratch: Path
     name: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
     token: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
@@ -195,7 +226,7 @@ class EventLogInjection:
             # Applications that start in the same millisecond share an id; a job must not fail because of its log.
             "spark.eventLog.overwrite": "true",
         }
-        return ENVIRONMENT.substitute(
+        script = ENVIRONMENT.substitute(
             conf_dir=CONF_DIR,
             conf=shlex.quote(conf) if conf else '"$SPARK_HOME/conf"',
             notes=shlex.quote(str(self._launches)),
@@ -206,6 +237,15 @@ class EventLogInjection:
             token=self.token,
             named=f" -D{NAME}={quote(self.name, safe='')}" if self.name else "",
         )
+        return script + SETTINGS.substitute(options=_options(self.settings)) if self.settings else script
+
+
+def _options(settings: Mapping[str, str]) -> str:
+    """Settings as options of `spark-submit`, quoted for a shell."""
+    given = [
+        (OPTIONS[key], value) if key in OPTIONS else ("--conf", f"{key}={value}") for key, value in settings.items()
+    ]
+    return shlex.join(word for pair in given for word in pair)
 
 
 def _link(original: Path | None, injected: Path) -> None:

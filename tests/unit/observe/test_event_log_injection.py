@@ -1,5 +1,7 @@
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import pytest
@@ -10,17 +12,26 @@ from spark_app.spark.java_runtime import spark_home
 PIPELINES: Final = "org.apache.spark.deploy.SparkPipelines"
 SUBMIT: Final = "org.apache.spark.deploy.SparkSubmit"
 # As Spark's own `spark-class` does it, up to the JVM.
-START: Final = '. "$SPARK_HOME/bin/load-spark-env.sh"; printf "%s\\n" "$SPARK_CONF_DIR" "$SPARK_SUBMIT_OPTS"; env'
+START: Final = (
+    '. "$SPARK_HOME/bin/load-spark-env.sh"; printf "%s\\n" "$SPARK_CONF_DIR" "$SPARK_SUBMIT_OPTS" "$#" "$@"; env'
+)
 
 
 class Started:
     """What Spark's script makes of an environment, before it starts a JVM."""
 
-    def __init__(self, folder: Path, *arguments: str, name: str | None = None, **variables_of_user: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        name: str | None = None,
+        settings: Mapping[str, str] = MappingProxyType({}),
+        **variables_of_user: str,
+    ) -> None:
         events = folder / "a folder"
         events.mkdir()
         (folder / "scratch").mkdir()
-        switch = EventLogInjection(events, folder / "scratch", name)
+        switch = EventLogInjection(events, folder / "scratch", name, settings)
         variables = switch.variables({"PATH": "/usr/bin:/bin", "SPARK_HOME": str(spark_home())} | variables_of_user)
         done = subprocess.run(
             ["bash", "-c", START, "spark-class", *arguments],
@@ -32,7 +43,8 @@ class Started:
         assert done.stderr == ""
         self.variables = variables
         self.events = events
-        self.conf, self.options, *self.environment = done.stdout.splitlines()
+        self.conf, self.options, count, *rest = done.stdout.splitlines()
+        self.arguments, self.environment = rest[: int(count)], rest[int(count) :]
         self.launches = switch.launches()
 
 
@@ -186,3 +198,24 @@ def test_a_given_name_is_a_property_without_white_space(tmp_path: Path, own: tup
     started = Started(tmp_path, SUBMIT, *own, "job.py", name="nightly load; touch $(x) é")
     named = [option for option in started.options.split() if "observed.name" in option]
     assert named == ["-Dspark.observed.name=nightly%20load%3B%20touch%20%24%28x%29%20%C3%A9"]
+
+
+def test_settings_of_a_trial_are_the_last_options_before_the_program(tmp_path: Path) -> None:
+    """So they count more than those of the user; the options of the program stay its own."""
+    given = ["--verbose", "--driver-memory", "1g", "--conf=spark.a=1", "--conf", "spark.b=-2", "job.py", "--conf", "c"]
+    settings = {"spark.driver.memory": "2g", "spark.b": "two words"}
+    started = Started(tmp_path, SUBMIT, *given, settings=settings)
+    added = ["--driver-memory", "2g", "--conf", "spark.b=two words"]
+    assert started.arguments == [SUBMIT, *given[:6], *added, *given[6:]]
+
+
+def test_settings_of_a_trial_come_to_a_launch_without_options(tmp_path: Path) -> None:
+    """As PySpark starts one, and a shell without a program."""
+    started = Started(tmp_path, SUBMIT, "pyspark-shell", settings={"spark.b": "1"})
+    assert started.arguments == [SUBMIT, "--conf", "spark.b=1", "pyspark-shell"]
+
+
+def test_settings_of_a_trial_are_for_applications_only(tmp_path: Path) -> None:
+    """Other programs of Spark have other arguments."""
+    started = Started(tmp_path, "org.apache.spark.deploy.worker.Worker", "spark://host:7077", settings={"spark.b": "1"})
+    assert started.arguments == ["org.apache.spark.deploy.worker.Worker", "spark://host:7077"]

@@ -35,6 +35,7 @@ from spark_app.commands.serve import serve
 from spark_app.commands.show import show
 from spark_app.commands.streaming import streaming
 from spark_app.commands.tables import tables
+from spark_app.commands.tune import tune
 from spark_app.errors import ConfigError, MachineError, UsageError
 from spark_app.execution import demo
 
@@ -136,13 +137,13 @@ def root(
 
 VERBS: Final[Mapping[str, Sequence[Callable[..., None]]]] = {
     "Pipelines and tables": (init, etl, streaming, ml, graph, tables, show),
-    "Any Spark application": (observe, report, compare, serve, bridge, mcp, lineage, prune),
+    "Any Spark application": (observe, report, compare, tune, serve, bridge, mcp, lineage, prune),
     "The stack": (resend, doctor),
 }
 for panel, verbs in VERBS.items():
     for verb in verbs:
         # Options after the observed command belong to that command.
-        own = {"allow_interspersed_args": verb is not observe}
+        own = {"allow_interspersed_args": verb not in (observe, tune)}
         program.command(cls=Verb, rich_help_panel=panel, context_settings=own)(verb)
 
 

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
 from spark_app.errors import UsageError
@@ -23,6 +24,10 @@ FORWARDED: Final = frozenset(
         signal.SIGUSR2,
     }
 )
+
+
+def _ignore(_signal: int) -> None:
+    """Does nothing."""
 
 
 class CommandError(UsageError):
@@ -49,7 +54,14 @@ def environment_of_user(environment: Mapping[str, str], *, prefix: str = sys.pre
     return {**environment, "PATH": rest} if is_of_uvx and find_spec("pyspark") is None else dict(environment)
 
 
-def run(command: Sequence[str], variables: Mapping[str, str], *, look: Callable[[], None]) -> int:
+def run(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    look: Callable[[], None],
+    hear: Callable[[int], object] = _ignore,
+    printed: Path | None = None,
+) -> int:
     """Runs a command to its end and returns its exit code, or 128 plus the number of the signal that killed it.
 
     The command receives signals of the terminal itself, as it is in the same process group; signals of other processes
@@ -59,6 +71,8 @@ def run(command: Sequence[str], variables: Mapping[str, str], *, look: Callable[
         command: The program and its arguments.
         variables: Its environment.
         look: Called once a second while it runs.
+        hear: Called with each signal to this process, which the command has got, too.
+        printed: A file for its output and its errors, instead of those of this process; its input is empty then.
 
     Raises:
         CommandError: The command cannot be started.
@@ -66,7 +80,7 @@ def run(command: Sequence[str], variables: Mapping[str, str], *, look: Callable[
     watched = FORWARDED | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
-        child = _started(command, variables, before)
+        child = _started(command, variables, before, _files(printed))
         while True:
             code = _ended(child)
             if code is not None:
@@ -74,17 +88,36 @@ def run(command: Sequence[str], variables: Mapping[str, str], *, look: Callable[
             received = signal.sigtimedwait(watched, POLL_SECONDS)
             if received is None:
                 look()
-            elif received.si_signo != signal.SIGCHLD and received.si_code <= 0:  # by a process, not by the kernel
+                continue
+            if received.si_signo != signal.SIGCHLD:
+                hear(received.si_signo)
+            if received.si_signo != signal.SIGCHLD and received.si_code <= 0:  # by a process, not by the kernel
                 os.kill(child, received.si_signo)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _started(command: Sequence[str], variables: Mapping[str, str], mask: set[signal.Signals | int]) -> int:
+def _files(printed: Path | None) -> list[tuple[int, ...]]:
+    """What the descriptors 0 to 2 of a command are, where they are not those of this process."""
+    if printed is None:
+        return []
+    new = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+    return [nothing, (os.POSIX_SPAWN_OPEN, 1, str(printed), new, 0o600), (os.POSIX_SPAWN_DUP2, 1, 2)]  # type: ignore[list-item]
+
+
+def _started(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    mask: set[signal.Signals | int],
+    files: Sequence[tuple[int, ...]],
+) -> int:
     # Signals that Python ignores keep their default action in the command.
     defaults = [signal.SIGPIPE, signal.SIGXFSZ]
     try:
-        return os.posix_spawnp(command[0], list(command), dict(variables), setsigmask=mask, setsigdef=defaults)
+        return os.posix_spawnp(
+            command[0], list(command), dict(variables), setsigmask=mask, setsigdef=defaults, file_actions=files
+        )
     except OSError as error:
         raise CommandError(command[0], error) from error
 

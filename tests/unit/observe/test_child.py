@@ -151,3 +151,28 @@ def test_a_command_below_uvx_has_the_python_of_the_user(monkeypatch: pytest.Monk
         {},
     ):
         assert environment_of_user(kept, prefix="/cache/tool") == kept
+
+
+def test_what_a_command_prints_may_go_to_a_file(tmp_path: Path) -> None:
+    """Output and errors in their order; its input is empty then."""
+    program = "import sys; print(sys.stdin.read() or 'nothing', flush=True); sys.exit('error')"
+    code = run([sys.executable, "-c", program], os.environ, look=lambda: None, printed=tmp_path / "printed")
+    assert (code, (tmp_path / "printed").read_text(encoding="utf-8")) == (1, "nothing\nerror\n")
+
+
+def test_who_runs_a_command_hears_of_signals(tmp_path: Path) -> None:
+    """Of those to the process itself, also if the command ignores them."""
+    heard = tmp_path / "heard"
+    hears = RUN.replace(
+        "look=lambda: None", f"look=lambda: None, hear=lambda n: open({str(heard)!r}, 'a').write(f'{{n}} ')"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hears, sys.executable, "-c", LISTENER], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGUSR1)
+        assert process.stdout.readline() == b"SIGUSR1\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 7
+    assert heard.read_text(encoding="utf-8") == f"{signal.SIGUSR1:d} {signal.SIGTERM:d} "

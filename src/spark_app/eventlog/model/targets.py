@@ -30,6 +30,7 @@ _FIRST: Final = re.compile(rb"((?:\w+:)?/[^,\\]+)")
 _OF_PLAN: Final = re.compile(rb'%b ([^\s,"]+),' % INSERT_INTO_FILES.encode())
 _BROKERS: Final = re.compile(rb"KafkaSourceProvider@.*\bkafka\.bootstrap\.servers=([^,\]\\]+)", re.IGNORECASE)
 _SAVE: Final = b"SaveIntoDataSourceCommand"
+_MODE: Final = re.compile(rb", (Append|Overwrite|ErrorIfExists|Ignore)(?=,|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,18 @@ class Target:
         path: A path or URI.
         table: A table of the catalog, which is not a table of a database that is written over JDBC.
         broker: The first Kafka broker of a topic, host and port.
+        command: Of Spark, without the suffix of its implementation: `SaveIntoDataSourceCommand`, `AppendData`.
+        mode: `Append`, `Overwrite`, `ErrorIfExists` or `Ignore`; None where the command has none.
+        source: The first argument of a command that saves: the class of its data source.
     """
 
     name: str
     path: str | None = None
     table: str | None = None
     broker: str | None = None
+    command: str = ""
+    mode: str | None = None
+    source: str = ""
 
 
 def target_of(description: Raw, plan: Raw) -> Target | None:
@@ -67,7 +74,10 @@ def target_of(description: Raw, plan: Raw) -> Target | None:
         table = named  # as Iceberg writes it
     name = table or path or named
     broker = _first(_BROKERS.search(arguments)) if named and not path else None
-    return Target(name, path, table, broker) if name else None
+    if not name:
+        return None
+    mode, source = _MODE.search(arguments), arguments.partition(b"@")[0] if kind == _SAVE else b""
+    return Target(name, path, table, broker, kind.decode(), mode[1].decode() if mode else None, source.decode())
 
 
 def _of_delta(arguments: bytes) -> tuple[str | None, str | None]:

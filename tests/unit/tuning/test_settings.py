@@ -1,0 +1,104 @@
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from spark_app.eventlog import reader
+from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import RULES, Finding
+from spark_app.eventlog.model.application import Application
+from spark_app.tuning.settings import GIB, STATISTICS, TABLE, Candidate, candidates, in_force
+from tests.unit.eventlog import log
+from tests.unit.eventlog.made import Run, Stage, Task
+
+EVENTLOGS: Final = Path(__file__).parents[2] / "eventlogs"
+HOST: Final = 16 * GIB
+
+
+def of(name: str) -> list[Candidate]:
+    """What is tried for a recorded run."""
+    app = reader.read(EVENTLOGS / name).app
+    return candidates(app, diagnose(app, Thresholds()), HOST)
+
+
+def finding(rule: str, **numbers: float) -> Finding:
+    """A finding with some evidence."""
+    return Finding(rule, "warning", "text", "advice", numbers, 1000)
+
+
+def values(app: Application, *findings: Finding, host: int = HOST) -> dict[str, str]:
+    """What is tried, by the setting."""
+    return {each.setting: each.value for each in candidates(app, findings, host)}
+
+
+@pytest.mark.parametrize(
+    ("cause", "setting", "value"),
+    [
+        ("tiny_tasks", "spark.sql.adaptive.enabled", "true"),
+        ("small_files_read", "spark.sql.files.maxPartitionBytes", "512m"),
+        ("row_python_udf", "spark.sql.execution.pythonUDF.arrow.enabled", "true"),
+        ("sort_merge_join_could_broadcast", "spark.sql.autoBroadcastJoinThreshold", "10m"),
+        ("spill", "spark.memory.fraction", "0.6"),
+    ],
+)
+def test_a_recorded_cause_proposes_its_setting_first(cause: str, setting: str, value: str) -> None:
+    """With the cost of the finding as what it saves at most; its quiet twin has no such proposal by that finding."""
+    first, *_ = of(f"causes/{cause}-planted.zst")
+    assert (first.setting, first.value, first.sign) == (setting, value, cause)
+    assert first.predicted_ms is not None
+    assert cause not in {each.sign for each in of(f"causes/{cause}-quiet.zst")}
+
+
+@pytest.mark.parametrize("name", ["healthy", "idle-cluster", "gap", "empty"])
+def test_for_a_run_without_a_sign_nothing_is_tried(name: str) -> None:
+    """Trials take time."""
+    assert of(f"diagnoses/{name}.zst") == []
+
+
+def test_memory_is_not_tried_beyond_half_of_the_host() -> None:
+    """In local mode all of it is on this machine."""
+    app = Run(1000, [], settings={"spark.master": "local[2]", "spark.driver.memory": "5g"}).application
+    assert values(app, finding("spill"))["spark.memory.fraction"] == "0.8"
+    assert "spark.driver.memory" not in values(app, finding("spill"))
+    assert values(app, finding("spill"), host=64 * GIB)["spark.driver.memory"] == "10240m"
+
+
+def test_on_a_cluster_the_memory_of_executors_is_tried() -> None:
+    """The tasks run there."""
+    app = Run(1000, [], settings={"spark.master": "yarn", "spark.executor.memory": "2g"}).application
+    assert values(app, finding("memory_under"))["spark.executor.memory"] == "4096m"
+
+
+def test_memory_that_nobody_used_is_tried_to_save_cost() -> None:
+    """Its peak, and something more."""
+    app = Run(1000, [], settings={"spark.master": "yarn", "spark.executor.memory": "10g"}).application
+    (found,) = candidates(app, [finding("memory_over", peak_heap_bytes=2 * GIB)], HOST)
+    assert (found.setting, found.value, found.goal) == ("spark.executor.memory", "2663m", "cost")
+
+
+def test_small_shuffle_partitions_become_as_many_as_the_cores_need() -> None:
+    """Without any finding: a short program has none."""
+    app = Run(1000, [Stage("sum", 0, 500, [Task(0, 500, read=100_000)])]).application
+    (found,) = candidates(app, [], HOST)
+    assert (found.setting, found.value, found.now) == ("spark.sql.shuffle.partitions", "2", None)
+    large = Run(1000, [Stage("sum", 0, 500, [Task(0, 500, read=300 << 20)])]).application
+    assert candidates(large, [], HOST) == []
+
+
+def test_rows_of_the_table_name_what_there_is() -> None:
+    """Each sign is a rule of the diagnoses or a statistic, and each setting is one of Spark's."""
+    statistics = {each.__name__.removeprefix("_") for each in STATISTICS}
+    assert {sign for row in TABLE for sign in row.signs} <= statistics | RULES.keys()
+    assert statistics <= {sign for row in TABLE for sign in row.signs}
+    assert all(row.setting.startswith(("spark.", "{memory}")) for row in TABLE)
+
+
+def test_a_setting_that_the_program_sets_itself_was_not_in_force() -> None:
+    """In its code, or later in its session."""
+    app = log.application([log.started(), log.environment({"spark.a": "1"}), log.query(1)])
+    assert in_force(app, {"spark.a": "1"}) is None
+    assert in_force(app, {"spark.a": "2"}) == "not in force: the program or its launcher sets spark.a to 1"
+    assert in_force(app, {"spark.b": "2"}) == "not in force: the program or its launcher sets spark.b"
+    app.queries[1].settings["spark.a"] = "5"
+    assert in_force(app, {"spark.a": "1"}) == "not in force: the program sets spark.a to 5 in its session"

@@ -114,16 +114,13 @@ def planning(*, planted: bool, columns: int = 180) -> None:
 
 def small_files_read(*, planted: bool, form: str, files: int = 5000) -> None:
     """Sums over thousands of small files, or over four."""
-    folder = Path(f"{'many' if planted else 'few'}-{form}")
+    folder = Path("files")
     number = files if planted else 4
-    if not folder.exists():
-        folder.mkdir()
-        for each in range(number):
-            rows = (
-                f'{{"id":{row},"price":{row % 97}}}'
-                for row in range(each * 20000 // number, (each + 1) * 20000 // number)
-            )
-            (folder / f"{each:05}.json").write_text("\n".join(rows), encoding="utf-8")
+    folder.mkdir()
+    for each in range(number):
+        some = range(each * 20_000 // number, (each + 1) * 20_000 // number)
+        rows = (f'{{"id":{row},"price":{row % 97}}}' for row in some)
+        (folder / f"{each:05}.json").write_text("\n".join(rows), encoding="utf-8")
     spark = session("sums")
     sales = spark.read.schema("id long, price double").json(str(folder))
     sales.createOrReplaceTempView("sales")

@@ -30,6 +30,7 @@ FORBIDDEN_IN_TESTS: Final = {
 # The module that polls; programs that are slow on purpose; one that stops other programs before they end.
 EXCEPTED: Final = {
     "tests/polling.py": {"time.sleep"},
+    "tests/bench/what_if_program.py": {"time.sleep"},
     "tests/compare/job.py": {"time.sleep"},
     "tests/compare/runs.py": {"time.sleep"},
     "tests/eventlogs/clusters.py": {"time.sleep"},

@@ -10,6 +10,7 @@ import typer
 from spark_app.errors import UsageError
 
 if TYPE_CHECKING:
+    from spark_app.eventlog.replay.what_if import Change
     from spark_app.report.results.fail_on import Condition
 
 DAY_FORM: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -49,6 +50,15 @@ Json = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON d
 Config = Annotated[
     Path | None,
     typer.Option("--config", metavar="DIR", help="Configuration folder to use instead of config/."),
+]
+WhatIf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--what-if",
+        metavar="CHANGE",
+        help="Say how long it would have taken with cores=8, executors=4, memory=8g, partitions=400 or without=skew. "
+        "Repeatable.",
+    ),
 ]
 FailOn = Annotated[
     list[str] | None,
@@ -100,6 +110,22 @@ def span(text: str) -> float:
     if match is None:
         raise typer.BadParameter(f"{text!r} is no length of time such as 90s, 5m, 2h or 1d")
     return float(int(match[1]) * UNITS[match[2]])
+
+
+def changes(given: list[str] | None) -> "list[Change] | None":
+    """The changes of `--what-if`; None without any.
+
+    Raises:
+        UsageError: One is none.
+    """
+    if not given:
+        return None
+    from spark_app.eventlog.replay import what_if
+
+    try:
+        return [what_if.parsed(text) for text in given]
+    except ValueError as error:
+        raise UsageError(f"--what-if {error}") from error
 
 
 def conditions(given: list[str] | None, *, only_slower: bool = False) -> "list[Condition]":

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from spark_app.eventlog.reader import Reading
     from spark_app.observe.analysis import Analysis
     from spark_app.report.report_source import ReportSource
+    from spark_app.report.results.schema import Application
     from spark_app.report.run_info import RunInfo
     from spark_app.report.served.live import LivePage
     from spark_app.settings import Settings
@@ -25,6 +27,10 @@ SOURCE: Final = (
     "A spark-app run (id or folder), an event log, a folder of event logs (its newest one), or an application "
     "k8s://NAMESPACE/NAME. "
     "By default the newest one in spark-events/."
+)
+
+NO_REPLAY: Final = (
+    "no --what-if: the log has no executor or task to replay, or streaming queries, which wait for their input"
 )
 
 Follow = Annotated[
@@ -39,6 +45,7 @@ def report(  # noqa: PLR0913 - an argument for each option
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="HTML file to write, instead of one in reports/.")
     ] = None,
+    what_if: options.WhatIf = None,
     json: options.Json = False,
     fail_on: options.FailOn = None,
     summary_md: options.SummaryMd = None,
@@ -56,13 +63,14 @@ def report(  # noqa: PLR0913 - an argument for each option
     from spark_app.report.results.schema import Results
     from spark_app.settings import load_settings
 
+    changes = options.changes(what_if)
     conditions, settings, thresholds = options.conditions(fail_on), load_settings(config), load_thresholds(config)
     terminal, name = Terminal(), source or str(settings.events_path)
     live.require_follow(name, is_given=follow, port=port)
     selected = report_source.source(name, settings)
     with _followed(terminal, selected, settings, thresholds, port, open_) if follow else nullcontext() as page:
         selected = _as_of_now(selected) if follow else selected
-        analysis = _analysis(terminal, selected, settings, thresholds)
+        analysis = replace(_analysis(terminal, selected, settings, thresholds), changes=changes)
         location = _write(analysis, selected.run, output)
         live.end(page, [location])
     for remark in analysis.reading.remarks:
@@ -72,8 +80,24 @@ def report(  # noqa: PLR0913 - an argument for each option
     found = with_failed_conditions(Results(command="report", applications=[about]), conditions)
     if open_ and page is None:  # else the live page was opened, and shows the report by now
         results.open_report(terminal, location)
-    show = partial(terminal.line, cells.shown_path(location), link=cells.uri(location))
+    show = partial(_show, terminal, location, about if changes else None)
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
+
+
+def _show(terminal: "Terminal", location: str, asked: "Application | None") -> None:
+    """Prints the path of the report, and a line for each change that was asked for."""
+    from spark_app.formatting import duration
+    from spark_app.report.formatting import change_of_time
+
+    terminal.line(cells.shown_path(location), link=cells.uri(location))
+    if asked is not None and asked.replays is None:
+        terminal.note(NO_REPLAY)
+    for each in asked.replays.forecasts if asked is not None and asked.replays is not None else ():
+        if each.ms is None or each.low_ms is None or each.high_ms is None or each.change_ratio is None:
+            terminal.line(f"{each.change}: not known: {'; '.join(each.reasons)}")
+            continue
+        interval = f"{duration(each.low_ms)} to {duration(each.high_ms)}"
+        terminal.line(f"{each.change}: {duration(each.ms)} ({interval}), {change_of_time(each.change_ratio)}")
 
 
 def _analysis(

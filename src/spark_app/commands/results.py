@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 def application(analysis: "Analysis", run: "RunInfo | None", location: str) -> "Application":
     """What a report about an application, or about a run in it, says, as the JSON document has it."""
+    from msgspec.structs import replace
+
     from spark_app.report.results import build
 
     findings, compared, prices = analysis.findings_of(run), analysis.comparison, analysis.settings.prices
     labels = analysis.profile.labels
-    return build.application(analysis.reading, run, findings, compared, report=location, prices=prices, labels=labels)
+    about = build.application(analysis.reading, run, findings, compared, report=location, prices=prices, labels=labels)
+    return replace(about, replays=build.replays(analysis.replays_of(run)))
 
 
 def answer(

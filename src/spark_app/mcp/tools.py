@@ -10,6 +10,7 @@ from spark_app.errors import InputError
 from spark_app.eventlog.comparison import baselines
 from spark_app.eventlog.comparison.compare import compare
 from spark_app.eventlog.model.entities import StageAttempt
+from spark_app.eventlog.replay.what_if import parsed
 from spark_app.mcp.answers import MOST_CHARACTERS, Document, Page, Rows, answer
 from spark_app.mcp.documents import (
     NO_LISTS,
@@ -26,10 +27,11 @@ from spark_app.mcp.library import Library
 from spark_app.mcp.search import Wanted, search
 from spark_app.observe.analysis import Analysis
 from spark_app.report.formatting import text
-from spark_app.report.results import build
+from spark_app.report.results import build, schema, values
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import Scope, scope
 from spark_app.report.sections import queries, stages
+from spark_app.report.sections.replays import replays
 
 WIDEST: Final = MOST_CHARACTERS * 5 // 12
 """An event is JSON within JSON: each of its quotes and backslashes takes two characters of an answer."""
@@ -140,6 +142,39 @@ class Tools:
                 "changes": Rows(compared.changes),
             }
             return answer(document(compared) | lists, Page(limit, offset))
+
+    def what_if(
+        self,
+        run: Run,
+        changes: Annotated[
+            list[str] | None,
+            Field(
+                description="Each `cores=N`, `executors=N`, `memory=SIZE`, `partitions=N` (of shuffles) or "
+                "`without=CAUSE`; without any: half and twice the cores, and unlimited ones."
+            ),
+        ] = None,
+        limit: Limit = 20,
+        offset: Offset = 0,
+    ) -> Document:
+        """Tell how long a run would have taken otherwise: its schedule, replayed.
+
+        `forecasts` have the time with a change, between `low_ms` and `high_ms` in nine of ten cases, or `reasons` why
+        the log does not tell. `blocked_time` is how much sooner it would have ended at most without what its tasks
+        waited for: `network` (shuffle blocks), `disk` (shuffle files), `gc`, `scheduling`, `deserializing`, `python`,
+        and `skew`. `error_ratio` is how far the replay of what was is off.
+        """
+        with self._lock:
+            _, about, _ = self._read(run)
+            try:
+                asked = None if changes is None else [parsed(text) for text in changes]
+            except ValueError as error:
+                raise InputError(str(error)) from error
+            found = replays(about, asked)
+            if found is None:
+                raise InputError(f"{run} has no tasks to replay, or streaming queries, which wait for their input")
+            shown = values.document(schema.Replays, found)
+            rows = {"forecasts": Rows(shown.forecasts), "blocked_time": Rows(shown.blocked_time)}
+            return answer(document(shown) | {"run": run} | rows, Page(limit, offset))
 
     def stage(
         self,

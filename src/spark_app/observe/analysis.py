@@ -1,7 +1,7 @@
 """Analyzes an application after its end: exports its event log, stores its profile and writes reports."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from spark_app.eventlog.labels import LabelSources
 from spark_app.eventlog.model.outcome import GOOD
 from spark_app.eventlog.parse.locations import log_path
 from spark_app.eventlog.reader import Reading, find_log
+from spark_app.eventlog.replay.what_if import Change
 from spark_app.local_files import local_path
 from spark_app.observe import retention, run_copies
 from spark_app.observe.followed_log import FollowedLog
@@ -27,6 +28,7 @@ from spark_app.report import index, page, run_info, run_store
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
 from spark_app.report.sections.now import RunningStage, now
+from spark_app.report.sections.replays import Replays, replays
 from spark_app.runs import run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Backends, Settings, process_environment
@@ -49,6 +51,7 @@ class Analysis:
         profile: What later applications are compared with.
         findings: About all of it, worst first.
         comparison: How it compares with the last successful ones; None without any.
+        changes: What is forecast; None for other cores.
     """
 
     settings: Settings
@@ -57,6 +60,15 @@ class Analysis:
     profile: RunProfile
     findings: list[Finding]
     comparison: Comparison | None
+    changes: Sequence[Change] | None = None
+    _replays: dict[Path | None, Replays | None] = field(default_factory=dict)
+
+    def replays_of(self, run: RunInfo | None) -> Replays | None:
+        """Blocked time and forecasts of all of it, or of a run in it; made once for the report and the document."""
+        key = run.folder if run else None
+        if key not in self._replays:
+            self._replays[key] = replays(scope(self.reading.app, run), self.changes)
+        return self._replays[key]
 
     def findings_of(self, run: RunInfo | None) -> list[Finding]:
         """The findings about all of it, or about a run in it, to which other runs add nothing."""
@@ -78,6 +90,7 @@ class Analysis:
             findings=self.findings_of(run),
             backends=self._backends,
             prices=self.settings.prices,
+            replayed=self.replays_of(run),
         )
         if output.parent != self.settings.reports_path:
             return str(output)

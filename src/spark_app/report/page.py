@@ -35,7 +35,7 @@ from spark_app.report.sections.memory import memory
 from spark_app.report.sections.model import model
 from spark_app.report.sections.now import Now
 from spark_app.report.sections.queries import queries
-from spark_app.report.sections.replays import replays
+from spark_app.report.sections.replays import Replays, replays
 from spark_app.report.sections.run import logs, quality
 from spark_app.report.sections.stages import functions, stages
 from spark_app.report.sections.streams import streams
@@ -87,6 +87,7 @@ def write(
     findings: list[Finding] | None = None,
     backends: Backends | None = None,
     prices: Prices | None = None,
+    replayed: Replays | None = None,
 ) -> Report:
     """Writes a report, whole or not at all.
 
@@ -98,13 +99,16 @@ def write(
         findings: Findings about it, worst first; None diagnoses with the default thresholds.
         backends: Where traces and dashboards are, to link to them.
         prices: What executors cost.
+        replayed: Blocked time and forecasts; None makes them, of other cores.
 
     Raises:
         OSError: The file cannot be written.
     """
     about = scope(reading.app, run)
     ranked = diagnose(reading.app, Thresholds(), about.covers()) if findings is None else findings
-    write_atomic(output, html(reading, about, ranked, compared=compared, backends=backends, prices=prices))
+    shown = replays(about) if replayed is None else replayed
+    content = html(reading, about, ranked, compared=compared, backends=backends, prices=prices, replayed=shown)
+    write_atomic(output, content)
     top = headline(about)
     return Report(output, about.title, top.outcome, top.mood)
 
@@ -117,18 +121,19 @@ def html(
     compared: Comparison | None,
     backends: Backends | None,
     prices: Prices | None,
+    replayed: Replays | None = None,
     now: Now | None = None,
 ) -> bytes:
     """The page, below 5 MB: as long as it is larger, half of everything is listed.
 
-    A page that is served and follows the application says what it does `now`; a report does not.
+    A page that is served and follows the application says what it does `now`; a report does not, and has replays.
     """
     limits = Limits()
     shared = {
         "compared": compared,
         "links": links(about, backends),
         "capacity": capacity(about, prices),
-        "replays": replays(about),
+        "replays": replayed,
         "now": now,
         "unread": unread(reading, about, is_live=now is not None),
     }

@@ -61,6 +61,33 @@ def test_output_names_the_file_of_the_report(home: Path, capsys: pytest.CaptureF
     assert output.is_file()
 
 
+def test_what_if_prints_a_line_for_each_change(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the interval, or why the log does not tell; the report and the document have the same."""
+    tasks = [made.ended_task(number, 0, 2000 + number // 2 * 1000, 1000) for number in range(8)]
+    lines = [log.started(1000), log.executor("1", time=1000, cores=2), log.job(0, [0]), made.submitted(0, 2000, 8, "s")]
+    written = made.written(home / "log", [*lines, *log.starts(tasks), *tasks, log.ended(6000)])
+    command = ["report", str(written), "--what-if", "cores=4", "--what-if", "memory=1m"]
+    assert run(command) == 0
+    _, likely, unknown = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"cores=4: 3\.0 s \(2\.\d s to 3\.\d s\), 40 % shorter", likely)
+    assert unknown.startswith("memory=1m: not known: the log does not say what tasks do with less memory")
+    assert "cores=4" in (home / "reports" / "app-1.html").read_text()
+    assert run([*command, "--json"]) == 0
+    (about,) = json.loads(capsys.readouterr().out)["applications"]
+    assert [(each["change"], each["ms"]) for each in about["replays"]["forecasts"]] == [
+        ("cores=4", 3000), ("memory=1m", None),
+    ]  # fmt: skip
+
+
+def test_what_is_no_change_exits_with_2_or_says_so(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown change is refused first; a log without tasks has nothing to replay."""
+    written = made.written(home / "log", [log.started(), log.ended()])
+    assert run(["report", str(written), "--what-if", "core=4"]) == 2
+    assert "none of cores=N" in capsys.readouterr().err
+    assert run(["report", str(written), "--what-if", "cores=4"]) == 0
+    assert "no executor or task to replay" in capsys.readouterr().err
+
+
 def test_a_report_links_to_the_stack_only_with_an_endpoint(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

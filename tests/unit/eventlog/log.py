@@ -79,6 +79,11 @@ def task(
     return {"Event": "SparkListenerTaskEnd", **fields, "Task End Reason": reason, "Task Metrics": metrics}
 
 
+def starts(tasks: Iterable[Line]) -> list[Line]:
+    """The starts of tasks that end."""
+    return [{**task, "Event": "SparkListenerTaskStart"} for task in tasks]
+
+
 def resubmitted(task: Line) -> Line:
     """A task that has succeeded ends once more, because its output was lost with its executor."""
     reason = {"Task End Reason": {"Reason": "Resubmitted"}}

@@ -33,6 +33,7 @@ def every_answer(tools: Tools, run: str) -> Iterator[dict[str, Any]]:
     yield tools.stage(run, 0, limit=200)
     yield tools.query_plan(run, 0, limit=200)
     yield tools.search_events(run, limit=50, width=WIDEST)
+    yield tools.what_if(run, limit=200)
 
 
 def test_a_slow_run_is_explained_from_the_list_to_the_operator(settings: Settings) -> None:
@@ -53,6 +54,19 @@ def test_two_runs_are_compared(settings: Settings) -> None:
     """With what differs between them."""
     found = recorded(settings, "causes").compare("spill-planted.zst", "spill-quiet.zst")
     assert {"name": "spark.memory.fraction", "now": "0.05"} in found["settings"]
+
+
+def test_what_if_forecasts_changes_and_says_what_it_cannot(settings: Settings) -> None:
+    """With an interval, or with reasons; a change that is none names all that there are."""
+    tools = recorded(settings, "causes")
+    found = tools.what_if("spill-planted.zst", ["cores=1", "memory=1k"])
+    likely, unknown = found["forecasts"]
+    assert likely["low_ms"] < likely["ms"] < likely["high_ms"]
+    assert "ms" not in unknown
+    assert "less memory" in unknown["reasons"][0]
+    assert {"disk", "gc", "skew"} <= {each["cause"] for each in found["blocked_time"]}
+    with pytest.raises(InputError, match="none of cores=N"):
+        tools.what_if("spill-planted.zst", ["core=1"])
 
 
 def test_the_longest_stages_and_queries_come_first(settings: Settings) -> None:

@@ -6,7 +6,7 @@ task hides saves nothing. It is the most that a change can save: a resource that
 """
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Final, Literal, get_args
@@ -15,7 +15,7 @@ from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.model.plan_names import PYTHON_TIME
 from spark_app.eventlog.parse.events import counted
 from spark_app.eventlog.replay.schedule import Piece
-from spark_app.eventlog.replay.work import Part, Work
+from spark_app.eventlog.replay.work import Work
 
 Cause = Literal["network", "disk", "gc", "scheduling", "deserializing", "python", "skew"]
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
@@ -46,28 +46,37 @@ def blocked_time(done: Work) -> list[BlockedTime]:
     Not in a log of Spark: how long tasks waited for the disk when they read files and when they spilled, and in Spark
     3.5 how long they were in Python.
     """
-    found = (_without(done, cause) for cause in CAUSES)
+    found = (_blocked(done, cause) for cause in CAUSES)
     return sorted((each for each in found if each is not None), key=lambda each: -each.saved_ms)
 
 
-def _without(done: Work, cause: Cause) -> BlockedTime | None:
-    """The replay without a cause."""
-    waits = {id(part.stage): _waits(part.stage, cause) for part in done.parts}
-    task_ms = sum(_sum(each) for each in waits.values())
+def _blocked(done: Work, cause: Cause) -> BlockedTime | None:
+    """What tasks waited for a cause; None where the log does not tell, or none did."""
+    waits = _waits_of(done, cause)
+    task_ms = sum(map(sum, waits.values()))
     if task_ms < 1:
         return None
-    pieces = [_piece(part, waits[id(part.stage)]) for part in done.parts]
-    without_ms = min(done.took_ms, done.corrected(done.replayed(pieces).ms))
+    without_ms = min(done.took_ms, done.corrected(done.replayed(_pieces(done, waits)).ms))
     saved_ms = done.took_ms - without_ms
     return BlockedTime(cause, task_ms, without_ms, saved_ms, saved_ms / done.took_ms)
 
 
-def _sum(waits: Sequence[float] | None) -> float:
-    return sum(waits) if waits is not None else 0.0
+def without(done: Work, cause: Cause) -> list[Piece] | None:
+    """The pieces without a cause; None where the log does not tell of it, or no task waited for it."""
+    waits = _waits_of(done, cause)
+    return _pieces(done, waits) if waits else None
 
 
-def _piece(part: Part, waits: Sequence[float] | None) -> Piece:
-    return part.piece if waits is None else part.without(waits)
+def _waits_of(done: Work, cause: Cause) -> dict[int, Sequence[float]]:
+    """How long each task of each stage waited, by the identity of the stage attempts in which any did."""
+    stages = {id(part.stage): part.stage for part in done.parts}
+    waits = ((number, _waits(stage, cause)) for number, stage in stages.items())
+    return {number: own for number, own in waits if own is not None}
+
+
+def _pieces(done: Work, waits: Mapping[int, Sequence[float]]) -> list[Piece]:
+    parts = done.parts
+    return [part.without(waits[id(part.stage)]) if id(part.stage) in waits else part.piece for part in parts]
 
 
 def _waits(stage: StageAttempt, cause: Cause) -> Sequence[float] | None:

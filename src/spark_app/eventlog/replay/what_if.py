@@ -1,79 +1,334 @@
-"""How long an application would have taken with other cores: its stages and tasks replayed on other slots.
+"""How long an application would have taken with a change: its schedule, made once more with other slots or tasks.
 
 Each stage begins as long after the stage that ended last before it as it did: the driver takes the same time. Its tasks
 take the time that they took, one after another on the slots that are free. A time in which no task of the application
-ran, as while it waits for an executor, is as long as it was, also within a stage. So what more cores change about a
-task, such as its share of a disk or of memory, is not seen. The same replay on the slots that there were gives the
-error of all.
+ran, as while it waits for an executor, is as long as it was, also within a stage. So what a change does to a task, such
+as to its share of a disk or of memory, is not seen. The replay of what was gives an error, by which all are corrected.
 
 After Sparklens (Qubole), which replays stages and tasks likewise and shows no error per application.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from math import hypot, sqrt
+from statistics import mean, median, quantiles
+from typing import Final, Literal, NamedTuple, get_args
 
-from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.eventlog.model.occupancy import Occupancy
-from spark_app.eventlog.replay.schedule import replay
-from spark_app.eventlog.replay.work import Work, work
+from spark_app.eventlog.replay import blocked_time, doubts
+from spark_app.eventlog.replay.schedule import Piece, replay
+from spark_app.eventlog.replay.work import Part, Work
+from spark_app.formatting import size
+from spark_app.telemetry.spark_settings import is_local
 
-FACTORS: Final = (0.5, 2.0)
+What = Literal["cores", "executors", "memory", "partitions", "without"]
+UNLIMITED: Final = "unlimited"
+PARTITIONS: Final = "spark.sql.shuffle.partitions"
+ADAPTIVE: Final = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
+PARALLELISM: Final = "spark.default.parallelism"
+MOST_CORES: Final = 1_000_000
+DRIVER_SPREAD: Final = 0.15
+"""How much longer or shorter the driver takes in the next run, in 90 % of the runs (`tests.bench what_if`)."""
+TASK_SPREAD: Final = 0.05
+"""The same of all tasks together."""
+SPREAD_OF_90: Final = 1.645
+"""How many standard deviations of a normal distribution have 90 % of it, on each side."""
+IQR_OF_NORMAL: Final = 1.349
+DISK_BYTES_PER_MS: Final = 125 * (1 << 20) / 1000
+"""What a disk reads or writes, as for the diagnosis of spill: the baseline of an AWS gp3 volume."""
+
+
+class Change(NamedTuple):
+    """A change: `cores=8`, `executors=4`, `memory=8g`, `partitions=400`, `without=skew`."""
+
+    what: What
+    value: str
+
+    def __str__(self) -> str:
+        """As `--what-if` takes it."""
+        return f"{self.what}={self.value}"
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """A replay of the work.
+class Forecast:
+    """How long it would have taken with a change.
 
     Attributes:
-        cores: How many there would be; None for as many as tasks could ever use.
-        ms: How long it would take, in milliseconds.
+        change: The change, as `--what-if` takes it.
+        ms: How long it would take; None where the log does not tell.
+        low_ms, high_ms: At least and at most, in nine of ten cases.
+        change_ratio: The difference to what it took, as a share of it.
+        reasons: Why the log does not tell.
     """
 
-    cores: int | None
-    ms: float
+    change: Change
+    ms: float | None
+    low_ms: float | None
+    high_ms: float | None
+    change_ratio: float | None
+    reasons: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """Replays of the same work on other cores.
+class _Lengths(NamedTuple):
+    """The lengths of replays: the shortest that is possible, the likely one, the longest; in milliseconds."""
 
-    Attributes:
-        cores: The most that were registered at a time.
-        took_ms: How long it took, in milliseconds.
-        own: The replay on the cores that there were.
-        others: Those on half, on twice as many, and on unlimited cores.
+    low: float
+    likely: float
+    high: float
+
+
+def parsed(text: str) -> Change:
+    """The change that a text names.
+
+    Raises:
+        ValueError: It names none.
     """
-
-    cores: int
-    took_ms: float
-    own: Replay
-    others: tuple[Replay, ...]
-    error: float
-    is_credible: bool
-
-
-def what_if(app: Application, stages: Iterable[StageAttempt], held: Occupancy) -> WhatIf | None:
-    """Replays the work of a period on other cores; None where `work` has none."""
-    done = work(app, stages, held)
-    return None if done is None else of_work(done)
+    name, _, value = text.partition("=")
+    for what in get_args(What):
+        if name == what and _FORMS[what].fullmatch(value):
+            return Change(what, value)
+    raise ValueError(
+        f"{text!r} is none of cores=N, executors=N, memory=SIZE (such as 8g), partitions=N and without=CAUSE "
+        f"({', '.join(blocked_time.CAUSES)})"
+    )
 
 
-def of_work(done: Work) -> WhatIf:
-    """Replays work on other cores."""
+_NUMBER: Final = re.compile(r"[1-9]\d{0,5}", re.ASCII)
+_FORMS: Final[Mapping[What, re.Pattern[str]]] = {
+    "cores": re.compile(rf"{UNLIMITED}|{_NUMBER.pattern}", re.ASCII),
+    "executors": _NUMBER,
+    "memory": re.compile(r"[1-9]\d{0,6}[kmgt]b?", re.ASCII | re.IGNORECASE),
+    "partitions": _NUMBER,
+    "without": re.compile("|".join(blocked_time.CAUSES)),
+}
+
+
+def usual_changes(done: Work) -> list[Change]:
+    """Half of the cores that there were, twice as many, and as many as tasks could ever use."""
+    numbers = [round(done.cores * factor) for factor in (0.5, 2) if done.cores * factor >= 1]
+    return [Change("cores", value) for value in (*map(str, numbers), UNLIMITED)]
+
+
+def forecasts(done: Work, changes: Iterable[Change]) -> list[Forecast]:
+    """How long it would have taken with each of some changes."""
+    return [_forecast(done, change) for change in changes]
+
+
+def _forecast(done: Work, change: Change) -> Forecast:
+    """How long it would have taken with a change, or why the log does not tell."""
+    found = doubts.of_changes(done) or _KINDS[change.what](done, change.value)
+    if isinstance(found, list):
+        return Forecast(change, None, None, None, None, found)
+    low, likely, high = (done.corrected(ms) for ms in found)
+    low, high = _interval(done, low, high, is_slower=likely > done.took_ms)
+    return Forecast(change, likely, min(low, likely), max(high, likely), likely / done.took_ms - 1, [])
+
+
+def _interval(done: Work, low: float, high: float, *, is_slower: bool) -> tuple[float, float]:
+    """How long it takes at least and at most, in nine of ten cases.
+
+    The driver's time and that of tasks differ from run to run; tasks also by what their own spread and the error of the
+    replay say. On a host that something else used both differ more: the driver by all that it lost to that, and tasks
+    by what they waited for processors, which they may have where fewer of them run.
+    """
+    waited = doubts.contention_ratio(done)
+    driver, drift = min(done.idle_ms, low), hypot(DRIVER_SPREAD, 1 - 1 / doubts.slowdown(done))
+    spread = hypot(TASK_SPREAD, _spread_of_tasks(done), done.error, waited)
+    least = driver * max(0.0, 1 - drift) + (low - driver) * max(0.0, 1 - spread - (waited if is_slower else 0.0))
+    return least, driver * (1 + drift) + (high - driver) * (1 + spread)
+
+
+def _spread_of_tasks(done: Work) -> float:
+    """How far the sum of the tasks of a stage may be off, if they were drawn anew; the mean over all stages.
+
+    By the quartiles of the task times, so that a skewed task, which is no accident, does not count.
+    """
+    parts = [part.piece.durations for part in done.parts]
+    total = sum(map(sum, parts))
+    weighted = sum(_spread(durations) * sum(durations) for durations in parts if len(durations) > 3)
+    return weighted / total if total else 0.0
+
+
+def _spread(durations: Sequence[float]) -> float:
+    """The spread of the mean of some times, as a share of it."""
+    low, _, high = quantiles(durations, n=4)
+    usual = mean(durations)
+    return SPREAD_OF_90 * (high - low) / IQR_OF_NORMAL / sqrt(len(durations)) / usual if usual else 0.0
+
+
+def on_cores(done: Work, cores: int | None) -> float:
+    """How long the same tasks take on so many cores, or on one for each of them, as the replay has it."""
     pieces = [part.piece for part in done.parts]
-    others = [
-        Replay(round(done.cores * factor), done.replayed(free=_scaled(done.free, factor)).ms)
-        for factor in FACTORS
-        if done.cores * factor >= 1
-    ]
-    unlimited = Replay(None, replay(pieces, None, done.start, done.end).ms)
-    own = Replay(done.cores, done.own.ms)
-    return WhatIf(done.cores, done.took_ms, own, (*others, unlimited), done.error, done.is_credible)
+    if cores is None:
+        return replay(pieces, None, done.start, done.end).ms
+    return done.replayed(pieces, _slots(done, cores)).ms
 
 
-def _scaled(free: Sequence[float], factor: float) -> list[float]:
-    """When each of so many times the slots is there, in milliseconds after the start."""
-    count = max(1, round(len(free) * factor))
-    return [free[int(index / factor)] for index in range(count)]
+def _slots(done: Work, cores: int) -> list[float]:
+    """When each slot of so many cores is there: as those that there were, in the same shares."""
+    count = min(_slot_count(done, cores), done.most_slots)
+    return [done.free[index * len(done.free) // count] for index in range(count)]
+
+
+def _slot_count(done: Work, cores: int) -> int:
+    """How many tasks so many cores run at a time: executors of three cores run one task of two each."""
+    return max(1, cores * len(done.free) // done.cores)
+
+
+def _cores(done: Work, value: str) -> _Lengths | list[str]:
+    """The same tasks on other slots; stages with a task for each core may have one for each of the new ones."""
+    if value == UNLIMITED:
+        ms = on_cores(done, None)
+        return _Lengths(ms, ms, ms)
+    cores = int(value)
+    reasons = list(doubts.of_processors(done, cores))
+    if reasons:
+        return reasons
+    same = on_cores(done, cores)
+    count = _slot_count(done, cores)
+    pieces = [_divided(part, count) if _follows_cores(done, part) else part.piece for part in done.parts]
+    other = done.replayed(pieces, _slots(done, cores)).ms
+    return _Lengths(min(same, other), other, max(same, other))
+
+
+def _executors(done: Work, value: str) -> _Lengths | list[str]:
+    """As many executors, each with the cores that the others have."""
+    if is_local(done.app.properties):
+        return ["a local master has no executors: ask for cores"]
+    cores = [each.cores for each in done.app.executors.values()]
+    return _cores(done, str(min(MOST_CORES, max(1, round(median(cores))) * int(value))))
+
+
+def _partitions(done: Work, value: str) -> _Lengths | list[str]:
+    """The work of stages behind a shuffle in other tasks; each takes the overhead that the log shows."""
+    own = [part for part in done.parts if _partitions_of(done, part.stage) == len(part.stage.durations_ms)]
+    merged = [part for part in done.parts if _is_merged(done, part.stage)]
+    count = int(value)
+    if merged:
+        return [f"adaptive execution merges partitions: {PARTITIONS} is only the most that there may be"]
+    if not own:
+        return [f"no stage has as many tasks as {PARTITIONS} says"]
+    places = {id(part) for part in own}
+    even, uneven = (
+        done.replayed(
+            [_divided(part, count, keep=keep) if id(part) in places else part.piece for part in done.parts]
+        ).ms
+        for keep in (False, True)
+    )
+    return _Lengths(min(even, uneven), even, max(even, uneven))
+
+
+def _memory(done: Work, value: str) -> _Lengths | list[str]:
+    """More memory may end garbage collection and spilling; what less of it does is not in the log."""
+    asked, heap = memory_settings.size_of(value), memory_settings.heap(done.app.properties)
+    own, name = doubts.stages(done), memory_settings.memory(done.app.properties)
+    if asked is None or heap is None:
+        return [f"{name} is no size"]
+    if asked < heap:
+        return [f"the log does not say what tasks do with less memory than {size(heap)} ({name})"]
+    spilled = sum(stage.totals.disk_spilled for stage in own)
+    waits = {id(stage): _memory_waits(stage) for stage in own}
+    least = done.replayed([part.without(waits[id(part.stage)]) for part in done.parts]).ms
+    likely = (least + done.own.ms) / 2 if spilled else done.own.ms
+    return _Lengths(least, likely, done.own.ms)
+
+
+def _memory_waits(stage: StageAttempt) -> Sequence[float]:
+    """What each task spent on garbage collection and, by its share of the time, on spilling."""
+    total = sum(stage.durations_ms)
+    share = min(1.0, 2 * stage.totals.disk_spilled / DISK_BYTES_PER_MS / total) if total else 0.0
+    return [gc + ms * share for gc, ms in zip(stage.waits_for("gc"), stage.durations_ms, strict=True)]
+
+
+def _without(done: Work, value: str) -> _Lengths | list[str]:
+    """The schedule without a cause; without skew, tasks may also take the mean, if others take over the work."""
+    cause = next(each for each in blocked_time.CAUSES if each == value)
+    pieces = blocked_time.without(done, cause)
+    if pieces is None:
+        return [f"tasks did not wait for {cause}, or Spark did not measure it"]
+    ms = done.replayed(pieces).ms
+    if cause != "skew":
+        return _Lengths(ms, ms, ms)
+    means = [part.lasting([mean(part.piece.durations)] * len(part.places)) for part in done.parts]
+    even = done.replayed(means).ms
+    return _Lengths(min(ms, even), ms, max(ms, even))
+
+
+_KINDS: Final[Mapping[What, Callable[[Work, str], _Lengths | list[str]]]] = {
+    "cores": _cores,
+    "executors": _executors,
+    "memory": _memory,
+    "partitions": _partitions,
+    "without": _without,
+}
+
+
+def _divided(part: Part, count: int, *, keep: bool = False) -> Piece:
+    """The work of a piece in so many tasks, in its order; each has the overhead that the tasks of the stage had.
+
+    Args:
+        part: The piece.
+        count: How many tasks.
+        keep: Whether the longest task keeps its work, as that of one key does.
+    """
+    durations, overhead = part.piece.durations, _overhead_ms(part.stage)
+    work = [max(0.0, ms - overhead) for ms in durations]
+    most = max(work)
+    scale = len(work) / count
+    tasks = [_between(work, number * scale, (number + 1) * scale) for number in range(count)]
+    if keep and count > len(work):
+        rest = 1 - (most - max(tasks)) / sum(work) if sum(work) else 1.0
+        longest = tasks.index(max(tasks))
+        tasks = [most if number == longest else ms * rest for number, ms in enumerate(tasks)]
+    return part.lasting([ms + overhead for ms in tasks])
+
+
+def _between(work: Sequence[float], since: float, until: float) -> float:
+    """The work of the tasks between two places of the order, of the first and the last one in part."""
+    first, last = int(since), min(int(until), len(work) - 1)
+    if first >= last:
+        return work[min(first, len(work) - 1)] * (until - since)
+    return work[first] * (first + 1 - since) + sum(work[first + 1 : last]) + work[last] * (until - last)
+
+
+def _overhead_ms(stage: StageAttempt) -> float:
+    """What a task takes before and after its work: the scheduler and deserialising; the median of the stage."""
+    return median(map(sum, zip(stage.waits_for("scheduling"), stage.waits_for("deserializing"), strict=True)))
+
+
+def _follows_cores(done: Work, part: Part) -> bool:
+    """Whether a stage has as many tasks as there are cores because there are so many.
+
+    So has one that begins with rows that Spark makes or with small files, and one whose partitions adaptive execution
+    has merged: both take `spark.default.parallelism`, which is the number of cores where it is not set.
+    """
+    stage = part.stage
+    if PARALLELISM in done.app.properties or len(stage.durations_ms) != len(done.free):
+        return False
+    return not stage.info.parents or _is_merged(done, stage)
+
+
+def _partitions_of(done: Work, stage: StageAttempt) -> int | None:
+    """How many partitions a shuffle of SQL has that a stage reads, by the settings; None for no such stage."""
+    settings = _settings(done, stage)
+    if settings is None or not stage.info.parents:
+        return None
+    given = settings.get(PARTITIONS, "200")
+    return int(given) if given.isdecimal() else None
+
+
+def _is_merged(done: Work, stage: StageAttempt) -> bool:
+    """Whether adaptive execution has merged partitions that a stage reads."""
+    settings, partitions = _settings(done, stage), _partitions_of(done, stage)
+    if settings is None or partitions is None:
+        return False
+    is_adaptive = all(settings.get(name, "true").strip().lower() == "true" for name in ADAPTIVE)
+    return is_adaptive and len(stage.durations_ms) < partitions
+
+
+def _settings(done: Work, stage: StageAttempt) -> Mapping[str, str] | None:
+    """The settings of the query of a stage; None where it runs for none."""
+    query = done.app.query_of(done.app.job_of(stage))
+    return None if query is None else done.app.properties | query.settings

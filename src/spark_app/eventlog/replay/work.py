@@ -14,8 +14,8 @@ from spark_app.eventlog.replay.schedule import Piece, Replayed, replay
 
 IDLE_MS: Final = 1000
 """A shorter time without a task is the scheduling of the next one."""
-MOST_ERROR: Final = 0.25
-"""Where the replay on the slots that there were is further off than this share, no other one is shown."""
+MOST_SLOTS: Final = 2
+"""For each task; more would never have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Work:
         parts: The pieces, in the order of their beginning.
         free: When each slot was there, in milliseconds after the start, earliest first.
         cores: The most that were registered at a time.
+        most_slots: More than so many would never have a task.
+        idle_ms: How long no task ran.
         start, end: Of the period, in milliseconds since the epoch.
         own: The replay on the slots that there were.
     """
@@ -53,6 +55,8 @@ class Work:
     parts: Sequence[Part]
     free: Sequence[float]
     cores: int
+    most_slots: int
+    idle_ms: float
     start: float
     end: float
     own: Replayed
@@ -67,11 +71,6 @@ class Work:
         """How far the replay on the same cores is off, as a share of what it took; positive if it is too long."""
         return self.own.ms / self.took_ms - 1
 
-    @property
-    def is_credible(self) -> bool:
-        """Whether its error is small enough to show what a replay says about anything else."""
-        return abs(self.error) <= MOST_ERROR
-
     def replayed(
         self, pieces: Sequence[Piece] | None = None, free: Sequence[float] | None = None, *, driver: float = 1.0
     ) -> Replayed:
@@ -84,14 +83,13 @@ class Work:
         return ms / (1 + self.error)
 
 
-def work(app: Application, stages: Iterable[StageAttempt], held: Occupancy, *, most_slots: float = 2) -> Work | None:
+def work(app: Application, stages: Iterable[StageAttempt], held: Occupancy) -> Work | None:
     """The work of a period.
 
     Args:
         app: The application, with its executors.
         stages: The stages to replay.
         held: Cores and tasks of the stages over the period.
-        most_slots: How many times its tasks slots may be asked for; those that could never have a task are left out.
 
     Returns:
         None where the log has no executor or no task, or a streaming query: that waits for its input.
@@ -102,11 +100,14 @@ def work(app: Application, stages: Iterable[StageAttempt], held: Occupancy, *, m
     if not parts or most < 1 or app.batches or end <= start:
         return None
     alive = [each for each in app.executors.values() if each.removed is None or each.removed >= start]
-    usable = round(sum(len(part.places) for part in parts) * most_slots)
+    usable = sum(len(part.places) for part in parts) * MOST_SLOTS
     slots = [(each.added, min(each.cores // app.task_cpus, usable)) for each in alive]
     free = sorted(max(0.0, added - start) for added, count in slots for _ in range(count))[:most]
-    own = replay([part.piece for part in parts], free, start, end)
-    return Work(app, parts, free, cores, start, end, own)
+    own, idle_ms = (
+        replay([part.piece for part in parts], free, start, end),
+        sum(until - since for since, until in held.gaps),
+    )
+    return Work(app, parts, free, cores, usable, idle_ms, start, end, own)
 
 
 def _parts(stages: Sequence[StageAttempt], gaps: Iterable[tuple[float, float]]) -> list[Part]:

@@ -17,7 +17,8 @@ from spark_app.report.results import schema
 from spark_app.report.results.values import DIGITS, document, evidence, quotient, ratio
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
-from spark_app.report.sections import connect, headline, queries, replays, stages, streams
+from spark_app.report.sections import connect, headline, queries, stages, streams
+from spark_app.report.sections.replays import Replays
 from spark_app.settings import Prices
 
 LIMITS: Final = Limits(operators=0, tasks=0, points=1)
@@ -65,7 +66,7 @@ def application(
         queries=queries.queries(about, limits).shown,
         streaming_queries=streams.streams(about, limits).shown,
         connect=connect.connect(about, limits, prices),
-        replays=replays.replays(about),
+        replays=None,
         remarks=headline.unread(reading, about),
         log_records=list(app.log_records)[-limits.logs :],
         trace_id=f"{span_ids.of_application(app).trace_id:032x}",
@@ -75,6 +76,11 @@ def application(
     return document(
         schema.Application, shown, run=own_run, findings=shown_findings, comparison=earlier, labels=dict(labels)
     )
+
+
+def replays(found: Replays | None) -> schema.Replays | None:
+    """Blocked time and forecasts, which are made once for a report and its document."""
+    return None if found is None else document(schema.Replays, found)
 
 
 def finding(found: Finding) -> schema.Finding:

@@ -285,15 +285,32 @@ class BlockedTime(Struct):
     saved_ratio: float
 
 
+class Forecast(Struct):
+    """How long it would have taken with a change such as `cores=8`: a replay, and at least and at most in nine of ten.
+
+    `change_ratio` is the difference to what it took, as a share of it. All are null where the log does not tell;
+    `reasons` say why.
+    """
+
+    change: Annotated[Name, Meta(extra={"shown": str})]
+    ms: Known
+    low_ms: Known
+    high_ms: Known
+    change_ratio: float | None
+    reasons: list[Name]
+
+
 class Replays(Struct):
-    """What replays of the schedule say, on the same cores and on others.
+    """What replays of the schedule say, on the same cores and with changes.
 
     `error_ratio` is how far the replay of what was is off, positive if it is too long. `blocked_time` has the causes
-    that Spark measured, most saved first. `remarks` say why something is not there.
+    that Spark measured, most saved first. `forecasts` are those of other cores, or of the changes that were asked for.
+    `remarks` say why there is no blocked time.
     """
 
     error_ratio: float
     blocked_time: list[BlockedTime]
+    forecasts: list[Forecast]
     remarks: list[str]
 
 

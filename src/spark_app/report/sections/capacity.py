@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from spark_app.eventlog.cost import HOUR_MS, CoreHours, spent
-from spark_app.eventlog.replay.what_if import Replay, WhatIf, of_work
+from spark_app.eventlog.replay import what_if
+from spark_app.eventlog.replay.what_if import Forecast
+from spark_app.eventlog.replay.work import Work
 from spark_app.report.scope import Scope
 from spark_app.settings import Prices
 
@@ -16,6 +18,7 @@ class Choice:
     Attributes:
         cores: None for as many as tasks could ever use.
         ms: How long it takes.
+        low_ms, high_ms: At least and at most; None for what was.
         change: The difference to the time that it took, as a share of it; None for what was.
         spent: What the cores cost while they are registered; None for unlimited cores.
         price: Its price; None where none is configured.
@@ -23,6 +26,8 @@ class Choice:
 
     cores: int | None
     ms: float
+    low_ms: float | None
+    high_ms: float | None
     change: float | None
     spent: CoreHours | None
     price: Decimal | None
@@ -36,15 +41,17 @@ class Capacity:
         spent: What they took while they were registered.
         price: Its price; None where none is configured.
         currency: Of the price.
-        replayed: The replays on other cores; None where the log does not allow any.
-        choices: The work as it was, and as it would be on other cores, fewest cores first.
+        error: How far the replay of what was is off; None where the log does not allow any.
+        choices: The work as it was, and as it would be on other cores, fewest cores first; empty without a replay.
+        reasons: Why the log does not tell of other cores.
     """
 
     spent: CoreHours
     price: Decimal | None
     currency: str | None
-    replayed: WhatIf | None
+    error: float | None
     choices: list[Choice]
+    reasons: list[str]
 
 
 def capacity(scope: Scope, prices: Prices | None) -> Capacity | None:
@@ -53,25 +60,21 @@ def capacity(scope: Scope, prices: Prices | None) -> Capacity | None:
     took = spent(scope.app, period.start, period.end)
     if took is None:
         return None
-    replayed = None if scope.work is None else of_work(scope.work)
     price, currency = (took.price(prices), prices.currency) if prices else (None, None)
-    choices = _choices(took, replayed, prices) if replayed and replayed.is_credible else []
-    return Capacity(took, price, currency, replayed, choices)
+    if scope.work is None:
+        return Capacity(took, price, currency, None, [], [])
+    found = what_if.forecasts(scope.work, what_if.usual_changes(scope.work))
+    choices = [_choice(each, took, scope.work, prices) for each in found if each.ms is not None]
+    own = Choice(scope.work.cores, scope.work.took_ms, None, None, None, took, price)
+    ranked = sorted([own, *choices], key=lambda choice: choice.cores or float("inf")) if choices else []
+    reasons = list(dict.fromkeys(reason for each in found for reason in each.reasons))
+    return Capacity(took, price, currency, scope.work.error, ranked, reasons)
 
 
-def _choices(took: CoreHours, replayed: WhatIf, prices: Prices | None) -> list[Choice]:
-    own = Choice(replayed.cores, replayed.took_ms, None, took, took.price(prices) if prices else None)
-    others = [_choice(other, took, replayed, prices) for other in replayed.others]
-    return sorted([own, *others], key=lambda choice: choice.cores or float("inf"))
-
-
-def _choice(other: Replay, took: CoreHours, replayed: WhatIf, prices: Prices | None) -> Choice:
-    """A replay, corrected by the error of the replay on the cores that there were.
-
-    Its cores are registered for as much less than it takes as those were: the driver starts before executors do.
-    """
-    ms = other.ms / (1 + replayed.error)
-    unregistered = replayed.took_ms - took.core_hours * HOUR_MS / replayed.cores
-    would = None if other.cores is None else took.on(other.cores, max(0.0, ms - unregistered))
+def _choice(other: Forecast, took: CoreHours, done: Work, prices: Prices | None) -> Choice:
+    """A forecast; its cores are registered for as much less than it takes as those were: the driver starts first."""
+    cores, ms = None if other.change.value == what_if.UNLIMITED else int(other.change.value), other.ms or 0.0
+    unregistered = done.took_ms - took.core_hours * HOUR_MS / done.cores
+    would = None if cores is None else took.on(cores, max(0.0, ms - unregistered))
     price = would.price(prices) if would and prices else None
-    return Choice(other.cores, ms, ms / replayed.took_ms - 1, would, price)
+    return Choice(cores, ms, other.low_ms, other.high_ms, other.change_ratio, would, price)

@@ -1,10 +1,11 @@
-"""What a replay of the schedule says: how much sooner it would have ended without what its tasks waited for."""
+"""What replays of the schedule say: blocked time, and how long it would have taken with changes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spark_app.eventlog.replay import doubts, what_if
 from spark_app.eventlog.replay.blocked_time import BlockedTime, blocked_time
-from spark_app.eventlog.replay.work import Work
-from spark_app.report.formatting import apart
+from spark_app.eventlog.replay.what_if import Change, Forecast
 from spark_app.report.scope import Scope
 
 
@@ -15,27 +16,26 @@ class Replays:
     Attributes:
         error_ratio: How far the replay of what was is off; positive if it is too long.
         blocked_time: What its tasks waited for, most saved first.
-        remarks: Why something is not shown.
+        forecasts: How long it would have taken with changes.
+        remarks: Why nothing is shown.
     """
 
     error_ratio: float
     blocked_time: list[BlockedTime]
+    forecasts: list[Forecast]
     remarks: list[str]
 
 
-def replays(scope: Scope) -> Replays | None:
-    """The replays; None where there is nothing to replay, as in a log without executors or with streaming queries."""
+def replays(scope: Scope, changes: Sequence[Change] | None = None) -> Replays | None:
+    """The replays; None where there is nothing to replay, as in a log without executors or with streaming queries.
+
+    Args:
+        scope: What they are of.
+        changes: What is forecast; None for other cores.
+    """
     done = scope.work
     if done is None:
         return None
-    remarks = list(_doubts(done))
-    return Replays(done.error, [] if remarks else blocked_time(done), remarks)
-
-
-def _doubts(done: Work) -> list[str]:
-    """Why no replay of this log is to be believed."""
-    if not done.app.is_whole:
-        return ["The log lacks jobs or tasks."]
-    if not done.is_credible:
-        return [f"A replay of the stages and tasks as they were is {apart(done.error)}."]
-    return []
+    remarks = doubts.of_replays(done)
+    forecasts = what_if.forecasts(done, what_if.usual_changes(done) if changes is None else changes)
+    return Replays(done.error, [] if remarks else blocked_time(done), forecasts, remarks)

@@ -5,7 +5,7 @@ from spark_app.eventlog.comparison.profile import Wall
 from spark_app.eventlog.comparison.wallclock import wall_clock
 from spark_app.eventlog.model.executors import Executor
 from spark_app.eventlog.model.occupancy import Occupancy, Span, Utilization
-from spark_app.eventlog.replay.what_if import what_if
+from spark_app.eventlog.replay.work import work
 from tests.unit.eventlog import log
 from tests.unit.eventlog.made import Run, Stage, Task
 
@@ -63,7 +63,7 @@ def test_cores_that_are_too_few_for_a_task_are_cores_and_no_slots() -> None:
     app = run.application
     held = app.occupancy(app.stages.values(), (app.began or 0, app.last))
     clock, cores = wall_clock(app), cost.spent(app, app.began or 0, app.last)
-    replayed = what_if(app, app.stages.values(), held)
+    replayed = work(app, app.stages.values(), held)
     assert (app.slots, held.utilization.slots, clock.parts[0, 0]) == (2, 2, Wall(work=1000))
     assert replayed is not None
     assert (replayed.cores, replayed.own.ms) == (6, 1000)
@@ -78,7 +78,7 @@ def test_a_replaced_executor_gives_no_more_slots_than_there_were() -> None:
     lines = run.lines()
     lines[-1:-1] = [log.executor("e3", cores=3, time=run.at + 1000)]
     app = log.application(lines)
-    found = what_if(app, app.stages.values(), app.occupancy(app.stages.values(), (app.began or 0, app.last)))
+    found = work(app, app.stages.values(), app.occupancy(app.stages.values(), (app.began or 0, app.last)))
     assert found is not None
     assert (found.cores, found.own.ms) == (6, 3000)
 

@@ -1,144 +1,195 @@
-import tracemalloc
-from pathlib import Path
+"""Forecasts of changes, of hand-made schedules with known answers."""
+
 from typing import Any, Final
 
 import pytest
 
-from spark_app.eventlog import reader
-from spark_app.eventlog.replay.what_if import WhatIf, what_if
-from spark_app.eventlog.replay.work import IDLE_MS
+from spark_app.eventlog.model.host_load import HostLoad
+from spark_app.eventlog.replay.what_if import Forecast, forecasts, parsed
+from spark_app.eventlog.replay.work import work
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 
 BEGAN: Final = 1000
-LOGS: Final = Path(__file__).parents[3] / "eventlogs"
+FIXED: Final = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "4"}
+LOCAL: Final = {"spark.master": "local[2]"}
 
 
-def stage(number: int, *durations: int, at: int, slots: int, parents: tuple[int, ...] = ()) -> list[Line]:
-    """A stage that begins at some milliseconds after the start, with tasks one after another on the slots."""
-    free, tasks = [at] * slots, []
-    for place, duration in enumerate(durations):
-        start = min(free)
-        free[free.index(start)] = start + duration
-        times: dict[str, Any] = {"Launch Time": BEGAN + start, "Finish Time": BEGAN + start + duration}
-        tasks.append(log.task(100 * number + place, number, **times))
-    lines = [log.stage(number, tasks=len(durations)), *tasks, log.stage(number, end=BEGAN + max(free))]
+def task(number: int, stage: int, start: int, milliseconds: int, **metrics: Any) -> Line:
+    """A task that runs from some milliseconds after the start on, all of which is run time."""
+    times: dict[str, Any] = {"Launch Time": BEGAN + start, "Finish Time": BEGAN + start + milliseconds}
+    return log.task(number, stage, **times) | {"Task Metrics": {"Executor Run Time": milliseconds, **metrics}}
+
+
+def stage(number: int, tasks: list[Line], *, parents: tuple[int, ...] = ()) -> list[Line]:
+    """A stage with its tasks."""
+    times = [task["Task Info"] for task in tasks]
+    start, end = min(each["Launch Time"] for each in times), max(each["Finish Time"] for each in times)
+    lines = [log.stage(number, tasks=len(tasks)), *log.starts(tasks), *tasks, log.stage(number, end=end)]
     for line in (lines[0], lines[-1]):
-        line["Stage Info"] |= {"Submission Time": BEGAN + at, "Parent IDs": list(parents)}
+        line["Stage Info"] |= {"Submission Time": start, "Parent IDs": list(parents)}
     return lines
 
 
-def replayed(lines: list[Line], *, cores: int, end: int, **properties: str) -> WhatIf | None:
-    """The replays of a log with one executor."""
-    settings = log.environment(properties)
-    app = log.application([settings, log.started(), log.executor(cores=cores), *lines, log.ended(BEGAN + end)])
-    stages = app.stages.values()
-    return what_if(app, stages, app.occupancy(stages, (BEGAN, BEGAN + end)))
+def in_turn(number: int, *durations: int, at: int = 0, slots: int = 2, **metrics: Any) -> list[Line]:
+    """Tasks one after another on slots."""
+    free, tasks = [at] * slots, []
+    for place, duration in enumerate(durations):
+        begin = min(free)
+        free[free.index(begin)] = begin + duration
+        tasks.append(task(100 * number + place, number, begin, duration, **metrics))
+    return tasks
 
 
-def durations(found: WhatIf | None) -> dict[int | None, float]:
-    """How long each number of cores takes."""
-    assert found is not None
-    return {each.cores: each.ms for each in (found.own, *found.others)}
+def known(
+    lines: list[Line], change: str, *, end: int, settings: dict[str, str] | None = None, host: HostLoad | None = None
+) -> Forecast:
+    """The forecast of a change, of an application with an executor of two cores and one query."""
+    begin = [log.environment(settings or {}), log.started(BEGAN), log.executor(cores=2, time=BEGAN)]
+    query: dict[str, Any] = {"spark.sql.execution.id": "0"}
+    begin += [log.query(0, time=BEGAN), log.job(0, [0, 1], time=BEGAN, **query)]
+    app = log.application([*begin, *lines, log.ended(BEGAN + end)])
+    app.host_load, stages = host, app.stages.values()
+    done = work(app, stages, app.occupancy(stages, (BEGAN, BEGAN + end)))
+    assert done is not None
+    (found,) = forecasts(done, [parsed(change)])
+    return found
 
 
-def test_tasks_share_the_slots_and_the_driver_takes_its_time() -> None:
-    """Four tasks of a second on two cores, half a second of the driver before and after them."""
-    lines = stage(0, 1000, 1000, 1000, 1000, at=500, slots=2)
-    assert durations(replayed(lines, cores=2, end=3000)) == {1: 5000, 2: 3000, 4: 2000, None: 2000}
+def test_twice_the_cores_take_half_of_the_time_of_tasks() -> None:
+    """And all of the driver's: one second before the tasks."""
+    found = known(stage(0, in_turn(0, *[1000] * 8, at=1000)), "cores=4", end=5000)
+    assert (found.ms, found.change_ratio, found.reasons) == (3000, -0.4, [])
+    assert found.low_ms is not None
+    assert found.high_ms is not None
+    assert 2500 < found.low_ms < 3000 < found.high_ms < 3500
 
 
-def test_the_longest_task_is_the_least_that_a_stage_takes() -> None:
-    """More cores do not help where one task has all the work."""
-    lines = stage(0, 100, 4000, 100, at=0, slots=2)
-    assert durations(replayed(lines, cores=2, end=4000)) == {1: 4200, 2: 4000, 4: 4000, None: 4000}
+def test_the_interval_is_wider_where_tasks_differ_more() -> None:
+    """Eight tasks of a second, and eight of a half to one and a half."""
+    even, uneven = [1000] * 8, [500, 1500, 600, 1400, 700, 1300, 800, 1200]
+    widths = []
+    for durations in (even, uneven):
+        tasks = in_turn(0, *durations)
+        end = max(each["Task Info"]["Finish Time"] for each in tasks) - BEGAN
+        found = known(stage(0, tasks), "cores=1", end=end)
+        assert found.low_ms is not None
+        assert found.high_ms is not None
+        widths.append((found.high_ms - found.low_ms) / end)
+    assert widths[1] > 2 * widths[0]
 
 
-def test_a_stage_waits_for_its_parents_and_not_for_the_clock() -> None:
-    """On more cores the second stage begins earlier, as its parent ends earlier."""
-    lines = [*stage(0, 1000, 1000, at=0, slots=1), *stage(1, 1000, 1000, at=2200, slots=1, parents=(0,))]
-    assert durations(replayed(lines, cores=1, end=4200)) == {1: 4200, 2: 2200, None: 2200}
+def test_as_many_tasks_as_cores_are_as_many_as_the_new_cores() -> None:
+    """Spark makes so many of a range: two tasks of two seconds become four of one. If they do not, it takes two."""
+    found = known(stage(0, in_turn(0, 2000, 2000)), "cores=4", end=2000)
+    assert found.ms == 1000
+    assert found.high_ms is not None
+    assert found.high_ms >= 2000
 
 
-def test_a_stage_waits_for_its_parents_also_where_another_ended_last() -> None:
-    """On half of the cores the parent ends after the stage that ended last in truth."""
-    other, parent = stage(0, 1050, at=0, slots=1), stage(1, 1000, 1000, at=0, slots=2)
-    lines = [*other, *parent, *stage(2, 100, at=1100, slots=1, parents=(1,))]
-    assert durations(replayed(lines, cores=4, end=1200)) == {2: 2100, 4: 1200, 8: 1200, None: 1200}
+def test_partitions_that_somebody_has_set_stay() -> None:
+    """With `spark.default.parallelism` the number of cores changes no number of tasks."""
+    settings = {"spark.default.parallelism": "2"}
+    assert known(stage(0, in_turn(0, 2000, 2000)), "cores=4", end=2000, settings=settings).ms == 2000
 
 
-def test_stages_at_the_same_time_share_the_slots() -> None:
-    """Two jobs of two threads: neither waits for the other."""
-    lines = [*stage(0, 1000, at=0, slots=1), *stage(1, 1000, at=0, slots=1)]
-    assert durations(replayed(lines, cores=2, end=1000)) == {1: 2000, 2: 1000, 4: 1000, None: 1000}
+def test_executors_have_the_cores_of_the_others() -> None:
+    """Two executors of two cores are four cores."""
+    assert known(stage(0, in_turn(0, *[1000] * 8)), "executors=2", end=4000).ms == 2000
 
 
-def test_a_task_may_take_several_cores() -> None:
-    """Four cores are two slots, if each task takes two."""
-    lines = stage(0, 1000, 1000, 1000, 1000, at=0, slots=2)
-    found = durations(replayed(lines, cores=4, end=2000, **{"spark.task.cpus": "2"}))
-    assert found == {2: 4000, 4: 2000, 8: 1000, None: 1000}
+def test_a_local_master_has_no_executors() -> None:
+    """It has threads."""
+    found = known(stage(0, in_turn(0, *[1000] * 8)), "executors=2", end=4000, settings=LOCAL)
+    assert (found.ms, found.reasons) == (None, ["a local master has no executors: ask for cores"])
 
 
-def test_the_error_is_that_of_the_same_cores() -> None:
-    """An hour in which the slots did nothing although tasks waited is not explained by the replay."""
-    slow = stage(0, 1000, 1000, at=0, slots=1)
-    found = replayed(slow, cores=2, end=2000)
-    assert found is not None
-    assert found.error == pytest.approx(-0.5)
-    assert not found.is_credible
+def shuffled(**metrics: Any) -> list[Line]:
+    """A second of a map task, and four seconds of four tasks behind the shuffle."""
+    maps = stage(0, in_turn(0, 1000))
+    return [*maps, *stage(1, in_turn(1, *[1000] * 4, at=1000, **metrics), parents=(0,))]
 
 
-def test_executors_after_the_end_of_the_period_are_none_of_its_cores() -> None:
-    """An application may get more executors for what it does later."""
-    lines = [log.executor(cores=2), *stage(0, 1000, 1000, at=0, slots=2), log.executor("2", cores=2, time=BEGAN + 2000)]
-    app = log.application([log.environment({}), log.started(), *lines, log.ended(BEGAN + 3000)])
-    stages = app.stages.values()
-    assert durations(what_if(app, stages, app.occupancy(stages, (BEGAN, BEGAN + 1000)))) == {
-        1: 2000, 2: 1000, 4: 1000, None: 1000,
-    }  # fmt: skip
+def test_more_partitions_divide_the_work_behind_a_shuffle() -> None:
+    """Five tasks of 800 ms on two slots take 2400 ms, where four of 1000 took 2000."""
+    assert known(shuffled(), "partitions=5", end=3000, settings=FIXED).ms == 3400
 
 
-def test_cores_without_end_take_no_memory_without_end() -> None:
-    """Slots that could never have a task are left out: a damaged log may name any number of cores."""
-    most = 10**6
-    tracemalloc.start()
-    found = durations(replayed(stage(0, 1000, 1000, at=0, slots=2), cores=most, end=1000))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert found == {most // 2: 1000, most: 1000, 2 * most: 1000, None: 1000}
-    assert peak < most
+def test_each_task_has_an_overhead() -> None:
+    """Of the four tasks, each took 200 ms to deserialise: eight have as much work, and twice as much of that."""
+    metrics = {"Executor Run Time": 800, "Executor Deserialize Time": 200}
+    assert known(shuffled(**metrics), "partitions=8", end=3000, settings=FIXED).ms == 1000 + 4 * (400 + 200)
 
 
-def test_nothing_is_played_without_executors_or_tasks() -> None:
-    """Unknown is unknown."""
-    assert replayed([], cores=2, end=1000) is None
-    assert replayed(stage(0, 1000, at=0, slots=1), cores=0, end=1000) is None
+def test_partitions_that_adaptive_execution_merges_are_not_known() -> None:
+    """Four tasks of two hundred partitions: the setting is only the most that there may be."""
+    found = known(shuffled(), "partitions=50", end=3000)
+    assert found.ms is None
+    assert found.reasons == [
+        "adaptive execution merges partitions: spark.sql.shuffle.partitions is only the most that there may be"
+    ]
 
 
-def test_a_time_without_a_task_within_a_stage_stays() -> None:
-    """The only slot was gone for a minute: no number of cores makes that shorter, half of them have the work later."""
-    before, after = stage(0, *[1000] * 4, at=0, slots=2), stage(0, *[1000] * 4, at=62_000, slots=2)
-    tasks = [*before[1:-1], *(task | {"Task Info": task["Task Info"] | {"Task ID": 9}} for task in after[1:-1])]
-    lines = [before[0], *tasks, after[-1]]
-    found = durations(replayed(lines, cores=2, end=64_000))
-    assert found == {1: 68_000, 2: 64_000, 4: 62_000, None: 62_000}
+def test_more_memory_saves_at_most_garbage_collection_and_spilling() -> None:
+    """A quarter of the time of the tasks; without spilling it is likely that nothing changes."""
+    tasks = in_turn(0, *[1000] * 8, **{"JVM GC Time": 250})
+    found = known(stage(0, tasks), "memory=4g", end=4000)
+    assert found.ms == 4000
+    assert found.low_ms is not None
+    assert found.low_ms < 3000
 
 
-def test_replays_of_recorded_applications_keep_the_time_without_a_task() -> None:
-    """On their own cores they are right to a tenth, and on any others they take no less than what needs no core.
+def test_less_memory_is_not_known() -> None:
+    """No log says what tasks would have done with it."""
+    found = known(stage(0, in_turn(0, *[1000] * 8)), "memory=512m", end=4000)
+    assert found.reasons == ["the log does not say what tasks do with less memory than 1.0 GiB (spark.executor.memory)"]
 
-    Among them are drivers that sleep between jobs, and applications that wait for executors and lose them.
-    """
-    recorded = 0
-    for log_file in LOGS.glob("*/*.zst"):
-        app = reader.read(log_file).app
-        held = app.occupancy(app.stages.values(), (app.began or 0, app.ended or app.last))
-        found = what_if(app, app.stages.values(), held)
-        if found is None:
-            continue
-        recorded += 1
-        idle = sum(end - start for start, end in held.gaps if end - start > IDLE_MS)
-        assert abs(found.error) < 0.1, (log_file, found.error)
-        assert min(each.ms for each in found.others) >= idle, (log_file, found.others, idle)
-    assert recorded > 30
+
+def test_without_skew_tasks_take_the_median_or_the_mean() -> None:
+    """Three seconds and one of ten on two slots: the median is a second, the mean 3.25."""
+    found = known(stage(0, in_turn(0, 1000, 1000, 1000, 10_000)), "without=skew", end=11_000)
+    assert found.ms == 2000
+    assert found.high_ms is not None
+    assert found.high_ms > 6500
+
+
+def test_a_cause_that_nobody_waited_for_is_not_known() -> None:
+    """Spark may not have measured it."""
+    found = known(stage(0, in_turn(0, 1000, 1000)), "without=network", end=1000)
+    assert found.reasons == ["tasks did not wait for network, or Spark did not measure it"]
+
+
+def test_executors_that_come_and_go_are_abstained_from() -> None:
+    """Nobody knows how many there would be at which time."""
+    tasks = stage(0, in_turn(0, *[1000] * 8))
+    dynamic = known(tasks, "cores=4", end=4000, settings={"spark.dynamicAllocation.enabled": "true"})
+    assert dynamic.reasons == ["executors come and go (spark.dynamicAllocation.enabled is true)"]
+    lost = log.executor("2", cores=2, time=BEGAN), log.removed("2", time=BEGAN + 1000, reason="lost")
+    assert "1 executor went before the last task had ended" in known([*lost, *tasks], "cores=4", end=4000).reasons
+
+
+def test_a_contended_host_is_abstained_from() -> None:
+    """Deserialising took ten times the processor time, and so did the tasks: something else had the processors."""
+    metrics = {"Executor CPU Time": 100_000_000, "Executor Deserialize Time": 100}
+    metrics |= {"Executor Deserialize CPU Time": 10_000_000}
+    found = known(stage(0, in_turn(0, *[1000] * 8, **metrics)), "cores=1", end=4000, settings=LOCAL)
+    assert found.reasons == ["tasks waited 99 % of their time for a processor that something else had"]
+
+
+def test_more_threads_than_processors_are_abstained_from() -> None:
+    """Tasks that compute all the time, and a log that does not say how many processors there are."""
+    computing = stage(0, in_turn(0, *[1000] * 8, **{"Executor CPU Time": 1_000_000_000}))
+    assert known(computing, "cores=4", end=4000, settings=LOCAL).reasons == [
+        "the log does not say how many processors the host has (spark-app observe measures it)"
+    ]
+    assert known(computing, "cores=4", end=4000, settings=LOCAL, host=HostLoad(2, ())).reasons == [
+        "4 tasks at once would need 4.0 processors, and the host has 2"
+    ]
+    assert known(computing, "cores=4", end=4000, settings=LOCAL, host=HostLoad(8, ())).ms == 2000
+
+
+@pytest.mark.parametrize("text", ["core=8", "cores", "cores=0", "cores=1.5", "memory=8", "without=disk_", "cores=-1"])
+def test_what_is_no_change_is_refused(text: str) -> None:
+    """With all that there are."""
+    with pytest.raises(ValueError, match="none of cores=N"):
+        parsed(text)

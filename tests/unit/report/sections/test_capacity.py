@@ -22,6 +22,7 @@ def tasks_in_turn(*, cores: int, registered: int = 1000) -> list[log.Line]:
         log.executor("1", time=registered, cores=cores),
         log.job(0, [0]),
         made.submitted(0, 2000, 8, "save"),
+        *log.starts(tasks),
         *tasks,
         log.ended(6000),
     ]

@@ -12,9 +12,8 @@ from tests.unit.report.conftest import Read
 def collecting(*, cores: int = 1) -> list[log.Line]:
     """Four tasks of a second one after another, of which each collects garbage for a quarter."""
     tasks = [made.ended_task(number, 0, 2000 + number * 1000, 1000, **{"JVM GC Time": 250}) for number in range(4)]
-    starts: list[log.Line] = [{**line, "Event": "SparkListenerTaskStart"} for line in tasks]
     lines = [log.started(1000), log.executor(time=1000, cores=cores), log.job(0, [0])]
-    return [*lines, made.submitted(0, 2000, 4, "save"), *starts, *tasks, log.ended(6000)]
+    return [*lines, made.submitted(0, 2000, 4, "save"), *log.starts(tasks), *tasks, log.ended(6000)]
 
 
 def test_the_report_shows_what_tasks_waited_for(reading: Read, tmp_path: Path) -> None:
@@ -31,5 +30,5 @@ def test_a_replay_that_is_far_off_is_not_shown(reading: Read, tmp_path: Path) ->
     found = replays(scope(reading(collecting(cores=8)).app, None))
     assert found is not None
     assert (found.blocked_time, found.remarks) == (
-        [], ["A replay of the stages and tasks as they were is 60 % too short."],
+        [], ["a replay of the stages and tasks as they were is 60 % too short"],
     )  # fmt: skip

@@ -1,0 +1,122 @@
+"""Why a replay of a log does not tell how long an application would have taken otherwise."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from spark_app.eventlog.model import contention
+from spark_app.eventlog.model.entities import StageAttempt
+from spark_app.eventlog.model.operators import PYTHON
+from spark_app.eventlog.replay.work import Work
+from spark_app.formatting import quantity, share
+from spark_app.telemetry.spark_settings import is_local
+
+MOST_ERROR: Final = 0.25
+"""Where the replay on the slots that there were is further off than this share, no other one is shown."""
+MOST_CONTENTION: Final = 0.2
+"""Above this share of their run time tasks waited for a processor that something else had."""
+LATE_MS: Final = 30_000
+"""An executor that comes so long after the first task is not one that only started a little later."""
+DYNAMIC: Final = "spark.dynamicAllocation.enabled"
+
+
+def of_replays(done: Work) -> list[str]:
+    """Why no replay of a log is to be believed; empty if it is."""
+    if not done.app.is_whole:
+        return ["the log lacks jobs or tasks"]
+    if abs(done.error) > MOST_ERROR:
+        percent, side = round(abs(done.error) * 100), "long" if done.error > 0 else "short"
+        return [f"a replay of the stages and tasks as they were is {percent} % too {side}"]
+    return []
+
+
+def of_changes(done: Work) -> list[str]:
+    """Why a replay does not tell what a change of the application would do; empty if it does."""
+    return [*of_replays(done), *_executors(done), *_contention(done)]
+
+
+def _executors(done: Work) -> Iterator[str]:
+    """Executors come and go: nobody knows how many there would be at which time."""
+    first = min(part.piece.began for part in done.parts)
+    last = max(part.piece.ended for part in done.parts)
+    own = done.app.executors.values()
+    gone = sum(each.removed is not None and done.start <= each.removed < last for each in own)
+    late = sum(first + LATE_MS < each.added < last for each in own)
+    if done.app.properties.get(DYNAMIC, "false").strip().lower() == "true":
+        yield f"executors come and go ({DYNAMIC} is true)"
+    elif gone:
+        yield f"{quantity(gone, 'executor')} went before the last task had ended"
+    elif late:
+        yield f"{quantity(late, 'executor')} came while tasks ran"
+
+
+def _contention(done: Work) -> Iterator[str]:
+    """Something else had the processors: nobody knows how much of them there would be for other tasks."""
+    ratio = contention_ratio(done)
+    if ratio > MOST_CONTENTION:
+        yield f"tasks waited {share(ratio)} of their time for a processor that something else had"
+
+
+def contention_ratio(done: Work) -> float:
+    """The share of their time in which tasks waited for a processor that something else had, about."""
+    waited, share_lost = 0.0, 1 - 1 / slowdown(done)
+    for stage in stages(done):
+        totals = stage.totals
+        waited += contention.processor_wait_ms(done.app, stage) or 0.0
+        waited += max(0.0, totals.deserialize_ms - totals.deserialize_cpu_ns / 1e6) if totals.deserialize_cpu_ns else 0
+        waited += (_python_ms(stage, done) or 0) * share_lost if _has_python(stage) else 0  # it counts waits, too
+    took = sum(sum(part.piece.durations) for part in done.parts)
+    return min(1.0, waited / took) if took else 0.0
+
+
+def slowdown(done: Work) -> float:
+    """How much longer computation took than on a processor of its own, over all the time; 1 where nothing tells."""
+    host, own = contention.measured_host(done.app), [stage.totals for stage in stages(done)]
+    if host is not None:
+        return max(1.0, (host.runnable(round(done.start), round(done.end)) or 0.0) / host.processors)
+    took, cpu_ms = sum(each.deserialize_ms for each in own), sum(each.deserialize_cpu_ns for each in own) / 1e6
+    return max(1.0, took / cpu_ms) if cpu_ms and took >= contention.LEAST_DESERIALIZE_MS else 1.0
+
+
+def of_processors(done: Work, cores: int) -> Iterator[str]:
+    """Threads of a local master beyond the processors of its host would take turns with each other."""
+    busy = processors_per_task(stages(done), done)
+    if not is_local(done.app.properties) or cores <= done.cores:
+        return
+    host = contention.measured_host(done.app)
+    if busy is None:
+        yield "the log does not say whether Python functions compute or wait, so that more threads may take turns"
+    elif host is None and cores * busy > 1:
+        yield "the log does not say how many processors the host has (spark-app observe measures it)"
+    elif host is not None and cores * busy > host.processors:
+        needed = f"{cores} tasks at once would need {cores * busy:.1f} processors"
+        yield f"{needed}, and the host has {host.processors}"
+
+
+def processors_per_task(own: Sequence[StageAttempt], done: Work) -> float | None:
+    """How many processors a running task had on average; None where the log does not tell."""
+    cpu_ms, ran = 0.0, 0
+    for stage in own:
+        cpu_ms += (stage.totals.cpu_ns or 0) / 1e6
+        ran += stage.totals.run_ms
+        if _has_python(stage):
+            python_ms = _python_ms(stage, done)
+            if python_ms is None:
+                return None
+            cpu_ms += python_ms
+    return cpu_ms / ran if ran else 0.0
+
+
+def _has_python(stage: StageAttempt) -> bool:
+    return any(PYTHON.search(f"{rdd.name} {rdd.scope}") for rdd in stage.info.rdds)
+
+
+def _python_ms(stage: StageAttempt, done: Work) -> int | None:
+    host, info = contention.measured_host(done.app), stage.info
+    if host is None or info.submitted is None or info.completed is None:
+        return None
+    return host.python_ms(info.submitted, info.completed)
+
+
+def stages(done: Work) -> list[StageAttempt]:
+    """The stage attempts of some work, each of them once."""
+    return list({id(part.stage): part.stage for part in done.parts}.values())

@@ -41,6 +41,7 @@ COPY --chown=spark:spark . /app/
 ARG LIBRARY="--editable ."
 RUN pip install --no-cache-dir --no-deps --no-build-isolation ${LIBRARY} \
     && ln -s "$(python -c 'import pyspark; print(pyspark.__path__[0])')" /opt/venv/spark \
+    && ln -s spark-app /opt/venv/bin/spark-app.py \
     && python -m spark_app.spark.jars \
     && python -m spark_app.spark.jars s3
 # In a layer after the jars: the archive depends on the order in which the jar folder is listed, which a layer may change.

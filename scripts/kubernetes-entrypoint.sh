@@ -21,7 +21,8 @@ esac
 
 # Where the root is read-only, a volume that Spark mounts into each of its pods takes what the root would have taken.
 scratch=${SPARK_LOCAL_DIRS%%,*}
-[[ -w . ]] || cd "$scratch"
+# spark-app writes nothing to its folder, where it finds its project.
+[[ -w . || " $* " == *" local:///opt/venv/bin/spark-app.py "* ]] || cd "$scratch"
 [[ -w ${TMPDIR:=/tmp} ]] || TMPDIR=$scratch
 [[ -w ${HOME:=/} ]] || HOME=$scratch
 export HOME TMPDIR
@@ -43,6 +44,28 @@ if [[ ! -e ${SPARK_CONF_DIR:-}/log4j2.properties ]]; then
     options+=(-Dlog4j2.configurationFile=file:/app/config/spark/log4j2-pod.properties)
 fi
 
+# The program that the JVM has started, once it is there: a variable tells it how to reach the JVM, and no other child has it.
+python_program() {
+    local child
+    for child in $(pgrep --parent "$jvm"); do
+        ! grep -qsz '^PYSPARK_GATEWAY_PORT=' "/proc/$child/environ" || echo "$child"
+    done
+}
+
+# Runs spark-submit of a Python program. SIGTERM goes to the program, which may have something to finish, and not to the JVM that
+# has started it, at whose end it would be gone. The JVM ends after the program, with its exit code.
+submit_python() {
+    local code=0
+    spark-submit "$@" &
+    jvm=$!
+    trap 'kill -TERM "$(python_program)" 2>/dev/null || kill -TERM "$jvm"' TERM
+    while kill -0 "$jvm" 2>/dev/null; do # the signal ends the wait
+        code=0
+        wait "$jvm" || code=$?
+    done
+    return "$code"
+}
+
 case $1 in
 driver)
     shift
@@ -54,11 +77,14 @@ driver)
     # The event log has properties of a driver, and no variables.
     node=SPARK_EXECUTOR_ATTRIBUTE_KUBERNETES_NODE_NAME
     [[ ! ${!node:-} ]] || set -- --conf "spark.kubernetes.driverEnv.$node=${!node}" "$@"
-    exec spark-submit \
-        --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \
+    set -- --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \
         --conf "spark.executorEnv.SPARK_DRIVER_POD_IP=$SPARK_DRIVER_BIND_ADDRESS" \
         --conf "spark.executorEnv.SPARK_TRACE_ID=$SPARK_TRACE_ID" \
         --deploy-mode client "$@"
+    case " $* " in
+    *" org.apache.spark.deploy.PythonRunner "*) submit_python "$@" ;;
+    *) exec spark-submit "$@" ;;
+    esac
     ;;
 executor)
     for ((number = 0; ; number++)); do

@@ -14,8 +14,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 CHART: Final = ROOT / "charts" / "spark-app"
 VALUES: Final[dict[str, Any]] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
 TEMPLATES: Final = {file.name: file.read_text(encoding="utf-8") for file in CHART.rglob("templates/**/*.*")}
-FREE: Final = {"annotations", "labels", "resources"}
-"""Values whose keys are Kubernetes' own."""
+FREE: Final = {"annotations", "driver", "executor", "labels", "resources", "sparkConf"}
+"""Values whose keys are those of Kubernetes, of its operator, or of Spark."""
 
 
 def paths(values: dict[str, Any], prefix: str = "") -> set[str]:
@@ -65,7 +65,7 @@ def test_versions_and_images_are_those_of_the_project() -> None:
 
 def test_configuration_has_one_source() -> None:
     """What templates read are links to what the stack reads: files, and folders of files."""
-    found = [re.findall(r'\.Files\.(?:Get|Glob) "(files/[^/"]+)', text) for text in TEMPLATES.values()]
+    found = [re.findall(r'\.[Ff]iles\.(?:Get|Glob|Lines) "(files/[^/"]+)', text) for text in TEMPLATES.values()]
     links = {file.relative_to(CHART).as_posix() for file in (CHART / "files").iterdir()}
     assert {name for names in found for name in names} == links
     sources = [ROOT / "config", ROOT / "prometheus" / "rules", ROOT / "grafana" / "dashboards"]

@@ -23,6 +23,24 @@ for name in SPARK_{CONF_DIR,SUBMIT_OPTS,TRACE_ID} HOME TMPDIR LOCAL_DIRS SPARK_P
 done
 exit 3
 """
+SUBMIT: Final = """#!/usr/bin/env bash
+sleep 60 & # an older child, as that with which the script of Spark has computed its command
+other=$!
+PYSPARK_GATEWAY_PORT=1 python3 -c "$CODE" &
+wait $!
+code=$?
+kill $other
+echo "Python has ended with $code"
+exit $code
+"""
+"""Starts Python as spark-submit does, and ends with its exit code."""
+FINISHES: Final = """
+import signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+signal.alarm(30)
+print("ready", flush=True)
+signal.pause()
+"""
 LOG: Final = "-Dlog4j2.configurationFile=file:/app/config/spark/log4j2-pod.properties"
 EXECUTOR: Final = {
     "SPARK_APPLICATION_ID": "spark-1",
@@ -138,6 +156,47 @@ def test_a_driver_is_submitted_with_a_trace(pod: Path) -> None:
         assert options.endswith(" -Dmine=1")
         ids.add(trace_id)
     assert len(ids) == 2
+
+
+def submitted(pod: Path, submit: str, **variables: str) -> subprocess.Popen[str]:
+    """A driver of a Python program whose spark-submit is another program."""
+    (pod / "bin" / "spark-submit").write_text(submit, encoding="utf-8")
+    environment = {
+        "PATH": f"{pod / 'bin'}:{os.environ['PATH']}",
+        "SPARK_DRIVER_BIND_ADDRESS": "10.0.0.8",
+        "SPARK_LOCAL_DIRS": str(pod / "local"),
+    }
+    command = [str(SCRIPT), "driver", "--class", "org.apache.spark.deploy.PythonRunner", "local:///job.py"]
+    return subprocess.Popen(command, cwd=pod / "opt", env=environment | variables, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_python_program_gets_the_signal_and_ends_first(pod: Path) -> None:
+    """The JVM that started it ends with its exit code; if that got the signal, it would not wait for its program."""
+    with submitted(pod, SUBMIT, CODE=FINISHES) as driver:
+        assert driver.stdout is not None
+        while driver.stdout.readline() != "ready\n":
+            assert driver.poll() is None
+        driver.terminate()
+        rest = driver.stdout.read()
+    assert "Python has ended with 7\n" in rest
+    assert driver.returncode == 7
+
+
+def test_a_jvm_that_has_not_started_python_yet_gets_the_signal(pod: Path) -> None:
+    """Nothing else would end it."""
+    with submitted(pod, "#!/usr/bin/env python3\n" + FINISHES) as driver:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == "ready\n"
+        driver.terminate()
+    assert driver.returncode == 7
+
+
+def test_a_python_program_that_ends_ends_the_pod(pod: Path) -> None:
+    """With its exit code."""
+    with submitted(pod, SUBMIT, CODE="raise SystemExit(5)") as driver:
+        assert driver.stdout is not None
+        assert "Python has ended with 5\n" in driver.stdout.read()
+    assert driver.returncode == 5
 
 
 def test_an_executor_is_started_with_the_options_that_spark_has_set(pod: Path) -> None:

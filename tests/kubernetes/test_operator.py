@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from tests.kubernetes import volumes
 from tests.kubernetes.cluster import CHART, POD, ROOT, Namespace, image, load_images, run
 from tests.kubernetes.test_applications import HERE, SEEN_SECONDS, SETTINGS, fill, has_ended, traces
 from tests.polling import poll_until
@@ -124,3 +126,98 @@ def test_an_application_of_the_operator_is_seen_without_a_line_of_its_own(namesp
     tags = {tag["key"]: tag["value"] for tag in whole["tags"]}
     assert (tags["k8s.namespace.name"], tags["k8s.pod.name"]) == (namespace.name, "flights-driver")
     assert tags["k8s.node.name"]
+
+
+DRIVER: Final = "shop-spark-app-queries-driver"
+QUERIES: Final = (
+    "pipelines.enabled=true", "pipelines.claim=data", "pipelines.operator.enabled=true", "pipelines.days.enabled=false",
+    "pipelines.queries.enabled=true", "pipelines.queries.names={events}",
+    "pipelines.operator.driver.coreRequest=100m", "pipelines.operator.executor.coreRequest=100m",
+    "bridge.enabled=false", "reports.enabled=false", "spark.serviceAccount.create=false",
+    "otlpEndpoint=http://seen-spark-app-collector:4318",
+)  # fmt: skip
+COUNT: Final = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.eventLog.enabled", "false").getOrCreate()
+events = spark.read.format("delta").load("/data/warehouse/events")
+print("rows:", events.count(), events.select("event_id").distinct().count())
+"""
+
+
+@pytest.fixture
+def queries(namespace: Namespace, tmp_path: Path) -> Iterator[Namespace]:
+    """A query of the demo shop as an application of the operator, with an executor, and a volume for both."""
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": namespace.name},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": namespace.name,
+            "resources": {"requests": {"storage": "2Gi"}},
+        },
+    }
+    options = [word for setting in QUERIES for word in ("--set", setting)]
+    with volumes.volumes(namespace, {"data": "2Gi"}, tmp_path):
+        volumes.apply([claim], tmp_path)
+        try:
+            run("helm", "install", "shop", CHART, "--namespace", namespace.name, *SETTINGS, *options)
+            yield namespace
+        finally:
+            run("helm", "uninstall", "shop", "--namespace", namespace.name, "--ignore-not-found", "--wait")
+            namespace.kubectl("delete", "pods", "--selector", "spark-role=driver", "--timeout=180s")
+            namespace.kubectl("delete", "pods/count", "persistentvolumeclaims/data", "--ignore-not-found")
+
+
+def commits(namespace: Namespace) -> int:
+    """How many micro-batches are committed; 0 without a driver."""
+    asked = ["kubectl", "--namespace", namespace.name, "exec", DRIVER, "--", "find", "/data/checkpoints", "-path"]
+    found = subprocess.run([*asked, "*/commits/[0-9]*"], capture_output=True, text=True, check=False, timeout=60)
+    return len(found.stdout.split())
+
+
+def count(namespace: Namespace, scratch: Path) -> tuple[int, int]:
+    """How many rows the query has written, and how many events they are of."""
+    pod = yaml.safe_load(POD.read_text(encoding="utf-8"))["spec"]
+    container = pod["containers"][0] | {
+        "name": "count",
+        "image": image(),
+        "command": ["python3", "-c", COUNT],
+        "env": [{"name": "HOME", "value": "/scratch"}],
+        "workingDir": "/scratch",
+        "volumeMounts": [{"name": name, "mountPath": f"/{name}"} for name in ("data", "scratch", "tmp")],
+    }
+    folders: list[dict[str, Any]] = [{"name": name, "emptyDir": {}} for name in ("scratch", "tmp")]
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    spec = pod | {"restartPolicy": "Never", "containers": [container], "volumes": [*folders, claim]}
+    metadata = {"name": "count", "namespace": namespace.name}
+    volumes.apply([{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}], scratch)
+    namespace.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/count", "--timeout=300s")
+    [line] = [line for line in namespace.kubectl("logs", "count").splitlines() if line.startswith("rows:")]
+    rows, events = line.split()[1:]
+    return int(rows), int(events)
+
+
+def test_queries_finish_their_micro_batch_and_the_next_driver_goes_on(queries: Namespace, tmp_path: Path) -> None:
+    """The pod of the driver is deleted while they run: it ends with exit code 0, and no event is written twice."""
+    poll_until(lambda: commits(queries) > 1, lambda: queries.kubectl("get", "pods"), seconds=5 * SEEN_SECONDS)
+    assert queries.pods(spark_role="executor")
+    template = "--output=jsonpath={.status.containerStatuses[0].state.terminated.exitCode} "
+    watch = ["kubectl", "--namespace", queries.name, "get", "pod", DRIVER, "--watch", template]
+    follow = ["kubectl", "--namespace", queries.name, "logs", "--follow", DRIVER]
+    before = commits(queries)
+    with (
+        subprocess.Popen(watch, stdout=subprocess.PIPE, text=True) as watching,
+        subprocess.Popen(follow, stdout=subprocess.PIPE, text=True) as following,
+    ):
+        queries.kubectl("delete", "pod", DRIVER)
+        said = following.communicate(timeout=SEEN_SECONDS)[0]
+        watching.terminate()
+        codes = watching.communicate()[0].split()
+    assert set(codes) == {"0"}, said
+    assert "1 succeeded" in said
+    poll_until(lambda: commits(queries) > before, lambda: queries.kubectl("get", "pods"), seconds=5 * SEEN_SECONDS)
+    run("helm", "uninstall", "shop", "--namespace", queries.name, "--wait")
+    queries.kubectl("wait", "--for=delete", f"pod/{DRIVER}", "--timeout=180s")
+    rows, events = count(queries, tmp_path)
+    assert rows == events > 0

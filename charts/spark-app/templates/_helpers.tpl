@@ -34,24 +34,31 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{/* The properties by which an application is seen, with those by which its driver reaches the event logs. */}}
-{{- define "spark-app.sparkDefaults" -}}
+{{- define "spark-app.sparkProperties" -}}
 {{- $logs := .Values.eventLogs -}}
-spark.eventLog.enabled true
+spark.eventLog.enabled: "true"
 {{- if $logs.claim }}
-spark.eventLog.dir file://{{ include "spark-app.eventLogs" . }}
-spark.kubernetes.driver.volumes.persistentVolumeClaim.event-logs.mount.path /event-logs
-spark.kubernetes.driver.volumes.persistentVolumeClaim.event-logs.options.claimName {{ $logs.claim }}
+spark.eventLog.dir: file://{{ include "spark-app.eventLogs" . }}
+spark.kubernetes.driver.volumes.persistentVolumeClaim.event-logs.mount.path: /event-logs
+spark.kubernetes.driver.volumes.persistentVolumeClaim.event-logs.options.claimName: {{ $logs.claim }}
 {{- else }}
-spark.eventLog.dir {{ include "spark-app.eventLogsOfSpark" . }}
-spark.hadoop.fs.s3a.endpoint.region {{ $logs.s3.region }}
+spark.eventLog.dir: {{ include "spark-app.eventLogsOfSpark" . }}
+spark.hadoop.fs.s3a.endpoint.region: {{ $logs.s3.region }}
 {{- with $logs.s3.endpoint }}
-spark.hadoop.fs.s3a.endpoint {{ . }}
-spark.hadoop.fs.s3a.path.style.access true
+spark.hadoop.fs.s3a.endpoint: {{ . }}
+spark.hadoop.fs.s3a.path.style.access: "true"
 {{- end }}
 {{- with $logs.s3.secret }}
-spark.kubernetes.driver.secretKeyRef.AWS_ACCESS_KEY_ID {{ . }}:AWS_ACCESS_KEY_ID
-spark.kubernetes.driver.secretKeyRef.AWS_SECRET_ACCESS_KEY {{ . }}:AWS_SECRET_ACCESS_KEY
+spark.kubernetes.driver.secretKeyRef.AWS_ACCESS_KEY_ID: {{ . }}:AWS_ACCESS_KEY_ID
+spark.kubernetes.driver.secretKeyRef.AWS_SECRET_ACCESS_KEY: {{ . }}:AWS_SECRET_ACCESS_KEY
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The same as lines of a spark-defaults.conf. */}}
+{{- define "spark-app.sparkDefaults" -}}
+{{- range $name, $value := include "spark-app.sparkProperties" . | fromYaml }}
+{{ $name }} {{ $value }}
 {{- end }}
 {{- end }}
 
@@ -64,7 +71,7 @@ spark.kubernetes.driver.secretKeyRef.AWS_SECRET_ACCESS_KEY {{ . }}:AWS_SECRET_AC
 {{- define "spark-app.resourceAttributes" -}}
 {{- $attributes := list }}
 {{- if .root.Values.clusterName }}
-{{- $attributes = append $attributes (printf "k8s.cluster.name=%s" (urlquery .root.Values.clusterName)) }}
+{{- $attributes = append $attributes (printf "k8s.cluster.name=%s" (urlquery .root.Values.clusterName | replace "+" "%20")) }}
 {{- end }}
 {{- if .isItself }}
 {{- $attributes = append $attributes (printf "k8s.namespace.name=%s" .root.Release.Namespace) }}
@@ -219,6 +226,10 @@ containers:
       - {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ include "spark-app.otlpEndpoint" .root | quote }}}
       - {name: SPARK_APP_ENVIRONMENT, value: {{ .root.Values.environment | quote }}}
       {{- include "spark-app.resourceAttributes" (dict "root" .root "isItself" true) | nindent 6 }}
+      {{- if and $pipelines.operator.enabled .root.Values.bridge.enabled }}
+      # The bridge reads what the driver logs.
+      - {name: SPARK_APP_EVENT_LOG_EXPORTER, value: bridge}
+      {{- end }}
       {{- with $pipelines.env }}
       {{- toYaml . | nindent 6 }}
       {{- end }}
@@ -234,6 +245,51 @@ volumes:
   - {name: home, emptyDir: {}}
   - {name: scratch, emptyDir: {}}
   - {name: tmp, emptyDir: {}}
+{{- end }}
+
+{{/* The same pod as a template for Spark, which has the account, the image and the resources from the application, and a volume of its
+own for what it spills. */}}
+{{- define "spark-app.sparkPodTemplate" -}}
+{{- $pod := include "spark-app.pipelinesPod" . | fromYaml }}
+{{- $container := index $pod.containers 0 }}
+{{- $node := index (.root.Files.Get "files/pod.yaml" | fromYaml).spec.containers 0 }}
+{{- $_ := set $container "name" (printf "spark-kubernetes-%s" .role) }}
+{{- /* By which Python reaches the event log; the keys are those of the application's properties. */}}
+{{- $env := concat $container.env $node.env }}
+{{- range include "spark-app.eventLogsEnvironment" .root | fromYamlArray }}
+{{- $env = ternary (append $env .) $env (hasKey . "value") }}
+{{- end }}
+{{- $_ := set $container "env" $env }}
+{{- range $key, $list := dict "volumeMounts" $container "volumes" $pod }}
+{{- $kept := list }}
+{{- range get $list $key }}
+{{- $kept = ternary $kept (append $kept .) (eq .name "scratch") }}
+{{- end }}
+{{- $_ := set $list $key $kept }}
+{{- end }}
+{{- $_ := set $pod "containers" (list (omit $container "args" "image" "imagePullPolicy" "resources")) }}
+spec: {{ omit $pod "serviceAccountName" "automountServiceAccountToken" "restartPolicy" | toYaml | nindent 2 }}
+{{- end }}
+
+{{/* Pipelines as an application of Kubeflow's operator, by the arguments of spark-app. */}}
+{{- define "spark-app.sparkApplication" -}}
+{{- $pipelines := .root.Values.pipelines -}}
+type: Python
+mode: cluster
+sparkVersion: {{ $pipelines.operator.sparkVersion }}
+image: {{ $pipelines.image | default (include "spark-app.image" .root) }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+mainApplicationFile: local:///opt/venv/bin/spark-app.py
+arguments: {{ toJson .args }}
+restartPolicy: {type: {{ .restart }}}
+sparkConf: {{ mergeOverwrite (include "spark-app.sparkProperties" .root | fromYaml) $pipelines.operator.sparkConf | toYaml | nindent 2 }}
+{{- range $role := list "driver" "executor" }}
+{{ $role }}: {{ get $pipelines.operator $role | toYaml | nindent 2 }}
+  {{- if eq $role "driver" }}
+  serviceAccount: {{ $.root.Values.spark.serviceAccount.name }}
+  {{- end }}
+  template: {{ include "spark-app.sparkPodTemplate" (merge (dict "role" $role "name" $role) $) | nindent 4 }}
+{{- end }}
 {{- end }}
 
 {{/* The jobs of the chart's own monitors, by component, with the names that they have in the compose stack. */}}

@@ -15,21 +15,24 @@ if TYPE_CHECKING:
 
 DAY_FORM: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 DAY: Final = "YYYY-MM-DD"
+DAYS_AGO: Final = re.compile(r"(\d{1,4})d", re.ASCII)
 UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def day(text: str) -> datetime.date:
-    """The day that a text of the form YYYY-MM-DD names.
+    """The day that a text of the form YYYY-MM-DD names, or `3d`: so many days before today, in UTC.
 
     Raises:
         typer.BadParameter: It has another form, or there is no such day.
     """
+    if ago := DAYS_AGO.fullmatch(text):
+        return datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=int(ago[1]))
     try:
         if DAY_FORM.fullmatch(text):
             return datetime.date.fromisoformat(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text} is not a valid date") from error
-    raise typer.BadParameter(f"{text!r} is not a date of the form {DAY}")
+    raise typer.BadParameter(f"{text!r} is not a date of the form {DAY}, nor days before today such as 1d")
 
 
 def _known_conditions() -> list[str]:
@@ -40,7 +43,10 @@ def _known_conditions() -> list[str]:
     return [fail_on.WARNING, *fail_on.SUBJECTS, "slower:20%", *limits, *sorted(fail_on.RULES)]
 
 
-Date = Annotated[datetime.date | None, typer.Option("--date", parser=day, metavar=DAY, help="The day.")]
+Date = Annotated[
+    datetime.date | None,
+    typer.Option("--date", parser=day, metavar=DAY, help="The day; 1d is that before today, in UTC."),
+]
 From = Annotated[datetime.date | None, typer.Option("--from", parser=day, metavar=DAY, help="First day of a range.")]
 To = Annotated[
     datetime.date | None,

@@ -23,6 +23,15 @@ def test_a_valid_date_is_accepted() -> None:
     assert options.day("2024-02-29") == datetime.date(2024, 2, 29)
 
 
+def test_a_day_may_be_so_many_days_ago() -> None:
+    """In UTC, whatever the zone of the machine: schedules need no program that computes days."""
+    before = datetime.datetime.now(datetime.UTC).date()
+    found = options.day("3d")
+    after = datetime.datetime.now(datetime.UTC).date()
+    assert before <= found + datetime.timedelta(days=3) <= after
+    assert options.day("0d") in {before, after}
+
+
 def test_a_range_includes_both_ends() -> None:
     """Days are in order, across months."""
     last = datetime.date(2024, 3, 1)

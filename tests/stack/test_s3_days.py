@@ -3,7 +3,9 @@
 Needs versitygw on PATH.
 """
 
+import datetime
 import os
+import re
 import time
 from pathlib import Path
 from typing import Final
@@ -11,19 +13,40 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_app.execution import graph
+from spark_app.execution.run import load_jobs, run_missing
+from spark_app.warehouse.freshness import Freshness
 from tests import s3
-from tests.integration.home import Home
+from tests.integration.home import DAY, Home
 from tests.integration.processes import PATIENCE_SECONDS, ended, left_behind, started
 from tests.integration.repeated_day import RepeatedDay
 from tests.polling import poll_until
+from tests.receivers import dead_port
 from tests.stack.s3_home import S3Home
 
+ONE_DAY: Final = datetime.timedelta(days=1)
 LONG: Final = 3600
 """Seconds after which whoever asks for a lock need not look at its holder to know that it is dead."""
 MOMENTS: Final = [
     f"{table}/_delta_log/*.json" for table in ("bronze_customers", "customers", "bronze", "transactions", "daily_sales")
 ]
 """The commits of a run, in their order."""
+
+
+def live_files(home: Home) -> set[Path]:
+    """The files of the newest version of `transactions`."""
+    return {home.tables / name.partition("/warehouse/")[2] for name in home.table("transactions").inputFiles()}
+
+
+def make_old(table: Path, *, days: int) -> None:
+    """Sets back when the commits and the files of a table were made."""
+    past = days * 86_400_000
+    for commit in (table / "_delta_log").glob("*.json"):
+        text = commit.read_text(encoding="utf-8")
+        older = re.sub(r'("(?:timestamp|deletionTimestamp)":)(\d+)', lambda at: f"{at[1]}{int(at[2]) - past}", text)
+        commit.write_text(older, encoding="utf-8")
+    for file in (*table.rglob("*.parquet"), *(table / "_delta_log").iterdir()):
+        os.utime(file, (time.time() - days * 86_400,) * 2)
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +71,58 @@ def test_tables_on_s3_are_maintained(day: RepeatedDay) -> None:
     assert "no version is older" in warehouse.vacuum("transactions", retain_days=7)
     assert [facts.exists for facts in warehouse.facts() if facts.name == "transactions"] == [True]
     assert day.twice.content() == day.content
+
+
+def test_a_vacuum_deletes_what_only_old_versions_need_and_nothing_else(day: RepeatedDay, tmp_path: Path) -> None:
+    """Files that were replaced, or never committed, longer ago than the retention; not those that were lately."""
+    home = day.twice.copied(tmp_path / "home")
+    folder = home.tables / "transactions"
+    replaced = set(folder.rglob("*.parquet")) - live_files(home)
+    (folder / "orphan.parquet").write_bytes(b"of a run that was killed")
+    make_old(folder, days=8)
+    (folder / "young.parquet").write_bytes(b"of a run that is at work")
+    compacted = live_files(home)
+    assert home.warehouse.optimize("transactions").files_removed > 0
+    kept = compacted | live_files(home) | {folder / "young.parquet"}
+    assert replaced
+    assert "deleted the files" in home.warehouse.vacuum("transactions", retain_days=7)
+    assert set(folder.rglob("*.parquet")) == kept
+    assert home.content() == day.content
+
+
+def test_only_days_that_are_missing_are_run(day: RepeatedDay, tmp_path: Path) -> None:
+    """`etl --missing` sees in the tables on S3 which these are, and nothing of it twice."""
+    home = day.fresh.copied(tmp_path / "home")
+    home.made(DAY + ONE_DAY, rows=100)
+    jobs = load_jobs(home.settings, "etl")
+    with home.application("spark-app etl") as application:
+        for days, run in (([DAY], 2), ([DAY, DAY + ONE_DAY], 2), ([DAY, DAY + ONE_DAY], 0)):
+            application.results.clear()
+            run_missing(application, jobs, days)
+            outcomes = [(result.slice, result.outcome) for result in application.results]
+            assert outcomes == [(str(days[-1]), "succeeded")] * run
+    assert any(note.startswith("nothing to do") for note in home.notes)
+
+
+def test_the_graph_tells_how_fresh_tables_are(day: RepeatedDay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Spark, by the driver that reads event logs on S3: the day, and the last commit that changed rows."""
+    home = day.twice
+    assert isinstance(home, S3Home)
+    for name, value in {"AWS_ENDPOINT_URL": home.server.url, **s3.KEYS}.items():
+        monkeypatch.setenv(name, value)
+    found = graph.of_project(home.settings)
+    assert found.trouble is None
+    freshness = {asset.name: asset.freshness for asset in found.assets if asset.kind == "table"}
+    sales = freshness["daily_sales"]
+    assert sales is not None
+    assert sales.day == DAY
+    assert sales.at is not None
+    assert abs(sales.at.timestamp() - time.time()) < LONG
+    assert freshness["refund_events"] is None
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{dead_port()}")
+    away = graph.of_project(home.settings)
+    assert "cannot reach s3a://" in str(away.trouble)
+    assert {str(asset.freshness) for asset in away.assets if asset.kind == "table"} == {str(Freshness())}
 
 
 def test_two_runs_of_a_day_at_once_both_succeed(day: RepeatedDay, tmp_path: Path) -> None:

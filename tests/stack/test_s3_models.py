@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests import s3
+from spark_app.models import judging
+from tests import s3, shop_rows
+from tests.integration import test_ml as line
 from tests.stack.s3_home import S3Home
 from tests.unit.engine import test_training_phases as phases
+
+ROWS = 2_000
+"""Sales of a day."""
 
 
 @pytest.fixture
@@ -30,3 +35,21 @@ def test_trainings_at_once_each_have_a_version_of_their_own(training_run: phases
 def test_a_rollback_beside_another_change_does_not_undo_it(training_run: phases.TrainingRun) -> None:
     """As on a disk."""
     phases.test_a_rollback_beside_another_change_does_not_undo_it(training_run)
+
+
+def test_a_model_is_trained_judged_promoted_and_scored(
+    tmp_path: Path, spark: SparkSession, server: s3.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole of `spark-app ml`: the artifact, its reference and the scores of a day are in the bucket."""
+    monkeypatch.setattr(judging, "IMPORTANCE_ROWS", 100)
+    home, days = S3Home(tmp_path / "home", spark, server), line.DAYS
+    home.warehouse.create(shop_rows.sold(spark, *days, rows=ROWS), "transactions", "sales")
+    home.warehouse.create(shop_rows.refunded(spark, *days, rows=ROWS), "refund_events", "refunds")
+    home.configure(line.MODEL, **line.QUICK, gate=line.OPEN)
+    card = line.do(home, "run")
+    assert card is not None
+    assert line.production(home) == 1
+    line.do(home, "score", date=days[-1])
+    scored = home.table("refund_scores")
+    assert scored.where("model_version = 1 AND probability BETWEEN 0 AND 1").count() == scored.count() > ROWS / 2
+    assert list(home.tables.glob("_models/*/*/metadata/_SUCCESS"))

@@ -51,14 +51,15 @@ certificate() {
     echo "made the certificate of $*"
 }
 
-# Spark reads its key from a Java key store, and what it shares with its other processes from properties.
+# Spark reads its key from a Java key store, and what it shares with its other processes from properties. Processes that run go on
+# with what they have read: a renewal leaves the secret as it is, and --rotate the password, by which a driver opens a new key store.
 of_spark() {
-    local password
-    password=$(openssl rand -hex 32)
+    [[ -e authority/password ]] || openssl rand -hex 32 >authority/password
+    [[ -e authority/secret && ! $rotate ]] || openssl rand -hex 32 >authority/secret
     openssl pkcs12 -export -in spark/certificate.pem -inkey spark/key.pem -certfile spark/ca.pem -name spark \
-        -out spark/keystore.p12 -passout "file:"<(printf %s "$password")
-    printf '%s\n' "spark.authenticate.secret $(openssl rand -hex 32)" "spark.ssl.keyStorePassword $password" \
-        "spark.ssl.keyPassword $password" >spark/secrets.conf
+        -out spark/keystore.p12 -passout file:authority/password
+    printf '%s\n' "spark.authenticate.secret $(<authority/secret)" "spark.ssl.keyStorePassword $(<authority/password)" \
+        "spark.ssl.keyPassword $(<authority/password)" >spark/secrets.conf
 }
 
 authority

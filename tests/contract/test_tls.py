@@ -154,15 +154,42 @@ def test_certificates_are_made_once_and_anew_on_demand(folder: Path) -> None:
     assert make(folder) == ""
     authority = (folder / "authority" / "ca.pem").read_bytes()
     old = {name: (folder / name / "key.pem").read_bytes() for name in services}
-    secret = (folder / "spark" / "secrets.conf").read_text(encoding="utf-8")
+    secrets = secrets_of_spark(folder)
     make(folder, "--rotate")
     assert (folder / "authority" / "ca.pem").read_bytes() == authority
     assert [name for name, key in old.items() if (folder / name / "key.pem").read_bytes() == key] == []
-    assert (folder / "spark" / "secrets.conf").read_text(encoding="utf-8") != secret
+    assert secrets_of_spark(folder)["spark.authenticate.secret"] != secrets["spark.authenticate.secret"]
     public = {"ca.pem", "certificate.pem"}
     files = [file for name in services for file in (folder / name).iterdir() if file.name not in public]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o400}
     assert stat.S_IMODE((folder / "authority" / "ca.key").stat().st_mode) == 0o600
+
+
+def secrets_of_spark(folder: Path) -> dict[str, str]:
+    """Spark properties that are secret."""
+    lines = (folder / "spark" / "secrets.conf").read_text(encoding="utf-8").splitlines()
+    return {name: value for name, _, value in (line.partition(" ") for line in lines)}
+
+
+def test_drivers_of_a_master_that_runs_open_a_key_store_that_is_made_anew(folder: Path) -> None:
+    """By the password that its container has read at its start; a renewal without --rotate changes no secret."""
+    make(folder)
+    secrets = secrets_of_spark(folder)
+    (folder / "spark" / "certificate.pem").unlink()
+    assert make(folder).startswith("made the certificate of spark-master ")
+    assert secrets_of_spark(folder) == secrets
+    make(folder, "--rotate")
+    password = secrets["spark.ssl.keyStorePassword"]
+    opened = [
+        "openssl",
+        "pkcs12",
+        "-in",
+        str(folder / "spark" / "keystore.p12"),
+        "-passin",
+        f"pass:{password}",
+        "-noout",
+    ]
+    subprocess.run(opened, check=True, capture_output=True)
 
 
 def test_a_certificate_is_of_its_service_and_of_this_machine(folder: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any, Final
 
 import pytest
 
+from spark_app.telemetry import names
+from spark_app.telemetry.prometheus_names import label, series
 from tests.e2e.stack import ADVICE, ROOT, START, compose, environment, records, run_in
 from tests.polling import poll_until
 from tests.tls.listening import CLIENT_HELLO, Heard, listening
@@ -23,26 +26,45 @@ TLS_PORTS: Final = {4318, 8088, 8480, 8481, 8482, 9090, 9093, 9115, 9200, 9464, 
 SPARK_PORT: Final = 7077
 REDIRECTING: Final = 8080
 RESTART_SECONDS: Final = 300
+QUERIES: Final = ("events", "balances", "carts", "alerts")
+"""One of each kind: a table, a table that is merged into, state in Python, and a topic."""
 PROGRAM: Final = """
+import json
+
 from pyspark.sql import SparkSession
 from spark_app.settings import load_settings
 from spark_app.spark.kafka import source_options
 
 spark = SparkSession.builder.appName("records").getOrCreate()
 kafka = source_options(load_settings().kafka)
-rows = spark.read.format("kafka").options(**kafka).option("subscribe", "user_events").load()
-print("sent", rows.repartition(4).groupBy("partition").count().agg({"count": "sum"}).first()[0] > 0)
+rows = spark.read.format("kafka").options(**kafka).option("subscribe", "user_events,purchase_alerts").load()
+print(json.dumps(dict(rows.repartition(4).groupBy("topic").count().collect())))
 """
 
 
 @dataclass(frozen=True)
 class Work:
-    """What was done while somebody listened: the records of a day, and what a job on Kafka and `doctor` said."""
+    """What was done while somebody listened.
+
+    Attributes:
+        heard: What was heard.
+        day: The records of a day.
+        streams: The records of streaming queries: those of a minute, and those that go on from there.
+        topics: How many records each topic has in the end, as a job counts them.
+        doctor: What `doctor` says of each component.
+        began: When it began, a Unix time.
+    """
 
     heard: Heard
     day: list[dict[str, Any]]
-    printed: str
+    streams: list[dict[str, Any]]
+    topics: dict[str, int]
     doctor: dict[str, dict[str, Any]]
+    began: float
+
+    def count(self, name: str, query: str) -> int:
+        """The sum of a count over the runs of a streaming query."""
+        return sum(run["counts"].get(name, 0) for run in self.streams if run["pipeline"] == f"streaming.{query}")
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +91,28 @@ def start(*options: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def work(authority: Path) -> Work:
-    """A day, a job that reads Kafka with tasks that shuffle, and `doctor`, while somebody listens."""
+    """A day, streaming queries, a job with tasks that shuffle, and `doctor`, while somebody listens."""
+    began = time.time()
     with listening("spark-app") as heard:
         day = records(run_in("spark-master", "run_etl.sh", "2024-01-01", "customers", "--json").stdout)
-        run_in("spark-master", "spark-app", "data", "stream", "--rate", "20", "--for", "5s")
+        streams = [*streamed("--for", "60s"), *streamed("--available-now")]
         run_in("spark-master", "sh", "-c", f"cat >/dev/shm/job.py <<'END'\n{PROGRAM}\nEND")
-        printed = run_in("spark-master", "spark-submit", "/dev/shm/job.py").stdout
+        topics = json.loads(run_in("spark-master", "spark-submit", "/dev/shm/job.py").stdout)
         doctor = checks(authority)
-    return Work(heard, day, printed, doctor)
+    return Work(heard, day, streams, topics, doctor, began)
+
+
+def streamed(*options: str) -> list[dict[str, Any]]:
+    """The records of streaming queries, which read what the demo shop sends."""
+    return records(run_in("spark-master", "run_streaming.sh", *QUERIES, *options, "--json").stdout)
+
+
+def metric(query: str) -> float | None:
+    """The value of a query to Prometheus; None if it has none (yet)."""
+    url = "https://prometheus:9090/api/v1/query"
+    answer = run_in("spark-master", "curl", "-fsS", "-G", url, "--data-urlencode", f"query={query}").stdout
+    result = json.loads(answer)["data"]["result"]
+    return float(result[0]["value"][1]) if result else None
 
 
 def checks(authority: Path) -> dict[str, dict[str, Any]]:
@@ -98,19 +134,36 @@ def unwell(found: dict[str, dict[str, Any]]) -> dict[str, str]:
 def test_work_ends_right_and_its_telemetry_arrives(work: Work) -> None:
     """By HTTPS to each store, and from each target."""
     assert [run["outcome"] for run in work.day] == ["succeeded"]
-    assert work.printed.strip() == "sent True"
     assert unwell(work.doctor) == {}
     assert [work.doctor[part]["state"] for part in ("trace", "metric", "log")] == ["ok"] * 3
     assert re.match(r"\d+ certificates; ", work.doctor["certificates"]["finding"])
 
 
-def test_nothing_can_be_read(work: Work, request: pytest.FixtureRequest) -> None:
+def test_queries_read_and_write_topics(work: Work) -> None:
+    """Each goes on where its checkpoint says, so that nothing is missing and nothing doubled; its metrics arrive."""
+    assert {run["outcome"] for run in work.streams} == {"succeeded"}
+    assert {run["pipeline"] for run in work.streams} == {f"streaming.{query}" for query in QUERIES}
+    for query in QUERIES:
+        assert work.count("read", query) == work.topics["user_events"]
+        read = grown(work, query)
+        poll_until(lambda: metric(read) == work.topics["user_events"], lambda: f"{read} is {metric(read)}")  # noqa: B023
+    assert work.count("published", "alerts") == work.topics["purchase_alerts"]
+
+
+def grown(work: Work, query: str) -> str:
+    """What a streaming query has read, as Prometheus is asked."""
+    window = f"{time.time() - work.began:.0f}s"
+    return f'sum(increase({series(names.READ)}{{{label(names.PIPELINE)}="streaming.{query}"}}[{window}] anchored))'
+
+
+def test_nothing_can_be_read(work: Work, figures: list[str]) -> None:
     """No request, no message of Spark, no telemetry and no row, on any port; and every port was heard."""
     assert work.heard.readable == {}
     assert TLS_PORTS - set(work.heard.sizes) == set()
     assert work.heard.sizes[SPARK_PORT] > 1000
-    out = request.config.get_terminal_writer()
-    out.line(f"heard {sum(work.heard.sizes.values()):,} bytes on {len(work.heard.sizes)} ports, and could read nothing")
+    figures.append(
+        f"heard {sum(work.heard.sizes.values()):,} bytes on {len(work.heard.sizes)} ports, and could read nothing"
+    )
 
 
 def test_every_connection_but_those_of_spark_begins_with_tls(work: Work) -> None:
@@ -140,11 +193,26 @@ def test_secrets_are_in_files_only(work: Work) -> None:
 
 
 def test_certificates_are_made_anew(authority: Path) -> None:
-    """By the same authority, so that who trusts it need not learn of it; after a restart all is as it was."""
+    """By the same authority, so that who trusts it need not learn of it.
+
+    Jobs run and telemetry arrives before the restart, while only drivers have the new ones, and after it.
+    """
     before = run_in("kafka", "cat", "/tls/certificate.pem").stdout
     compose("run", "--rm", "certificates", "--rotate", file=FILE)
     assert run_in("kafka", "cat", "/tls/certificate.pem").stdout != before
     assert run_in("kafka", "cat", "/tls/ca.pem").stdout == authority.read_text(encoding="ascii")
+    a_day_is_seen("2024-01-02")
+    assert unwell(checks(authority)) == {}
     compose("restart", file=FILE)
     poll_until(lambda: unwell(checks(authority)) == {}, lambda: unwell(checks(authority)), seconds=RESTART_SECONDS)
     assert checks(authority)["spark_master"]["finding"].startswith("2 alive workers")
+    a_day_is_seen("2024-01-03")
+
+
+def a_day_is_seen(day: str) -> None:
+    """It ends right, and the spans of its tasks, which the bridge sends, arrive."""
+    [run] = records(run_in("spark-master", "run_etl.sh", day, "customers", "--json").stdout)
+    assert run["outcome"] == "succeeded"
+    url = f"https://jaeger:16686/api/traces/{run['trace_id']}"
+    names = ["curl", "-sS", url]
+    poll_until(lambda: '"operationName":"task' in run_in("spark-master", *names).stdout, f"tasks in the trace of {day}")

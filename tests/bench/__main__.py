@@ -3,8 +3,8 @@
 `python -m tests.bench decoding workers` measures only the parts that it names: `first_result`, `wheel`, `plain`,
 `checks`, `telemetry`, `sizes`, `starts`, `decoding`, `bridge`, `listing`, `observing`, `workers`, `throughput`,
 `first_batch`, `latency`, `alert_latency`, `prediction_latency`, `recovery`, `state`, `small_files`, `month`,
-`training`. BENCH_ROUNDS (5), and the variables that the modules of the parts name, make it shorter for a try. Each part
-is on the page as soon as it has been measured.
+`training`, `tuning`, `memory_retries`. BENCH_ROUNDS (5), and the variables that the modules of the parts name, make
+it shorter for a try. Each part is on the page as soon as it has been measured.
 """
 
 import sys
@@ -19,6 +19,7 @@ from tests.bench import (
     decoding,
     installing,
     listing,
+    memory_retries,
     months,
     observing,
     page,
@@ -28,6 +29,7 @@ from tests.bench import (
     stream_latency,
     streaming,
     training,
+    tuning,
     workers,
 )
 from tests.bench.measure import CACHE
@@ -55,6 +57,8 @@ PARTS: Final[Mapping[str, Callable[[Path], list[str]]]] = {
     "Reads of a table of a streaming query": small_files.small_files,
     "A month of a streaming query": months.month,
     "Training and scoring a model": training.training,
+    "Programs that were tuned": tuning.tuning,
+    "Jobs that die for lack of memory": memory_retries.memory_retries,
 }
 
 

@@ -9,7 +9,7 @@ import typer
 
 from spark_app import formatting
 from spark_app.commands import cells, options
-from spark_app.errors import EXIT_INTERRUPTED, InputError
+from spark_app.errors import EXIT_INTERRUPTED, InputError, MachineError
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
@@ -60,8 +60,10 @@ def tune(
     began = time.monotonic()
     tuning = Tuning(Runner(command, folder.absolute()), thresholds, settings.prices, terminal.note)
     with terminal:
-        first = tuning.begin()
+        first = tuning.begin(is_rerunnable=rerunnable)
         _require_success(terminal, first)
+        if tuning.steps:
+            _end_with_memory(terminal, tuning, output, json=json)
         tuning.require_rerunnable(first, is_told=rerunnable)
         search = tuning.look(first, pairs=runs, budget=budget - (time.monotonic() - began))
         _search(search)
@@ -98,6 +100,37 @@ def _require_success(terminal: "Terminal", run: "Run") -> None:
         raise InputError(
             f"no event log of a Spark application was found: {cells.shown_path(run.log)} has what the program printed"
         )
+
+
+def _end_with_memory(terminal: "Terminal", tuning: "Tuning", output: Path | None, *, json: bool) -> None:
+    """Says which memory the program needed to succeed, and ends: what is faster is another question.
+
+    Raises:
+        typer.Exit: Always.
+        MachineError: The file cannot be written.
+    """
+    from spark_app.tuning.properties_file import Property, write
+
+    first, steps = tuning.first, tuning.steps
+    assert first is not None
+    properties = [Property(name, value, each.why) for each in steps for name, value in each.settings.items()]
+    last = {each.name: each for each in properties}
+    try:
+        if output is not None:
+            head = ["Written by `spark-app tune`: the program died with less memory."]
+            write(output, head, list(last.values()), first.launch)
+    except OSError as error:
+        raise MachineError(f"cannot write {output}: {error.strerror}") from error
+    found = [{"side": each.side, "settings": dict(each.settings), "why": each.why} for each in steps]
+    if json:
+        shown = {"command": "tune", "application": first.profile.application, "runs": tuning.runner.count}
+        terminal.answer(**shown, memory=found, output=str(output) if output else None)
+    else:
+        terminal.line("the program died for lack of memory, and succeeds with:", style="bold")
+        rows = [(each.side, f"{name}={value}", each.why) for each in steps for name, value in each.settings.items()]
+        terminal.table(("side", "setting", "why"), rows)
+        terminal.line("tune once more with these settings to make it faster")
+    raise typer.Exit
 
 
 def _document(tuning: "Tuning", search: "Search", settings: "Settings") -> dict[str, Any]:
@@ -222,12 +255,11 @@ def _row(trial: "Trial", duration_ms: float, *, is_last: bool = False) -> dict[s
 
 def _next(tuning: "Tuning", search: "Search", document: dict[str, Any]) -> list[str]:
     """What a person may do now."""
-    from spark_app.tuning.judgement import LEAST_PAIRS
     from spark_app.tuning.properties_file import overridden
 
     together = search.together
     if together is None or together.verdict != "helps":
-        is_known = any(len(trial.pairs) >= LEAST_PAIRS or trial.is_dropped for trial in search.trials)
+        is_known = any(trial.verdict not in ("too few runs", "not measured") for trial in search.trials)
         return ["nothing helped beyond the noise: leave the settings as they are"] if is_known else []
     lines = [f"helps: {name} {value}" for name, value in together.settings.items()]
     if document["output"]:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from spark_app.tuning.judgement import Change, change
+from spark_app.tuning.judgement import LEAST_PAIRS, Change, change
 from spark_app.tuning.settings import Candidate, Goal
 
 DROPPED_AFTER: Final = 2
 FOR_CHOICE: Final = 0.6
 """The share of the budget that may choose settings; the rest confirms them together. Project."""
-Verdict = Literal["helps", "no effect beyond the noise", "slower", "not measured"]
+Verdict = Literal["helps", "no effect beyond the noise", "slower", "too few runs", "not measured"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,8 @@ class Trial:
         goals: set[Goal] = {each.goal for each in self.candidates}
         if took.helps or (goals == {"cost"} and cost.helps and took.is_no_slower):
             return "helps"
+        if took.pairs < LEAST_PAIRS and not self.is_dropped:
+            return "too few runs"
         return "slower" if took.low > 0 else "no effect beyond the noise"
 
     @property
@@ -127,7 +129,8 @@ class Search:
             clock: Seconds.
         """
         self._measure, self._most, self._clock = measure, pairs, clock
-        self._began, self._budget, self._longest = clock(), budget, first_seconds
+        self._began, self._budget, self._first = clock(), budget, first_seconds
+        self._seconds: dict[int, float] = {}
         self.trials = [Trial((candidate,)) for candidate in candidates]
         self.together: Trial | None = None
         self.stopped = ""
@@ -151,14 +154,14 @@ class Search:
             tried = [trial for trial in self.trials if trial.problem is None and not trial.is_dropped]
             if not tried:
                 return
-            if not self._fits(1 + len(tried), of=FOR_CHOICE):
+            if not self._fits(tried, of=FOR_CHOICE):
                 self.stopped = f"the budget was enough for {number} of {self._most} pairs of each setting"
                 return
             self._round(tried, number)
 
     def _leave_out(self) -> None:
         """Gives up the least promising settings where the budget has no room for pairs of all."""
-        room = int(self._budget * FOR_CHOICE / (self._most * self._longest)) - 1
+        room = int(self._budget * FOR_CHOICE / (self._most * self._first)) - 1
         for trial in self.trials[max(1, room) :]:
             trial.problem = "not tried: the budget is too small"
 
@@ -182,11 +185,13 @@ class Search:
     def _run(self, trial: Trial | None) -> Figures | str:
         began = self._clock()
         measured = self._measure(trial.settings if trial else {}, trial.name if trial else "the baseline")
-        self._longest = max(self._longest, self._clock() - began)
+        self._seconds[id(trial)] = self._clock() - began
         return measured
 
-    def _fits(self, runs: int, *, of: float = 1.0) -> bool:
-        return runs * self._longest <= self.seconds_left - (1 - of) * self._budget
+    def _fits(self, trials: Sequence[Trial], *, of: float = 1.0) -> bool:
+        """Whether a round has room in the budget, by how long each took last; a new one takes as long as the first."""
+        needed = sum(self._seconds.get(id(trial), self._first) for trial in (None, *trials))
+        return needed <= self.seconds_left - (1 - of) * self._budget
 
     def _confirm(self) -> None:
         """Tries together what helped, in new pairs; if that does not help, the best of them alone."""
@@ -202,7 +207,7 @@ class Search:
         for number in range(self._most):
             if trial.problem is not None:
                 return
-            if not self._fits(2):
+            if not self._fits([trial]):
                 self.stopped = f"the budget was enough for {number} of {self._most} pairs of what helped"
                 return
             self._round([trial], number)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median_low
+from typing import Final
 
 import msgspec
 
@@ -15,11 +16,14 @@ from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.local_files import write_atomic
 from spark_app.settings import Prices
 from spark_app.tuning import outputs
+from spark_app.tuning.memory import Step, step
 from spark_app.tuning.runs import Run, Runner, figures
 from spark_app.tuning.search import Figures, Search, Stopped, Trial
 from spark_app.tuning.settings import candidates, in_force
 
 Key = tuple[tuple[str, str], ...]
+MOST_STEPS: Final = 3
+"""How often a program that dies for its memory is run again. Project."""
 
 
 @dataclass(slots=True)
@@ -31,7 +35,7 @@ class Tuning:
         thresholds: Of the diagnoses.
         prices: Of cores and memory.
         say: Is called with a line before and after each run.
-        base: Settings that every run gets: without them the program dies for its memory.
+        steps: Changes of memory without which the program dies.
         first: Its first run.
         search: The search; None before it.
         profiles: Those of its runs, by their settings.
@@ -41,16 +45,34 @@ class Tuning:
     thresholds: Thresholds
     prices: Prices
     say: Callable[[str], None]
-    base: dict[str, str] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
     first: Run | None = None
     search: Search | None = None
     profiles: dict[Key, list[RunProfile]] = field(default_factory=lambda: defaultdict(list))
 
-    def begin(self) -> Run:
-        """Runs the program as it is."""
+    def begin(self, *, is_rerunnable: bool) -> Run:
+        """Runs the program as it is; one that dies for its memory is run again with more, as far as it may.
+
+        Args:
+            is_rerunnable: Whether it may run again, whatever its log says that it wrote.
+        """
         self.say("run 1: the program as it is")
-        self.first = self.runner.run(self.base)
+        self.first = self.runner.run({})
+        while self.first.code and not self.first.is_interrupted and len(self.steps) < MOST_STEPS:
+            app = self.first.reading.app if self.first.reading else None
+            found = step(app, self.first.printed)
+            if found is None or (app is not None and not is_rerunnable and outputs.unrepeatable(app)):
+                break
+            self.steps.append(found)
+            given = ", ".join(f"{name}={value}" for name, value in self.memory.items())
+            self.say(f"run {self.runner.count + 1}: {given}, since it died: {found.why}")
+            self.first = self.runner.run(self.memory)
         return self.first
+
+    @property
+    def memory(self) -> dict[str, str]:
+        """The settings of all steps."""
+        return {name: value for each in self.steps for name, value in each.settings.items()}
 
     def require_rerunnable(self, run: Run, *, is_told: bool) -> None:
         """Checks that the program may run again.
@@ -79,7 +101,7 @@ class Tuning:
         """
         left = round(self.search.seconds_left / 60) if self.search else 0
         self.say(f"run {self.runner.count + 1}: {name} ({left} min of the budget left)")
-        run = self.runner.run(self.base | dict(settings))
+        run = self.runner.run(settings)
         if run.is_interrupted:
             raise Stopped("interrupted")
         problem = self._problem(run, settings)

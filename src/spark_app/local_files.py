@@ -120,6 +120,33 @@ def try_lock(file: Path) -> Iterator[bool]:
 
 
 @contextmanager
+def try_lock_folder(folder: Path) -> Iterator[bool]:
+    """Holds a folder if no other process holds it, also on a volume that is read-only; False if one does.
+
+    True, and nothing is held, where the folder is missing or its file system has no locks.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        yield True
+        return
+    try:
+        yield _acquire_folder(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _acquire_folder(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@contextmanager
 def new_locked_file(file: Path) -> Iterator[None]:
     """Creates a file that is locked before it appears under its name, and removes it at the end.
 

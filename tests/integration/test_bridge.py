@@ -261,6 +261,20 @@ def test_a_bridge_that_waits_takes_over_when_the_other_is_killed(folder: Path, c
     assert_undisturbed(folder, collector)
 
 
+def test_a_folder_has_one_bridge(folder: Path, collector: Receiver, tmp_path: Path) -> None:
+    """A second one with a checkpoint of its own would export everything twice: it says so and ends, standby or not."""
+    with bridge(folder, collector.http_endpoint) as first:
+        first.wait()
+        for options in ([], ["--standby"]):
+            with bridge(folder, collector.http_endpoint, "--state", str(tmp_path / "other"), *options) as second:
+                assert second.process.wait(60) == 2
+                assert f"another bridge follows {folder} with another checkpoint" in second.stderr
+        assert first.ends() == 0
+    with bridge(folder, collector.http_endpoint, "--state", str(tmp_path / "other")) as next_:
+        next_.wait()
+        assert next_.ends() == 0
+
+
 def test_a_collector_that_comes_late_misses_nothing(folder: Path) -> None:
     """Reading goes on meanwhile; what could not be sent is sent, and a bridge that is asked to end does so in order."""
     with receiver("refusing") as late:

@@ -148,13 +148,12 @@ class Fleet:
         self.collector: Collector = held.enter_context(collector(folder / "collector", **addresses))
 
     @contextmanager
-    def bridge(self, cluster: str) -> Iterator[tuple[Path, Running]]:
-        """The bridge of a cluster, and the folder that it follows."""
-        folder = self._folder / cluster / "logs"
+    def bridge(self, machine: str, attributes: str = "") -> Iterator[tuple[Path, Running]]:
+        """The bridge of a machine, and the folder that it follows."""
+        folder = self._folder / machine / "logs"
         folder.mkdir(parents=True)
-        with bridge(
-            folder, self.collector.otlp, variables={"OTEL_RESOURCE_ATTRIBUTES": f"k8s.cluster.name={cluster}"}
-        ) as found:
+        variables = {"OTEL_RESOURCE_ATTRIBUTES": attributes}
+        with bridge(folder, self.collector.otlp, variables=variables) as found:
             found.wait()
             yield folder, found
 
@@ -204,7 +203,8 @@ def write_log(folder: Path, number: int, *, team: str, error: str | None) -> Non
 
 def test_each_team_gets_the_alerts_about_its_applications_on_its_cluster(fleet: Fleet) -> None:
     """Applications of one name in two clusters do not mix: neither their alerts, nor their metrics, nor their spans."""
-    with fleet.bridge("east") as (east, first), fleet.bridge("west") as (west, second):
+    clusters = ((each, f"k8s.cluster.name={each}") for each in ("east", "west"))
+    with fleet.bridge(*next(clusters)) as (east, first), fleet.bridge(*next(clusters)) as (west, second):
         write_log(east, 1, team="web", error="it failed")
         write_log(west, 1, team="data", error=None)
         fleet.hooks.wait(("web", "SparkApplicationFailed", "firing", "web", "east"))
@@ -226,6 +226,18 @@ def test_each_team_gets_the_alerts_about_its_applications_on_its_cluster(fleet: 
         ("web", "web"),
         ("data", "data"),
     }
+
+
+def test_counts_of_two_bridges_add_up_where_nothing_tells_their_applications_apart(fleet: Fleet) -> None:
+    """Each sends totals of its own: they would replace each other in one series."""
+    total = "sum by (spark_app_name) (spark_jobs_failed_total)"
+    with fleet.bridge("one") as (one, first), fleet.bridge("two") as (two, second):
+        for number in range(3):
+            write_log(one, number, team="", error="it failed")
+        write_log(two, 1, team="", error="it failed, too")
+        poll_until(lambda: fleet.values(total) == {(None, None): 4}, lambda: fleet.values(total))
+        assert first.ends() == second.ends() == 0
+    assert fleet.values(f"max_over_time(({total})[5m:1s])") == {(None, None): 4}
 
 
 def test_each_team_gets_the_alerts_about_its_pipelines(fleet: Fleet) -> None:

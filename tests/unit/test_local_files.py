@@ -12,6 +12,7 @@ from spark_app.local_files import (
     new_locked_file,
     project_folder,
     try_lock,
+    try_lock_folder,
     write_atomic,
 )
 from tests.polling import poll_until
@@ -129,3 +130,12 @@ def test_without_a_lock_file_nothing_is_locked() -> None:
     """As for tables on object storage."""
     with exclusive_lock(None), exclusive_lock(None):
         pass
+
+
+def test_a_folder_that_is_held_is_held_by_one(tmp_path: Path) -> None:
+    """A folder without write permission can be held, too; one that is missing holds up nobody."""
+    tmp_path.chmod(0o500)
+    with try_lock_folder(tmp_path) as first, try_lock_folder(tmp_path) as second:
+        assert (first, second) == (True, False)
+    with try_lock_folder(tmp_path) as again, try_lock_folder(tmp_path / "missing") as missing:
+        assert (again, missing) == (True, True)

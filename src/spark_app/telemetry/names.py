@@ -86,7 +86,11 @@ class Metric:
 # The resource: who reports. OpenTelemetry's own names, and Spark's for the application.
 SERVICE_NAME: Final = Attribute("service.name", str, "the program; OTEL_SERVICE_NAME overrides it")
 SERVICE_VERSION: Final = Attribute("service.version", str, "version of this project")
-SERVICE_INSTANCE_ID: Final = Attribute("service.instance.id", str, "constant for all processes that run pipelines")
+SERVICE_INSTANCE_ID: Final = Attribute(
+    "service.instance.id",
+    str,
+    "constant for all processes that run pipelines; in the totals of a bridge, when they began",
+)
 ENVIRONMENT: Final = Attribute("deployment.environment.name", str, "where it runs: dev, test, production")
 APPLICATION: Final = Attribute("spark.app.name", str, "name of the Spark application")
 

@@ -40,16 +40,21 @@ _MOST_DROPPED: Final = 2**32 - 1
 
 
 @functools.lru_cache(maxsize=1000)
-def resource_of(labelled_name: str, *, environment: str) -> Resource:
+def resource_of(labelled_name: str, *, environment: str, instance: str = names.BATCH_INSTANCE_ID) -> Resource:
     """The application as a resource, with its labels.
 
     `OTEL_RESOURCE_ATTRIBUTES` adds to it, and goes before `environment`, but not before its labels. `OTEL_SERVICE_NAME`
     is left out: it names the program that reads the log, not the one that wrote it.
+
+    Args:
+        labelled_name: The name of the application, with its labels.
+        environment: The deployment environment, unless an OTEL variable names another.
+        instance: Who counts, where totals are sent: two bridges have a series each, which add up.
     """
     application, labels = name_and_attributes(labelled_name)
     attributes = labels | {
         names.SERVICE_NAME.name: application,
-        names.SERVICE_INSTANCE_ID.name: names.BATCH_INSTANCE_ID,
+        names.SERVICE_INSTANCE_ID.name: instance,
         names.APPLICATION.name: application,
     }
     return Resource({names.ENVIRONMENT.name: environment}).merge(Resource.create(attributes))
@@ -135,6 +140,11 @@ class Window:
     is_delta: bool
 
     @property
+    def instance(self) -> str:
+        """Who counts: deltas of all processes add up in one series, and totals are those of a checkpoint."""
+        return names.BATCH_INSTANCE_ID if self.is_delta else f"bridge-{self.started_ns}"
+
+    @property
     def temporality(self) -> AggregationTemporality:
         """The temporality for the SDK."""
         return AggregationTemporality.DELTA if self.is_delta else AggregationTemporality.CUMULATIVE
@@ -148,7 +158,8 @@ def metrics_data(aggregate: Aggregate, window: Window, *, environment: str) -> I
         metrics = _metrics(numbers, window)
         size += sum(len(metric.data.data_points) for metric in metrics)
         scope = sdk.ScopeMetrics(_SCOPE, metrics, "")
-        waiting.append(sdk.ResourceMetrics(resource_of(application, environment=environment), [scope], ""))
+        resource = resource_of(application, environment=environment, instance=window.instance)
+        waiting.append(sdk.ResourceMetrics(resource, [scope], ""))
         if size >= POINTS:
             yield MetricsData(waiting)
             waiting, size = [], 0

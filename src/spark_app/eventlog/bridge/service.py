@@ -3,13 +3,13 @@
 import gc
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from spark_app.errors import ConfigError
+from spark_app.errors import ConfigError, MachineError
 from spark_app.eventlog.bridge.bridge import Bridge, Options
 from spark_app.eventlog.bridge.checkpoint import CheckpointInUseError, CheckpointStore
 from spark_app.eventlog.bridge.export import Window, metrics_data, resource_of, sdk_spans
@@ -17,6 +17,7 @@ from spark_app.eventlog.bridge.metrics import Aggregate
 from spark_app.eventlog.bridge.self_metrics import BridgeStatus, SelfMetrics
 from spark_app.eventlog.bridge.span_queue import OwnedSpan
 from spark_app.eventlog.parse.locations import LogPath
+from spark_app.local_files import try_lock_folder
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.otlp_client import OtlpClient, otlp_client
 
@@ -72,7 +73,7 @@ def serve(
 
     Raises:
         ConfigError: No OTLP endpoint is configured.
-        MachineError: The checkpoint cannot be written, another bridge uses it, or the port is in use.
+        MachineError: The checkpoint cannot be written, another bridge uses it or the folder, or the port is in use.
     """
     problems, status = TelemetryErrors(), BridgeStatus()
     with ExitStack() as held:
@@ -83,6 +84,7 @@ def serve(
         if kept is None:
             return
         held.enter_context(closing(kept))
+        held.enter_context(_claimed(folder))
         export = Otlp(out, environment=environment)
         bridge = Bridge(folder, state=kept, export=export, print_line=print_line, options=options, status=status)
         print_line(f"following {folder}; /metrics and /health on {address.host}:{own.port}")
@@ -96,6 +98,23 @@ def serve(
             for problem in problems.unlogged():
                 print_line(problem)
         bridge.close()
+
+
+@contextmanager
+def _claimed(folder: LogPath) -> Iterator[None]:
+    """Keeps other bridges from a folder of this machine; on an object store nobody can.
+
+    Raises:
+        MachineError: Another bridge follows it, with a checkpoint of its own.
+    """
+    if not isinstance(folder, Path):
+        yield
+        return
+    with try_lock_folder(folder) as is_free:
+        if not is_free:
+            text = f"another bridge follows {folder} with another checkpoint: each would export everything"
+            raise MachineError(f"{text}; give both the same --state, and this one --standby")
+        yield
 
 
 def _checkpoint(

@@ -193,6 +193,14 @@ def test_labels_of_an_application_go_before_those_of_the_program_that_reads_its_
     resource_of.cache_clear()
 
 
+def test_totals_say_whose_they_are_and_deltas_do_not() -> None:
+    """Totals of two bridges are two series; deltas of all processes add up in one."""
+    for window, instance in ((Window(17, 18, is_delta=False), "bridge-17"), (Window(17, 18, is_delta=True), "batch")):
+        (data,) = metrics_data(counted(), window, environment="test")
+        (resource,) = (each.resource for each in data.resource_metrics)
+        assert resource.attributes["service.instance.id"] == instance
+
+
 def counted() -> Aggregate:
     """An application with two tasks, one of which failed."""
     found = aggregator(program(metered(0), task(1, 0, seconds=3, error="no")))

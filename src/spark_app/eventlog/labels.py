@@ -16,6 +16,8 @@ NAMESPACE: Final = "namespace"
 """The label that an application on Kubernetes has without a Spark property: Spark's default namespace."""
 ATTRIBUTES: Final = {NAMESPACE: KUBERNETES_NAMESPACE.name, "cluster": "k8s.cluster.name"}
 """The attributes of labels that OpenTelemetry has a name for; others are attributes by their own names."""
+TAGS: Final = "tags"
+"""The label whose value is a list with commas, as YARN has it."""
 MAX_VALUE: Final = 100
 """Characters of a value; longer ones are cut."""
 _UNIT: Final = "\x1f"

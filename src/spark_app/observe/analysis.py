@@ -128,7 +128,7 @@ class Analysis:
         profile = self.profile
         if is_good is not None and profile.outcome in GOOD:
             profile = with_other(profile, outcome="succeeded" if is_good else "failed")
-        baselines.save(self.settings.profiles_path, profile)
+        baselines.save(self.settings.profiles_path, profile, days=self.settings.retention.days)
         run_copies.keep_profile(self.settings, profile)
 
 

@@ -22,7 +22,10 @@ from spark_app.eventlog.reader import Reading, head, read
 from spark_app.local_files import write_atomic
 
 KEPT: Final = 100
-"""How many run profiles of one name are kept; older ones are deleted."""
+"""How many run profiles of one name are kept however old they are."""
+DAY_MS: Final = 86_400_000
+PLACES: Final = ("cluster", "namespace")
+"""The labels that say where an application ran."""
 COMPARED: Final = 5
 """How many successful earlier runs are the baseline of a run. Project: the working days of a week."""
 
@@ -33,16 +36,24 @@ def compare_with_baseline(folder: Path, now: RunProfile) -> Comparison | None:
     return compare(earlier, now) if earlier else None
 
 
-def save(folder: Path, summary: RunProfile) -> Path:
+def save(folder: Path, summary: RunProfile, *, days: float | None = 0) -> Path:
     """Writes a run profile atomically, and returns its file.
+
+    Args:
+        folder: The folder of all run profiles.
+        summary: The profile.
+        days: Profiles of the same name that started longer before it are deleted, but for the newest; None keeps all.
 
     Raises:
         OSError: The file cannot be written.
     """
     file = _file(folder, summary.application, summary.started, summary.id)
     write_atomic(file, msgspec.json.encode(summary) + b"\n")
-    for old in sorted(file.parent.glob("*.json"))[:-KEPT]:
-        old.unlink(missing_ok=True)
+    if days is not None:
+        oldest = f"{max(0, round(summary.started - days * DAY_MS)):013}"
+        for old in sorted(file.parent.glob("*.json"))[:-KEPT]:
+            if days == 0 or old.name < oldest:
+                old.unlink(missing_ok=True)
     return file
 
 
@@ -115,10 +126,16 @@ def earlier(folder: Path, now: RunProfile, log: LogPath | None) -> list[RunProfi
 
 
 def is_earlier_and_good(summary: RunProfile, now: RunProfile) -> bool:
-    """Whether a run may be a baseline of `now`: it did the same work earlier, and succeeded."""
+    """Whether a run may be a baseline of `now`: it did the same work earlier, and succeeded.
+
+    Applications of one name in two clusters or namespaces are two, where both say where they ran.
+    """
     is_same = (summary.application, summary.workload) == (now.application, now.workload)
+    is_elsewhere = any(
+        summary.labels[place] != now.labels[place] for place in PLACES if {place} <= summary.labels.keys() & now.labels
+    )
     is_good = summary.outcome in GOOD and summary.id != now.id
-    return is_same and is_good and summary.started < now.started
+    return is_same and not is_elsewhere and is_good and summary.started < now.started
 
 
 def good_beside(folder: Path, log: LogPath, now: RunProfile) -> list[RunProfile]:

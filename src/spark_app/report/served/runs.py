@@ -13,7 +13,7 @@ from spark_app.errors import InputError
 from spark_app.eventlog.comparison import baselines
 from spark_app.eventlog.comparison.profile import RunProfile
 from spark_app.eventlog.cost import HOUR_MS, CoreHours
-from spark_app.eventlog.labels import USER
+from spark_app.eventlog.labels import TAGS, USER
 from spark_app.report.served.run_files import RunFiles
 from spark_app.report.served.run_index import RunIndex
 from spark_app.report.served.stored_runs import searched
@@ -34,6 +34,7 @@ COLUMNS: Final = {APPLICATION: "name", OUTCOME: "outcome", DAY: "date(started / 
 LABEL: Final = "label."
 """What the name of a label has before it: `label.team`."""
 OF_USER: Final = f"{LABEL}{USER}"
+OF_TAGS: Final = f"{LABEL}{TAGS}"
 BY_USER: Final = """(
     SELECT name, outcome, started, labels, text, users, nullif(part.key, '') AS user,
         iif(core_ms IS NULL, NULL, part.value) AS core_ms,
@@ -259,10 +260,15 @@ def _column(key: str) -> tuple[str, list[str]]:
 
 
 def _equal(key: str) -> tuple[str, list[str]]:
-    """The condition that a run has a value, and its parameters before that; a server is of each of its users, too."""
+    """The condition that a run has a value, and its parameters before that.
+
+    A server is of each of its users, too, and a run of each of its tags.
+    """
     if key == OF_USER:
         return f"? IN (SELECT key FROM json_each(users) UNION SELECT json_extract(labels, '$.{USER}'))", []
     column, names = _column(key)
+    if key == OF_TAGS:
+        return f"instr(',' || replace({column}, ', ', ',') || ',', ',' || replace(?, ', ', ',') || ',')", names
     return f"{column} = ?", names
 
 

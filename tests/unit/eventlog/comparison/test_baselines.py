@@ -87,6 +87,34 @@ def test_old_records_go(tmp_path: Path) -> None:
     assert sorted(files[0].parent.iterdir()) == files[3:]
 
 
+def test_records_of_some_days_are_kept(tmp_path: Path) -> None:
+    """Costs and trends are those of all runs of that time, and the newest ones stay however old they are."""
+    day = baselines.DAY_MS
+    old = [baselines.save(tmp_path, made(number, at=number + day), days=2) for number in range(baselines.KEPT + 3)]
+    baselines.save(tmp_path, made(500, at=3 * day), days=2)
+    assert all(file.exists() for file in old)
+    newest = baselines.save(tmp_path, made(501, at=3 * day + 2), days=2)
+    assert sorted(newest.parent.iterdir())[:2] == old[2:4]
+    baselines.save(tmp_path, made(502, at=30 * day), days=None)
+    assert old[2].exists()
+    baselines.save(tmp_path, made(503, at=30 * day), days=2)
+    assert len(list(newest.parent.iterdir())) == baselines.KEPT
+
+
+def test_only_runs_at_the_same_place_are_a_measure(tmp_path: Path) -> None:
+    """Where both say where they ran: clusters have applications of one name."""
+    places = [{"cluster": "east"}, {"cluster": "west"}, {}, {"cluster": "east", "namespace": "jobs", "team": "web"}]
+    for number, labels in enumerate(places):
+        baselines.save(tmp_path, msgspec.structs.replace(made(number), labels=labels))
+
+    def found(**labels: str) -> list[str]:
+        return ids(baselines.last_good(tmp_path, msgspec.structs.replace(made(9), labels=labels)))
+
+    assert found(cluster="east", team="data") == ["app-3", "app-2", "app-0"]
+    assert found(cluster="west", namespace="jobs") == ["app-2", "app-1"]
+    assert found() == ["app-3", "app-2", "app-1", "app-0"]
+
+
 def test_what_is_kept_is_compared_the_next_time(tmp_path: Path) -> None:
     """The first run has nothing to be compared with; the second has the first, and is not its own past."""
     first, second = made(1), made(2)

@@ -146,6 +146,24 @@ def test_runs_are_chosen_by_words_labels_and_days(tmp_path: Path) -> None:
     assert ids(home.rows(Chosen(last_day="1970-01-01"))) == both[1:]
 
 
+def test_a_run_is_found_by_each_of_its_tags(tmp_path: Path) -> None:
+    """A tag is a whole word between commas, and all tags of a run, as the costs list them, are found, too."""
+    for number, tags in enumerate(["nightly,web", "web, nightly", "web", "webshop,old"]):
+        profile(tmp_path, number, labels={"tags": tags})
+    home = Home(tmp_path)
+    found = {
+        tag: sorted(run.id for run in home.rows(Chosen(equal={"label.tags": tag})))
+        for tag in ("web", "nightly", "nightly,web", "shop", "old")
+    }
+    assert found == {
+        "web": ["app-0", "app-1", "app-2"],
+        "nightly": ["app-0", "app-1"],
+        "nightly,web": ["app-0"],
+        "shop": [],
+        "old": ["app-3"],
+    }
+
+
 def test_costs_add_up_by_a_label(tmp_path: Path) -> None:
     """The most first; runs without a label, and those whose cost is not known, are counted as such."""
     hour = 3_600_000

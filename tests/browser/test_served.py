@@ -42,7 +42,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         saved = replace(profiling.of(reading), labels={"user": "me"})
         baselines.save(home / "reports" / "records", saved)
     page.write(reading, output=home / "reports" / "app-3.html")
-    listed = Runs(LocalRunFiles(home / "reports" / "records", home / "runs", home / "reports"))
+    listed = Runs(LocalRunFiles(home / "reports" / "records", home / "runs", home / "reports"), patience=60)
     with PageServer(0, Pages(listed, Prices(currency="EUR", core_hour=None, gib_hour=None), ["user"])) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.url

@@ -25,7 +25,7 @@ NO_PRICES = Prices(currency="EUR", core_hour=None, gib_hour=None)
 def pages(home: Path, prices: Prices = NO_PRICES) -> Pages:
     """The pages of a home folder."""
     reports = home / "reports"
-    return Pages(Runs(LocalRunFiles(reports / "records", home / "runs", reports)), prices)
+    return Pages(Runs(LocalRunFiles(reports / "records", home / "runs", reports), patience=60), prices)
 
 
 def observed(home: Path, number: int, *, name: str = "daily", end: int = 20_000) -> Path:
@@ -182,7 +182,7 @@ def test_labels_lead_to_their_runs_and_costs(tmp_path: Path) -> None:
     stored(tmp_path, 3)
     reports = tmp_path / "reports"
     prices = Prices.model_validate({"currency": "EUR", "core_hour": "2", "gib_hour": None})
-    site = Pages(Runs(LocalRunFiles(reports / "records", tmp_path, reports)), prices, ["team", "user"])
+    site = Pages(Runs(LocalRunFiles(reports / "records", tmp_path, reports), patience=60), prices, ["team", "user"])
     page = text(site("/", {"by": "label.user"}))
     assert 'href="/?by=label.user&amp;label.user=ada"' in page
     assert 'data-l="runs" class="n">2<' in page

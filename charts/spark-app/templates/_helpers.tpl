@@ -53,6 +53,14 @@ spark.kubernetes.driver.secretKeyRef.AWS_ACCESS_KEY_ID: {{ . }}:AWS_ACCESS_KEY_I
 spark.kubernetes.driver.secretKeyRef.AWS_SECRET_ACCESS_KEY: {{ . }}:AWS_SECRET_ACCESS_KEY
 {{- end }}
 {{- end }}
+{{- if .Values.tls.spark }}
+{{- /* Those of the compose stack with TLS, without its pages. */}}
+{{- range .Files.Lines "files/spark-tls.conf" }}
+{{- if regexMatch `^spark\.(authenticate|network|io)\.?` . }}
+{{ regexReplaceAll ` +` . ": '" }}'
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* The same as lines of a spark-defaults.conf. */}}
@@ -62,9 +70,48 @@ spark.kubernetes.driver.secretKeyRef.AWS_SECRET_ACCESS_KEY: {{ . }}:AWS_SECRET_A
 {{- end }}
 {{- end }}
 
+{{- define "spark-app.scheme" -}}
+{{ ternary "https" "http" .Values.tls.enabled }}
+{{- end }}
+
+{{/* The Secret with certificate, key and authority. */}}
+{{- define "spark-app.tlsSecret" -}}
+{{- $own := ternary (printf "%s-tls" (include "spark-app.fullname" .)) "" .Values.tls.certManager.enabled }}
+{{- required "tls.secret: a Secret with tls.crt, tls.key and ca.crt, or tls.certManager.enabled" (.Values.tls.secret | default $own) }}
+{{- end }}
+
+{{/* The files of the compose stack with TLS, under the same names; of clients, that of the authority alone. */}}
+{{- define "spark-app.tlsVolume" -}}
+{{- if .root.Values.tls.enabled }}
+- name: tls
+  secret:
+    secretName: {{ include "spark-app.tlsSecret" .root }}
+    defaultMode: 0440
+    items:
+      - {key: ca.crt, path: ca.pem}
+      {{- if .isServer }}
+      - {key: tls.crt, path: certificate.pem}
+      - {key: tls.key, path: key.pem}
+      {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "spark-app.tlsMount" -}}
+{{- if .Values.tls.enabled }}
+- {name: tls, mountPath: /tls, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{/* What sends telemetry by OTLP trusts the authority. */}}
+{{- define "spark-app.otlpTrust" -}}
+{{- if .Values.tls.enabled }}
+- {name: OTEL_EXPORTER_OTLP_CERTIFICATE, value: /tls/ca.pem}
+{{- end }}
+{{- end }}
+
 {{/* Where programs send OTLP over HTTP. */}}
 {{- define "spark-app.otlpEndpoint" -}}
-{{ .Values.otlpEndpoint | default (printf "http://%s-collector:4318" (include "spark-app.fullname" .)) }}
+{{ .Values.otlpEndpoint | default (printf "%s://%s-collector:4318" (include "spark-app.scheme" .) (include "spark-app.fullname" .)) }}
 {{- end }}
 
 {{/* The attributes of all telemetry of a pod: its cluster, and its namespace where the telemetry is about itself. */}}
@@ -159,10 +206,31 @@ resources: {requests: {storage: {{ .size }}}}
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if .Values.tls.enabled }}
+{{- include "spark-app.collectorTls" (dict "config" $config "values" $values "files" .Files) }}
+{{- end }}
 {{- /* Pods write no files that the collector could read: see podLogs. */}}
 {{- $_ := unset $config.receivers "file_log" }}
 {{- $_ := set $pipelines.logs "receivers" (list "otlp") }}
 {{- toYaml $config }}
+{{- end }}
+
+{{/* Changes the configuration to that of the compose stack with TLS; back ends are asked by TLS where their address has https. */}}
+{{- define "spark-app.collectorTls" -}}
+{{- $tls := .files.Get "files/collector-tls.yaml" | fromYaml }}
+{{- $_ := mustMergeOverwrite .config (dict "extensions" $tls.extensions "receivers" (omit $tls.receivers "kafka_metrics")) }}
+{{- /* Its port for its own metrics has no TLS: they are sent, or nowhere. */}}
+{{- if .values.metrics.endpoint }}
+{{- $telemetry := $tls.service.telemetry }}
+{{- $sent := (index $telemetry.metrics.readers 0).periodic.exporter.otlp }}
+{{- $_ := set $sent "endpoint" (printf "%s/v1/metrics" .values.metrics.endpoint) }}
+{{- $_ := set .config.service "telemetry" $telemetry }}
+{{- else }}
+{{- $_ := set .config.service "telemetry" (dict "metrics" (dict "level" "none")) }}
+{{- end }}
+{{- range list .config.extensions.health_check.tls .config.receivers.otlp.protocols.grpc.tls .config.receivers.otlp.protocols.http.tls }}
+{{- $_ := set . "reload_interval" "1h" }}
+{{- end }}
 {{- end }}
 
 {{/* Reads the logs of pods as the compose stack's collector reads files, and sends them to the endpoint. */}}
@@ -194,11 +262,15 @@ processors:
 exporters:
   otlp_http:
     endpoint: {{ include "spark-app.otlpEndpoint" . }}
+    {{- if .Values.tls.enabled }}
+    tls: {ca_file: /tls/ca.pem}
+    {{- end }}
     retry_on_failure: {max_elapsed_time: 24h}
     sending_queue: {queue_size: 5000, storage: file_storage}
 service:
   extensions: [health_check, file_storage]
-  telemetry: {{ toYaml $config.service.telemetry | nindent 4 }}
+  {{- /* Its port for its own metrics has no TLS. */}}
+  telemetry: {{ toYaml (ternary (dict "metrics" (dict "level" "none")) $config.service.telemetry .Values.tls.enabled) | nindent 4 }}
   pipelines:
     logs:
       receivers: [file_log]
@@ -225,6 +297,7 @@ containers:
     env:
       - {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ include "spark-app.otlpEndpoint" .root | quote }}}
       - {name: SPARK_APP_ENVIRONMENT, value: {{ .root.Values.environment | quote }}}
+      {{- include "spark-app.otlpTrust" .root | nindent 6 }}
       {{- include "spark-app.resourceAttributes" (dict "root" .root "isItself" true) | nindent 6 }}
       {{- if and $pipelines.operator.enabled .root.Values.bridge.enabled }}
       # The bridge reads what the driver logs.
@@ -240,7 +313,9 @@ containers:
       - {name: home, mountPath: /opt/home}
       - {name: scratch, mountPath: /scratch}
       - {name: tmp, mountPath: /tmp}
+      {{- include "spark-app.tlsMount" .root | nindent 6 }}
 volumes:
+  {{- include "spark-app.tlsVolume" (dict "root" .root "isServer" false) | nindent 2 }}
   - {name: data, persistentVolumeClaim: {claimName: {{ required "pipelines.claim: a PersistentVolumeClaim for tables, checkpoints and runs" $pipelines.claim }}}}
   - {name: home, emptyDir: {}}
   - {name: scratch, emptyDir: {}}

@@ -40,7 +40,7 @@ Certificate = Annotated[
     typer.Option(
         "--metrics-certificate",
         metavar="FILE",
-        help="PEM file with a key and its certificate: /metrics and /health are served by HTTPS.",
+        help="PEM file with a certificate, and its key if no key.pem is beside it: /metrics and /health by HTTPS.",
     ),
 ]
 DeadAfter = Annotated[

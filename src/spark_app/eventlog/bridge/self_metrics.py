@@ -70,12 +70,14 @@ class SelfMetrics(Collector):
     def __init__(
         self, status: BridgeStatus, folder: LogPath, *, host: str, port: int, certificate: Path | None = None
     ) -> None:
-        """Starts to listen, by HTTPS if there is a PEM file with a key and its certificate.
+        """Starts to listen, by HTTPS if there is a PEM file with a certificate.
+
+        Its key is in the same file, or in `key.pem` beside it. What is renewed there is used from then on.
 
         Raises:
             MachineError: The port is in use, or this machine has no such address, or the file is no certificate.
         """
-        context = None if certificate is None else _context(certificate)
+        held = None if certificate is None else _Certificate(certificate)
         self.status, self._folder = status, folder
         registry = CollectorRegistry(auto_describe=False)
         registry.register(self)
@@ -86,10 +88,11 @@ class SelfMetrics(Collector):
                 f"cannot listen on {host}:{port}: {error.strerror}; set others with --metrics-host and --metrics-port"
             )
             raise MachineError(text) from error
-        if context is not None:
+        if held is not None:
+            self._server.certificate = held
             # The handshake happens in the thread of the request: a silent client holds up no other.
             listening = self._server.socket
-            self._server.socket = context.wrap_socket(listening, server_side=True, do_handshake_on_connect=False)
+            self._server.socket = held.context.wrap_socket(listening, server_side=True, do_handshake_on_connect=False)
         self._server.status, self._server.registry = status, registry
         self.port = int(self._server.server_address[1])
         threading.Thread(target=self._server.serve_forever, name="self-metrics", daemon=True).start()
@@ -131,19 +134,42 @@ class SelfMetrics(Collector):
         return values
 
 
-def _context(certificate: Path) -> ssl.SSLContext:
+def _server_context() -> ssl.SSLContext:
+    return ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+
+
+class _Certificate:
     """What serves by HTTPS with a key and its certificate.
 
-    Raises:
-        MachineError: The file cannot be read, or holds no such pair.
+    Attributes:
+        context: For new connections.
     """
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(certificate)
-    except OSError as error:  # what OpenSSL raises is one, too
-        why = "it needs a key and its certificate, as PEM" if isinstance(error, ssl.SSLError) else error.strerror
-        raise MachineError(f"cannot serve metrics by HTTPS with {certificate}: {why}") from error
-    return context
+
+    def __init__(self, file: Path) -> None:
+        """Reads them.
+
+        Raises:
+            MachineError: The file cannot be read, or there is no such pair.
+        """
+        self.context = _server_context()
+        self._file, self._changed = file, 0.0
+        try:
+            self._load()
+        except OSError as error:  # what OpenSSL raises is one, too
+            why = "it needs a key and its certificate, as PEM" if isinstance(error, ssl.SSLError) else error.strerror
+            raise MachineError(f"cannot serve metrics by HTTPS with {file}: {why}") from error
+
+    def refresh(self) -> None:
+        """Reads them again if they were renewed; keeps what it has while they do not fit each other."""
+        with suppress(OSError):
+            if self._file.stat().st_mtime != self._changed:
+                self._load()
+
+    def _load(self) -> None:
+        changed, key = self._file.stat().st_mtime, self._file.with_name("key.pem")
+        for context in (_server_context(), self.context):  # a pair that does not fit would spoil the one that serves
+            context.load_cert_chain(self._file, key if key.exists() else None)
+        self._changed = changed
 
 
 def _family(metric: Metric, samples: Mapping[tuple[str, ...], float]) -> MetricFamily:
@@ -157,6 +183,13 @@ def _family(metric: Metric, samples: Mapping[tuple[str, ...], float]) -> MetricF
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    certificate: _Certificate | None = None
+
+    def service_actions(self) -> None:
+        """Looks for a renewed certificate, between two requests."""
+        if self.certificate is not None:
+            self.certificate.refresh()
+
     status: BridgeStatus
     registry: CollectorRegistry
 

@@ -17,6 +17,7 @@ from spark_app.eventlog.bridge.self_metrics import ALIVE_SECONDS, BridgeStatus, 
 from spark_app.telemetry.prometheus_names import series
 from spark_app.telemetry.spark_names import BRIDGE_METRICS
 from tests.certificates import Authority
+from tests.polling import poll_until
 
 
 @pytest.fixture
@@ -82,6 +83,31 @@ def test_it_is_served_by_https_with_a_certificate(tmp_path: Path) -> None:
     with socket.create_connection(("127.0.0.1", served.port)):
         url = f"https://127.0.0.1:{served.port}/health"
         assert urllib.request.urlopen(url, context=context).read() == b"alive\n"
+    served.close()
+
+
+def store(pair: Path, folder: Path) -> Path:
+    """Stores a key and its certificate as a Secret is mounted: each in a file; returns that of the certificate."""
+    key, begin, certificate = pair.read_text(encoding="utf-8").partition("-----BEGIN CERTIFICATE-----")
+    (folder / "key.pem").write_text(key, encoding="utf-8")
+    (folder / "certificate.pem").write_text(begin + certificate, encoding="utf-8")
+    return folder / "certificate.pem"
+
+
+def test_a_renewed_certificate_is_used_by_later_connections(tmp_path: Path) -> None:
+    """Also while its key is not there yet: then the old one is used."""
+    (tmp_path / "mounted").mkdir()
+    authority = Authority(tmp_path)
+    mounted = store(authority.certificate(days=1), tmp_path / "mounted")
+    served = SelfMetrics(BridgeStatus(), tmp_path, host="127.0.0.1", port=0, certificate=mounted)
+    address = ("127.0.0.1", served.port)
+    first, key = ssl.get_server_certificate(address), (tmp_path / "mounted" / "key.pem").read_text(encoding="utf-8")
+    store(authority.certificate(days=2), tmp_path / "mounted")
+    renewed = (tmp_path / "mounted" / "key.pem").read_text(encoding="utf-8")
+    (tmp_path / "mounted" / "key.pem").write_text(key, encoding="utf-8")
+    assert ssl.get_server_certificate(address) == first
+    (tmp_path / "mounted" / "key.pem").write_text(renewed, encoding="utf-8")
+    poll_until(lambda: ssl.get_server_certificate(address) != first, "the old certificate is served", seconds=20)
     served.close()
 
 

@@ -5,10 +5,12 @@ import secrets
 import shutil
 import ssl
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import BadStatusLine, HTTPConnection
 from pathlib import Path
 from typing import Final
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.request import urlopen
 
 import pytest
 import yaml
@@ -64,7 +66,18 @@ def status(url: str, context: ssl.SSLContext) -> int:
             code: int = answer.status
             return code
     except HTTPError as answer:
-        return answer.code
+        with answer:
+            return answer.code
+
+
+def plain_status(address: str, path: str) -> int | None:
+    """The status of an answer without TLS; None if there is no answer."""
+    with closing(HTTPConnection(address.removeprefix("http://"), timeout=30)) as connection:
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status
+        except (ConnectionError, BadStatusLine):
+            return None
 
 
 @pytest.mark.parametrize(
@@ -74,9 +87,7 @@ def status(url: str, context: ssl.SSLContext) -> int:
 def test_only_tls_is_answered(namespace: Namespace, authority: Authority, server: str, port: int, path: str) -> None:
     """A plain client is refused, and one that does not know the authority refuses the server."""
     with namespace.forwarded(f"statefulset/seen-spark-app-{server}", port) as address:
-        with pytest.raises((HTTPError, URLError, ConnectionError)) as refused:
-            urlopen(Request(address + path, data=b"{}"), timeout=30)
-        assert not isinstance(refused.value, HTTPError) or refused.value.code == 400
+        assert plain_status(address, path) in {None, 400}
     with namespace.forwarded(f"statefulset/seen-spark-app-{server}", port) as address:
         secure = address.replace("http://", "https://") + path
         with pytest.raises(URLError, match="CERTIFICATE_VERIFY_FAILED"):
@@ -86,11 +97,8 @@ def test_only_tls_is_answered(namespace: Namespace, authority: Authority, server
 
 def test_nothing_listens_without_tls(namespace: Namespace) -> None:
     """The collector does not serve its own metrics, since that port has none."""
-    with (
-        namespace.forwarded("statefulset/seen-spark-app-collector", 8888) as address,
-        pytest.raises((URLError, ConnectionError)),
-    ):
-        urlopen(address + "/metrics", timeout=30)
+    with namespace.forwarded("statefulset/seen-spark-app-collector", 8888) as address:
+        assert plain_status(address, "/metrics") is None
 
 
 def test_an_application_is_seen_whose_processes_prove_who_they_are(namespace: Namespace) -> None:

@@ -1,5 +1,6 @@
 """The rules about an application that failed, or was stopped in its work."""
 
+import signal
 from typing import Final
 
 from spark_app.eventlog.diagnoses.excerpts import error
@@ -11,6 +12,8 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.outcome import BAD, ending_of, stopped_jobs
 from spark_app.formatting import quantity
 
+TERMINATED: Final = 128 + signal.SIGTERM
+"""The exit code of a program that SIGTERM has ended."""
 _READ_ERROR: Final = "Read the error below the title of the report: of a Python function it ends with the failing line."
 _READ_OUTPUT: Final = "The log has no error of Spark's: read the last lines of what the program printed."
 _WHO_KILLED: Final = (
@@ -59,7 +62,8 @@ def _verb(text: str) -> str:
 def stopped_driver(app: Application, _: Thresholds) -> list[Finding]:
     """On Kubernetes, the context was stopped while jobs ran: as when the pod of the driver is deleted or evicted.
 
-    Evidence: the jobs that ran. A driver that gets SIGTERM ends its log in order, with exit code 0.
+    Evidence: the jobs that ran. A driver that gets SIGTERM ends its log in order, with exit code 0, or with 143 where
+        the signal reaches a Python program, as in the image of this project.
     Why: nobody got the results of these jobs.
     Change: find what stopped it: a preemption or a drain (priorityClassName, a PodDisruptionBudget), an eviction (the
         limit that its message names), a person, or the program itself. No event log tells these apart; the pod does
@@ -68,16 +72,18 @@ def stopped_driver(app: Application, _: Thresholds) -> list[Finding]:
     Cost: not estimated.
     """
     namespace, ending = kubernetes_pods.namespace(app.properties), ending_of(app)
-    if namespace is None or app.ended is None or ending.outcome != "incomplete":
+    was_terminated = app.exit_code == TERMINATED and stopped_jobs(app) > 0
+    if namespace is None or app.ended is None or not (was_terminated or ending.outcome == "incomplete"):
         return []
     pod, stopped = kubernetes_pods.driver(app.properties), quantity(stopped_jobs(app), "job")
+    how = "its driver got SIGTERM" if was_terminated else "its program stopped it, or its driver got SIGTERM"
     asked = f"describe pod {pod}" if pod else "get events"
     return [
         Finding(
             "stopped_driver",
             "warning",
-            f"The application was stopped while {stopped} ran: its program stopped it, or its driver got SIGTERM, as "
-            "when its pod is deleted, evicted or preempted.",
+            f"The application was stopped while {stopped} ran: {how}, as when its pod is deleted, evicted or "
+            "preempted.",
             f"`kubectl -n {namespace} {asked}` says what became of the driver while its pod is there (Evicted, with a "
             "message; the condition DisruptionTarget), and `kubectl get events` for an hour.",
         )

@@ -49,6 +49,15 @@ def test_a_driver_on_kubernetes_that_was_stopped_in_a_job_says_what_may_have_sto
     assert finding.advice.startswith("`kubectl -n jobs describe pod shop-driver`")
 
 
+def test_a_python_driver_that_got_the_signal_says_so() -> None:
+    """Its log has the exit code; without a job that ran, nothing of it was lost."""
+    pod, ended = log.environment({"spark.master": "k8s://https://host"}), log.ended() | {"ExitCode": 143}
+    (finding,) = stopped_driver(log.application([log.started(), pod, log.job(0, []), ended]), LIMITS)
+    assert finding.text.startswith("The application was stopped while 1 job ran: its driver got SIGTERM, as when")
+    over = [log.started(), pod, log.job(0, []), log.job_ended(0), ended]
+    assert stopped_driver(log.application(over), LIMITS) == []
+
+
 def test_a_driver_without_a_pod_an_end_or_a_job_was_not_stopped_by_kubernetes() -> None:
     """One that has no end may still run."""
     pod = log.environment({"spark.master": "k8s://https://host"})

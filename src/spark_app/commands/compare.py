@@ -51,8 +51,21 @@ def compare(
         named = [_profile(baseline, settings, terminal)[0]] if baseline else None
         comparison = comparing.compare(named or baselines.earlier(settings.profiles_path, current, log), current)
     found = with_failed_conditions(Results(command="compare", comparison=build.comparison(comparison)), conditions)
-    show = partial(print_comparison, terminal, comparison)
+    show = partial(_show, terminal, comparison, current, settings)
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
+
+
+def _show(terminal: "Terminal", comparison: "Comparison", current: "RunProfile", settings: "Settings") -> None:
+    """Prints the comparison, and whether forecasts for the settings of the run came true."""
+    from spark_app.commands.forecasts import forecast_lines
+
+    print_comparison(terminal, comparison)
+    try:
+        lines = forecast_lines(settings, current)
+    except OSError as error:
+        lines = [f"forecasts cannot be kept: {error}"]
+    for line in lines:
+        terminal.line(cells.literal(line))
 
 
 def print_comparison(terminal: "Terminal", comparison: "Comparison") -> None:

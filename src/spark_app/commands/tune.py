@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spark_app import formatting
-from spark_app.commands import cells, options
-from spark_app.errors import EXIT_INTERRUPTED, InputError, MachineError
+from spark_app.commands import cells, forecasts, options
+from spark_app.errors import EXIT_INTERRUPTED, InputError, MachineError, UsageError
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
@@ -23,7 +23,7 @@ RIGHT: Final = ("predicted", "time", "CPU", "cost")
 LAST_LINES: Final = 20
 """Lines of what a failed program printed that are shown."""
 
-Command = Annotated[list[str], typer.Argument(metavar="COMMAND", help="The program and its arguments.")]
+Command = Annotated[list[str] | None, typer.Argument(metavar="COMMAND", help="The program and its arguments.")]
 Runs = Annotated[
     int, typer.Option("--runs", metavar="N", min=3, max=50, help="Pairs of runs, with and without, for each setting.")
 ]
@@ -36,29 +36,60 @@ Rerunnable = Annotated[
 Output = Annotated[
     Path | None, typer.Option("--output", metavar="FILE", help="Write what helped, for spark-submit --properties-file.")
 ]
+FromHistory = Annotated[
+    str | None,
+    typer.Option("--from-history", metavar="NAME", help="Run nothing: propose from the last runs of an application."),
+]
 
 
 def tune(
     *,
-    command: Command,
+    command: Command = None,
     runs: Runs = 5,
     budget: Budget = "30m",  # type: ignore[assignment] # its parser makes a number of it
     rerunnable: Rerunnable = False,
     output: Output = None,
+    from_history: FromHistory = None,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
     """Run a program again and again with other settings of Spark, and keep those that help beyond the noise."""
     from spark_app.commands.terminal import Terminal
-    from spark_app.eventlog.diagnoses.thresholds import load_thresholds
     from spark_app.settings import load_settings
+
+    settings, terminal = load_settings(config), Terminal()
+    if bool(command) == bool(from_history):
+        raise UsageError("name either a command to run, after --, or an application with --from-history")
+    if from_history:
+        forecasts.propose(terminal, settings, from_history, output, json=json)
+    else:
+        tuning = _tuning(terminal, settings, command or [], config)
+        _tune(terminal, settings, tuning, output, runs=runs, budget=budget, rerunnable=rerunnable, json=json)
+
+
+def _tuning(terminal: "Terminal", settings: "Settings", command: list[str], config: Path | None) -> "Tuning":
+    """A tuning of a command, whose runs leave what they print in a folder of this time."""
+    from spark_app.eventlog.diagnoses.thresholds import load_thresholds
     from spark_app.tuning.runs import Runner
     from spark_app.tuning.tuning import Tuning
 
-    settings, thresholds, terminal = load_settings(config), load_thresholds(config), Terminal()
     folder = settings.reports_path / "tuning" / time.strftime("%Y%m%d-%H%M%S")
+    return Tuning(Runner(command, folder.absolute()), load_thresholds(config), settings.prices, terminal.note)
+
+
+def _tune(
+    terminal: "Terminal",
+    settings: "Settings",
+    tuning: "Tuning",
+    output: Path | None,
+    *,
+    runs: int,
+    budget: float,
+    rerunnable: bool,
+    json: bool,
+) -> None:
+    """Runs a program with other settings, and shows which help."""
     began = time.monotonic()
-    tuning = Tuning(Runner(command, folder.absolute()), thresholds, settings.prices, terminal.note)
     with terminal:
         first = tuning.begin(is_rerunnable=rerunnable)
         _require_success(terminal, first)

@@ -54,8 +54,13 @@ def change(pairs: Sequence[tuple[float, float]]) -> Change | None:
         return None
     mean, spread = fmean(logs), math.inf
     if len(logs) > 1:
-        spread = T_95[min(len(logs) - 1, len(T_95)) - 1] * stdev(logs) / math.sqrt(len(logs))
+        spread = quantile(len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
     return Change(_ratio(mean), _ratio(mean - spread), _ratio(mean + spread), len(logs))
+
+
+def quantile(freedom: int) -> float:
+    """The 95 % quantile of Student's t for so many degrees of freedom, at least 1."""
+    return T_95[min(freedom, len(T_95)) - 1]
 
 
 def _ratio(log: float) -> float:

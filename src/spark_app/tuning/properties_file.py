@@ -24,14 +24,14 @@ class Property:
     comment: str
 
 
-def write(file: Path, head: Sequence[str], properties: Sequence[Property], launch: Launch | None) -> None:
+def write(file: Path, head: Sequence[str], properties: Sequence[Property], launch: Launch | None = None) -> None:
     """Writes the settings, and after them those of the file that this one replaces.
 
     Args:
         file: To write.
         head: Lines of comment at its beginning.
         properties: The settings.
-        launch: How the program was launched: its own properties are carried over, but secrets.
+        launch: How the program was launched: its own properties are carried over, but secrets; None without one.
 
     Raises:
         OSError: It cannot be written.

@@ -111,6 +111,12 @@ def last_good(folder: Path, now: RunProfile) -> list[RunProfile]:
     return list(islice(earlier, COMPARED))
 
 
+def newest_good(folder: Path, application: str) -> list[RunProfile]:
+    """The last `COMPARED` successful runs of a name, newest first."""
+    stored_ones = _newest_first(_folder(folder, application))
+    return list(islice((profile for profile in stored_ones if profile.outcome in GOOD), COMPARED))
+
+
 def earlier(folder: Path, now: RunProfile, log: LogPath | None) -> list[RunProfile]:
     """The last successful runs of the same application: stored profiles, else event logs beside its own.
 

@@ -139,6 +139,8 @@ class RunProfile(Struct):
         users: The part of `core_ms` of each of its users: who submitted it, or the users of a Spark Connect server, the
             most expensive ones, and under the empty name the rest.
         labels: Whom it belongs to: user, namespace, cluster, team and others of the configuration.
+        peak_heap_bytes: The most heap that an executor was seen to use; None where nothing reported it.
+        largest_shuffle_bytes: What the largest shuffle of a query moved; None without any.
     """
 
     version: int
@@ -164,6 +166,8 @@ class RunProfile(Struct):
     host_load: HostLoad | None = None
     users: dict[str, float] = {}
     labels: dict[str, str] = {}
+    peak_heap_bytes: int | None = None
+    largest_shuffle_bytes: int | None = None
 
 
 def place_and_flow(group: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import partial
 from statistics import median
 from typing import Final
 
@@ -83,7 +84,14 @@ def of(reading: Reading) -> RunProfile:
         steps=steps(app),
         host_load=app.host_load,
         users=_users(app, started),
+        peak_heap_bytes=max((each.peak_heap for each in app.executors.values() if each.peak_heap), default=None),
+        largest_shuffle_bytes=max(filter(None, map(partial(_shuffled, app), app.stages.values())), default=None),
     )
+
+
+def _shuffled(app: Application, stage: StageAttempt) -> int:
+    """What a stage of a query read of shuffles."""
+    return stage.totals.shuffle_read_bytes if app.query_of(app.job_of(stage)) is not None else 0
 
 
 def _users(app: Application, started: int) -> dict[str, float]:

@@ -55,12 +55,12 @@ python_program() {
 # Runs spark-submit of a Python program. SIGTERM goes to the program, which may have something to finish, and not to the JVM that
 # has started it, at whose end it would be gone. The JVM ends after the program, with its exit code.
 submit_python() {
-    local code=0
+    local code signalled=yes
     spark-submit "$@" &
     jvm=$!
-    trap 'kill -TERM "$(python_program)" 2>/dev/null || kill -TERM "$jvm"' TERM
-    while kill -0 "$jvm" 2>/dev/null; do # the signal ends the wait
-        code=0
+    trap 'signalled=yes; kill -TERM "$(python_program)" 2>/dev/null || kill -TERM "$jvm"' TERM
+    while [[ $signalled ]]; do # the signal ends the wait, with an exit code of its own
+        signalled='' code=0
         wait "$jvm" || code=$?
     done
     return "$code"

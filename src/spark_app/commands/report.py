@@ -63,8 +63,8 @@ def report(  # noqa: PLR0913 - an argument for each option
     from spark_app.report.results.schema import Results
     from spark_app.settings import load_settings
 
-    changes = options.changes(what_if)
-    conditions, settings, thresholds = options.conditions(fail_on), load_settings(config), load_thresholds(config)
+    changes, conditions = options.changes(what_if), options.conditions(fail_on)
+    settings, thresholds = load_settings(config), load_thresholds(config)
     terminal, name = Terminal(), source or str(settings.events_path)
     live.require_follow(name, is_given=follow, port=port)
     selected = report_source.source(name, settings)

@@ -113,7 +113,7 @@ def last_good(folder: Path, now: RunProfile) -> list[RunProfile]:
 
 def newest_good(folder: Path, application: str) -> list[RunProfile]:
     """The last `COMPARED` successful runs of a name, newest first."""
-    stored_ones = _newest_first(_folder(folder, application))
+    stored_ones = _newest_first(folder / folder_name(application))
     return list(islice((profile for profile in stored_ones if profile.outcome in GOOD), COMPARED))
 
 

@@ -41,6 +41,7 @@ def collections(*, planted: bool, form: str, rows: int = 400_000, every: int = 2
             )
         else:
             done(sales.select(F.expr(asked) if planted else F.lit(0).alias("asked"), digest("id")))
+    kept.count()
     spark.stop()
 
 

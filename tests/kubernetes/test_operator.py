@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.kubernetes import volumes
-from tests.kubernetes.cluster import CHART, POD, ROOT, Namespace, image, load_images, run
+from tests.kubernetes.cluster import CHART, POD, ROOT, Namespace, image, load_images, rendered, run
 from tests.kubernetes.test_applications import HERE, SEEN_SECONDS, SETTINGS, fill, has_ended, traces
 from tests.polling import poll_until
 
@@ -196,6 +196,24 @@ def count(namespace: Namespace, scratch: Path) -> tuple[int, int]:
     [line] = [line for line in namespace.kubectl("logs", "count").splitlines() if line.startswith("rows:")]
     rows, events = line.split()[1:]
     return int(rows), int(events)
+
+
+def test_the_server_accepts_all_pipelines_as_applications(namespace: Namespace, tmp_path: Path) -> None:
+    """Days, queries and training, with certificates; unknown and wrong fields are errors."""
+    settings = (
+        "pipelines.enabled",
+        "pipelines.queries.enabled",
+        "pipelines.training.enabled",
+        "tls.enabled",
+        "tls.spark",
+    )
+    more = [f"{name}=true" for name in (*settings, "pipelines.operator.enabled")] + ["tls.secret=tls"]
+    options = [word for setting in [*more, "pipelines.claim=data"] for word in ("--set", setting)]
+    objects = rendered("all", *SETTINGS, "--namespace", namespace.name, *options)
+    (tmp_path / "objects.yaml").write_text(objects, encoding="utf-8")
+    namespace.kubectl("apply", "--dry-run=server", "--validate=strict", "--filename", tmp_path / "objects.yaml")
+    kinds = sorted(each["kind"] for each in yaml.safe_load_all(objects) if each and "Spark" in each["kind"])
+    assert kinds == ["ScheduledSparkApplication", "SparkApplication", "SparkApplication"]
 
 
 def test_queries_finish_their_micro_batch_and_the_next_driver_goes_on(queries: Namespace, tmp_path: Path) -> None:

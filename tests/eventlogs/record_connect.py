@@ -1,7 +1,8 @@
 """Records the programs of `connect`: `python -m tests.eventlogs.record_connect [LOG]...`.
 
 `local` is one program with a server in its own JVM, `server` a server that five clients share, `pipeline` what
-`spark-pipelines run` starts. Kept is what is read of each log, without the names of the machine.
+`spark-pipelines run` starts, and a version of Spark a server of it with two clients, in an environment of its own. Kept
+is what is read of each log, without the names of the machine.
 """
 
 import os
@@ -10,7 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,14 @@ RECORDED: Final = Path(__file__).parent / "connect"
 LOGS: Final = ("local", "server", "pipeline")
 CLIENTS: Final = (("ana", "sales"), ("ben", "sales"), ("cyd", "failing"), ("dan", "canceled"), ("ana", "failing"))
 """The users of the server, and their programs."""
+VERSIONS: Final = ("3.5.7", "4.0.5", "4.1.4", "4.3.0")
+"""Other versions of Spark; the logs above are of 4.2."""
+CLIENTS_OF_VERSION: Final = (("ana", "sales"), ("ben", "failing"))
+COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+JARS: Final = {"3.5.7": "org.apache.spark:spark-connect_2.12:3.5.7"}
+"""The server where it is not among the jars of PySpark; Maven fetches it."""
+CLIENT: Final = ("grpcio", "grpcio-status", "googleapis-common-protos", "pandas<3", "pyarrow", "zstandard")
+"""What PySpark's client needs."""
 SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PIPELINE: Final = {
     "spark-pipeline.yml": """name: shop
@@ -51,10 +60,11 @@ def main(names: list[str]) -> None:
     RECORDED.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        for name in names or LOGS:
+        for name in names or (*LOGS, *VERSIONS):
             home = folder / name
             (home / "logs").mkdir(parents=True)
-            {"local": local, "server": server, "pipeline": pipeline}[name](home, variables(home))
+            programs = {"local": local, "server": server, "pipeline": pipeline}
+            programs.get(name, server_of_version)(home, variables(home))
             keep(home, recorded(name), {str(home): "/work", str(PROJECT): "/project"})
 
 
@@ -91,22 +101,46 @@ def local(home: Path, environment: Mapping[str, str]) -> None:
 
 def server(home: Path, environment: Mapping[str, str]) -> None:
     """Five clients of four users at once; the last two sessions of the same user."""
+    served(home, environment, CLIENTS, python=Path(sys.executable))
+
+
+def server_of_version(home: Path, environment: Mapping[str, str]) -> None:
+    """A server of the Spark that the folder is named after, and two of its clients."""
+    version = home.name
+    python = record.installed(version, home / "venv")
+    uv = Path(sys.executable).parent / "uv"
+    subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *CLIENT], check=True)
+    if version in JARS:
+        (pyspark,) = (home / "venv" / "lib").glob("python*/site-packages/pyspark")
+        copy = ["mvn", "-q", "-B", COPY, f"-Dartifact={JARS[version]}", f"-DoutputDirectory={pyspark / 'jars'}"]
+        subprocess.run(copy, cwd=home, check=True)
+    served(home, {**environment, "PYSPARK_PYTHON": str(python)}, CLIENTS_OF_VERSION, python=python)
+
+
+def served(
+    home: Path,
+    environment: Mapping[str, str],
+    programs: Sequence[tuple[str, str]],
+    *,
+    python: Path,
+) -> None:
+    """A server and its clients, each of a user."""
     job = shutil.copy(str(Path(__file__).with_name("connect.py")), home)
-    with started(home, environment) as address:
+    with started(home, environment, python=python) as address:
         clients: list[subprocess.Popen[bytes]] = []
-        for number, (user, program) in enumerate(CLIENTS):
+        for number, (user, program) in enumerate(programs):
             remote, own = f"sc://{address}/;user_id={user}", home / str(number)
-            command = [sys.executable, str(job), program, remote, str(own)]
+            command = [str(python), str(job), program, remote, str(own)]
             clients.append(subprocess.Popen(command, env=environment, cwd=home))
         assert [client.wait() for client in clients] == [0] * len(clients)
 
 
 @contextmanager
-def started(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
+def started(home: Path, environment: Mapping[str, str], *, python: Path = Path(sys.executable)) -> Iterator[str]:
     """A server, as `start-connect-server.sh` starts it; gives its address."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
-    submit = str(Path(sys.executable).with_name("spark-submit"))
+    submit = str(python.with_name("spark-submit"))
     settings = [f"spark.connect.grpc.binding.port={port}", "spark.master=local[2]"]
     options = [word for setting in settings for word in ("--conf", setting)]
     command = [submit, "--class", SERVER, "--name", "Spark Connect server", *options, "spark-internal"]

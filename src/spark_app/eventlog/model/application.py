@@ -124,7 +124,6 @@ class Application:
             events.ConnectSessionStarted: self._at(self.connect.session_started),
             events.ConnectSessionClosed: self._at(self.connect.session_closed),
             events.ConnectOperationStarted: self._at(self.connect.started),
-            events.ConnectOperationAnalyzed: self._at(self.connect.analyzed),
             events.ConnectOperationReady: self._at(self.connect.ready),
             events.ConnectOperationFinished: self._at(self.connect.finished),
             events.ConnectOperationFailed: self._at(self.connect.failed),
@@ -252,8 +251,6 @@ class Application:
         time = self.clock.start(event.time or self.last, query.started if query else self.started)
         self._saw(time)
         operation = self.connect.of_tags((properties.tags or "").split(","))
-        if operation is not None and operation.first_job is None:
-            operation.first_job = time
         batch = self.streams.batch_of(time, properties)
         job = Job(event.id, time, event.stages, properties, number, batch, None if batch else operation)
         job.ran = [(stage, 0) for stage in event.stages if (stage, 0) in self.stages]

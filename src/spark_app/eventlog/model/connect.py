@@ -67,13 +67,12 @@ class Operation:
 
     Attributes:
         user_name: The name of its user, which few clients give.
-        analyzed, ready: When its plan was analyzed, and when it was ready to run; None where that did not happen.
+        ready: When its plan was analyzed and ready to run; None where that did not happen.
         finished: When it had run, failed or was canceled.
         latest: The end of the last of its SQL executions and jobs that have ended.
         ended: When it was over, with the result at its client; None until then.
         rows: How many rows its client got; None for a command.
-        first_job, first_task: When its first job was submitted, and when the first of its tasks was launched, as far as
-            stages have ended.
+        first_task: When the first of its tasks was launched, as far as stages have ended.
     """
 
     id: str
@@ -82,14 +81,12 @@ class Operation:
     user_name: str
     statement: Statement
     started: int
-    analyzed: int | None = None
     ready: int | None = None
     finished: int | None = None
     ended: int | None = None
     rows: int | None = None
     error: str | None = None
     is_canceled: bool = False
-    first_job: int | None = None
     first_task: int | None = None
     latest: int = 0
 
@@ -163,12 +160,6 @@ class Connect:
         self._by_tag[event.job_tag] = event.id
         if operation.statement.kind == "define_flow" and operation.statement.subject:
             session.flows[operation.statement.subject] = operation
-
-    def analyzed(self, event: events.ConnectOperationAnalyzed) -> None:
-        """Notes when the plan of an operation was analyzed; of several plans the first."""
-        operation = self.operations.get(event.id)
-        if operation is not None and operation.analyzed is None:
-            operation.analyzed = self._clock.end(event.time, operation.started)
 
     def ready(self, event: events.ConnectOperationReady) -> None:
         """Notes when the plan of an operation was ready to run."""

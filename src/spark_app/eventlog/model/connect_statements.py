@@ -16,7 +16,7 @@ MAX_READ: Final = 100_000
 """Characters of a request that are read; Spark cuts the strings in it, but not their number."""
 _STRING: Final = r'"((?:[^"\\]|\\.)*+)(?:"|\Z)'
 """A string; the end of one that is cut is missing."""
-_SQL: Final = re.compile(rf"^ *(?:query|sql_text): {_STRING}", re.MULTILINE)
+_SQL: Final = re.compile(rf"^ *(?:query|sql_text|sql): {_STRING}", re.MULTILINE)
 _SUBJECT: Final = re.compile(rf"^ *(?:flow_name|output_name|sql_file_path): {_STRING}", re.MULTILINE)
 _ORIGIN: Final = re.compile(rf"^( *)call_site: {_STRING}", re.MULTILINE)
 _DEFINED: Final = re.compile(rf"^ *file_name: {_STRING}\n *line_number: (\d+)", re.MULTILINE)

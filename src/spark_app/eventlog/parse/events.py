@@ -516,10 +516,6 @@ class ConnectOperationStarted(_OfOperation, tag=f"{_CONNECT}OperationStarted"):
     statement: str = field(name="statementText", default="")
 
 
-class ConnectOperationAnalyzed(_OfOperation, tag=f"{_CONNECT}OperationAnalyzed"):
-    """The plan of an operation was analyzed; a command may have several."""
-
-
 class ConnectOperationReady(_OfOperation, tag=f"{_CONNECT}OperationReadyForExecution"):
     """The plan of an operation is ready to run; not so where it only changes the session."""
 
@@ -618,7 +614,7 @@ TaggedEvent = (
     | JobStart | JobEnd | StageSubmitted | StageCompleted | TaskStart | TaskEnd | StagePeaks
     | SqlStart | SqlPlanChanged | SqlEnd | DriverNumbers | QueryProgress | QueryStarted | QueryTerminated
     | QueryIdle | Compacted
-    | ConnectSessionStarted | ConnectSessionClosed | ConnectOperationStarted | ConnectOperationAnalyzed
+    | ConnectSessionStarted | ConnectSessionClosed | ConnectOperationStarted
     | ConnectOperationReady | ConnectOperationFinished | ConnectOperationFailed | ConnectOperationCanceled
     | ConnectOperationClosed
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Sessions and operations of Spark Connect, in order, in a log that is cut, and in those that Spark 4.2 has written."""
+"""Sessions and operations of Spark Connect, in order, in a log that is cut, and in those that Spark has written."""
 
 from collections import Counter
 from typing import Final
@@ -30,25 +30,12 @@ def server() -> Application:
 
 
 def test_an_operation_has_its_times_and_its_rows() -> None:
-    """It was analyzed for the first time; it waited from its plan until its first task."""
+    """It waited from its plan until its first task."""
     app = log.application(DONE)
     assert app.connect.sessions == {ANA: Session(ANA, 1500, ended=3200)}
     assert app.connect.operations == {
         "o": Operation(
-            "o",
-            tag("o"),
-            ANA,
-            "",
-            Statement("range"),
-            1600,
-            1650,
-            1700,
-            3050,
-            3100,
-            7,
-            first_job=2000,
-            first_task=2200,
-            latest=3000,
+            "o", tag("o"), ANA, "", Statement("range"), 1600, 1700, 3050, 3100, 7, first_task=2200, latest=3000
         )
     }
     (only,) = app.connect.operations.values()
@@ -110,3 +97,24 @@ def test_every_job_of_a_server_has_its_operation(server: Application) -> None:
     """And so has every query."""
     asked = [job.operation for job in server.jobs.values()] + [query.operation for query in server.queries.values()]
     assert {each and each.session.user for each in asked} == {"ana", "ben", "cyd", "dan"}
+
+
+@pytest.mark.parametrize("version", record_connect.VERSIONS)
+def test_servers_of_other_versions_say_the_same(version: str) -> None:
+    """Two clients, whose operations have jobs, waits, rows and errors, on each Spark that has a server."""
+    app = walking.read(record_connect.recorded(version))[0]
+    operations = app.connect.operations.values()
+    assert {session.user for session in app.connect.sessions.values()} == {"ana", "ben"}
+    are_released = version >= "4"  # a client of Spark 3.5 leaves its session to the server, which keeps it for an hour
+    assert {session.ended is not None for session in app.connect.sessions.values()} == {are_released}
+    assert Counter((each.session.user, each.status) for each in operations) == {
+        ("ana", "succeeded"): 6, ("ben", "succeeded"): 2, ("ben", "failed"): 2,
+    }  # fmt: skip
+    assert all(each.ended is not None for each in operations)
+    assert all((each.statement.sql is not None) == (each.statement.kind == "sql") for each in operations)
+    assert {"write_operation", "aggregate", "sql", "create_dataframe_view"} == {
+        each.statement.kind for each in operations
+    }
+    assert {each.rows for each in operations if each.session.user == "ana"} == {None, 0, 3, 7}
+    assert sum(each.wait_ms is not None for each in operations) == 6
+    assert all(job.operation is not None for job in app.jobs.values())

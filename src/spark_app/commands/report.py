@@ -57,7 +57,6 @@ def report(  # noqa: PLR0913 - an argument for each option
     """Write a report about a spark-app run or any Spark application: one HTML file that needs no network."""
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
-    from spark_app.observe import run_copies
     from spark_app.report import report_source
     from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.report.results.schema import Results
@@ -73,15 +72,22 @@ def report(  # noqa: PLR0913 - an argument for each option
         analysis = replace(_analysis(terminal, selected, settings, thresholds), changes=changes)
         location = _write(analysis, selected.run, output)
         live.end(page, [location])
-    for remark in analysis.reading.remarks:
-        terminal.note(remark)
-    run_copies.send(settings, note=terminal.note)
+    _note(terminal, analysis)
     about = results.application(analysis, selected.run, location)
     found = with_failed_conditions(Results(command="report", applications=[about]), conditions)
     if open_ and page is None:  # else the live page was opened, and shows the report by now
         results.open_report(terminal, location)
     show = partial(_show, terminal, location, about if changes else None)
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
+
+
+def _note(terminal: "Terminal", analysis: "Analysis") -> None:
+    """Says what of the log could not be read, and sends what is not in the run store yet."""
+    from spark_app.observe import run_copies
+
+    for remark in analysis.reading.remarks:
+        terminal.note(remark)
+    run_copies.send(analysis.settings, note=terminal.note)
 
 
 def _show(terminal: "Terminal", location: str, asked: "Application | None") -> None:

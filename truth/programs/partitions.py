@@ -67,20 +67,20 @@ def too_many(*, planted: bool, form: str, partitions: int = 2000, rows: int = 40
 
 def too_few(*, planted: bool, form: str, rows: int = 700_000) -> None:
     """Digests by one task, or by two at a time."""
-    spark = session("digests", sql_shuffle_partitions="8", sql_adaptive_coalescePartitions_enabled="false")
     number = 1 if planted else 4
+    shuffled = {"sql_shuffle_partitions": str(number), "sql_adaptive_coalescePartitions_enabled": "false"}
+    spark = session("digests", **shuffled)
     with place(spark):
         if form == "rdd":
             spark.sparkContext.range(0, rows // 3, 1, number).map(hashed).sum()
         elif form == "sql":
             spark.range(0, rows, 1, 4).createOrReplaceTempView("sales")
-            # Without `shop` all rows are in one window, of one task.
+            # Without `PARTITION BY` all rows are in one window, of one task.
             over = "ORDER BY id" if planted else "PARTITION BY id % 64 ORDER BY id"
             ranked = spark.sql(f"SELECT id, row_number() OVER ({over}) AS rank FROM sales")
             done(ranked.select("rank", digest("id")))
         elif form == "pandas":
-            group = F.lit(0) if planted else F.col("id") % 64
-            sales = spark.range(0, rows // 3, 1, 4).withColumn("shop", group.cast("int"))
+            sales = spark.range(0, rows // 3, 1, 4).withColumn("shop", (F.col("id") % 64).cast("int"))
             done(sales.groupBy("shop").applyInPandas(_scored, "shop int, score long"))
         else:
             sales = spark.range(0, rows, 1, 4)

@@ -5,6 +5,7 @@ only the programs that wait without a processor, which a busy machine hardly dis
 others; BENCH_WHAT_IF_AT_ONCE (12) is how many runs have a JVM.
 """
 
+import math
 import os
 import statistics
 import subprocess
@@ -17,10 +18,11 @@ from typing import Final
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.occupancy import Occupancy
 from spark_app.eventlog.reader import read
+from spark_app.eventlog.replay.doubts import slowdown
 from spark_app.eventlog.replay.what_if import Forecast, forecasts, parsed
 from spark_app.eventlog.replay.work import work
 from tests.bench import what_if_program
-from tests.bench.measure import CACHE
+from tests.bench.measure import CACHE, spread
 from tests.bench.what_if_program import AS_IT_WAS, COMPUTING, PROGRAMS, SLEEPING, Program
 
 LOGS: Final = Path(os.environ.get("BENCH_WHAT_IF_LOGS") or CACHE / "what_if")
@@ -39,6 +41,7 @@ class Case:
         was_ms: How long the program took as it was.
         forecast: What was forecast of that.
         truth_ms: How long it took with the change.
+        load: Runnable threads for each processor of this machine while it ran as it was.
     """
 
     run: str
@@ -46,6 +49,7 @@ class Case:
     was_ms: float
     forecast: Forecast
     truth_ms: float
+    load: float
 
     @property
     def error(self) -> float | None:
@@ -63,11 +67,11 @@ def what_if(scratch: Path) -> list[str]:
     """The errors and the intervals of all forecasts."""
     programs = KINDS[os.environ.get("BENCH_WHAT_IF", "")]
     LOGS.mkdir(parents=True, exist_ok=True)
-    load_before = os.getloadavg()
-    pending = [run for run in runs(programs) if run not in applications()]
+    known = applications()
+    pending = [run for run in runs(programs) if run not in known]
     for start in range(0, len(pending), AT_ONCE):
         _observe(pending[start : start + AT_ONCE], scratch)
-    return table(cases(programs), f"load {load_before[2]:.0f} before, {os.getloadavg()[2]:.0f} after")
+    return table(cases(programs))
 
 
 def runs(programs: Mapping[str, Program]) -> list[str]:
@@ -98,12 +102,16 @@ def cases(programs: Mapping[str, Program]) -> Iterator[Case]:
             other = known.get(f"{name}: {change}")
             if done is not None and other is not None:
                 (found,) = forecasts(done, [parsed(change)])
-                yield Case(f"{name}: {change}", change.partition("=")[0], done.took_ms, found, _took_ms(other))
+                yield Case(
+                    f"{name}: {change}", change.partition("=")[0], done.took_ms, found, _took_ms(other), slowdown(done)
+                )
 
 
-def table(found: Iterator[Case], load: str) -> list[str]:
+def table(found: Iterator[Case]) -> list[str]:
     """The figures of each kind of change, and each forecast with what came true."""
     known = list(found)
+    if not known:
+        return ["No program was run as it was and with a change."]
     kinds = {kind: [case for case in known if case.kind == kind] for kind in dict.fromkeys(each.kind for each in known)}
     return [
         "| change | forecasts | programs | median error | 95 % of errors | held | interval | not known |",
@@ -111,7 +119,8 @@ def table(found: Iterator[Case], load: str) -> list[str]:
         *(_figures(kind, own) for kind, own in {**kinds, "all": known}.items()),
         "",
         "Goals: median error <= 10 %, 95 % of errors <= 20 %, held by the interval >= 90 %. The interval is its mean",
-        f"width, as a share of the forecast. All runs of a row were in a warm JVM on this machine ({load}), once each.",
+        "width, as a share of the forecast. Each program was run once as it was and with each change, in a warm JVM.",
+        f"The machine had {spread([case.load for case in known], '.1f')} runnable threads for each processor.",
         "",
         "| run | as it was s | forecast s | from s | to s | came true s | error |",
         "|---|---|---|---|---|---|---|",
@@ -125,7 +134,7 @@ def _figures(kind: str, own: Sequence[Case]) -> str:
     programs = len({case.run.partition(": ")[0] for case in own})
     if not errors:
         return f"| {kind} | {len(own)} | {programs} | - | - | - | - | {len(own)} |"
-    most = errors[min(len(errors) - 1, round(0.95 * len(errors)))]
+    most = errors[math.ceil(0.95 * len(errors)) - 1]
     held = sum(case.is_held for case in told) / len(told)
     widths = [(each.high_ms - each.low_ms) / each.ms for each in (c.forecast for c in told) if each.ms]  # type: ignore[operator]
     return (

@@ -22,6 +22,7 @@ SECTIONS = (
     "stages",
     "queries",
     "executors",
+    "what-if",
     "configuration",
 )
 WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"

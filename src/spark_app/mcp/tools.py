@@ -161,7 +161,8 @@ class Tools:
         `forecasts` have the time with a change, between `low_ms` and `high_ms` in nine of ten cases, or `reasons` why
         the log does not tell. `blocked_time` is how much sooner it would have ended at most without what its tasks
         waited for: `network` (shuffle blocks), `disk` (shuffle files), `gc`, `scheduling`, `deserializing`, `python`,
-        and `skew`. `error_ratio` is how far the replay of what was is off.
+        and `skew`. `critical_path_steps` are what its end waited for, the longest first. `error_ratio` is how far the
+        replay of what was is off.
         """
         with self._lock:
             _, about, _ = self._read(run)
@@ -173,7 +174,14 @@ class Tools:
             if found is None:
                 raise InputError(f"{run} has no tasks to replay, or streaming queries, which wait for their input")
             shown = values.document(schema.Replays, found)
-            rows = {"forecasts": Rows(shown.forecasts), "blocked_time": Rows(shown.blocked_time)}
+            path = shown.critical_path
+            longest = sorted(path.steps, key=lambda step: -step.duration_ms) if path else None
+            rows = {
+                "forecasts": Rows(shown.forecasts),
+                "blocked_time": Rows(shown.blocked_time),
+                "critical_path": path and {"length_ms": path.length_ms, "driver_ms": path.driver_ms},
+                "critical_path_steps": longest and Rows(longest),
+            }
             return answer(document(shown) | {"run": run} | rows, Page(limit, offset))
 
     def stage(

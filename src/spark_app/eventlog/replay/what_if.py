@@ -113,20 +113,21 @@ def usual_changes(done: Work) -> list[Change]:
 
 def forecasts(done: Work, changes: Iterable[Change]) -> list[Forecast]:
     """How long it would have taken with each of some changes."""
-    return [_forecast(done, change) for change in changes]
+    reasons, spread = doubts.of_changes(done), _spread_of_tasks(done)
+    return [_forecast(done, change, reasons, spread) for change in changes]
 
 
-def _forecast(done: Work, change: Change) -> Forecast:
+def _forecast(done: Work, change: Change, reasons: list[str], spread: float) -> Forecast:
     """How long it would have taken with a change, or why the log does not tell."""
-    found = doubts.of_changes(done) or _KINDS[change.what](done, change.value)
+    found = reasons or _KINDS[change.what](done, change.value)
     if isinstance(found, list):
         return Forecast(change, None, None, None, None, found)
     low, likely, high = (done.corrected(ms) for ms in found)
-    low, high = _interval(done, low, high, is_slower=likely > done.took_ms)
+    low, high = _interval(done, low, high, spread, is_slower=likely > done.took_ms)
     return Forecast(change, likely, min(low, likely), max(high, likely), likely / done.took_ms - 1, [])
 
 
-def _interval(done: Work, low: float, high: float, *, is_slower: bool) -> tuple[float, float]:
+def _interval(done: Work, low: float, high: float, spread: float, *, is_slower: bool) -> tuple[float, float]:
     """How long it takes at least and at most, in nine of ten cases.
 
     The driver's time and that of tasks differ from run to run; tasks also by what their own spread and the error of the
@@ -135,9 +136,9 @@ def _interval(done: Work, low: float, high: float, *, is_slower: bool) -> tuple[
     """
     waited = doubts.contention_ratio(done)
     driver, drift = min(done.idle_ms, low), hypot(DRIVER_SPREAD, 1 - 1 / doubts.slowdown(done))
-    spread = hypot(TASK_SPREAD, _spread_of_tasks(done), done.error, waited)
-    least = driver * max(0.0, 1 - drift) + (low - driver) * max(0.0, 1 - spread - (waited if is_slower else 0.0))
-    return least, driver * (1 + drift) + (high - driver) * (1 + spread)
+    apart = hypot(TASK_SPREAD, spread, done.error, waited)
+    least = driver * max(0.0, 1 - drift) + (low - driver) * max(0.0, 1 - apart - (waited if is_slower else 0.0))
+    return least, driver * (1 + drift) + (high - driver) * (1 + apart)
 
 
 def _spread_of_tasks(done: Work) -> float:
@@ -188,7 +189,10 @@ def _cores(done: Work, value: str) -> _Lengths | list[str]:
         return reasons
     same = on_cores(done, cores)
     count = _slot_count(done, cores)
-    pieces = [_divided(part, count) if _follows_cores(done, part) else part.piece for part in done.parts]
+    following = {id(part) for part in done.parts if _follows_cores(done, part)}
+    if not following:
+        return _Lengths(same, same, same)
+    pieces = [_divided(part, count) if id(part) in following else part.piece for part in done.parts]
     other = done.replayed(pieces, _slots(done, cores)).ms
     return _Lengths(min(same, other), other, max(same, other))
 

@@ -300,17 +300,45 @@ class Forecast(Struct):
     reasons: list[Name]
 
 
+class PathStep(Struct):
+    """A step of the critical path: the driver, or a stage from its first task to its last one on the path.
+
+    `after_ms` is when it began, after the start; `last_task_ms` is how long of it the last task ran.
+    """
+
+    kind: Literal["driver", "stage"]
+    after_ms: Count
+    duration_ms: Count
+    last_task_ms: Known
+    stage: StageKey | None
+    job: Known
+    name: Name
+
+
+class CriticalPath(Struct):
+    """What the end of the application waited for; the steps follow one another.
+
+    `steps` has the longest 200 of `total`; `driver_ms` is the time in which the driver alone was at work.
+    """
+
+    length_ms: Count
+    driver_ms: Count
+    total: Count
+    steps: list[PathStep]
+
+
 class Replays(Struct):
     """What replays of the schedule say, on the same cores and with changes.
 
     `error_ratio` is how far the replay of what was is off, positive if it is too long. `blocked_time` has the causes
     that Spark measured, most saved first. `forecasts` are those of other cores, or of the changes that were asked for.
-    `remarks` say why there is no blocked time.
+    `remarks` say why there is no blocked time and no critical path.
     """
 
     error_ratio: float
     blocked_time: list[BlockedTime]
     forecasts: list[Forecast]
+    critical_path: CriticalPath | None
     remarks: list[str]
 
 

@@ -32,3 +32,19 @@ def test_a_replay_that_is_far_off_is_not_shown(reading: Read, tmp_path: Path) ->
     assert (found.blocked_time, found.remarks) == (
         [], ["a replay of the stages and tasks as they were is 60 % too short"],
     )  # fmt: skip
+
+
+def test_the_critical_path_is_drawn_and_listed(reading: Read, tmp_path: Path) -> None:
+    """A second of the driver, four of the stage, whose last task took one; nothing of it is not on the path."""
+    found = replays(scope(reading(collecting()).app, None))
+    assert found is not None
+    path = found.critical_path
+    assert path is not None
+    assert (path.length_ms, path.driver_ms, path.total) == (5000, 1000, 2)
+    assert [(step.kind, step.after_ms, step.duration_ms, step.last_task_ms, step.job) for step in path.steps] == [
+        ("driver", 0, 1000, None, None), ("stage", 1000, 4000, 1000, 0),
+    ]  # fmt: skip
+    page.write(reader.read(made.written(tmp_path / "app-1", collecting())), output=tmp_path / "report.html")
+    drawn = (tmp_path / "report.html").read_text()
+    assert '<rect class="stage" x="200.0" width="800.0"' in drawn
+    assert '<rect class="query" x="800.0" width="200.0"' in drawn

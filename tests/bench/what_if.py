@@ -112,6 +112,7 @@ def table(found: Iterator[Case]) -> list[str]:
     known = list(found)
     if not known:
         return ["No program was run as it was and with a change."]
+    names = {case.run.partition(": ")[0] for case in known}
     kinds = {kind: [case for case in known if case.kind == kind] for kind in dict.fromkeys(each.kind for each in known)}
     return [
         "| change | forecasts | programs | median error | 95 % of errors | held | interval | not known |",
@@ -120,6 +121,7 @@ def table(found: Iterator[Case]) -> list[str]:
         "",
         "Goals: median error <= 10 %, 95 % of errors <= 20 %, held by the interval >= 90 %. The interval is its mean",
         "width, as a share of the forecast. Each program was run once as it was and with each change, in a warm JVM.",
+        f"{len(names & {*SLEEPING})} programs wait without a processor, {len(names & {*COMPUTING})} compute.",
         f"The machine had {spread([case.load for case in known], '.1f')} runnable threads for each processor.",
         "",
         "| run | as it was s | forecast s | from s | to s | came true s | error |",

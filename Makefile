@@ -1,7 +1,7 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
 .PHONY: help install install-dev archive format lint type-check test test-faults test-streams test-compare test-readme test-recipes test-browser \
-        test-stack test-wheel wheel release e2e e2e-ha e2e-tls e2e-kubernetes check dev-check chaos record bench bench-stack run-etl run-streaming run-ml requirements docker-up docker-full-up \
+        test-stack test-wheel wheel release e2e e2e-ha e2e-s3 e2e-tls e2e-kubernetes check dev-check chaos record bench bench-stack run-etl run-streaming run-ml requirements docker-up docker-full-up \
         docker-down docker-clean status logs clean
 
 VENV := .venv/bin
@@ -71,6 +71,9 @@ e2e: install ## Start the full stack, which builds its image, use it and break i
 
 e2e-ha: install ## Start the stack with two masters, and kill the one that leads; needs Docker
 	$(PYTHON) -m pytest tests/ha
+
+e2e-s3: install ## Start the stack with an S3 server, run a day, a query and a training on it; needs Docker
+	$(PYTHON) -m pytest tests/object_store
 
 e2e-tls: install ## Start the stack with TLS, run a day and a query, and listen to its network; needs Docker and root
 	$(PYTHON) -m pytest tests/tls

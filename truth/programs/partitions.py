@@ -16,7 +16,7 @@ def skewed_key(*, planted: bool, form: str, share: float = 0.95, rows: int = 700
     hot = int(share * 100)
     if form == "rdd":
         with place(spark):
-            _skewed_rdd(spark, hot if planted else 0, rows // 3)
+            _skewed_rdd(spark, hot if planted else 0, rows * 2)
     else:
         spread = F.col("id") % 64
         shop = F.when(F.col("id") % 100 < hot, 0).otherwise(spread) if planted else spread
@@ -72,7 +72,7 @@ def too_few(*, planted: bool, form: str, rows: int = 700_000) -> None:
     spark = session("digests", **shuffled)
     with place(spark):
         if form == "rdd":
-            spark.sparkContext.range(0, rows // 3, 1, number).map(hashed).sum()
+            spark.sparkContext.range(0, rows * 2, 1, number).map(hashed).sum()
         elif form == "sql":
             spark.range(0, rows, 1, 4).createOrReplaceTempView("sales")
             # Without `PARTITION BY` all rows are in one window, of one task.
@@ -80,7 +80,7 @@ def too_few(*, planted: bool, form: str, rows: int = 700_000) -> None:
             ranked = spark.sql(f"SELECT id, row_number() OVER ({over}) AS rank FROM sales")
             done(ranked.select("rank", digest("id")))
         elif form == "pandas":
-            sales = spark.range(0, rows // 3, 1, 4).withColumn("shop", (F.col("id") % 64).cast("int"))
+            sales = spark.range(0, rows * 2, 1, 4).withColumn("shop", (F.col("id") % 64).cast("int"))
             done(sales.groupBy("shop").applyInPandas(_scored, "shop int, score long"))
         else:
             sales = spark.range(0, rows, 1, 4)

@@ -7,6 +7,13 @@ settings=$(mktemp --suffix .cfg)
 # A session, and with it a lead, ends after at most 20 ticks without a sign of life.
 printf '%s\n' tickTime=500 initLimit=20 syncLimit=10 dataDir=/state clientPort=2181 admin.enableServer=false \
     autopurge.purgeInterval=24 >"$settings"
+# With a certificate, as docker-compose.ha-tls.yml has it, only this container is served without TLS, and only who has a certificate
+# of the same authority by TLS.
+if [[ -e /tls/key-and-certificate.pem ]]; then
+    printf '%s\n' clientPortAddress=127.0.0.1 secureClientPort=2281 sslQuorum=true \
+        serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory \
+        ssl.{,quorum.}keyStore.location=/tls/key-and-certificate.pem ssl.{,quorum.}trustStore.location=/tls/ca.pem >>"$settings"
+fi
 number=0
 for server in "$@"; do
     number=$((number + 1))

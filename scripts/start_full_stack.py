@@ -25,6 +25,10 @@ INTERRUPTED = 130
 WAIT_SECONDS = 420
 LOG_LINES = 20
 HEADERS = ("service", "url", "state", "password")
+TWO_FILES = (
+    "--file can be given once: each file has the whole stack. docker-compose.ha-tls.yml has two masters and TLS, "
+    "docker-compose.s3-tls.yml an S3 server and TLS; a file of your own can merge others of compose/ as these do"
+)
 PASSWORDS = {
     "grafana": ("GRAFANA_ADMIN_PASSWORD", "user admin", "admin / admin"),
     "jupyter": ("JUPYTER_TOKEN", "token", "token spark-app"),
@@ -69,12 +73,21 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         metavar="SERVICE[,SERVICE...]",
         help="leave out services and those that need them",
     )
-    add("--file", default=FILE, help="the compose file, such as docker-compose.ha.yml (default: %(default)s)")
+    add(
+        "--file",
+        action="append",
+        metavar="FILE",
+        help=f"the compose file, such as docker-compose.ha.yml (default: {FILE})",
+    )
     add("--build", action="store_true", help="rebuild the spark-app image, after a change of the code")
     add("--force", action="store_true", help="start even if memory or disk space is short")
     add("--generate-passwords", action="store_true", help="write the secrets that BIND_ADDRESS needs to .env.local")
     add("--seconds", type=int, default=WAIT_SECONDS, metavar="N", help="longest wait for health (default: %(default)s)")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    [options.file, *others] = options.file or [FILE]
+    if others:
+        parser.error(TWO_FILES)
+    return options
 
 
 def names(text: str) -> list[str]:

@@ -62,6 +62,16 @@ of_spark() {
         "spark.ssl.keyPassword $(<authority/password)" >spark/secrets.conf
 }
 
+# What Java trusts: the authorities of the image, and that of the stack.
+trust_of_java() {
+    [[ java/cacerts -nt authority/ca.pem ]] && return
+    cp /etc/ssl/certs/java/cacerts java/cacerts.new
+    keytool -importcert -noprompt -alias spark-app -file authority/ca.pem -keystore java/cacerts.new -storepass changeit 2>/dev/null
+    chmod 444 java/cacerts.new
+    chmod 755 java
+    mv java/cacerts.new java/cacerts
+}
+
 authority
 certificate kafka 1000 kafka
 certificate otel-collector 10001 otel-collector
@@ -73,4 +83,8 @@ certificate runbook 65534 runbook
 certificate elasticsearch 1000 elasticsearch
 certificate kibana 1000 kibana
 certificate grafana 472 grafana
-certificate spark 185 spark-master spark-worker-1 spark-worker-2 spark-history spark-bridge reports jupyter
+certificate spark 185 spark-master spark-master-2 spark-worker-1 spark-worker-2 spark-history spark-bridge reports jupyter \
+    zookeeper-1 zookeeper-2 zookeeper-3
+# Of docker-compose.s3-tls.yml.
+[[ ! -d s3 ]] || certificate s3 0 s3
+[[ ! -d java ]] || trust_of_java

@@ -13,8 +13,8 @@ from tests.pins import variables
 ROOT: Final = Path(__file__).resolve().parents[2]
 ENTRIES: Final = (
     "docker-compose.yml", "docker-compose.observability.yml", "docker-compose.full.yml", "docker-compose.ha.yml",
-    "docker-compose.s3.yml",
-    "docker-compose.tls.yml",
+    "docker-compose.s3.yml", "docker-compose.tls.yml", "docker-compose.ha-tls.yml",
+    "docker-compose.s3-tls.yml",
 )  # fmt: skip
 FILES: Final = ("compose/spark.yml", "compose/observability.yml", "compose/full.yml", "compose/s3.yml")
 PROGRAMS: Final = {

@@ -55,6 +55,14 @@ def test_help_lists_every_option_without_docker(tmp_path: Path) -> None:
     assert (done.returncode, [name for name in options if name not in done.stdout]) == (0, [])
 
 
+def test_two_files_are_refused(tmp_path: Path) -> None:
+    """The last one would win in silence: a stack that was to have TLS would have none."""
+    files = ("--file", "docker-compose.tls.yml", "--file", "docker-compose.ha.yml")
+    done = run(tmp_path, *files, tools=("env", "bash", "python3"))
+    assert done.returncode == 2
+    assert "--file can be given once: each file has the whole stack. docker-compose.ha-tls.yml has" in done.stderr
+
+
 def test_links_are_https_where_the_stack_has_tls(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service says so in its environment; others may have none."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))

@@ -4,55 +4,23 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
 
-from spark_app.doctor.backends import get
 from tests.e2e import backends
-from tests.e2e.stack import START, compose, docker, environment, records, run_in, running_in
+from tests.e2e.stack import START, compose, docker, environment, records, run_in
+from tests.ha.masters import FAIL_OVER_SECONDS, MASTERS, OUTPUT, TASKS, leader, running_job, status, tasks
 from tests.polling import poll_until
 
 FILE: Final = "docker-compose.ha.yml"
 PROJECT: Final = "spark-app-ha"
 WITHOUT: Final = "elasticsearch,grafana,jaeger,jupyter,kafka,kibana,spark-history"
-MASTERS: Final = {"spark-master": "http://localhost:8080", "spark-master-2": "http://localhost:8180"}
-TASKS: Final = 60
-PROGRAM: Final = f"""
-import pathlib, time
-from pyspark.sql import SparkSession
-
-
-def slow(number):
-    time.sleep(1)
-    pathlib.Path("/data/ha", str(number)).touch()
-    return number
-
-
-context = SparkSession.builder.appName("two masters").getOrCreate().sparkContext
-print("sum", context.parallelize(range({TASKS}), {TASKS}).map(slow).sum())
-"""
-PATH: Final = "/dev/shm/job.py"
-FAIL_OVER_SECONDS: Final = 60
+PAGE: Final = "http://localhost:8080"
 ALERT: Final = 'ALERTS{alertname="SparkMasterDown", alertstate="firing"}'
 LEADS: Final = 'sum by (instance) (metrics_master_aliveWorkers_Number{job="spark-master"}) > bool 0'
 """The panel *Leading master*."""
-
-
-def status(master: str) -> dict[str, Any]:
-    """What a master says of itself and its cluster; empty if it does not answer."""
-    with suppress(Exception):
-        found: dict[str, Any] = get(f"{MASTERS[master]}/json/")
-        return found
-    return {}
-
-
-def leader() -> str | None:
-    """The master that leads with all workers; None if there is none now."""
-    found = [name for name in MASTERS if status(name).get("status") == "ALIVE"]
-    return found[0] if len(found) == 1 and status(found[0]).get("aliveworkers") == len(MASTERS) else None
 
 
 def leading() -> dict[str, float]:
@@ -96,30 +64,24 @@ def stack() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def fail_over() -> FailOver:
     """A stage of a job that runs in the container of the master that waits; the leading one is killed meanwhile."""
-    poll_until(lambda: leader() is not None, "no master leads")
-    killed = str(leader())
+    poll_until(lambda: leader(PAGE) is not None, "no master leads")
+    killed = str(leader(PAGE))
     [other] = set(MASTERS) - {killed}
-    run_in(other, "sh", "-c", f"mkdir -p /data/ha && cat >{PATH} <<'END'\n{PROGRAM}\nEND")
-    with running_in(other, "spark-submit", PATH) as job:
+    with running_job(other) as job:
         poll_until(lambda: tasks(other) > 3, "no task has ended")
         began, done = time.monotonic(), tasks(other)
         docker("kill", killed)
-        poll_until(lambda: leader() == other, "the other does not lead", seconds=FAIL_OVER_SECONDS)
+        poll_until(lambda: leader(PAGE) == other, "the other does not lead", seconds=FAIL_OVER_SECONDS)
         seconds = time.monotonic() - began
         output, _ = job.communicate(timeout=300)
     days = records(run_in(other, "run_etl.sh", "2024-01-01", "customers", "--json").stdout)
     return FailOver(killed, other, output, done, seconds, days)
 
 
-def tasks(container: str) -> int:
-    """How many tasks of the job have ended."""
-    return len(run_in(container, "ls", "/data/ha").stdout.split())
-
-
 def test_a_job_ends_right_when_its_leading_master_is_killed(fail_over: FailOver, figures: list[str]) -> None:
     """It was in the middle of a stage, and it has lost nothing."""
     assert 3 < fail_over.done < TASKS
-    assert fail_over.output.strip() == f"sum {sum(range(TASKS))}"
+    assert fail_over.output.strip() == OUTPUT
     figures.append(f"the other master led with all workers {fail_over.seconds:.1f} s after the kill")
 
 
@@ -134,7 +96,9 @@ def test_the_alert_fires_and_resolves(fail_over: FailOver) -> None:
     assert leading()[f"{fail_over.other}:8080"] == 1
     docker("start", fail_over.killed)
     poll_until(lambda: firing() == set(), firing, seconds=180)
-    poll_until(lambda: status(fail_over.killed).get("status") == "STANDBY", lambda: status(fail_over.killed))
+    poll_until(
+        lambda: status(fail_over.killed, PAGE).get("status") == "STANDBY", lambda: status(fail_over.killed, PAGE)
+    )
     poll_until(lambda: leading() == {f"{fail_over.killed}:8080": 0, f"{fail_over.other}:8080": 1}, leading)
 
 
@@ -145,5 +109,5 @@ def firing() -> set[str]:
 
 def test_the_application_is_known_to_the_master_that_took_over(fail_over: FailOver) -> None:
     """Its history is there, too: as completed."""
-    completed = [each["name"] for each in status(fail_over.other)["completedapps"]]
+    completed = [each["name"] for each in status(fail_over.other, PAGE)["completedapps"]]
     assert "two masters" in completed, json.dumps(completed)

@@ -17,7 +17,11 @@ RULES: Final = ROOT / "prometheus"
 COMPOSE: Final = ("docker-compose.yml", "docker-compose.observability.yml", "docker-compose.full.yml")
 OBJECT_STORE: Final = "docker-compose.s3.yml"
 TWO_MASTERS: Final = "docker-compose.ha.yml"
-COMBINATIONS: Final = [[file] for file in (*COMPOSE, OBJECT_STORE, TWO_MASTERS)] + [list(COMPOSE[:2])]
+TLS: Final = "docker-compose.tls.yml"
+TWO_MASTERS_TLS: Final = "docker-compose.ha-tls.yml"
+OBJECT_STORE_TLS: Final = "docker-compose.s3-tls.yml"
+COMBINATIONS: Final = [[file] for file in (*COMPOSE, OBJECT_STORE, TWO_MASTERS, TLS, TWO_MASTERS_TLS, OBJECT_STORE_TLS)]
+COMBINATIONS.append(list(COMPOSE[:2]))
 OPEN: Final = {"BIND_ADDRESS": "0.0.0.0"}
 SECRETS: Final = {"GRAFANA_ADMIN_PASSWORD": "only-for-this-test", "JUPYTER_TOKEN": "only-for-this-test"}
 
@@ -84,6 +88,37 @@ def test_both_masters_are_the_same_to_whoever_runs_something_there() -> None:
         assert services[name]["environment"]["SPARK_OVERLAY"] == "/app/config/spark/two-masters.conf"
     properties = (ROOT / "config" / "spark" / "two-masters.conf").read_text(encoding="utf-8")
     assert re.search(rf"^spark\.master +{re.escape(both)}$", properties, re.MULTILINE)
+
+
+def test_two_masters_with_tls_are_both() -> None:
+    """Both masters are the same, and nobody is asked without TLS but by a healthcheck of its own."""
+    plain, secure, both = (configured([file])["services"] for file in (TWO_MASTERS, TLS, TWO_MASTERS_TLS))
+    assert set(both) == set(plain) | set(secure)
+    own = {"spark-master", "spark-master-2", "spark-worker-1", "spark-worker-2", "jupyter", "prometheus"}
+    zookeepers = {name for name in both if name.startswith("zookeeper-")}
+    assert {name for name in secure if both[name] != secure[name]} == own - {"spark-master-2"}
+    for name in zookeepers | own - {"prometheus"}:
+        assert "/tls" in {volume["target"] for volume in both[name]["volumes"]}
+        assert both[name]["depends_on"]["certificates"]["condition"] == "service_completed_successfully"
+    environments = [dict(both[name]["environment"]) for name in ("spark-master", "spark-master-2")]
+    environments[0].pop("SPARK_SUBMIT_OPTS"), environments[1].pop("SPARK_SUBMIT_OPTS")
+    assert environments[0] | {"DEMO_RATE": None} == environments[1] | {"DEMO_RATE": None}
+    addresses = [service.get("environment", {}) | {"": service.get("command")} for service in both.values()]
+    assert re.findall(r"http://[^'\" ]+|:2181", str(addresses)) == []
+
+
+def test_the_stack_with_s3_and_tls_asks_it_by_https() -> None:
+    """Whoever has its address trusts its certificate; nobody is asked without TLS, but by a healthcheck of its own."""
+    plain, secure, both = (configured([file])["services"] for file in (OBJECT_STORE, TLS, OBJECT_STORE_TLS))
+    assert set(both) == set(plain) | set(secure)
+    asking = {name for name, service in both.items() if "S3_ENDPOINT" in (service.get("environment") or {})}
+    assert asking == {"spark-master", "spark-worker-1", "spark-worker-2", "jupyter"}
+    assert {name for name in secure if both[name] != secure[name]} == {*asking, "certificates"}
+    for name in asking:
+        assert both[name]["environment"]["S3_ENDPOINT"] == "https://s3:7070"
+        assert "/etc/ssl/certs/java" in {volume["target"] for volume in both[name]["volumes"]}
+    addresses = [service.get("environment", {}) | {"": service.get("command")} for service in both.values()]
+    assert re.findall(r"http://[^'\" ]+", str(addresses)) == []
 
 
 def test_the_stack_with_s3_is_the_full_one_with_a_server() -> None:

@@ -13,9 +13,9 @@ from typing import Final
 
 WORDS: Final = re.compile(
     rb"HTTP/1\.|PRI \* HTTP/2|(?:GET|POST|PUT|HEAD|DELETE) /|# TYPE |org\.apache\.spark\.|java\.lang\.|spark\.app\.name"
-    rb'|service\.name|"trace_id"|"Event":|daily_sales|transaction_id|customer_id'
+    rb'|service\.name|"trace_id"|"Event":|daily_sales|transaction_id|customer_id|/leader_election|/master_status'
 )
-"""What requests, Spark's messages, telemetry and rows have. Names of hosts are no such word: TLS itself shows them."""
+"""What requests, messages of Spark and ZooKeeper, telemetry and rows have. No names of hosts: TLS itself shows them."""
 CLIENT_HELLO: Final = b"\x16\x03"
 ALL_PROTOCOLS, TCP, IPV4 = 3, 6, 0x0800
 PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 1, 1

@@ -33,14 +33,6 @@ HURRIED: Final = (
 )
 """Makes a configuration of models that takes the least time: six days of history, and one candidate."""
 
-HURRIED: Final = (
-    "rm -rf /dev/shm/hurried && cp -r /app/config /dev/shm/hurried && "
-    "sed -i -e '/^  random_forest:/d' -e '/^  gradient_boosted_trees:/d' -e 's/^folds:.*/folds: 2/' "
-    "-e 's/^bootstrap:.*/bootstrap: 20/' -e 's/^history_days:.*/history_days: 6/' "
-    "-e 's/^held_out_days:.*/held_out_days: 1/' /dev/shm/hurried/ml/refunds.yml"
-)
-"""Six days of history, and one candidate: what takes the least time."""
-
 
 @dataclass
 class Stack:

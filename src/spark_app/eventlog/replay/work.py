@@ -1,6 +1,7 @@
 """The work of an application as a replay takes it: its stages in pieces, its slots, and what its tasks waited for."""
 
 import bisect
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -29,7 +30,7 @@ class Part:
     def without(self, waits_ms: Sequence[float]) -> Piece:
         """The piece if each task of the stage had not taken so much of its time."""
         taken = map(waits_ms.__getitem__, self.places)
-        return self.lasting([max(0, ms) for ms in map(sub, self.piece.durations, taken)])
+        return self.lasting(array("d", [max(0, ms) for ms in map(sub, self.piece.durations, taken)]))
 
     def lasting(self, durations: Sequence[float]) -> Piece:
         """The piece with other tasks."""
@@ -129,8 +130,8 @@ def _parts_of(stage: StageAttempt, begins: Sequence[float]) -> Iterator[Part]:
     parents = tuple((parent, stage.info.attempt) for parent in stage.info.parents)
     submitted = min(stage.info.submitted or launched[order[0]], launched[order[0]])
     for number, group in groupby(order, key=lambda place: bisect.bisect_right(begins, launched[place])):
-        own = list(group)
-        taken = [max(0, durations[place]) for place in own]
+        own = array("q", group)  # lists would have four times the memory, for millions of tasks
+        taken = array("q", [max(0, durations[place]) for place in own])
         ended = max(launched[place] + ms for place, ms in zip(own, taken, strict=True))
         key = (stage.info.id, stage.info.attempt), number
         piece = Piece(key, max(submitted, begins[number - 1]), ended, parents, taken)

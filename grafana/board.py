@@ -33,15 +33,24 @@ class Choice:
         title: Its label on the dashboard.
         series: The series that has the label.
         attribute: The label.
+        is_optional: Whether series may lack it: all are chosen then, too.
     """
 
     name: str
     title: str
     series: str
     attribute: Attribute
+    is_optional: bool = False
 
 
 PIPELINES: Final = Choice("pipeline", "Pipeline", series(names.RUNS), names.PIPELINE)
+NAMESPACES: Final = Choice(
+    "namespace",
+    "Namespace",
+    f"{series(spark_names.TASK_DURATION)}_count",
+    spark_names.KUBERNETES_NAMESPACE,
+    is_optional=True,
+)
 APPLICATIONS: Final = Choice(
     "application", "Application", f"{series(spark_names.TASK_DURATION)}_count", names.APPLICATION
 )
@@ -113,6 +122,8 @@ def _variable(by: Choice) -> builders.QueryVariable:
     builder = builders.QueryVariable(by.name).label(by.title).datasource(METRICS).query(query).definition(text)
     builder.refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(dashboard.VariableSort.ALPHABETICAL_ASC)
     builder.multi(True).include_all(True)
+    if by.is_optional:
+        builder.all_value(".*")
     return builder.current(dashboard.VariableOption(selected=True, text=["All"], value=["$__all"]))
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from spark_app.telemetry import names
+from spark_app.telemetry import names, spark_names
 from spark_app.telemetry.names import Attribute, Metric
 from spark_app.telemetry.prometheus_names import label, series
 
@@ -12,8 +12,10 @@ INTERVAL: Final = "$__interval"
 OF_PIPELINE: Final = f'{label(names.PIPELINE)}=~"$pipeline"'
 """Matches the pipelines that are chosen on the dashboard."""
 
-OF_APPLICATION: Final = f'{label(names.APPLICATION)}=~"$application"'
-"""Matches the applications that are chosen on the dashboard."""
+OF_APPLICATION: Final = (
+    f'{label(names.APPLICATION)}=~"$application", {label(spark_names.KUBERNETES_NAMESPACE)}=~"$namespace"'
+)
+"""Matches the applications that are chosen on the dashboard, and their namespaces on Kubernetes."""
 
 
 def grown(metric: Metric, window: str, where: str = OF_PIPELINE, *, part: str = "") -> str:

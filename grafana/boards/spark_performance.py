@@ -6,7 +6,7 @@ A stage group is named after its call site or step; ids of applications, stages 
 from typing import Final
 
 from grafana import links
-from grafana.board import APPLICATIONS, Board, Row
+from grafana.board import APPLICATIONS, NAMESPACES, Board, Row
 from grafana.look import NONE_IS_GOOD, Column, Look
 from grafana.panels import Panel, Query, bars, figure, lines, points, ranking, rows
 from grafana.queries import INTERVAL, OF_APPLICATION, RANGE, added, grown, largest, last, legend
@@ -32,7 +32,7 @@ def board() -> Board:
             Row("Cores", (_tasks(), _executors(), _delay(), _skew())),
             Row("Bytes", (_moved(), _shuffle(), _spill(), _caches())),
         ),
-        by=(APPLICATIONS,),
+        by=(NAMESPACES, APPLICATIONS),
         since="now-24h",
     )
 

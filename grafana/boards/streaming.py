@@ -1,9 +1,10 @@
 """Streaming queries: whether they run, how fast, how far behind, what they remember, and what they leave out."""
 
+from dataclasses import replace
 from typing import Final
 
 from grafana import links
-from grafana.board import Board, Choice, Row
+from grafana.board import NAMESPACES, Board, Choice, Row
 from grafana.look import NONE_IS_GOOD, STREAM_STATES, Column, Look
 from grafana.panels import Panel, Query, bars, lines, lines_of_log, rows, states
 from grafana.queries import INTERVAL, OF_APPLICATION, OF_PIPELINE, RANGE, added, grown, largest, last, legend, mean
@@ -13,6 +14,7 @@ from spark_app.telemetry.prometheus_names import label, series
 ONWARD: Final = (links.BATCHES_OF, links.LOGS_OF)
 ALIVE: Final = "5m"
 PROGRAMS: Final = Choice("application", "Application", series(names.STREAM_BATCHES), names.APPLICATION)
+NAMESPACES_OF_PROGRAMS: Final = replace(NAMESPACES, series=series(names.STREAM_BATCHES))
 QUERIES: Final = Choice("pipeline", "Query", series(names.STREAM_BATCHES), names.PIPELINE)
 CHOSEN: Final = f"{OF_APPLICATION}, {OF_PIPELINE}"
 OF_A_QUERY: Final = (names.PIPELINE, names.APPLICATION)
@@ -40,7 +42,7 @@ def board() -> Board:
             ),
             Row("Logs", (_logs(),)),
         ),
-        by=(PROGRAMS, QUERIES),
+        by=(NAMESPACES_OF_PROGRAMS, PROGRAMS, QUERIES),
     )
 
 

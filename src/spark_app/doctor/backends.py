@@ -139,6 +139,8 @@ def spark_health(url: str) -> str:
         MachineError: The master is a standby, or has no alive worker.
     """
     status, workers = get(f"{url}/json/", "status"), get(f"{url}/json/", "aliveworkers")
+    if status == "STANDBY":
+        raise MachineError(f"{url} is STANDBY: let backends.spark_master name the master that leads, if one does")
     if status != "ALIVE":
         raise MachineError(f"{url} is {status}")
     if not workers:

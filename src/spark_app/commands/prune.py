@@ -1,4 +1,4 @@
-"""`spark-app prune`: deletes event logs, reports, runs and logs of Spark beyond their retention."""
+"""`spark-app prune`: deletes event logs, reports, runs, tunings and logs of Spark beyond their retention."""
 
 import datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +20,7 @@ def prune(
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
-    """Delete event logs, reports, runs and logs of Spark beyond the age and size that `retention` allows."""
+    """Delete event logs, reports, runs, tunings and logs of Spark beyond the age and size that `retention` allows."""
     from spark_app.commands.terminal import Terminal
     from spark_app.observe import retention
     from spark_app.settings import load_settings

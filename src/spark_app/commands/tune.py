@@ -70,10 +70,11 @@ def tune(
 def _tuning(terminal: "Terminal", settings: "Settings", command: list[str], config: Path | None) -> "Tuning":
     """A tuning of a command, whose runs leave what they print in a folder of this time."""
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+    from spark_app.observe.retention import TUNINGS
     from spark_app.tuning.runs import Runner
     from spark_app.tuning.tuning import Tuning
 
-    folder = settings.reports_path / "tuning" / time.strftime("%Y%m%d-%H%M%S")
+    folder = settings.reports_path / TUNINGS / time.strftime("%Y%m%d-%H%M%S")
     return Tuning(Runner(command, folder.absolute()), load_thresholds(config), settings.prices, terminal.note)
 
 

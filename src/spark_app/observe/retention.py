@@ -1,4 +1,4 @@
-"""Deletes event logs, reports, runs and logs of Spark beyond the configured age or size, that nothing writes."""
+"""Deletes event logs, reports, runs, tunings and logs of Spark beyond the configured age or size, unless in use."""
 
 import secrets
 import shutil
@@ -23,11 +23,13 @@ from spark_app.settings import Retention, Settings
 from spark_app.telemetry.delivery import DELIVERY
 from spark_app.telemetry.run_files import STARTED
 
-Kind = Literal["event log", "report", "run", "Spark log"]
+Kind = Literal["event log", "report", "run", "tuning", "Spark log"]
 Use = Literal["used", "unfinished", "done"]
-KINDS: Final[tuple[Kind, ...]] = ("event log", "report", "run", "Spark log")
+KINDS: Final[tuple[Kind, ...]] = ("event log", "report", "run", "tuning", "Spark log")
 SPARK_LOGS: Final = ("spark-[0-9]*.jsonl", "driver-*.jsonl", "executor-*.jsonl", "java-crash-*.log")
 """What one application each leaves in the folder of logs; a daemon of Spark goes on with its file for months."""
+TUNINGS: Final = "tuning"
+"""Below the reports: a folder for each `spark-app tune`, with the event logs of its runs and what they printed."""
 LOCK: Final = ".prune"
 DELETED: Final = ".deleted"
 """The end of the hidden name of a folder that is being deleted: nobody finds a half of it."""
@@ -140,11 +142,12 @@ def _reason(stored: Stored, retention: Retention, *, now: float, is_above: bool)
 
 
 def everything(settings: Settings) -> list[Stored]:
-    """All event logs, reports, runs and logs of Spark of a configuration."""
+    """All event logs, reports, runs, tunings and logs of Spark of a configuration."""
     return [
         *_event_logs(settings.events_path),
         *_reports(settings.reports_path),
         *_runs(settings.runs_path),
+        *_tunings(settings.reports_path / TUNINGS),
         *_logs(settings.logs_path),
     ]
 
@@ -180,12 +183,22 @@ def _runs(folder: Path) -> Iterator[Stored]:
     for run in folder.glob("[!.]*/"):
         if not any((run / name).exists() for name in (RECORD, STARTED)):
             continue
-        files = [state(file) for file in run.rglob("*") if file.is_file()]
         use: Use = "unfinished" if (run / DELIVERY).exists() else "done"
-        use = "used" if liveness.is_running(run) else use
+        yield Stored("run", run, *_all_in(run), "used" if liveness.is_running(run) else use)
+
+
+def _tunings(folder: Path) -> Iterator[Stored]:
+    opened = open_files(folder)
+    for tuning in folder.glob("[!.]*/"):
         yield Stored(
-            "run", run, sum(each.size for each in files), max((each.modified for each in files), default=0.0), use
+            "tuning", tuning, *_all_in(tuning), "used" if any(tuning in file.parents for file in opened) else "done"
         )
+
+
+def _all_in(folder: Path) -> tuple[int, float]:
+    """The size of all files of a folder, and their last write."""
+    files = [state(file) for file in folder.rglob("*") if file.is_file()]
+    return sum(each.size for each in files), max((each.modified for each in files), default=0.0)
 
 
 def _logs(folder: Path) -> Iterator[Stored]:
@@ -207,6 +220,7 @@ def delete(stored: Stored) -> None:
 
 def _finish_deletions(settings: Settings) -> None:
     """Deletes the folders that a killed process was deleting."""
-    for folder in (settings.events_path, settings.events_path / PYTHON, settings.runs_path):
+    folders = (settings.events_path, settings.events_path / PYTHON, settings.runs_path, settings.reports_path / TUNINGS)
+    for folder in folders:
         for hidden in folder.glob(f".*{DELETED}"):
             shutil.rmtree(hidden, ignore_errors=True)

@@ -157,6 +157,18 @@ def test_what_is_written_stays(settings: Settings) -> None:
     assert {each.stored.path for each in retention.prune(settings, is_dry_run=False)} == {log, folder}
 
 
+def test_a_tuning_goes_as_a_whole_and_not_while_its_program_runs(settings: Settings) -> None:
+    """Its event logs and what its runs printed are in one folder."""
+    for name in ("20260101-000000", "20260102-000000"):
+        (settings.reports_path / retention.TUNINGS / name / "events").mkdir(parents=True)
+        (settings.reports_path / retention.TUNINGS / name / "events" / "app").write_text("{}")
+        old(settings.reports_path / retention.TUNINGS / name)
+    with (settings.reports_path / retention.TUNINGS / name / "events" / "app").open():
+        [found] = retention.prune(settings, is_dry_run=False)
+    assert (found.stored.kind, found.stored.path.name, found.stored.bytes) == ("tuning", "20260101-000000", 2)
+    assert [each.name for each in (settings.reports_path / retention.TUNINGS).iterdir()] == ["20260102-000000"]
+
+
 def test_a_log_that_may_go_on_is_not_deleted_for_room(settings: Settings) -> None:
     """A streaming query may be silent for a while."""
     event_log(settings, "app-1", is_finished=False), event_log(settings, "app-2")

@@ -116,7 +116,8 @@ def _lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
         *rows,
         "",
         (
-            "A change is at most twice what the job died with, so none has more than twice what it needed. A job "
+            "Memory that is doubled is at most twice what the job needed, since it died with half; other changes follow "
+            "what Spark says that it needs. A job "
             "that does not die is run once, as it is: nothing makes it slower."
         ),
     ]

@@ -116,7 +116,7 @@ def _lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
         *rows,
         "",
         (
-            "Memory that is doubled is at most twice what the job needed, since it died with half; other changes follow "
+            "Memory that is doubled is at most twice what the job needed, since it died with half; others follow "
             "what Spark says that it needs. A job "
             "that does not die is run once, as it is: nothing makes it slower."
         ),

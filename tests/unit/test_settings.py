@@ -231,7 +231,7 @@ def test_labels_are_added_replaced_and_taken_away(tmp_path: Path, monkeypatch: p
     folder = written(tmp_path / "config" / "app.yml", "labels: {team: spark.squad, queue: null}\n").parent
     found = load_settings(folder).label_properties
     assert (found["team"], found["cost_center"]) == (["spark.squad"], ["spark.cost"])
-    assert list(found) == ["user", "namespace", "cluster", "team", "tags", "cost_center"]
+    assert list(found) == ["user", "namespace", "cluster", "team", "databricks_cluster", "tags", "cost_center"]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from tests.polling import poll_until
 FILE: Final = "docker-compose.s3.yml"
 PROJECT: Final = "spark-app-s3"
 STORE: Final = "s3://spark-app/run-store"
-ENDPOINT: Final = "http://s3:7070"
 KEYS: Final = "import fsspec; print(*fsspec.filesystem('s3').find('spark-app'), sep='\\n')"
 """Prints the keys of all objects, with the bucket."""
 PATIENCE_SECONDS: Final = 180
@@ -68,7 +67,7 @@ def start(*options: str) -> subprocess.CompletedProcess[str]:
 def work(stack: None) -> Work:
     """A day whose records go to the store of runs, a query over Kafka, and a model in production."""
     etl = ("run_etl.sh", "2024-01-01", "--json")
-    day = records(run_in("spark-master", *etl, SPARK_APP_RUN_STORE=STORE, AWS_ENDPOINT_URL=ENDPOINT).stdout)
+    day = records(run_in("spark-master", *etl, SPARK_APP_RUN_STORE=STORE).stdout)
     run_in("spark-master", "spark-app", "data", "stream", "--rate", "20", "--for", "5s")
     query = run_in("spark-master", "run_streaming.sh", "events", "--available-now", "--json")
     run_in("spark-master", "sh", "-c", HURRIED)
@@ -80,7 +79,7 @@ def work(stack: None) -> Work:
 
 def keys(pattern: str) -> list[str]:
     """The objects of the bucket whose key matches a pattern."""
-    listed = run_in("spark-master", "python", "-c", KEYS, AWS_ENDPOINT_URL=ENDPOINT).stdout.splitlines()
+    listed = run_in("spark-master", "python", "-c", KEYS).stdout.splitlines()
     return fnmatch.filter(listed, f"spark-app/{pattern}")
 
 
@@ -121,7 +120,7 @@ def test_metrics_of_all_arrive(work: Work) -> None:
 
 def test_the_graph_knows_how_fresh_the_tables_are(work: Work) -> None:
     """And the store of runs has the day."""
-    shown = run_in("spark-master", "spark-app", "graph", "--json", AWS_ENDPOINT_URL=ENDPOINT)
+    shown = run_in("spark-master", "spark-app", "graph", "--json")
     assets = {each["name"]: each for each in json.loads(shown.stdout)["assets"] if each["kind"] == "table"}
     assert assets["daily_sales"]["freshness"]["at"] is not None
     stored = {Path(key).stem for key in keys("run-store/records/*/*.json")}

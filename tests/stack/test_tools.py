@@ -20,6 +20,7 @@ TWO_MASTERS: Final = "docker-compose.ha.yml"
 TLS: Final = "docker-compose.tls.yml"
 TWO_MASTERS_TLS: Final = "docker-compose.ha-tls.yml"
 OBJECT_STORE_TLS: Final = "docker-compose.s3-tls.yml"
+AMAZON: Final = "https://s3.eu-west-1.amazonaws.com"
 COMBINATIONS: Final = [[file] for file in (*COMPOSE, OBJECT_STORE, TWO_MASTERS, TLS, TWO_MASTERS_TLS, OBJECT_STORE_TLS)]
 COMBINATIONS.append(list(COMPOSE[:2]))
 OPEN: Final = {"BIND_ADDRESS": "0.0.0.0"}
@@ -135,8 +136,9 @@ def test_the_stack_with_s3_is_the_full_one_with_a_server() -> None:
         assert added["S3_ENDPOINT"] == "http://s3:7070"
         assert added["AWS_SECRET_ACCESS_KEY"] == stack["s3"]["environment"]["ROOT_SECRET_ACCESS_KEY"]
         assert added["SPARK_APP_WAREHOUSE"] == "s3a://spark-app/warehouse"
-    amazon = configured([OBJECT_STORE], S3_ENDPOINT="")["services"]
-    assert amazon["spark-master"]["environment"]["S3_ENDPOINT"] == ""
+    amazon = configured([OBJECT_STORE], S3_ENDPOINT=AMAZON)["services"]
+    for variable in ("S3_ENDPOINT", "AWS_ENDPOINT_URL"):
+        assert amazon["spark-master"]["environment"][variable] == AMAZON
 
 
 def test_one_variable_gives_the_stack_a_project_of_ones_own(tmp_path: Path) -> None:

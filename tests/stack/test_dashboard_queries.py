@@ -1,6 +1,7 @@
 """Prometheus evaluates the queries of dashboards over the series that finished runs leave behind: exactly, and soon."""
 
 import json
+import re
 import socket
 import subprocess
 import time
@@ -151,9 +152,8 @@ def asked(address: str, query: Query, *, seconds: int) -> list[Any]:
     """What a panel gets for a time range that ends with the data, in at most 1,000 points."""
     step = max(60, seconds // 1_000)
     expression: str = query.content["expr"].replace(RANGE, f"{seconds}s").replace(INTERVAL, f"{step}s")
-    expression = (
-        expression.replace("$__rate_interval", f"{step}s").replace("$pipeline", ".*").replace("$application", ".*")
-    )
+    expression = expression.replace("$__rate_interval", f"{step}s")
+    expression = re.sub(r"\$(pipeline|application|namespace)\b", ".*", expression)
     if query.content.get("instant"):
         return answered(address, "query", query=expression, time=str(END))
     times = {"start": str(END - seconds), "end": str(END), "step": str(step)}

@@ -61,7 +61,9 @@ def propose(terminal: "Terminal", settings: "Settings", name: str, output: Path 
 
 
 def _forecasts(settings: "Settings") -> Path:
-    return settings.reports_path / "tuning" / "forecasts"
+    from spark_app.observe.retention import TUNINGS
+
+    return settings.reports_path / TUNINGS / "forecasts"
 
 
 def _forecast(proposal: "Proposal") -> str:

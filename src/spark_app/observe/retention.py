@@ -189,7 +189,7 @@ def _runs(folder: Path) -> Iterator[Stored]:
 
 def _tunings(folder: Path) -> Iterator[Stored]:
     opened = open_files(folder)
-    for tuning in folder.glob("[!.]*/"):
+    for tuning in folder.glob("[0-9]*/"):  # by their time; forecasts stand beside them, and stay
         yield Stored(
             "tuning", tuning, *_all_in(tuning), "used" if any(tuning in file.parents for file in opened) else "done"
         )

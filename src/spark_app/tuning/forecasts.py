@@ -1,6 +1,5 @@
 """Keeps the forecasts of proposals, and says after a run with the setting whether each came true."""
 
-import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from spark_app.eventlog.comparison.baselines import folder_name
 from spark_app.eventlog.comparison.profile import RunProfile
 from spark_app.local_files import write_atomic
 from spark_app.tuning.history import FIGURES, Proposal
@@ -90,4 +90,4 @@ def _save(folder: Path, application: str, forecasts: Sequence[Forecast]) -> None
 
 
 def _file(folder: Path, application: str) -> Path:
-    return folder / f"{hashlib.sha256(application.encode()).hexdigest()[:16]}.json"
+    return folder / f"{folder_name(application)}.json"

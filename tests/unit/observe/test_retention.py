@@ -163,10 +163,14 @@ def test_a_tuning_goes_as_a_whole_and_not_while_its_program_runs(settings: Setti
         (settings.reports_path / retention.TUNINGS / name / "events").mkdir(parents=True)
         (settings.reports_path / retention.TUNINGS / name / "events" / "app").write_text("{}")
         old(settings.reports_path / retention.TUNINGS / name)
+    (settings.reports_path / retention.TUNINGS / "forecasts").mkdir()
+    (settings.reports_path / retention.TUNINGS / "forecasts" / "shop.json").write_text("[]")
+    old(settings.reports_path / retention.TUNINGS / "forecasts")
     with (settings.reports_path / retention.TUNINGS / name / "events" / "app").open():
         [found] = retention.prune(settings, is_dry_run=False)
     assert (found.stored.kind, found.stored.path.name, found.stored.bytes) == ("tuning", "20260101-000000", 2)
-    assert [each.name for each in (settings.reports_path / retention.TUNINGS).iterdir()] == ["20260102-000000"]
+    left = {each.name for each in (settings.reports_path / retention.TUNINGS).iterdir()}
+    assert left == {"20260102-000000", "forecasts"}
 
 
 def test_a_log_that_may_go_on_is_not_deleted_for_room(settings: Settings) -> None:

@@ -13,6 +13,8 @@ from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.occupancy import Occupancy
 from spark_app.eventlog.model.stage_groups import flow_of
 from spark_app.eventlog.model.streams import Batch, BatchKey
+from spark_app.eventlog.replay import what_if
+from spark_app.eventlog.replay.what_if import Forecast
 from spark_app.eventlog.replay.work import Work, work
 from spark_app.report import intervals
 from spark_app.report.intervals import Interval
@@ -43,6 +45,11 @@ class Scope:
     def work(self) -> Work | None:
         """Its schedule for replays; None where there is nothing to replay."""
         return work(self.app, self.stages, self.occupancy)
+
+    @cached_property
+    def forecasts(self) -> list[Forecast]:
+        """How long it would have taken on other cores; empty where there is nothing to replay."""
+        return [] if self.work is None else what_if.forecasts(self.work, what_if.usual_changes(self.work))
 
     @property
     def title(self) -> str:

@@ -63,11 +63,10 @@ def capacity(scope: Scope, prices: Prices | None) -> Capacity | None:
     price, currency = (took.price(prices), prices.currency) if prices else (None, None)
     if scope.work is None:
         return Capacity(took, price, currency, None, [], [])
-    found = what_if.forecasts(scope.work, what_if.usual_changes(scope.work))
-    choices = [_choice(each, took, scope.work, prices) for each in found if each.ms is not None]
+    choices = [_choice(each, took, scope.work, prices) for each in scope.forecasts if each.ms is not None]
     own = Choice(scope.work.cores, scope.work.took_ms, None, None, None, took, price)
     ranked = sorted([own, *choices], key=lambda choice: choice.cores or float("inf")) if choices else []
-    reasons = list(dict.fromkeys(reason for each in found for reason in each.reasons))
+    reasons = list(dict.fromkeys(reason for each in scope.forecasts for reason in each.reasons))
     return Capacity(took, price, currency, scope.work.error, ranked, reasons)
 
 

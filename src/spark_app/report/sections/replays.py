@@ -97,7 +97,7 @@ def replays(scope: Scope, changes: Sequence[Change] | None = None) -> Replays | 
     if done is None:
         return None
     remarks = doubts.of_replays(done)
-    forecasts = what_if.forecasts(done, what_if.usual_changes(done) if changes is None else changes)
+    forecasts = scope.forecasts if changes is None else what_if.forecasts(done, changes)
     if remarks:
         return Replays(done.error, [], forecasts, None, remarks)
     return Replays(done.error, blocked_time(done), forecasts, _path(scope, done), remarks)

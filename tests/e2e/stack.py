@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from tests.polling import poll_until
 from tests.readme import commands
 
@@ -32,6 +34,28 @@ HURRIED: Final = (
     "-e 's/^held_out_days:.*/held_out_days: 1/' /dev/shm/hurried/ml/refunds.yml"
 )
 """Makes a configuration of models that takes the least time: six days of history, and one candidate."""
+
+
+@contextmanager
+def started(file: str, project: str, *options: str) -> Iterator[str]:
+    """A stack of another file, without what can neither be pulled nor built here; all of it is removed in the end.
+
+    Yields:
+        What the start script printed.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPOSE_PROJECT_NAME", project)
+        done = _start_of(file, *options)
+        if advice := ADVICE.search(done.stderr):
+            done = _start_of(file, *options, *advice[1].split())
+        assert done.returncode == 0, done.stderr[-3000:]
+        yield done.stdout
+        compose("down", "--volumes", file=file)
+
+
+def _start_of(file: str, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [START, "--file", file, *options]
+    return subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
 
 
 @dataclass

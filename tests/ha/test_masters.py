@@ -1,7 +1,6 @@
 """Two masters: the one that leads is killed in the middle of a stage, and nobody's work is lost: `make e2e-ha`."""
 
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from tests.e2e import backends
-from tests.e2e.stack import START, compose, docker, environment, records, run_in
+from tests.e2e.stack import docker, records, run_in, started
 from tests.ha.masters import FAIL_OVER_SECONDS, MASTERS, OUTPUT, TASKS, leader, running_job, status, tasks
 from tests.polling import poll_until
 
@@ -52,13 +51,8 @@ class FailOver:
 @pytest.fixture(scope="module", autouse=True)
 def stack() -> Iterator[None]:
     """Two masters, two workers, three ZooKeepers, Prometheus and what these need; all of it is removed in the end."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPOSE_PROJECT_NAME", PROJECT)
-        command = [START, "--file", FILE, "--without", WITHOUT]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
+    with started(FILE, PROJECT, "--without", WITHOUT):
         yield
-        compose("down", "--volumes", file=FILE)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import fnmatch
 import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from grafana.queries import added
 from spark_app.telemetry import names
 from spark_app.telemetry.prometheus_names import label
 from tests.e2e import backends
-from tests.e2e.stack import ADVICE, HURRIED, ROOT, START, compose, environment, records, run_in
+from tests.e2e.stack import HURRIED, records, run_in, started
 from tests.polling import poll_until
 
 FILE: Final = "docker-compose.s3.yml"
@@ -47,20 +46,8 @@ class Work:
 @pytest.fixture(scope="module")
 def stack() -> Iterator[None]:
     """A stack that runs; all of it is removed in the end."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPOSE_PROJECT_NAME", PROJECT)
-        done = start()
-        if advice := ADVICE.search(done.stderr):
-            done = start(*advice[1].split())
-        assert done.returncode == 0, done.stderr[-3000:]
+    with started(FILE, PROJECT):
         yield
-        compose("down", "--volumes", file=FILE)
-
-
-def start(*options: str) -> subprocess.CompletedProcess[str]:
-    """Starts the stack."""
-    command = [START, "--file", FILE, *options]
-    return subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 
 from spark_app.telemetry import names
 from spark_app.telemetry.prometheus_names import label, series
-from tests.e2e.stack import ADVICE, ROOT, START, compose, environment, records, run_in
+from tests.e2e.stack import ROOT, compose, records, run_in, started
 from tests.polling import poll_until
 from tests.tls.listening import CLIENT_HELLO, Heard, listening
 
@@ -70,23 +70,11 @@ class Work:
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The certificate of the authority of a stack that runs; all of the stack is removed in the end."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPOSE_PROJECT_NAME", PROJECT)
-        done = start()
-        if advice := ADVICE.search(done.stderr):
-            done = start(*advice[1].split())
-        assert done.returncode == 0, done.stderr[-3000:]
-        assert "https://localhost:9090" in done.stdout
+    with started(FILE, PROJECT) as printed:
+        assert "https://localhost:9090" in printed
         file = tmp_path_factory.mktemp("tls") / "ca.pem"
         compose("cp", "certificates:/certificates/authority/ca.pem", str(file), file=FILE)
         yield file
-        compose("down", "--volumes", file=FILE)
-
-
-def start(*options: str) -> subprocess.CompletedProcess[str]:
-    """Starts the stack."""
-    command = [START, "--file", FILE, *options]
-    return subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,12 @@
 """Two masters with TLS: the one that leads is killed, and who listens cannot read what ZooKeeper is told of it."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
-from tests.e2e.stack import START, compose, docker, environment, run_in
+from tests.e2e.stack import docker, run_in, started
 from tests.ha.masters import FAIL_OVER_SECONDS, MASTERS, OUTPUT, leader, running_job, status, tasks
 from tests.polling import poll_until
 from tests.tls.listening import CLIENT_HELLO, Heard, listening
@@ -25,13 +24,8 @@ LEADS: Final = 'sum by (instance) (metrics_master_aliveWorkers_Number{job="spark
 @pytest.fixture(scope="module", autouse=True)
 def stack() -> Iterator[None]:
     """Two masters, two workers, three ZooKeepers and Prometheus; all of it is removed in the end."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPOSE_PROJECT_NAME", PROJECT)
-        command = [START, "--file", FILE, "--without", WITHOUT]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
+    with started(FILE, PROJECT, "--without", WITHOUT):
         yield
-        compose("down", "--volumes", file=FILE)
 
 
 def test_a_job_outlives_its_leading_master_and_nothing_can_be_read(figures: list[str]) -> None:

@@ -1,0 +1,1 @@
+"""Samples of the stacks of an application's processes: taken while it runs, and shown by stage."""

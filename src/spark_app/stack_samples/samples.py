@@ -1,0 +1,108 @@
+"""The samples of the stacks of an application's processes, in one file beside its event log.
+
+The file holds one `StackSamples` as JSON, compressed by zstd. Frames hold names and lines, no values.
+"""
+
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+import zstandard
+from msgspec import Struct
+
+SUFFIX: Final = ".stacks.zst"
+Language = Literal["java", "python"]
+Role = Literal["driver", "executor", "python_driver", "python_worker"]
+State = Literal["running", "native", "waiting"]
+"""`running` on a processor; `native` in a native method, as reading a socket is; `waiting` in a call that waits."""
+
+
+class Frame(Struct, frozen=True, array_like=True):
+    """A function; `file` is shortened (no folder of a user or machine), `line` 0 if unknown.
+
+    `is_own` marks functions of the user's program, whose file is below the folder of the program.
+    """
+
+    language: Language
+    function: str
+    file: str
+    line: int
+    is_own: bool = False
+
+
+class Process(Struct, frozen=True):
+    """A process that was sampled.
+
+    Attributes:
+        role: What it is of the application.
+        executor: The id of its executor in the event log, `driver` in local mode; None for the Python of the driver.
+        host: The name of its host.
+        pid: Its id there.
+        interval_ms: The time between two samples of a thread that was set.
+        started_ms, ended_ms: When its samples begin and end, in milliseconds since the epoch.
+    """
+
+    role: Role
+    executor: str | None
+    host: str
+    pid: int
+    interval_ms: float
+    started_ms: int
+    ended_ms: int
+
+
+class Sample(Struct, frozen=True, array_like=True):
+    """One sample of a thread.
+
+    Attributes:
+        at_ms: When, in milliseconds since the epoch.
+        process: The index of its process.
+        thread: The id of the thread, the same for all samples of it in the process.
+        stack: The index of its stack.
+        state: What the thread did.
+        task: The id of the task that the process knew it was of; None where the event log has to tell.
+        weight: How many samples of a full sampler it stands for.
+    """
+
+    at_ms: int
+    process: int
+    thread: int
+    stack: int
+    state: State = "running"
+    task: int | None = None
+    weight: float = 1.0
+
+
+class StackSamples(Struct):
+    """All samples of an application; `stacks` are indices of frames, the outermost first."""
+
+    processes: list[Process]
+    frames: list[Frame]
+    stacks: list[list[int]]
+    samples: list[Sample]
+
+
+def file_of(log: Path) -> Path:
+    """The file of the samples of the application with an event log."""
+    return log.with_name(log.name.removesuffix(".zst") + SUFFIX)
+
+
+def write(samples: StackSamples, file: Path) -> None:
+    """Writes the samples, in one step."""
+    new = file.with_name(file.name + ".new")
+    new.write_bytes(zstandard.ZstdCompressor(level=9).compress(msgspec.json.encode(samples)))
+    new.replace(file)
+
+
+def read(file: Path) -> StackSamples:
+    """Reads the samples.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It has other content.
+    """
+    try:
+        content = zstandard.ZstdDecompressor().decompressobj().decompress(file.read_bytes())
+    except zstandard.ZstdError as error:
+        raise ValueError(f"{file} has no stack samples: {error}") from error
+    return msgspec.json.decode(content, type=StackSamples)

@@ -258,15 +258,15 @@ SLEEPING: Mapping[str, Program] = {
 }
 COMPUTING: Mapping[str, Program] = {
     "hashes": Program(computed(120_000_000, 16), "local[2]", ("cores=1",)),
-    "hashes on one": Program(computed(60_000_000, 16), "local[1]", ("cores=2",)),
-    "uneven hashes": Program(in_turn(*[computed(20_000_000, 5)] * 3), "local[2]", ("cores=1",)),
-    "a sort": Program(sorted_rows(8_000_000, 8), "local[2]", ("cores=1", "partitions=4", "partitions=64")),
-    "a sort on one": Program(sorted_rows(5_000_000, 8), "local[1]", ("cores=2", "partitions=64")),
-    "counts": Program(counted(20_000_000, 8, 2_000_000), "local[2]", ("cores=1", "partitions=64")),
-    "counts on one": Program(counted(10_000_000, 8, 2_000_000), "local[1]", ("cores=2", "partitions=4")),
-    "adaptive counts": Program(counted(20_000_000, 8, 100_000), "local[2]", ("cores=1",), ADAPTIVE),
-    "a computing function in Python": Program(computed_in_python(400_000, 8), "local[2]", ("cores=1",)),
-    "a computing function in Python on one": Program(computed_in_python(300_000, 8), "local[1]", ("cores=2",)),
+    "hashes on one": Program(computed(90_000_000, 16), "local[1]", ("cores=2",)),
+    "uneven hashes": Program(in_turn(*[computed(40_000_000, 5)] * 3), "local[2]", ("cores=1",)),
+    "a sort": Program(sorted_rows(32_000_000, 8), "local[2]", ("cores=1", "partitions=4", "partitions=64")),
+    "a sort on one": Program(sorted_rows(20_000_000, 8), "local[1]", ("cores=2", "partitions=64")),
+    "counts": Program(counted(30_000_000, 8, 2_000_000), "local[2]", ("cores=1", "partitions=64")),
+    "counts on one": Program(counted(20_000_000, 8, 2_000_000), "local[1]", ("cores=2", "partitions=4")),
+    "adaptive counts": Program(counted(80_000_000, 8, 100_000), "local[2]", ("cores=1",), ADAPTIVE),
+    "a computing function in Python": Program(computed_in_python(2_400_000, 8), "local[2]", ("cores=1",)),
+    "a computing function in Python on one": Program(computed_in_python(1_200_000, 8), "local[1]", ("cores=2",)),
 }
 PROGRAMS: Mapping[str, Program] = {**SLEEPING, **COMPUTING}
 

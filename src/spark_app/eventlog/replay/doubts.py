@@ -78,7 +78,10 @@ def slowdown(done: Work) -> float:
 
 
 def of_processors(done: Work, cores: int) -> Iterator[str]:
-    """Threads of a local master beyond the processors of its host would take turns with each other."""
+    """Threads of a local master beyond the processors of its host would take turns with each other.
+
+    So would as many threads as processors: garbage collection, the compiler and the driver need one at times.
+    """
     busy = processors_per_task(stages(done), done)
     if not is_local(done.app.properties) or cores <= done.cores:
         return
@@ -87,9 +90,20 @@ def of_processors(done: Work, cores: int) -> Iterator[str]:
         yield "the log does not say whether Python functions compute or wait, so that more threads may take turns"
     elif host is None and cores * busy > 1:
         yield "the log does not say how many processors the host has (spark-app observe measures it)"
-    elif host is not None and cores * busy > host.processors:
+    elif host is not None and cores * busy > max(1, host.processors - 1):
         needed = f"{cores} tasks at once would need {cores * busy:.1f} processors"
-        yield f"{needed}, and the host has {host.processors}"
+        yield f"{needed}, and the host has {host.processors}, which the driver and the JVM need too"
+
+
+def used_ratio(done: Work) -> float:
+    """The share of the processors of its host that a local master had while all of its cores were busy; at most 1.
+
+    It is that of a task where nobody measured the host, and 1 where the log does not tell what Python functions do.
+    """
+    busy, host = processors_per_task(stages(done), done), contention.measured_host(done.app)
+    if busy is None:
+        return 1.0
+    return min(1.0, busy if host is None else done.cores * busy / host.processors)
 
 
 def processors_per_task(own: Sequence[StageAttempt], done: Work) -> float | None:
@@ -104,6 +118,12 @@ def processors_per_task(own: Sequence[StageAttempt], done: Work) -> float | None
                 return None
             cpu_ms += python_ms
     return cpu_ms / ran if ran else 0.0
+
+
+def processor_wait_ratio(done: Work, stage: StageAttempt) -> float:
+    """The share of their time in which tasks of a stage waited for a processor, about; 0 if nothing tells."""
+    took = sum(stage.durations_ms)
+    return min(1.0, (contention.processor_wait_ms(done.app, stage) or 0.0) / took) if took else 0.0
 
 
 def _has_python(stage: StageAttempt) -> bool:

@@ -33,6 +33,9 @@ DRIVER_SPREAD: Final = 0.15
 """How much longer or shorter the driver takes in the next run, in 90 % of the runs (`tests.bench what_if`)."""
 TASK_SPREAD: Final = 0.05
 """The same of all tasks together."""
+COMPUTING_SPREAD: Final = 0.2
+"""The same of tasks that compute all the time, with another number of them at once or in all: they share caches, the
+bandwidth of the memory, and the threads of garbage collection and the compiler (`tests.bench what_if`)."""
 SPREAD_OF_90: Final = 1.645
 """How many standard deviations of a normal distribution have 90 % of it, on each side."""
 IQR_OF_NORMAL: Final = 1.349
@@ -131,12 +134,13 @@ def _interval(done: Work, low: float, high: float, spread: float, *, is_slower: 
     """How long it takes at least and at most, in nine of ten cases.
 
     The driver's time and that of tasks differ from run to run; tasks also by what their own spread and the error of the
-    replay say. On a host that something else used both differ more: the driver by all that it lost to that, and tasks
-    by what they waited for processors, which they may have where fewer of them run.
+    replay say, and by what they compute. On a host that something else used both differ more: the driver by all that it
+    lost to that, and tasks by what they waited for processors, which they may have where fewer of them run.
     """
     waited = doubts.contention_ratio(done)
     driver, drift = min(done.idle_ms, low), hypot(DRIVER_SPREAD, 1 - 1 / doubts.slowdown(done))
-    apart = hypot(TASK_SPREAD, spread, done.error, waited)
+    computing = 1.0 if (busy := doubts.processors_per_task(doubts.stages(done), done)) is None else min(1.0, busy)
+    apart = hypot(TASK_SPREAD, spread, done.error, waited, COMPUTING_SPREAD * computing)
     least = driver * max(0.0, 1 - drift) + (low - driver) * max(0.0, 1 - apart - (waited if is_slower else 0.0))
     return least, driver * (1 + drift) + (high - driver) * (1 + apart)
 
@@ -188,6 +192,13 @@ def _cores(done: Work, value: str) -> _Lengths | list[str]:
     if reasons:
         return reasons
     same = on_cores(done, cores)
+    if cores < done.cores and is_local(done.app.properties):
+        saved, free = COMPUTING_SPREAD * doubts.used_ratio(done), _slots(done, cores)
+        alone, likely = (
+            done.replayed([_alone(done, part, ratio) for part in done.parts], free).ms
+            for ratio in (1 - saved, 1 - saved / 2)
+        )
+        return _Lengths(alone, likely, same)
     count = _slot_count(done, cores)
     following = {id(part) for part in done.parts if _follows_cores(done, part)}
     if not following:
@@ -195,6 +206,12 @@ def _cores(done: Work, value: str) -> _Lengths | list[str]:
     pieces = [_divided(part, count) if id(part) in following else part.piece for part in done.parts]
     other = done.replayed(pieces, _slots(done, cores)).ms
     return _Lengths(min(same, other), other, max(same, other))
+
+
+def _alone(done: Work, part: Part, ratio: float) -> Piece:
+    """The same tasks where fewer of them share a host: without a wait for a processor, and what is left by a ratio."""
+    works = ratio * (1 - doubts.processor_wait_ratio(done, part.stage))
+    return part.lasting([ms * works for ms in part.piece.durations])
 
 
 def _executors(done: Work, value: str) -> _Lengths | list[str]:

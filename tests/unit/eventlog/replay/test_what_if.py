@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
-from spark_app.eventlog.model.host_load import HostLoad
-from spark_app.eventlog.replay.what_if import Forecast, forecasts, parsed
+from spark_app.eventlog.model.host_load import HostLoad, LoadSample
+from spark_app.eventlog.replay.what_if import COMPUTING_SPREAD, Forecast, forecasts, parsed
 from spark_app.eventlog.replay.work import work
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
@@ -183,9 +183,42 @@ def test_more_threads_than_processors_are_abstained_from() -> None:
         "the log does not say how many processors the host has (spark-app observe measures it)"
     ]
     assert known(computing, "cores=4", end=4000, settings=LOCAL, host=HostLoad(2, ())).reasons == [
-        "4 tasks at once would need 4.0 processors, and the host has 2"
+        "4 tasks at once would need 4.0 processors, and the host has 2, which the driver and the JVM need too"
     ]
     assert known(computing, "cores=4", end=4000, settings=LOCAL, host=HostLoad(8, ())).ms == 2000
+
+
+def test_a_processor_is_left_to_the_driver_and_the_jvm() -> None:
+    """Two computing threads of a host with two processors take turns with the garbage collection."""
+    computing = stage(0, in_turn(0, *[1000] * 8, **{"Executor CPU Time": 1_000_000_000}))
+    found = known(computing, "cores=4", end=4000, settings=LOCAL, host=HostLoad(4, ()))
+    assert found.reasons == [
+        "4 tasks at once would need 4.0 processors, and the host has 4, which the driver and the JVM need too"
+    ]
+    assert known(computing, "cores=4", end=4000, settings=LOCAL, host=HostLoad(5, ())).reasons == []
+
+
+def test_fewer_tasks_at_once_wait_for_no_processor() -> None:
+    """They waited a tenth of their time, and share caches and memory less; at the long end they take what they took."""
+    metrics = {"Executor CPU Time": 900_000_000}
+    host = HostLoad(2, tuple(LoadSample(BEGAN + ms, 3, {}) for ms in range(0, 4001, 500)))
+    found = known(stage(0, in_turn(0, *[1000] * 8, **metrics)), "cores=1", end=4000, settings=LOCAL, host=host)
+    assert found.ms == pytest.approx(7200 * (1 - COMPUTING_SPREAD * 0.9 / 2))
+    assert found.high_ms is not None
+    assert found.high_ms > 8000
+    # an executor has a host of its own, of which nothing is known
+    assert known(stage(0, in_turn(0, *[1000] * 8, **metrics)), "cores=1", end=4000).ms == 8000
+
+
+def test_what_computes_differs_more_than_what_waits() -> None:
+    """The interval of tasks that compute all the time is wider."""
+    widths = []
+    for cpu_ns in (0, 1_000_000_000):
+        tasks = in_turn(0, *[1000] * 8, **{"Executor CPU Time": cpu_ns})
+        found = known(stage(0, tasks), "cores=4", end=4000)
+        assert (found.low_ms, found.high_ms) != (None, None)
+        widths.append(found.high_ms - found.low_ms)  # type: ignore[operator]
+    assert widths[1] > 2 * widths[0]
 
 
 @pytest.mark.parametrize("text", ["core=8", "cores", "cores=0", "cores=1.5", "memory=8", "without=disk_", "cores=-1"])

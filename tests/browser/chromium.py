@@ -15,6 +15,8 @@ from tests.polling import poll_until
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 FLAGS: Final = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 LOCAL: Final = ("file:", "data:", "http://127.0.0.1:")
+KEYS: Final = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+"""The keys that a test presses, with what Windows calls them."""
 Answer = dict[str, Any]
 
 
@@ -85,7 +87,7 @@ class Page:
         """Presses keys, one after the other."""
         for key in keys:
             text = {"text": "\r"} if key == "Enter" else {}
-            code = {"Enter": 13, "Tab": 9}[key]
+            code = KEYS[key]
             self._ask("Input.dispatchKeyEvent", type="keyDown", key=key, windowsVirtualKeyCode=code, **text)
             self._ask("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
 

@@ -32,6 +32,8 @@ from spark_app.report.sections.replays import Replays, replays
 from spark_app.runs import run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Backends, Settings, process_environment
+from spark_app.stack_samples import stack_profile
+from spark_app.stack_samples.stack_profile import StackProfile
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import names_an_endpoint, resource_attributes
 
@@ -52,6 +54,7 @@ class Analysis:
         findings: About all of it, worst first.
         comparison: How it compares with the last successful ones; None without any.
         changes: What is forecast; None for other cores.
+        stacks: Samples of its stacks by stage; None where there are none.
     """
 
     settings: Settings
@@ -61,6 +64,7 @@ class Analysis:
     findings: list[Finding]
     comparison: Comparison | None
     changes: Sequence[Change] | None = None
+    stacks: StackProfile | None = None
     _replays: dict[Path | None, Replays | None] = field(default_factory=dict)
 
     def replays_of(self, run: RunInfo | None) -> Replays | None:
@@ -91,6 +95,7 @@ class Analysis:
             backends=self._backends,
             prices=self.settings.prices,
             replayed=self.replays_of(run),
+            stacks=self.stacks,
         )
         if output.parent != self.settings.reports_path:
             return str(output)
@@ -144,7 +149,15 @@ def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Ana
         profiling.of(reading), labels=LabelSources.configured(settings, resource_attributes()).of(reading.app)
     )
     comparison = baselines.compare_with_baseline(settings.profiles_path, profile)
-    return Analysis(settings, thresholds, reading, profile, diagnose(reading.app, thresholds), comparison)
+    return Analysis(
+        settings,
+        thresholds,
+        reading,
+        profile,
+        diagnose(reading.app, thresholds),
+        comparison,
+        stacks=stack_profile.of_log(reading.log),
+    )
 
 
 def with_profiles_of_store(reading: Reading, settings: Settings) -> Reading:

@@ -28,6 +28,8 @@ class Limits:
     logs: int = 300
     properties: int = 300
     text: int = 1500
+    stack_nodes: int = 20_000
+    stack_functions: int = 100
 
     def halved(self) -> "Limits":
         """Half of each, for a report that is still too large."""

@@ -37,10 +37,13 @@ from spark_app.report.sections.now import Now
 from spark_app.report.sections.queries import queries
 from spark_app.report.sections.replays import Replays, replays
 from spark_app.report.sections.run import logs, quality
+from spark_app.report.sections.stack_samples import stack_samples
 from spark_app.report.sections.stages import functions, stages
 from spark_app.report.sections.streams import streams
 from spark_app.report.sections.timeline import timeline
 from spark_app.settings import Backends, Prices
+from spark_app.stack_samples.counts import LEAST
+from spark_app.stack_samples.stack_profile import StackProfile
 
 FOLDER: Final = resources.files("spark_app.report")
 FILTERS: Final = (
@@ -78,7 +81,7 @@ class Report:
     mood: Mood
 
 
-def write(
+def write(  # noqa: PLR0913 - an argument for each part of the page
     reading: Reading,
     *,
     output: Path,
@@ -88,6 +91,7 @@ def write(
     backends: Backends | None = None,
     prices: Prices | None = None,
     replayed: Replays | None = None,
+    stacks: StackProfile | None = None,
 ) -> Report:
     """Writes a report, whole or not at all.
 
@@ -100,6 +104,7 @@ def write(
         backends: Where traces and dashboards are, to link to them.
         prices: What executors cost.
         replayed: Blocked time and forecasts; None makes them, of other cores.
+        stacks: Samples of its stacks.
 
     Raises:
         OSError: The file cannot be written.
@@ -107,13 +112,15 @@ def write(
     about = scope(reading.app, run)
     ranked = diagnose(reading.app, Thresholds(), about.covers()) if findings is None else findings
     shown = replays(about) if replayed is None else replayed
-    content = html(reading, about, ranked, compared=compared, backends=backends, prices=prices, replayed=shown)
+    content = html(
+        reading, about, ranked, compared=compared, backends=backends, prices=prices, replayed=shown, stacks=stacks
+    )
     write_atomic(output, content)
     top = headline(about)
     return Report(output, about.title, top.outcome, top.mood)
 
 
-def html(
+def html(  # noqa: PLR0913 - as for `write`
     reading: Reading,
     about: Scope,
     ranked: list[Finding],
@@ -123,6 +130,7 @@ def html(
     prices: Prices | None,
     replayed: Replays | None = None,
     now: Now | None = None,
+    stacks: StackProfile | None = None,
 ) -> bytes:
     """The page, below 5 MB: as long as it is larger, half of everything is listed.
 
@@ -140,6 +148,7 @@ def html(
     while True:
         clients = connect(about, limits, prices)
         sections = _sections(reading, about, ranked, limits) | {"connect": clients}
+        sections |= {"stacks": stack_samples(about, stacks, limits)}
         content = _rendered({**sections, **shared, "limits": limits})
         if len(content) <= MAX_BYTES or limits == limits.halved():
             return content
@@ -183,8 +192,8 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    names = ("script.js", "runs.js", "live.js")
-    script, runs_script, live_script = ((FOLDER / name).read_text(encoding="utf-8") for name in names)
+    names = ("script.js", "runs.js", "live.js", "flame.js")
+    script, runs_script, live_script, flame_script = ((FOLDER / name).read_text(encoding="utf-8") for name in names)
     environment.filters |= {name: getattr(formatting, name) for name in FILTERS}
     environment.globals |= {
         "style": Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
@@ -194,6 +203,10 @@ def environment() -> jinja2.Environment:
         "runs_script_source": _source(runs_script),
         "live_script": Markup(live_script),
         "live_script_source": _source(live_script),
+        "flame_style": Markup((FOLDER / "flame.css").read_text(encoding="utf-8")),
+        "flame_script": Markup(flame_script),
+        "flame_script_source": _source(flame_script),
+        "least": LEAST,
         "amount": formatting.amount,
     }
     return environment

@@ -1,0 +1,255 @@
+"""The samples of an application by stage: merged stacks with their weights, and the hottest functions of the user."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from spark_app.errors import InputError
+from spark_app.eventlog.parse.locations import LogPath
+from spark_app.stack_samples import attribution, samples, task_runs
+from spark_app.stack_samples.activity import Activities, Activity
+from spark_app.stack_samples.attribution import Place, function_name
+from spark_app.stack_samples.counts import NOTHING, Tally
+from spark_app.stack_samples.samples import Frame, Language, StackSamples
+from spark_app.stack_samples.task_runs import TaskRun
+
+Kind = Literal["root", Language]
+ROOTS: Final[Mapping[Activity, str]] = {"jvm": "JVM", "python": "Python", "waiting": "waiting"}
+"""What stacks hang below, by what their threads did. A thread of the JVM that waits for Python is not among them: its
+worker has samples of its own for the same time."""
+NO_NODE: Final = -1
+
+
+class Label(NamedTuple):
+    """What a node of merged stacks says; the line only of functions of the user's program, else 0."""
+
+    kind: Kind
+    function: str
+    file: str = ""
+    line: int = 0
+    is_own: bool = False
+
+    @property
+    def text(self) -> str:
+        """The function, with the line of one of the user's."""
+        return f"{self.function} ({self.file}:{self.line})" if self.line else self.function
+
+
+class Node(NamedTuple):
+    """A function below its callers: the number of the node of its caller, and of its label."""
+
+    parent: int
+    label: int
+
+
+class Function(NamedTuple):
+    """A function of the user's program."""
+
+    language: Language
+    name: str
+    file: str
+
+
+@dataclass(slots=True)
+class FunctionTime:
+    """Samples with a function in the stack.
+
+    Attributes:
+        total: All of them.
+        innermost: Those in which it is the innermost of the user's: itself, or what it calls of libraries.
+        lines: All of them by its line.
+        is_udf: Whether Spark's Python worker called it.
+    """
+
+    total: Tally = NOTHING
+    innermost: Tally = NOTHING
+    lines: defaultdict[int, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    is_udf: bool = False
+
+    @property
+    def line(self) -> int:
+        """Its line with the most samples."""
+        return max(self.lines, key=lambda line: (self.lines[line].samples, -line), default=0)
+
+    def add(self, other: "FunctionTime") -> None:
+        """Adds those of another part."""
+        self.total += other.total
+        self.innermost += other.innermost
+        self.is_udf |= other.is_udf
+        for line, tally in other.lines.items():
+            self.lines[line] += tally
+
+
+@dataclass(slots=True)
+class Part:
+    """The samples of a stage, of several, or of the driver.
+
+    Attributes:
+        activities: By what the threads did.
+        own: Those that end in a node, by its number.
+        functions: The user's functions in them.
+    """
+
+    activities: defaultdict[Activity, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    own: defaultdict[int, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    functions: defaultdict[Function, FunctionTime] = field(default_factory=lambda: defaultdict(FunctionTime))
+
+    @property
+    def total(self) -> Tally:
+        """All samples."""
+        return sum(self.activities.values(), NOTHING)
+
+    @property
+    def shown(self) -> Tally:
+        """Those with a node: all but those that wait for Python."""
+        return sum(self.own.values(), NOTHING)
+
+    @property
+    def hottest(self) -> list[tuple[Function, FunctionTime]]:
+        """The functions by the samples in which they are the innermost of the user's."""
+        return sorted(self.functions.items(), key=lambda item: (-item[1].innermost.ms, -item[1].total.ms, item[0]))
+
+    def add(self, other: "Part") -> None:
+        """Adds another part."""
+        for activity, tally in other.activities.items():
+            self.activities[activity] += tally
+        for node, tally in other.own.items():
+            self.own[node] += tally
+        for function, time in other.functions.items():
+            self.functions[function].add(time)
+
+
+@dataclass
+class StackProfile:
+    """All samples of an application; the parent of a node has a lower number than itself."""
+
+    samples: StackSamples
+    labels: list[Label]
+    nodes: list[Node]
+    parts: dict[Place, Part]
+
+    def of(self, places: Iterable[Place]) -> Part:
+        """The samples of some places together."""
+        merged = Part()
+        for place in places:
+            if place in self.parts:
+                merged.add(self.parts[place])
+        return merged
+
+    @cached_property
+    def all(self) -> Part:
+        """All of them."""
+        return self.of(self.parts)
+
+    @property
+    def of_tasks(self) -> Tally:
+        """Those of threads of tasks and of Python workers, also where the stage is not known."""
+        return self.in_stages + self.unknown
+
+    @property
+    def in_stages(self) -> Tally:
+        """Those whose stage is known."""
+        return sum((part.total for place, part in self.parts.items() if isinstance(place, tuple)), NOTHING)
+
+    @property
+    def unknown(self) -> Tally:
+        """Those of tasks whose stage is not known."""
+        return self.of(["unknown"]).total
+
+    @property
+    def intervals_ms(self) -> list[float]:
+        """The times between two samples of a thread that were set."""
+        return sorted({process.interval_ms for process in self.samples.processes})
+
+
+def of_log(log: LogPath) -> StackProfile | None:
+    """The samples beside a log, by stage; None where there are none, or where they cannot be read."""
+    file = samples.file_of(log) if isinstance(log, Path) else None
+    if file is None or not file.is_file():
+        return None
+    try:
+        return profile(samples.read(file), task_runs.of_log(log))
+    except (InputError, OSError, ValueError):
+        return None
+
+
+def profile(taken: StackSamples, tasks: Sequence[TaskRun]) -> StackProfile:
+    """Samples by stage.
+
+    Threads of the driver and of executors that run no task and wait are left out: most of them always do.
+    """
+    merging, activities = _Merging(taken), Activities(taken)
+    parts = defaultdict[Place, Part](Part)
+    by_stack = defaultdict[tuple[Place, Activity, int, bool], Tally](Tally)
+    for sample, place in zip(taken.samples, attribution.places(taken, tasks), strict=True):
+        activity, process = activities.of(sample), taken.processes[sample.process]
+        if isinstance(place, str) and place != "unknown" and activity.startswith("waiting"):
+            continue
+        key = place, activity, sample.stack, process.role == "python_worker"
+        by_stack[key] += Tally(1, sample.weight * process.interval_ms)
+    for (place, activity, stack, is_worker), tally in by_stack.items():
+        part = parts[place]
+        part.activities[activity] += tally
+        if activity in ROOTS:
+            part.own[merging.node(activity, stack)] += tally
+            merging.count_functions(part, stack, tally, is_worker=is_worker)
+    return StackProfile(taken, merging.labels, merging.nodes, dict(parts))
+
+
+class _Merging:
+    """Nodes for stacks; stacks with the same callers share theirs."""
+
+    def __init__(self, taken: StackSamples) -> None:
+        """Gives each frame its label."""
+        self.labels: list[Label] = []
+        self.nodes: list[Node] = []
+        self._taken = taken
+        self._numbers = dict[Label, int]()
+        self._children = dict[Node, int]()
+        self._ends = dict[tuple[Activity, int], int]()
+        self._label_of = [self._number(_label(frame)) for frame in taken.frames]
+
+    def node(self, activity: Activity, stack: int) -> int:
+        """The node in which a stack ends."""
+        key = activity, stack
+        if key not in self._ends:
+            at = self._child(NO_NODE, self._number(Label("root", ROOTS[activity])))
+            for frame in self._taken.stacks[stack]:
+                at = self._child(at, self._label_of[frame])
+            self._ends[key] = at
+        return self._ends[key]
+
+    def count_functions(self, part: Part, stack: int, tally: Tally, *, is_worker: bool) -> None:
+        """Counts samples of a stack for the user's functions in it, each once."""
+        own = [frame for frame in map(self._taken.frames.__getitem__, self._taken.stacks[stack]) if frame.is_own]
+        seen = set[Function]()
+        for depth, frame in reversed([*enumerate(own)]):
+            function = Function(frame.language, function_name(frame), frame.file)
+            time = part.functions[function]
+            time.is_udf |= is_worker and depth == 0
+            if depth == len(own) - 1:
+                time.innermost += tally
+            if function not in seen:
+                seen.add(function)
+                time.total += tally
+                time.lines[frame.line] += tally
+
+    def _number(self, label: Label) -> int:
+        if label not in self._numbers:
+            self._numbers[label] = len(self.labels)
+            self.labels.append(label)
+        return self._numbers[label]
+
+    def _child(self, parent: int, label: int) -> int:
+        node = Node(parent, label)
+        if node not in self._children:
+            self._children[node] = len(self.nodes)
+            self.nodes.append(node)
+        return self._children[node]
+
+
+def _label(frame: Frame) -> Label:
+    return Label(frame.language, function_name(frame), frame.file, frame.line if frame.is_own else 0, frame.is_own)

@@ -1,0 +1,117 @@
+import json
+import re
+from pathlib import Path
+
+from spark_app.report import page
+from spark_app.report.limits import MAX_BYTES, Limits
+from spark_app.report.scope import scope
+from spark_app.report.sections.stack_samples import StackSection, stack_samples
+from spark_app.stack_samples.stack_profile import StackProfile, profile
+from tests.unit.report import made
+from tests.unit.report.conftest import Read
+from tests.unit.stack_samples.made import TASK, Taken, run
+
+SPLIT = (("slow@job.py:7!", 70), ("quick@job.py:9!", 30), ("rare@job.py:11!", 4))
+
+
+def profiled(*, functions: tuple[tuple[str, int], ...] = SPLIT) -> StackProfile:
+    """Samples of stages 0, 1 and 2, of which the last has few."""
+    taken = Taken()
+    executor, worker = taken.process(), taken.process("python_worker")
+    for function, times in functions:
+        taken.add(2050, "main@worker.py:9", "score@job.py:3!", function, process=worker, task=1, times=times)
+    taken.add(2550, TASK, "a.Sort.next", process=executor, times=30)
+    taken.add(3050, TASK, "a.Sort.next", process=executor, times=6)
+    return profile(taken.done(), [run(1, 0, 2000, 2400), run(2, 1, 2500, 2900), run(3, 2, 3000, 3400)])
+
+
+def section(reading: Read, limits: Limits | None = None) -> StackSection:
+    """What the report of an application with two queries of two stages each shows."""
+    app = reading(made.large(stages=4, tasks=8, queries=2)).app
+    found = stack_samples(scope(app, None), profiled(), limits or Limits())
+    assert found is not None
+    return found
+
+
+def test_the_hottest_functions_have_a_share_with_its_error(reading: Read) -> None:
+    """Functions of fewer than five samples are left out; a share is known as exactly as the samples tell it."""
+    hot = section(reading).functions
+    assert [(each.function.name, each.time.line, each.time.innermost.samples) for each in hot] == [
+        ("slow", 7, 70),
+        ("quick", 9, 30),
+    ]
+    assert (round(hot[0].share, 3), round(hot[0].apart, 2), round(hot[0].total_share, 3)) == (0.673, 0.16, 0.673)
+
+
+def test_a_picture_is_of_the_application_a_stage_or_a_query(reading: Read) -> None:
+    """Stages of too few samples have none; queries with one such stage are the same as that."""
+    data = json.loads(section(reading).data)
+    assert [(name.partition(":")[0], parts) for name, parts in data["views"]] == [
+        ("the application", None),
+        ("stage 0", [0]),
+        ("stage 1", [1]),
+        ("query 0", [0, 1]),
+    ]
+
+
+def test_the_data_of_the_picture_has_every_sample_once(reading: Read) -> None:
+    """Functions with too few samples count for their callers, which come before what they call."""
+    data = json.loads(section(reading).data)
+    names = [data["labels"][label][1] for label in data["nodes"]]
+    assert sum(sum(counts) for _, counts, _ in data["parts"]) == 140
+    assert "rare" not in names
+    nodes, counts, _ = data["parts"][0]
+    assert dict(zip([names[node] for node in nodes], counts, strict=True)) == {"slow": 70, "quick": 30, "score": 4}
+    assert all(parent < node for node, parent in enumerate(data["parents"]))
+
+
+def test_no_samples_are_no_section(reading: Read) -> None:
+    """Nor are samples of threads that only wait."""
+    app = reading(made.large(stages=1, tasks=1, queries=1)).app
+    taken = Taken()
+    taken.process("driver", None)
+    taken.add(2050, "io.Queue.take", state="waiting", times=50)
+    assert stack_samples(scope(app, None), None, Limits()) is None
+    assert stack_samples(scope(app, None), profile(taken.done(), []), Limits()) is None
+
+
+def test_without_samples_the_page_is_as_before(reading: Read, tmp_path: Path) -> None:
+    """Byte by byte: what depends on samples, cut out of the template of the page, leaves nothing behind."""
+    read = reading(made.large(stages=4, tasks=8, queries=2))
+    about = scope(read.app, None)
+    template, environment = page.environment().get_template("page.html.j2"), page.environment()
+    assert template.filename is not None
+    source = Path(template.filename).read_text()
+    cut = re.sub(r"{% if stacks %}.*?{% endif %}\n?|\+ \(\[\(\"stack-samples\".*? else \[\]\) ", "", source)
+    shown = dict.fromkeys(("compared", "replays", "now", "connect", "stacks", "capacity"))
+    content = page._sections(read, about, [], Limits()) | shown | {"links": [], "unread": [], "limits": Limits()}
+    assert "stacks" in source
+    assert "stack" not in cut
+    assert template.render(content) == environment.from_string(cut).render(content)
+
+
+def test_hostile_names_end_no_element(reading: Read, tmp_path: Path) -> None:
+    """The data is in a script element, which `</script>` would end."""
+    read = reading(made.large(stages=4, tasks=8, queries=2))
+    stacks = profiled(functions=((f"{made.HOSTILE.replace('@', '')}</script>@job.py:3!", 50),))
+    content = page.write(read, output=tmp_path / "r.html", stacks=stacks).path.read_text()
+    assert content.count("</script>") == content.count("<script") == 3
+    assert "<script>document" not in content
+
+
+def test_a_report_of_many_stages_and_deep_stacks_stays_small(reading: Read, tmp_path: Path) -> None:
+    """200 stages, each with stacks of its own that have 60 functions of long names."""
+    taken = Taken()
+    taken.process()
+    for stage in range(200):
+        for branch in range(12):
+            stack = [
+                f"org.apache.spark.sql.execution.of.a.long.name.Class{stage}.method{branch}_{each}"
+                for each in range(60)
+            ]
+            taken.add(2000 + stage * 500 + 10 * branch, TASK, *stack, times=9)
+    runs = [run(number, number, 1990 + number * 500, 2400 + number * 500) for number in range(200)]
+    read = reading(made.large(stages=200, tasks=2000, queries=20))
+    content = page.write(read, output=tmp_path / "r.html", stacks=profile(taken.done(), runs)).path.read_bytes()
+    assert b"stack-data" in content
+    assert len(content) <= MAX_BYTES

@@ -1,0 +1,108 @@
+from pathlib import Path
+
+from spark_app.stack_samples import samples as file
+from spark_app.stack_samples.attribution import Place
+from spark_app.stack_samples.counts import Tally
+from spark_app.stack_samples.stack_profile import NO_NODE, Function, StackProfile, of_log, profile
+from tests.unit.eventlog import log
+from tests.unit.eventlog.logs import write
+from tests.unit.stack_samples.made import PYTHON, TASK, Taken, run
+
+
+def shop() -> Taken:
+    """A driver, an executor and a Python worker, with samples of two stages."""
+    taken = Taken()
+    driver, executor, worker = taken.process("driver", None), taken.process(), taken.process("python_worker")
+    taken.add(1100, "plan.Rule.apply", process=driver, times=3)
+    taken.add(1100, "io.Queue.take", process=driver, state="waiting", times=50)
+    taken.add(1100, TASK, "a.Sort.next", process=executor, times=6)
+    taken.add(1200, TASK, PYTHON, process=executor, state="waiting", times=8)
+    taken.add(1100, "main@worker.py:9", "score@job.py:3!", "slow@job.py:7!", process=worker, task=1, times=7)
+    taken.add(1200, "main@worker.py:9", "score@job.py:4!", "dumps@json.py:2", process=worker, task=1, times=2)
+    taken.add(3100, TASK, "a.Sort.next", process=executor, times=4)
+    taken.add(9000, TASK, "a.Sort.next", process=executor)
+    return taken
+
+
+def profiled() -> StackProfile:
+    """The same by stage."""
+    return profile(shop().done(), [run(1, 3, 1000, 2000), run(2, 4, 3000, 4000)])
+
+
+def stacks(found: StackProfile, place: Place) -> dict[str, int]:
+    """The samples of a place by their stacks."""
+
+    def path(node: int) -> list[str]:
+        return [] if node == NO_NODE else [*path(found.nodes[node].parent), found.labels[found.nodes[node].label].text]
+
+    return {
+        " > ".join(name.rpartition(".scheduler.")[2] for name in path(node)): tally.samples
+        for node, tally in found.parts[place].own.items()
+    }
+
+
+def test_stacks_are_merged_by_stage() -> None:
+    """The user's functions by their lines, others by their names; a thread that waits for Python is not among them."""
+    runner = TASK.replace("/", ".")
+    found = profiled()
+    assert stacks(found, (3, 0)) == {
+        f"JVM > {runner} > a.Sort.next": 6,
+        "Python > main > score (job.py:3) > slow (job.py:7)": 7,
+        "Python > main > score (job.py:4) > dumps": 2,
+    }
+    assert stacks(found, (4, 0)) == {f"JVM > {runner} > a.Sort.next": 4}
+    assert stacks(found, "driver") == {"JVM > plan.Rule.apply": 3}
+
+
+def test_working_is_told_from_waiting() -> None:
+    """Threads of the driver that wait are left out: they always do."""
+    found = profiled()
+    assert found.parts[3, 0].activities == {"jvm": (6, 60), "waiting for python": (8, 80), "python": (9, 90)}
+    assert found.parts["driver"].activities == {"jvm": (3, 30)}
+
+
+def test_the_share_of_what_is_unknown_is_known() -> None:
+    """One sample of a task came after the last task of the log."""
+    found = profiled()
+    assert (found.of_tasks.samples, found.in_stages.samples, found.unknown.samples) == (28, 27, 1)
+
+
+def test_the_users_functions_have_their_hottest_line() -> None:
+    """Each sample counts once for a function; the one that the worker calls is a UDF."""
+    functions = profiled().parts[3, 0].functions
+    score, slow = functions[Function("python", "score", "job.py")], functions[Function("python", "slow", "job.py")]
+    assert (score.total.samples, score.innermost.samples, score.line, score.is_udf) == (9, 2, 3, True)
+    assert (slow.total.samples, slow.innermost.samples, slow.line, slow.is_udf) == (7, 7, 7, False)
+
+
+def test_a_function_that_calls_itself_counts_once() -> None:
+    """And so does its line."""
+    taken = Taken()
+    taken.process("python_worker")
+    taken.add(1100, *["walk@job.py:3!"] * 5, task=1, times=4)
+    [time] = profile(taken.done(), [run(1, 3, 1000, 2000)]).parts[3, 0].functions.values()
+    assert (time.total, time.innermost, time.lines) == (Tally(4, 40), Tally(4, 40), {3: Tally(4, 40)})
+
+
+def test_parts_add_up() -> None:
+    """A query, or the application, is the sum of its stages."""
+    found = profiled()
+    both = found.of([(3, 0), (4, 0), (99, 0)])
+    assert both.total == found.parts[3, 0].total + found.parts[4, 0].total
+    assert both.functions.keys() == found.parts[3, 0].functions.keys()
+    assert found.all.total.samples == 31
+
+
+def test_samples_beside_a_log_are_found(tmp_path: Path) -> None:
+    """And without a file, or with one that is damaged, there are none."""
+    path = write(tmp_path / "app-1", [log.started(), log.task(1, 3), log.ended()])
+    assert of_log(path) is None
+    taken = Taken()
+    taken.process(executor="0")
+    taken.add(2250, TASK)
+    file.write(taken.done(), file.file_of(path))
+    found = of_log(path)
+    assert found is not None
+    assert [*found.parts] == [(3, 0)]
+    file.file_of(path).write_bytes(b"damaged")
+    assert of_log(path) is None

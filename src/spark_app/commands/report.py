@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spark_app.commands import cells, live, options, results
-from spark_app.errors import MachineError
+from spark_app.errors import InputError, MachineError
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
@@ -38,6 +38,15 @@ Follow = Annotated[
     typer.Option("--follow", metavar="", help="Serve the report as a live page until the application ends, or Ctrl-C."),
 ]
 
+ProfileOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--profile-out",
+        metavar="DIR",
+        help="Write the samples of stacks for other viewers, by stage: pprof, and collapsed stacks for flamegraph.pl.",
+    ),
+]
+
 
 def report(  # noqa: PLR0913 - an argument for each option
     *,
@@ -45,6 +54,7 @@ def report(  # noqa: PLR0913 - an argument for each option
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="HTML file to write, instead of one in reports/.")
     ] = None,
+    profile_out: ProfileOut = None,
     what_if: options.WhatIf = None,
     json: options.Json = False,
     fail_on: options.FailOn = None,
@@ -72,7 +82,7 @@ def report(  # noqa: PLR0913 - an argument for each option
         analysis = replace(_analysis(terminal, selected, settings, thresholds), changes=changes)
         location = _write(analysis, selected.run, output)
         live.end(page, [location])
-    _note(terminal, analysis)
+    _note(terminal, analysis, selected.run, profile_out)
     about = results.application(analysis, selected.run, location)
     found = with_failed_conditions(Results(command="report", applications=[about]), conditions)
     if open_ and page is None:  # else the live page was opened, and shows the report by now
@@ -81,13 +91,15 @@ def report(  # noqa: PLR0913 - an argument for each option
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
 
 
-def _note(terminal: "Terminal", analysis: "Analysis") -> None:
-    """Says what of the log could not be read, and sends what is not in the run store yet."""
+def _note(terminal: "Terminal", analysis: "Analysis", run: "RunInfo | None", profile_out: Path | None) -> None:
+    """Says what of the log could not be read, sends what is not in the run store yet, and writes samples of stacks."""
     from spark_app.observe import run_copies
 
     for remark in analysis.reading.remarks:
         terminal.note(remark)
     run_copies.send(analysis.settings, note=terminal.note)
+    if profile_out is not None:
+        _write_profile(terminal, analysis, run, profile_out)
 
 
 def _show(terminal: "Terminal", location: str, asked: "Application | None") -> None:
@@ -174,6 +186,26 @@ def _write(analysis: "Analysis", run: "RunInfo | None", output: Path | None) -> 
     except OSError as error:
         raise MachineError(f"cannot write report {file}: {error.strerror}") from error
     return location
+
+
+def _write_profile(terminal: "Terminal", analysis: "Analysis", run: "RunInfo | None", folder: Path) -> None:
+    """Writes the samples of stacks for other viewers; notes how many parts they have.
+
+    Raises:
+        InputError: There are none.
+        MachineError: They cannot be written.
+    """
+    from spark_app.formatting import quantity
+    from spark_app.stack_samples import files
+
+    section = analysis.stacks_of(run)
+    if section is None:
+        raise InputError(f"no --profile-out: there are no samples of stacks beside {analysis.reading.log}")
+    try:
+        written = files.write(section.profile, folder, [row.place for row in section.rows])
+    except OSError as error:
+        raise MachineError(f"cannot write to {folder}: {error.strerror}") from error
+    terminal.note(f"{quantity(written, 'profile')} in {folder}")
 
 
 def _subject(reading: "Reading", run: "RunInfo | None") -> str:

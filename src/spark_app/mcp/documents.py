@@ -13,10 +13,11 @@ from spark_app.mcp.answers import Document, Rows
 from spark_app.redaction import setting
 from spark_app.report.formatting import line, metric, text
 from spark_app.report.limits import Limits
-from spark_app.report.results import schema, values
+from spark_app.report.results import build, schema, values
 from spark_app.report.scope import Scope
 from spark_app.report.sections import queries, stages
 from spark_app.report.sections.queries import Node
+from spark_app.report.sections.stack_samples import StackSection
 
 EVERYTHING: Final = Limits(tasks=50, operators_of_one=500)
 NO_LISTS: Final = Limits(stages=0, tasks=0, queries=0, operators=0, streams=10_000, operations=10_000, points=1)
@@ -58,8 +59,20 @@ def query_row(about: Scope, query: Query) -> Document:
     return document(values.document(schema.Query, queries.of_query(about, query, NO_LISTS))) | {"started": None}
 
 
-def stage_document(about: Scope, attempt: StageAttempt, found: list[Finding]) -> Document:
-    """A stage attempt with its tasks, findings and query."""
+def stack_totals(section: StackSection | None) -> Document | None:
+    """How many samples of stacks there are, and the program's hottest functions; `stage` has those of each."""
+    shown = build.stack_samples(section)
+    if shown is None or section is None:
+        return None
+    places = sorted(shown.places, key=lambda place: -sum(each.samples for each in place.functions))
+    hottest = [{"place": place.place, **document(each)} for place in places for each in place.functions[:1]]
+    return document(shown) | {"places": None, "hottest_function_of_places": hottest[:WORST]}
+
+
+def stage_document(
+    about: Scope, attempt: StageAttempt, found: list[Finding], stacks: StackSection | None = None
+) -> Document:
+    """A stage attempt with its tasks, findings, query and samples of stacks."""
     shown = stages.of_attempt(about, attempt, EVERYTHING)
     key = (attempt.info.id, attempt.info.attempt)
     query = about.app.query_of(about.app.job_of(attempt))
@@ -77,9 +90,15 @@ def stage_document(about: Scope, attempt: StageAttempt, found: list[Finding]) ->
             for each in found
             if key in [place.stage for place in each.places or (each.place,)]
         ][:WORST],
+        "stack_samples": _stack_samples(stacks, key),
         "slowest_tasks": Rows(shown.slowest, partial(values.document, stages.Task)),
         "failed_killed_or_repeated_tasks": Rows(shown.troubled, partial(values.document, stages.Task)),
     }
+
+
+def _stack_samples(section: StackSection | None, key: tuple[int, int]) -> schema.PlaceSamples | None:
+    row = next((row for row in section.rows if row.place == key), None) if section else None
+    return build.place_samples(section, row) if section and row else None
 
 
 def _seconds(attempt: StageAttempt) -> Document | None:

@@ -20,6 +20,7 @@ from spark_app.mcp.documents import (
     document,
     query_document,
     query_row,
+    stack_totals,
     stage_document,
     stage_row,
 )
@@ -90,6 +91,7 @@ class Tools:
                 "findings": worst,
                 "stages": Rows(stages.ranked(about), partial(stage_row, about)),
                 "queries": Rows(queries.ranked(about), partial(query_row, about)),
+                "stack_samples": stack_totals(analysis.stacks_of(info)),
                 "connect": whole.connect and {"users": whole.connect.users},
                 "operations": Rows(whole.connect.operations) if whole.connect else None,
                 "streaming_queries": Rows(whole.streaming_queries) if whole.streaming_queries else None,
@@ -195,12 +197,13 @@ class Tools:
         """Show a stage: its work, task times and skew, data moved, slowest and failed tasks, findings, its query.
 
         `task_times_ms` are those at 5, 25, 50, 75, 95 and 100 % of the tasks; `task_seconds` are sums over all tasks.
+        `stack_samples` say in which functions and lines of the program its time went, if the run was profiled.
         """
         with self._lock:
             analysis, about, info = self._read(run)
             chosen = _attempt(run, about, stage, attempt)
-            found = analysis.findings_of(info)
-            return answer(stage_document(about, chosen, found), Page(limit, offset))
+            found, stacks = analysis.findings_of(info), analysis.stacks_of(info)
+            return answer(stage_document(about, chosen, found, stacks), Page(limit, offset))
 
     def query_plan(
         self,

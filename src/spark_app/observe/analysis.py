@@ -25,14 +25,16 @@ from spark_app.local_files import local_path
 from spark_app.observe import retention, run_copies
 from spark_app.observe.followed_log import FollowedLog
 from spark_app.report import index, page, run_info, run_store
+from spark_app.report.limits import Limits
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
 from spark_app.report.sections.now import RunningStage, now
 from spark_app.report.sections.replays import Replays, replays
+from spark_app.report.sections.stack_samples import StackSection, stack_samples
 from spark_app.runs import run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Backends, Settings, process_environment
-from spark_app.stack_samples import stack_profile
+from spark_app.stack_samples import hot_lines, stack_profile
 from spark_app.stack_samples.stack_profile import StackProfile
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import names_an_endpoint, resource_attributes
@@ -74,11 +76,16 @@ class Analysis:
             self._replays[key] = replays(scope(self.reading.app, run), self.changes)
         return self._replays[key]
 
+    def stacks_of(self, run: RunInfo | None) -> StackSection | None:
+        """Samples of the stacks of all of it, or of a run in it; None where there are none."""
+        return stack_samples(scope(self.reading.app, run), self.stacks, Limits())
+
     def findings_of(self, run: RunInfo | None) -> list[Finding]:
         """The findings about all of it, or about a run in it, to which other runs add nothing."""
         if run is None:
             return self.findings
-        return diagnose(self.reading.app, self.thresholds, scope(self.reading.app, run).covers())
+        app = self.reading.app
+        return hot_lines.named(diagnose(app, self.thresholds, scope(app, run).covers()), self.stacks, app)
 
     def report(self, output: Path, run: RunInfo | None = None) -> str:
         """Writes a report about the application or one run in it; returns its path, or its URL if reports are served.
@@ -149,15 +156,9 @@ def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Ana
         profiling.of(reading), labels=LabelSources.configured(settings, resource_attributes()).of(reading.app)
     )
     comparison = baselines.compare_with_baseline(settings.profiles_path, profile)
-    return Analysis(
-        settings,
-        thresholds,
-        reading,
-        profile,
-        diagnose(reading.app, thresholds),
-        comparison,
-        stacks=stack_profile.of_log(reading.log),
-    )
+    stacks = stack_profile.of_log(reading.log)
+    findings = hot_lines.named(diagnose(reading.app, thresholds), stacks, reading.app)
+    return Analysis(settings, thresholds, reading, profile, findings, comparison, stacks=stacks)
 
 
 def with_profiles_of_store(reading: Reading, settings: Settings) -> Reading:

@@ -42,7 +42,7 @@ from spark_app.report.sections.stages import functions, stages
 from spark_app.report.sections.streams import streams
 from spark_app.report.sections.timeline import timeline
 from spark_app.settings import Backends, Prices
-from spark_app.stack_samples.counts import LEAST
+from spark_app.stack_samples.counts import ENOUGH, LEAST
 from spark_app.stack_samples.stack_profile import StackProfile
 
 FOLDER: Final = resources.files("spark_app.report")
@@ -207,6 +207,7 @@ def environment() -> jinja2.Environment:
         "flame_script": Markup(flame_script),
         "flame_script_source": _source(flame_script),
         "least": LEAST,
+        "enough": ENOUGH,
         "amount": formatting.amount,
     }
     return environment

@@ -20,7 +20,7 @@ CLOCKS_APART_MS: Final = 2000
 """How far the clock of an executor may be from that of the driver: a task that a sample names ended longer ago."""
 SLACK_MS: Final = 20
 """How long a thread may be in a task before its launch, or after its end, as the driver logs them. Project."""
-_HIDDEN: Final = re.compile(r"(\$\d+)?[+/.]0x[0-9a-f]{6,}(\.\d+)?")
+_HIDDEN: Final = re.compile(r"(\$\d+)?[+/.](0x[0-9a-f]{6,}|\d{6,})(\.\d+(?=\.|$))?")
 """The address in the name of a class that the JVM made for a lambda, which differs from run to run."""
 Place = StageKey | Literal["driver", "executor", "unknown"]
 """Where a sample belongs: a stage; the driver's own threads and Python; threads of executors that run no task; or a

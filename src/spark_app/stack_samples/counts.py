@@ -12,7 +12,10 @@ _NORMAL: Final = 1.959964
 
 
 class Tally(NamedTuple):
-    """Samples, and the time that they stand for: their weights by the interval of their process."""
+    """Samples, and the time that they stand for: their weights by the interval of their process.
+
+    One that stands for many, as of a thread that waits, counts as so many.
+    """
 
     samples: int = 0
     ms: float = 0.0

@@ -189,7 +189,7 @@ def profile(taken: StackSamples, tasks: Sequence[TaskRun]) -> StackProfile:
         if isinstance(place, str) and place != "unknown" and activity.startswith("waiting"):
             continue
         key = place, activity, sample.stack, process.role == "python_worker"
-        by_stack[key] += Tally(1, sample.weight * process.interval_ms)
+        by_stack[key] += Tally(max(1, round(sample.weight)), sample.weight * process.interval_ms)
     for (place, activity, stack, is_worker), tally in by_stack.items():
         part = parts[place]
         part.activities[activity] += tally

@@ -25,6 +25,7 @@ from tests.eventlogs import record_planted, walking
 from tests.receivers import dead_port
 from tests.unit.eventlog import log
 from tests.unit.report import made
+from tests.unit.stack_samples.made import beside
 
 ROOT = Path(__file__).parents[3]
 
@@ -59,6 +60,29 @@ def test_output_names_the_file_of_the_report(home: Path, capsys: pytest.CaptureF
     (about,) = json.loads(capsys.readouterr().out)["applications"]
     assert (about["report"], about["log"]) == (str(output), str(written))
     assert output.is_file()
+
+
+def test_samples_of_stacks_are_in_the_report_the_document_and_files(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hottest line of the program by stage; other viewers get a file for each stage."""
+    stage = [log.job(0, [0]), log.stage(0), log.task(1, 0), log.stage(0, end=2900), log.job_ended(0)]
+    written = made.written(home / "log", [log.started(), log.executor(), *stage, log.ended()])
+    command = ["report", str(written), "--json", "--profile-out", str(home / "out")]
+    assert run(command) != 0
+    assert "there are no samples of stacks beside" in capsys.readouterr().err
+    beside(written)
+    assert run(command) == 0
+    shown, notes = capsys.readouterr()
+    (about,) = json.loads(shown)["applications"]
+    samples = about["stack_samples"]
+    assert (samples["samples"], samples["in_stages_ratio"], samples["intervals_ms"]) == (60, 1.0, [10.0])
+    assert [(each["stage"], each["python_ratio"]) for each in samples["places"]] == [({"id": 0, "attempt": 0}, 0.6667)]
+    (function,) = samples["places"][0]["functions"]
+    assert (function["name"], function["file"], function["line"], function["is_udf"]) == ("score", "job.py", 3, True)
+    assert "Where the time goes inside stages" in (home / "reports" / "app-1.html").read_text()
+    assert "2 profiles in" in notes
+    assert (home / "out" / "stage-0-0.pb.gz").is_file()
 
 
 def test_what_if_prints_a_line_for_each_change(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

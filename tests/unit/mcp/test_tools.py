@@ -14,6 +14,7 @@ from spark_app.settings import Settings
 from tests.unit.eventlog import log
 from tests.unit.mcp.conftest import Write
 from tests.unit.report import made
+from tests.unit.stack_samples.made import beside
 
 LOGS: Final = Path(__file__).parents[2] / "eventlogs"
 SECRET: Final = "hunter2"
@@ -48,6 +49,18 @@ def test_a_slow_run_is_explained_from_the_list_to_the_operator(settings: Setting
     assert stage["data"]["spilled_bytes"] > 0
     plan = tools.query_plan(row["run"], stage["query"]["id"])
     assert any("spill size" in operator.get("numbers", {}) for operator in plan["operators"])
+
+
+def test_a_profiled_stage_names_its_hottest_line(settings: Settings, tmp_path: Path) -> None:
+    """And the summary says in which stages the program's own time went."""
+    stage = [log.job(0, [0]), log.stage(0), log.task(1, 0), log.stage(0, end=2900), log.job_ended(0)]
+    beside(made.written(tmp_path / "app-1", [log.started(), log.executor(), *stage, log.ended()]))
+    tools = Tools(Library(settings, tmp_path, load_thresholds(None)))
+    (function,) = tools.stage("app-1", 0)["stack_samples"]["functions"]
+    assert (function["name"], function["line"], function["innermost_ratio"]) == ("score", 3, 0.6667)
+    totals = tools.summary("app-1")["stack_samples"]
+    assert (totals["samples"], [each["name"] for each in totals["hottest_function_of_places"]]) == (60, ["score"])
+    assert "places" not in totals
 
 
 def test_two_runs_are_compared(settings: Settings) -> None:

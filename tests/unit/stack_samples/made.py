@@ -1,8 +1,10 @@
 """Samples of stacks made by hand."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
+from spark_app.stack_samples import samples
 from spark_app.stack_samples.samples import Frame, Language, Process, Role, Sample, StackSamples, State
 from spark_app.stack_samples.task_runs import TaskRun
 
@@ -57,3 +59,13 @@ def frame_of(text: str) -> Frame:
 def run(number: int, stage: int, launched: int, finished: int, *, executor: str = "1", kind: str = "") -> TaskRun:
     """A task attempt of the first attempt of a stage."""
     return TaskRun(number, (stage, 0), executor, launched, finished, kind)
+
+
+def beside(log: Path) -> None:
+    """Samples beside a log with stage 0: a UDF that is in 40 of 60 samples on executor 0, and a sort."""
+    taken = Taken()
+    taken.process(executor="0")
+    taken.process("python_worker", "0")
+    taken.add(2210, TASK, "a.Sort.next", times=20)
+    taken.add(2210, "main@worker.py:9", "score@job.py:3!", process=1, task=1, times=40)
+    samples.write(taken.done(), samples.file_of(log))

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from spark_app.stack_samples import samples as file
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.counts import Tally
@@ -82,6 +84,17 @@ def test_a_function_that_calls_itself_counts_once() -> None:
     taken.add(1100, *["walk@job.py:3!"] * 5, task=1, times=4)
     [time] = profile(taken.done(), [run(1, 3, 1000, 2000)]).parts[3, 0].functions.values()
     assert (time.total, time.innermost, time.lines) == (Tally(4, 40), Tally(4, 40), {3: Tally(4, 40)})
+
+
+def test_a_sample_counts_as_the_samples_that_it_stands_for() -> None:
+    """One of a thread that waited for half a second, or could not be looked at; and at least as one."""
+    taken = Taken()
+    taken.process()
+    taken.add(1100, TASK)
+    samples = taken.done()
+    for weight, tally in ((50.0, Tally(50, 500)), (0.2, Tally(1, 2))):
+        samples.samples = [replace(samples.samples[0], weight=weight)]
+        assert profile(samples, [run(1, 3, 1000, 2000)]).all.total == tally
 
 
 def test_parts_add_up() -> None:

@@ -12,6 +12,7 @@ from spark_app.eventlog.comparison.causes import Changed
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.reader import Reading
+from spark_app.report.formatting import line
 from spark_app.report.limits import Limits
 from spark_app.report.results import schema
 from spark_app.report.results.values import DIGITS, document, evidence, quotient, ratio
@@ -19,10 +20,13 @@ from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
 from spark_app.report.sections import connect, headline, queries, stages, streams
 from spark_app.report.sections.replays import Replays
+from spark_app.report.sections.stack_samples import Row, StackSection
 from spark_app.settings import Prices
 
 LIMITS: Final = Limits(operators=0, tasks=0, points=1)
 """Those of the report; plans, tasks and charts are not in the document."""
+MOST_FUNCTIONS: Final = 20
+"""Of a stage."""
 
 
 def application(
@@ -67,6 +71,7 @@ def application(
         streaming_queries=streams.streams(about, limits).shown,
         connect=connect.connect(about, limits, prices),
         replays=None,
+        stack_samples=None,
         remarks=headline.unread(reading, about),
         log_records=list(app.log_records)[-limits.logs :],
         trace_id=f"{span_ids.of_application(app).trace_id:032x}",
@@ -81,6 +86,49 @@ def application(
 def replays(found: Replays | None) -> schema.Replays | None:
     """Blocked time and forecasts, which are made once for a report and its document."""
     return None if found is None else document(schema.Replays, found)
+
+
+def stack_samples(section: StackSection | None) -> schema.StackSamples | None:
+    """Samples of stacks by stage, with the user's hottest functions."""
+    if section is None:
+        return None
+    of_tasks = section.of_tasks.samples
+    return schema.StackSamples(
+        section.profile.intervals_ms,
+        section.total.samples,
+        of_tasks,
+        ratio(quotient(section.in_stages.samples, of_tasks)),
+        [place_samples(section, row) for row in section.rows[: section.limits.stages]],
+    )
+
+
+def place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
+    """The samples of a stage, or of the driver."""
+    hot = [each for each in section.functions if each.place == row.place][:MOST_FUNCTIONS]
+    functions = [
+        schema.HotFunction(
+            language=each.function.language,
+            name=line(each.function.name, schema.MOST_NAME),
+            file=line(each.function.file, schema.MOST_NAME),
+            line=each.time.line or None,
+            is_udf=each.time.is_udf,
+            samples=each.time.innermost.samples,
+            innermost_ratio=round(each.share, DIGITS),
+            innermost_error_ratio=round(each.apart, DIGITS),
+            total_ratio=round(each.total_share, DIGITS),
+        )
+        for each in hot
+    ]
+    return schema.PlaceSamples(
+        place=line(row.name, schema.MOST_NAME),
+        stage=schema.StageKey(*row.place) if isinstance(row.place, tuple) else None,
+        samples=row.part.total.samples,
+        jvm_ratio=ratio(row.share("jvm")),
+        python_ratio=ratio(row.share("python")),
+        waiting_for_python_ratio=ratio(row.share("waiting for python")),
+        waiting_ratio=ratio(row.share("waiting")),
+        functions=functions,
+    )
 
 
 def finding(found: Finding) -> schema.Finding:

@@ -1,8 +1,9 @@
 """Where the time of stages goes: flame graphs of samples of stacks, and the user's hottest functions."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -77,25 +78,58 @@ class Row:
         return tally.ms / whole.ms if tally.samples >= LEAST and whole.ms else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StackSection:
     """Samples of stacks about a scope.
 
     Attributes:
-        profile: The samples by stage.
-        rows: The stages with the most samples, and the driver.
-        stages: How many stages have samples.
+        scope: What it is about.
+        profile: The samples of the application by stage.
+        limits: How much is listed and drawn.
+        rows: The samples of its stages, the most first, and of the driver; all of them.
         functions: The user's hottest functions; those of too few samples are left out.
-        data: The merged stacks and the views of them, as the script of the page reads it.
-        drawn: How many of the stages have enough samples for a picture.
     """
 
+    scope: Scope
     profile: StackProfile
+    limits: Limits
     rows: list[Row]
-    stages: int
     functions: list[HotFunction]
-    data: Markup
-    drawn: int
+
+    @property
+    def total(self) -> Tally:
+        """All its samples."""
+        return sum((row.part.total for row in self.rows), NOTHING)
+
+    @property
+    def of_tasks(self) -> Tally:
+        """Those of tasks, also where the stage is not known."""
+        return self.in_stages + self.unknown
+
+    @property
+    def in_stages(self) -> Tally:
+        """Those whose stage is known."""
+        return sum((row.part.total for row in self.stages), NOTHING)
+
+    @property
+    def unknown(self) -> Tally:
+        """Those of tasks whose stage is not known."""
+        return sum((row.part.total for row in self.rows if row.place == "unknown"), NOTHING)
+
+    @property
+    def stages(self) -> list[Row]:
+        """Its stages that have samples."""
+        return [row for row in self.rows if row.is_stage]
+
+    @property
+    def drawn(self) -> list[Row]:
+        """What has enough samples for a picture of its own."""
+        return [row for row in self.rows if row.part.shown.samples >= ENOUGH]
+
+    @cached_property
+    def data(self) -> Markup:
+        """The merged stacks and the views of them, as the script of the page reads it."""
+        return _data(self)
 
 
 def stack_samples(scope: Scope, profile: StackProfile | None, limits: Limits) -> StackSection | None:
@@ -103,23 +137,12 @@ def stack_samples(scope: Scope, profile: StackProfile | None, limits: Limits) ->
     if profile is None or not profile.all.shown.samples:
         return None
     covered = {(stage.info.id, stage.info.attempt): stage for stage in scope.stages}
-    is_all = scope.run is None
-    parts = {
-        place: part for place, part in profile.parts.items() if place in covered or (is_all and isinstance(place, str))
-    }
-    names: dict[Place, str] = {key: scope.named(stage_name(scope, stage)) for key, stage in covered.items()}
-    names |= NAMES
+    names: dict[Place, str] = {key: stage_name(scope, stage) for key, stage in covered.items()}
+    names |= NAMES if scope.run is None else {}
+    parts = {place: part for place, part in profile.parts.items() if place in names}
     ranked = sorted(parts, key=lambda place: (isinstance(place, str), -parts[place].total.ms))
-    drawn = [place for place in ranked if parts[place].shown.samples >= ENOUGH]
-    views = [*_views(scope, drawn[: limits.stages], names)]
-    return StackSection(
-        profile,
-        [Row(place, names[place], parts[place]) for place in ranked[: limits.stages]],
-        sum(isinstance(place, tuple) for place in parts),
-        hottest(parts)[: limits.stack_functions],
-        _data(profile, parts, views, limits),
-        sum(isinstance(place, tuple) for place in drawn),
-    )
+    rows = [Row(place, names[place], parts[place]) for place in ranked]
+    return StackSection(scope, profile, limits, rows, hottest(parts)) if rows else None
 
 
 def hottest(parts: Mapping[Place, Part]) -> list[HotFunction]:
@@ -133,28 +156,26 @@ def hottest(parts: Mapping[Place, Part]) -> list[HotFunction]:
     return sorted(found, key=lambda hot: (-hot.time.innermost.ms, hot.function, str(hot.place)))
 
 
-def _views(
-    scope: Scope, drawn: Sequence[Place], names: Mapping[Place, str]
-) -> Iterator[tuple[str, list[Place] | None]]:
+def _views(section: StackSection) -> Iterator[tuple[str, list[Place] | None]]:
     """The pictures to choose from: everything, the stages, and the queries with several of them."""
-    yield ("the run" if scope.run else "the application"), None
-    for place in drawn:
-        shown = f"stage {place[0]}{f'.{place[1]}' if place[1] else ''}: " if isinstance(place, tuple) else ""
-        yield f"{shown}{names[place]}", [place]
-    of_query = defaultdict[int, list[Place]](list)
-    for place in drawn:
-        job = scope.app.job_of(scope.app.stages[place]) if isinstance(place, tuple) else None
-        query = scope.app.query_of(job)
+    app, of_query = section.scope.app, defaultdict[int, list[Place]](list)
+    yield ("the run" if section.scope.run else "the application"), None
+    for row in section.drawn[: section.limits.stages]:
+        place = row.place
+        if isinstance(place, str):
+            yield row.name, [place]
+            continue
+        yield f"stage {place[0]}{f'.{place[1]}' if place[1] else ''}: {row.name}", [place]
+        query = app.query_of(app.job_of(app.stages[place]))
         if query is not None:
             of_query[query.id].append(place)
     yield from ((f"query {query}", places) for query, places in sorted(of_query.items()) if len(places) > 1)
 
 
-def _data(
-    profile: StackProfile, parts: Mapping[Place, Part], views: Sequence[tuple[str, list[Place] | None]], limits: Limits
-) -> Markup:
+def _data(section: StackSection) -> Markup:
     """What the script draws: nodes that have enough samples in all places together, and the samples of each place."""
-    kept = _kept(profile, parts, limits.stack_nodes)
+    profile, parts = section.profile, {row.place: row.part for row in section.rows}
+    kept = _kept(profile, parts, section.limits.stack_nodes)
     labels = dict.fromkeys(profile.nodes[node].label for node in kept)
     number_of_label = {label: number for number, label in enumerate(labels)}
     number_of_place = {place: number for number, place in enumerate(parts)}
@@ -166,7 +187,7 @@ def _data(
         "parts": [_own(profile, part, kept) for part in parts.values()],
         "views": [
             [line(name, MOST_NAME), None if places is None else [number_of_place[place] for place in places]]
-            for name, places in views
+            for name, places in _views(section)
         ],
     }
     text = msgspec.json.encode(shown).decode()

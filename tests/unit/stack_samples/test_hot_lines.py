@@ -1,0 +1,53 @@
+from dataclasses import replace
+
+from spark_app.eventlog.findings import Finding
+from spark_app.stack_samples.hot_lines import named
+from spark_app.stack_samples.stack_profile import StackProfile, profile
+from tests.unit.eventlog import log
+from tests.unit.stack_samples.made import TASK, Taken, run
+
+FINDING = Finding("row_python_udf", "warning", "Query 1: calls score for each row", "Replace it.", query=1)
+APP = log.application(
+    [
+        log.started(),
+        log.query(1),
+        log.job(1, [3], **{"spark.sql.execution.id": "1"}),
+        log.stage(3),
+        log.task(1, 3),
+        log.stage(3, end=2900),
+    ]
+)
+
+
+def profiled(udf: int) -> StackProfile:
+    """Samples of stage 3: of a UDF, and of the JVM."""
+    taken = Taken()
+    taken.process()
+    taken.process("python_worker")
+    taken.add(2210, TASK, "a.Sort.next", times=60)
+    taken.add(2210, "main@worker.py:9", "score@job.py:3!", process=1, task=1, times=udf)
+    return profile(taken.done(), [run(1, 3, 2200, 2900)])
+
+
+def test_a_python_udf_names_its_hottest_line() -> None:
+    """With its share of the stages of the query, and how exact that is."""
+    [found] = named([FINDING], profiled(40), APP)
+    expected = "its hottest line is of score (job.py:3), with 40 % (29 to 54 %) of 100 samples"
+    assert found == replace(FINDING, text=f"{FINDING.text}; {expected}")
+
+
+def test_garbage_collection_names_a_function_where_no_line_of_the_program_ran() -> None:
+    """The one that most stacks end with."""
+    finding = replace(FINDING, rule="gc_pressure", query=None, stage=(3, 0))
+    [found] = named([finding], profiled(0), APP)
+    assert found.text.endswith("; its hottest function is a.Sort.next, with 100 % (76 to 100 %) of 60 samples")
+    [found] = named([finding], profiled(40), APP)
+    assert "score (job.py:3)" in found.text
+
+
+def test_other_findings_and_too_few_samples_add_nothing() -> None:
+    """Nor do findings without samples of their stage."""
+    findings = [FINDING, replace(FINDING, rule="spill"), replace(FINDING, query=7)]
+    assert named(findings, profiled(4), APP) == findings
+    assert named(findings, None, APP) == findings
+    assert named(findings[1:], profiled(40), APP) == findings[1:]

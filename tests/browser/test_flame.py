@@ -1,16 +1,19 @@
 """What a person does with a flame graph: looks for a function, goes into it, by mouse and keyboard, at any width."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from spark_app.eventlog.reader import read
-from spark_app.report import page
+from spark_app.report import flame_page, page
+from spark_app.stack_samples.difference import changes
 from spark_app.stack_samples.stack_profile import profile
 from tests.browser.chromium import Page, chromium
 from tests.unit.report import made
 from tests.unit.stack_samples.made import PYTHON, TASK, Taken, run
+from tests.unit.stack_samples.test_difference import profiled
 
 FOCUSED = "document.activeElement.textContent"
 SHOWN = "[...document.querySelectorAll('.flame .bars div')].map((e) => e.textContent)"
@@ -117,3 +120,32 @@ def test_the_tables_say_what_the_picture_says(browser: Page, report: Path) -> No
     rows = browser.value(f"[...document.querySelectorAll('#stack-samples table')].map((e) => {first})")
     assert rows[0].startswith("slow job.py:7 stage 0 70 %")
     assert rows[1].startswith("stage 0")
+
+
+@pytest.fixture(scope="module")
+def difference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of two runs: a function of the program takes 100 samples instead of 40."""
+    file, now, before = tmp_path_factory.mktemp("page") / "grew.html", profiled(slow=100), profiled(slow=40)
+    found = changes(now, before)
+    flame_page.write(file, "shop", now, before, found, names=("app-2", "app-1"), at=datetime(2024, 1, 1, tzinfo=UTC))
+    return file
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 375])
+def test_what_grew_has_a_colour(browser: Page, difference: Path, width: int, scheme: str) -> None:
+    """And what is within the noise has none, in the picture of either run; the words say both counts."""
+    browser.open(difference, width=width, scheme=scheme)
+    assert browser.problems == []
+    scrolled, window = browser.value(WIDTHS)
+    assert scrolled == window
+    grown = "[...document.querySelectorAll('.flame .bars .grew')].map((e) => e.textContent)"
+    same = "[...document.querySelectorAll('.flame .bars .same')].map((e) => e.textContent)"
+    assert browser.value(grown) == ["Python", "main", "slow", "dumps"]
+    assert "Sort.next" in browser.value(same)
+    label = browser.value("document.querySelector('.flame [aria-label^=slow]').ariaLabel")
+    assert label.endswith("in the earlier run 40 %, 40 samples, 400 ms: more now")
+    browser.value(
+        "((e) => { e.value = 1; e.dispatchEvent(new Event('change')); })(document.querySelector('.flame select'))"
+    )
+    assert sorted(browser.value(grown)) == ["Python", "dumps", "main", "slow"]

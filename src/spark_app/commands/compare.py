@@ -8,6 +8,7 @@ import typer
 
 from spark_app import formatting
 from spark_app.commands import cells, options, results
+from spark_app.errors import InputError, MachineError
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
@@ -15,8 +16,22 @@ if TYPE_CHECKING:
     from spark_app.eventlog.comparison.profile import RunProfile
     from spark_app.eventlog.parse.locations import LogPath
     from spark_app.settings import Settings
+    from spark_app.stack_samples.difference import Change as FunctionChange
+    from spark_app.stack_samples.stack_profile import StackProfile
 
+MOST_FUNCTIONS = 12
+"""Functions that are printed."""
 FORMS = "an event log, a spark-app run (id or folder), or a run profile in reports/records/"
+
+
+FlameGraph = Annotated[
+    Path | None,
+    typer.Option(
+        "--flame-graph",
+        metavar="FILE",
+        help="HTML file to write, with flame graphs of both runs that show which functions grew.",
+    ),
+]
 
 
 def compare(
@@ -29,6 +44,7 @@ def compare(
             help="The run to compare with; by default the last successful runs of the same application.",
         ),
     ] = None,
+    flame_graph: FlameGraph = None,
     json: options.Json = False,
     fail_on: options.FailOn = None,
     summary_md: options.SummaryMd = None,
@@ -42,24 +58,37 @@ def compare(
     from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.report.results.schema import Results
     from spark_app.settings import load_settings
+    from spark_app.stack_samples import difference
 
     conditions, settings = options.conditions(fail_on, only_slower=True), load_settings(config)
     terminal = Terminal()
     terminal.wait("reading event logs")
     with terminal:
         current, log = _profile(run, settings, terminal)
-        named = [_profile(baseline, settings, terminal)[0]] if baseline else None
-        comparison = comparing.compare(named or baselines.earlier(settings.profiles_path, current, log), current)
-    found = with_failed_conditions(Results(command="compare", comparison=build.comparison(comparison)), conditions)
-    show = partial(_show, terminal, comparison, current, settings)
+        named, earlier = _profile(baseline, settings, terminal) if baseline else (None, None)
+        before = [named] if named else baselines.earlier(settings.profiles_path, current, log)
+        comparison, stacks = comparing.compare(before, current), _stacks(log, earlier)
+    functions = difference.changes(*stacks) if stacks else []
+    if flame_graph is not None:
+        _draw(flame_graph, comparison, stacks, functions)
+    compared = build.comparison(comparison, functions)
+    found = with_failed_conditions(Results(command="compare", comparison=compared), conditions)
+    show = partial(_show, terminal, comparison, current, settings, functions)
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
 
 
-def _show(terminal: "Terminal", comparison: "Comparison", current: "RunProfile", settings: "Settings") -> None:
-    """Prints the comparison, and whether forecasts for the settings of the run came true."""
+def _show(
+    terminal: "Terminal",
+    comparison: "Comparison",
+    current: "RunProfile",
+    settings: "Settings",
+    functions: "list[FunctionChange]",
+) -> None:
+    """Prints the comparison, what grew, and whether forecasts for the settings of the run came true."""
     from spark_app.commands.forecasts import forecast_lines
 
     print_comparison(terminal, comparison)
+    _print_functions(terminal, functions)
     try:
         lines = forecast_lines(settings, current)
     except OSError as error:
@@ -90,6 +119,58 @@ def print_comparison(terminal: "Terminal", comparison: "Comparison") -> None:
     terminal.line()
     changes = [(change.what, cells.literal(change.text)) for change in comparison.changes]
     terminal.table(("what", "now and before"), changes, is_prose=True)
+
+
+def _print_functions(terminal: "Terminal", functions: "list[FunctionChange]") -> None:
+    """Prints the functions whose time differs by more than the noise of their samples."""
+    from spark_app.eventlog.comparison.causes import seconds
+
+    rows = [
+        (
+            seconds(each.ms),
+            cells.literal(each.label.function) + (" (your program)" if each.label.is_own else ""),
+            f"{formatting.share(each.now_share)} of {formatting.count(each.now.samples)}",
+            f"{formatting.share(each.before_share)} of {formatting.count(each.before.samples)}",
+        )
+        for each in functions[:MOST_FUNCTIONS]
+    ]
+    if rows:
+        terminal.line()
+        terminal.table(("time", "function by samples of stacks", "now", "before"), rows, right=("time",))
+
+
+def _stacks(log: "LogPath | None", earlier: "LogPath | None") -> "tuple[StackProfile, StackProfile] | None":
+    """The samples of stacks of both runs; None unless both have some."""
+    from spark_app.stack_samples import stack_profile
+
+    now = stack_profile.of_log(log) if log else None
+    before = stack_profile.of_log(earlier) if earlier and now else None
+    return (now, before) if now and before else None
+
+
+def _draw(
+    file: Path,
+    comparison: "Comparison",
+    stacks: "tuple[StackProfile, StackProfile] | None",
+    functions: "list[FunctionChange]",
+) -> None:
+    """Writes the page with the flame graphs.
+
+    Raises:
+        InputError: Not both runs have samples.
+        MachineError: It cannot be written.
+    """
+    from datetime import UTC, datetime
+
+    from spark_app.report import flame_page
+
+    if stacks is None:
+        raise InputError("no --flame-graph: name two event logs or runs that both have samples of stacks beside them")
+    names = (comparison.now, comparison.before)
+    try:
+        flame_page.write(file, comparison.application, *stacks, functions, names=names, at=datetime.now(UTC))
+    except OSError as error:
+        raise MachineError(f"cannot write {file}: {error.strerror}") from error
 
 
 def _print_causes(terminal: "Terminal", comparison: "Comparison") -> None:

@@ -4,26 +4,33 @@
   if (!box) return;
   const data = JSON.parse(document.getElementById("stack-data").textContent);
   const [bars, said, choice, input, whole] = [".bars", ".said", "select", "input", "[data-whole]"].map((selector) => box.querySelector(selector));
-  const KINDS = ["root", "java", "python"], HEIGHT = 18, NARROWEST = 4, EVERYTHING = -1;
+  const KINDS = ["root", "java", "python"], HEIGHT = 18, NARROWEST = 4, LEGIBLE = 16, EVERYTHING = -1;
   const size = data.nodes.length, children = Array.from({ length: size + 1 }, () => []);
   data.parents.forEach((parent, node) => children[parent < 0 ? size : parent].push(node));
   const label = (node) => data.labels[data.nodes[node]];
   const isWait = (node) => { let at = node; while (data.parents[at] >= 0) at = data.parents[at]; return label(at)[1] === "waiting"; };
   const name = (node) => { const [, text, , line] = label(node); return line ? `${text}:${line}` : text; };
   const short = (node) => (label(node)[0] === 1 ? name(node).replace(/^(?:[a-z_][\w]*\.)+(?=[A-Z])/, "") : name(node));
-  let view = 0, top = EVERYTHING, counts, times, focused = null, sought = "", places = new Map();
+  let view = 0, top = EVERYTHING, counts, times, other = null, focused = null, sought = "", places = new Map();
 
-  /** Samples and time of each node with all that it calls, in the chosen view. */
-  const add = () => {
-    counts = new Float64Array(size + 1); times = new Float64Array(size + 1);
-    for (const number of data.views[view][1] || data.parts.keys()) {
-      const [nodes, samples, ms] = data.parts[number];
-      nodes.forEach((node, index) => { counts[node] += samples[index]; times[node] += ms[index]; });
+  /** Samples and time of each node with all that it calls, in some parts. */
+  const sums = (numbers) => {
+    const samples = new Float64Array(size + 1), ms = new Float64Array(size + 1);
+    for (const number of numbers) {
+      const [nodes, some, spent] = data.parts[number];
+      nodes.forEach((node, index) => { samples[node] += some[index]; ms[node] += spent[index]; });
     }
     for (let node = size - 1; node >= 0; node -= 1) {
       const parent = data.parents[node] < 0 ? size : data.parents[node];
-      counts[parent] += counts[node]; times[parent] += times[node];
+      samples[parent] += samples[node]; ms[parent] += ms[node];
     }
+    return [samples, ms];
+  };
+  /** Takes the numbers of the chosen view, and of the run that it is compared with. */
+  const add = () => {
+    const [, parts, compared] = data.views[view];
+    [counts, times] = sums(parts || data.parts.keys());
+    other = compared ? sums(compared) : null;
   };
   const calls = (node) => children[node].filter((each) => counts[each] >= data.least).sort((one, other) => times[other] - times[one]);
   const percent = (part, all) => { const share = part / all * 100; return `${share < 10 ? share.toFixed(1) : Math.round(share)} %`; };
@@ -33,10 +40,27 @@
     return [Math.max(0, count * (1 - 1 / (9 * count) - z / (3 * Math.sqrt(count))) ** 3), above * (1 - 1 / (9 * above) + z / (3 * Math.sqrt(above))) ** 3];
   };
   const time = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : ms < 60000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60000)} min ${Math.round(ms / 1000) % 60} s`);
+  /** The ends between which the time of a node is; of no samples, that of a few. */
+  const span = (count, ms, each) => interval(count).map((end) => end * (count ? ms / count : each));
+  /** How the time of a node differs from the other run, if beyond the noise of both counts: from -1 to 1, more is more. */
+  const change = (node) => {
+    const each = times[size] / (counts[size] || 1), [low, high] = span(counts[node], times[node], each);
+    const [otherLow, otherHigh] = span(other[0][node], other[1][node], each);
+    if (low <= otherHigh && otherLow <= high) return 0;
+    const more = (times[node] - other[1][node]) / Math.max(times[node], other[1][node]);
+    return data.views[view][3] ? -more : more;
+  };
+  const compared = (node) => {
+    if (!other) return "";
+    const [samples, ms] = [other[0][node], other[1][node]], more = change(node);
+    const verdict = more > 0 ? "more now" : more < 0 ? "less now" : "no difference beyond the noise";
+    return `; in the ${data.views[view][3] ? "later" : "earlier"} run ${percent(ms, other[1][size] || 1)}, ${samples.toLocaleString("en")} samples, ${time(ms)}: ${verdict}`;
+  };
+  const coloured = (node) => { const more = change(node); return more > 0 ? " grew" : more < 0 ? " shrank" : " same"; };
   const about = (node) => {
     const [, text, file, line, isOwn] = label(node), [low, high] = interval(counts[node]), each = times[node] / counts[node];
     const place = file ? ` in ${file}${line ? `:${line}` : ""}` : "";
-    return `${text}${place}${isOwn ? " (your program)" : ""}: ${percent(times[node], times[size])} (${percent(low * each, times[size])} to ${percent(high * each, times[size])}), ${counts[node].toLocaleString("en")} samples, ${time(times[node])}`;
+    return `${text}${place}${isOwn ? " (your program)" : ""}: ${percent(times[node], times[size])} (${percent(low * each, times[size])} to ${percent(high * each, times[size])}), ${counts[node].toLocaleString("en")} samples, ${time(times[node])}${compared(node)}`;
   };
   const matches = (node) => sought !== "" && `${name(node)} ${label(node)[2]}`.toLowerCase().includes(sought);
   /** The samples with a match, each counted once, and their time. */
@@ -47,9 +71,10 @@
 
   const bar = (node, left, width, depth, level) => {
     const [kind, , , , isOwn] = label(node), element = document.createElement("div");
-    element.className = `${KINDS[kind]}${isOwn ? " own" : ""}${isWait(node) ? " waits" : ""}${level < 0 ? " above" : ""}${matches(node) ? " match" : ""}`;
+    element.className = `${KINDS[kind]}${isOwn ? " own" : ""}${isWait(node) ? " waits" : ""}${other ? coloured(node) : ""}${level < 0 ? " above" : ""}${matches(node) ? " match" : ""}`;
     element.style.cssText = `left:${left * 100}%;width:${width * 100}%;top:${depth * HEIGHT}px`;
-    element.textContent = short(node);
+    if (other) element.style.setProperty("--change", Math.round(15 + 45 * Math.abs(change(node))));
+    element.textContent = width * bars.clientWidth < LEGIBLE ? "" : short(node);
     element.title = about(node);
     element.tabIndex = -1;
     element.dataset.node = node;

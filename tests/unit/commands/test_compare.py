@@ -17,6 +17,7 @@ from spark_app.runs import run_record
 from tests.unit.conftest import Printed, Screen
 from tests.unit.eventlog.made import Run, Stage, Task
 from tests.unit.run_records import example_record
+from tests.unit.stack_samples.made import beside
 
 BEFORE = Run(5000, [Stage("sum up", 0, 5000, [Task(0, 5000, cpu=4000, rows=100)] * 2)], id="app-1")
 NOW = Run(10_000, [Stage("sum up", 0, 10_000, [Task(0, 10_000, cpu=8000, rows=200)] * 2)], id="app-2", at=2_000_000)
@@ -202,3 +203,22 @@ def test_a_comparison_judges_no_findings(home: Path, capsys: pytest.CaptureFixtu
     """A stored profile has none, and a check that looks at nothing must not look green."""
     assert program.run(["compare", "x", "--fail-on", "warning"]) == 2
     assert "--fail-on warning is for observe and report" in capsys.readouterr().err
+
+
+def test_functions_that_grew_are_named_and_drawn(
+    home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Where both runs have samples of their stacks; a page with both cannot be drawn without."""
+    now, before, page = write_log(home, NOW), write_log(home, BEFORE), tmp_path / "deep" / "grew.html"
+    beside(now, executor="e1", task=0, udf=200)
+    command = ["compare", str(now), str(before), "--flame-graph", str(page)]
+    assert program.run(command) != 0
+    assert "both have samples of stacks" in capsys.readouterr().err
+    beside(before, executor="e1", task=0, udf=40)
+    (grown,) = compared(capsys, *command[1:])["comparison"]["functions"]
+    assert (grown["function"], grown["is_own"], grown["difference_ms"]) == ("score", True, 1600)
+    assert (grown["samples"], grown["samples_before"]) == (200, 40)
+    assert "Which functions grew" in page.read_text()
+    assert program.run(command) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"\+1\.6 s +score \(your program\) +91 % of 200 +67 % of 40", printed)

@@ -61,11 +61,11 @@ def run(number: int, stage: int, launched: int, finished: int, *, executor: str 
     return TaskRun(number, (stage, 0), executor, launched, finished, kind)
 
 
-def beside(log: Path) -> None:
-    """Samples beside a log with stage 0: a UDF that is in 40 of 60 samples on executor 0, and a sort."""
+def beside(log: Path, *, executor: str = "0", task: int = 1, udf: int = 40) -> None:
+    """Samples beside a log with stage 0: of a UDF in a task of an executor, and of a sort."""
     taken = Taken()
-    taken.process(executor="0")
-    taken.process("python_worker", "0")
+    taken.process(executor=executor)
+    taken.process("python_worker", executor)
     taken.add(2210, TASK, "a.Sort.next", times=20)
-    taken.add(2210, "main@worker.py:9", "score@job.py:3!", process=1, task=1, times=40)
+    taken.add(2210, "main@worker.py:9", "score@job.py:3!", process=1, task=task, times=udf)
     samples.write(taken.done(), samples.file_of(log))

@@ -1,6 +1,6 @@
 """Makes the JSON document of an application from the sections of its report, in numbers instead of text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType, SimpleNamespace
 from typing import Final
 
@@ -22,6 +22,7 @@ from spark_app.report.sections import connect, headline, queries, stages, stream
 from spark_app.report.sections.replays import Replays
 from spark_app.report.sections.stack_samples import Row, StackSection
 from spark_app.settings import Prices
+from spark_app.stack_samples import difference
 
 LIMITS: Final = Limits(operators=0, tasks=0, points=1)
 """Those of the report; plans, tasks and charts are not in the document."""
@@ -137,8 +138,8 @@ def finding(found: Finding) -> schema.Finding:
     return document(schema.Finding, found, evidence=evidence(found.numbers), places=places)
 
 
-def comparison(compared: compare.Comparison) -> schema.Comparison:
-    """Why a run took longer or shorter than before."""
+def comparison(compared: compare.Comparison, functions: Sequence[difference.Change] = ()) -> schema.Comparison:
+    """Why a run took longer or shorter than before, and which functions grew by samples of their stacks."""
     return document(
         schema.Comparison,
         compared,
@@ -146,6 +147,18 @@ def comparison(compared: compare.Comparison) -> schema.Comparison:
         is_significant=not compared.is_noise,
         causes=[document(schema.Cause, each, settings=_settings(each.settings)) for each in compared.causes],
         settings=_settings(compared.settings),
+        functions=[
+            schema.FunctionChange(
+                function=line(each.label.function, schema.MOST_NAME),
+                is_own=each.label.is_own,
+                difference_ms=round(each.ms),
+                samples=each.now.samples,
+                samples_before=each.before.samples,
+                ratio=round(each.now_share, DIGITS),
+                ratio_before=round(each.before_share, DIGITS),
+            )
+            for each in functions
+        ],
     )
 
 

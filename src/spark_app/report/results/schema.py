@@ -427,10 +427,27 @@ class Change(Struct):
     text: str
 
 
+class FunctionChange(Struct):
+    """A function whose time by samples of stacks differs beyond the noise of both counts: in itself.
+
+    Of one of the user's (`is_own`), libraries that it calls are included. The ratios are shares of all samples of each
+    run.
+    """
+
+    function: Name
+    is_own: bool
+    difference_ms: int
+    samples: Count
+    samples_before: Count
+    ratio: float
+    ratio_before: float
+
+
 class Comparison(Struct):
     """Why a run took longer or shorter than the median of `runs` earlier ones.
 
-    Below `noise_ms` a difference is not significant and has no causes.
+    Below `noise_ms` a difference is not significant and has no causes. `functions` have grown or shrunk; of
+    runs that both have samples of stacks.
     """
 
     application: Name
@@ -448,6 +465,7 @@ class Comparison(Struct):
     settings: list[Setting]
     changes: list[Change]
     remarks: list[str]
+    functions: list[FunctionChange] = []
 
 
 class Application(Struct):

@@ -1,7 +1,7 @@
 """Where the time of stages goes: flame graphs of samples of stacks, and the user's hottest functions."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -14,7 +14,7 @@ from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope, stage_name
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.counts import ENOUGH, LEAST, NOTHING, Tally
-from spark_app.stack_samples.stack_profile import NO_NODE, Function, FunctionTime, Part, StackProfile
+from spark_app.stack_samples.stack_profile import NO_NODE, Function, FunctionTime, Label, Node, Part, StackProfile
 
 MOST_NAME: Final = 200
 KINDS: Final = ("root", "java", "python")
@@ -23,6 +23,7 @@ NAMES: Final[Mapping[Place, str]] = {
     "executor": "executors, outside of tasks",
     "unknown": "tasks of unknown stages",
 }
+View = tuple[str, list[int] | None] | tuple[str, list[int], list[int], bool]
 _SCRIPT_END: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -173,22 +174,40 @@ def _views(section: StackSection) -> Iterator[tuple[str, list[Place] | None]]:
 
 
 def _data(section: StackSection) -> Markup:
-    """What the script draws: nodes that have enough samples in all places together, and the samples of each place."""
-    profile, parts = section.profile, {row.place: row.part for row in section.rows}
-    kept = _kept(profile, parts, section.limits.stack_nodes)
-    labels = dict.fromkeys(profile.nodes[node].label for node in kept)
-    number_of_label = {label: number for number, label in enumerate(labels)}
+    """What the script draws: the samples of each place."""
+    parts = {row.place: row.part for row in section.rows}
     number_of_place = {place: number for number, place in enumerate(parts)}
+    views: list[View] = [
+        (line(name, MOST_NAME), None if places is None else [number_of_place[place] for place in places])
+        for name, places in _views(section)
+    ]
+    stacks = section.profile
+    return drawing(stacks.labels, stacks.nodes, [*parts.values()], views, section.limits.stack_nodes)
+
+
+def drawing(
+    labels: Sequence[Label], nodes: Sequence[Node], parts: Sequence[Part], views: Sequence[View], most: int
+) -> Markup:
+    """What the script draws, as JSON in a script element.
+
+    Args:
+        labels: What nodes say.
+        nodes: Merged stacks; those that have too few samples in all parts together are left out.
+        parts: Samples of the nodes.
+        views: The pictures to choose from: a name, the numbers of its parts or None for all, and for a picture of a
+            difference the numbers of the parts to compare with, and which of both came first.
+        most: How many nodes are kept, those with the most time.
+    """
+    kept = _kept(nodes, parts, most)
+    shown_labels = dict.fromkeys(nodes[node].label for node in kept)
+    number_of_label = {label: number for number, label in enumerate(shown_labels)}
     shown = {
         "least": LEAST,
-        "labels": [_label(profile, label) for label in labels],
-        "parents": [kept.get(profile.nodes[node].parent, NO_NODE) for node in kept],
-        "nodes": [number_of_label[profile.nodes[node].label] for node in kept],
-        "parts": [_own(profile, part, kept) for part in parts.values()],
-        "views": [
-            [line(name, MOST_NAME), None if places is None else [number_of_place[place] for place in places]]
-            for name, places in _views(section)
-        ],
+        "labels": [_label(labels[label]) for label in shown_labels],
+        "parents": [kept.get(nodes[node].parent, NO_NODE) for node in kept],
+        "nodes": [number_of_label[nodes[node].label] for node in kept],
+        "parts": [_own(nodes, part, kept) for part in parts],
+        "views": views,
     }
     text = msgspec.json.encode(shown).decode()
     for character, escaped in _SCRIPT_END.items():
@@ -196,39 +215,33 @@ def _data(section: StackSection) -> Markup:
     return Markup(text)
 
 
-def _kept(profile: StackProfile, parts: Mapping[Place, Part], most: int) -> dict[int, int]:
+def _kept(nodes: Sequence[Node], parts: Iterable[Part], most: int) -> dict[int, int]:
     """The nodes that are drawn, with their new numbers; a caller is before what it calls, and has as many samples."""
-    totals = [NOTHING] * len(profile.nodes)
-    for part in parts.values():
+    totals = [NOTHING] * len(nodes)
+    for part in parts:
         for node, tally in part.own.items():
             totals[node] += tally
-    for node in range(len(totals) - 1, -1, -1):
-        if profile.nodes[node].parent != NO_NODE:
-            totals[profile.nodes[node].parent] += totals[node]
+    for number in range(len(totals) - 1, -1, -1):
+        if nodes[number].parent != NO_NODE:
+            totals[nodes[number].parent] += totals[number]
     enough = (node for node, tally in enumerate(totals) if tally.samples >= LEAST)
     chosen = sorted(sorted(enough, key=lambda node: (-totals[node].ms, node))[:most])
     return {node: number for number, node in enumerate(chosen)}
 
 
-def _own(profile: StackProfile, part: Part, kept: Mapping[int, int]) -> list[list[Any]]:
+def _own(nodes: Sequence[Node], part: Part, kept: Mapping[int, int]) -> list[list[Any]]:
     """The nodes in which samples of a part end, with their counts and times; a caller stands for what is left out."""
     own = defaultdict[int, Tally](Tally)
     for end, tally in part.own.items():
         node = end
         while node != NO_NODE and node not in kept:
-            node = profile.nodes[node].parent
+            node = nodes[node].parent
         if node != NO_NODE:
             own[kept[node]] += tally
     return [[*own], [tally.samples for tally in own.values()], [round(tally.ms) for tally in own.values()]]
 
 
-def _label(profile: StackProfile, number: int) -> list[Any]:
+def _label(label: Label) -> list[Any]:
     """The kind of a function, its name, its file, its line, and whether it is the user's."""
-    label = profile.labels[number]
-    return [
-        KINDS.index(label.kind),
-        line(label.function, MOST_NAME),
-        line(label.file, MOST_NAME),
-        label.line,
-        int(label.is_own),
-    ]
+    names = [line(label.function, MOST_NAME), line(label.file, MOST_NAME)]
+    return [KINDS.index(label.kind), *names, label.line, int(label.is_own)]

@@ -1,0 +1,111 @@
+"""Which functions took more or less time in one run than in another, as far as samples of their stacks can tell."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from spark_app.stack_samples.counts import NOTHING, Tally
+from spark_app.stack_samples.stack_profile import NO_NODE, Label, Node, Part, StackProfile
+
+MOST: Final = 30
+"""Functions that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A function whose time differs beyond the noise of both counts.
+
+    Attributes:
+        label: The function, without a line.
+        now, before: Samples that end in it; of one of the user's, also those that end in libraries that it calls.
+        now_share, before_share: The same of all samples of the run.
+    """
+
+    label: Label
+    now: Tally
+    before: Tally
+    now_share: float
+    before_share: float
+
+    @property
+    def ms(self) -> float:
+        """How much more time it took now; negative if less."""
+        return self.now.ms - self.before.ms
+
+
+def changes(now: StackProfile, before: StackProfile) -> list[Change]:
+    """The functions that grew or shrank, the largest difference first."""
+    times, earlier = _times(now), _times(before)
+    whole, whole_before = now.all.shown.ms or 1.0, before.all.shown.ms or 1.0
+    found = [
+        Change(label, one, other, one.ms / whole, other.ms / whole_before)
+        for label in times.keys() | earlier.keys()
+        if _differ(one := times.get(label, NOTHING), other := earlier.get(label, NOTHING), now, before)
+    ]
+    return sorted(found, key=lambda change: (-abs(change.ms), change.label))[:MOST]
+
+
+def _times(stacks: StackProfile) -> Mapping[Label, Tally]:
+    found = defaultdict[Label, Tally](Tally)
+    for node, tally in stacks.all.own.items():
+        label = stacks.labels[stacks.nodes[node].label]
+        if label.kind != "root" and not label.is_own:
+            found[label] += tally
+    for function, time in stacks.all.functions.items():
+        found[Label(function.language, function.name, function.file, is_own=True)] += time.innermost
+    return found
+
+
+def _differ(one: Tally, other: Tally, now: StackProfile, before: StackProfile) -> bool:
+    """Whether the intervals of both times have nothing in common; of no samples, that is up to 3.7 of them."""
+    low, high = _interval(one, now)
+    other_low, other_high = _interval(other, before)
+    return low > other_high or other_low > high
+
+
+def _interval(tally: Tally, stacks: StackProfile) -> tuple[float, float]:
+    low, high = tally.interval_ms()
+    return (low, high) if tally.samples else (0.0, 3.7 * max(stacks.intervals_ms, default=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The stacks of two runs in one, whose labels have no lines.
+
+    Attributes:
+        labels, nodes: As in `StackProfile`.
+        now, before: The samples of tasks of each run, and those of threads that run none.
+    """
+
+    labels: list[Label]
+    nodes: list[Node]
+    now: list[Part]
+    before: list[Part]
+
+
+def merged(now: StackProfile, before: StackProfile) -> Merged:
+    """Merges the stacks of two runs."""
+    labels, nodes = dict[Label, int](), dict[Node, int]()
+    parts = [_parts(stacks, _numbers(stacks, labels, nodes)) for stacks in (now, before)]
+    return Merged([*labels], [*nodes], *parts)
+
+
+def _numbers(stacks: StackProfile, labels: dict[Label, int], nodes: dict[Node, int]) -> list[int]:
+    """The number of each node of a run among those of both."""
+    numbers: list[int] = []
+    for parent, number in stacks.nodes:
+        label = labels.setdefault(stacks.labels[number]._replace(line=0), len(labels))
+        node = Node(NO_NODE if parent == NO_NODE else numbers[parent], label)
+        numbers.append(nodes.setdefault(node, len(nodes)))
+    return numbers
+
+
+def _parts(stacks: StackProfile, numbers: list[int]) -> list[Part]:
+    """The samples of tasks, and those of threads that run none."""
+    tasks, others = Part(), Part()
+    for place, part in stacks.parts.items():
+        to = others if place in {"driver", "executor"} else tasks
+        for node, tally in part.own.items():
+            to.own[numbers[node]] += tally
+    return [tasks, others]

@@ -129,8 +129,8 @@ def _print_functions(terminal: "Terminal", functions: "list[FunctionChange]") ->
         (
             seconds(each.ms),
             cells.literal(each.label.function) + (" (your program)" if each.label.is_own else ""),
-            f"{formatting.share(each.now_share)} of {formatting.count(each.now.samples)}",
-            f"{formatting.share(each.before_share)} of {formatting.count(each.before.samples)}",
+            f"{formatting.share(each.now_share)}, {formatting.quantity(each.now.samples, 'sample')}",
+            f"{formatting.share(each.before_share)}, {formatting.quantity(each.before.samples, 'sample')}",
         )
         for each in functions[:MOST_FUNCTIONS]
     ]

@@ -46,7 +46,8 @@
   const change = (node) => {
     const each = times[size] / (counts[size] || 1), [low, high] = span(counts[node], times[node], each);
     const [otherLow, otherHigh] = span(other[0][node], other[1][node], each);
-    if (low <= otherHigh && otherLow <= high) return 0;
+    const least = data.worth_naming * Math.max(times[size], other[1][size]);
+    if ((low <= otherHigh && otherLow <= high) || Math.abs(times[node] - other[1][node]) < least) return 0;
     const more = (times[node] - other[1][node]) / Math.max(times[node], other[1][node]);
     return data.views[view][3] ? -more : more;
   };

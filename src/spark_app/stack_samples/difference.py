@@ -10,6 +10,9 @@ from spark_app.stack_samples.stack_profile import NO_NODE, Label, Node, Part, St
 
 MOST: Final = 30
 """Functions that are named."""
+WORTH_NAMING: Final = 0.01
+"""A difference of a smaller share of the time is not named: of thousands of functions, some differ by chance. Project.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,12 @@ def changes(now: StackProfile, before: StackProfile) -> list[Change]:
     """The functions that grew or shrank, the largest difference first."""
     times, earlier = _times(now), _times(before)
     whole, whole_before = now.all.shown.ms or 1.0, before.all.shown.ms or 1.0
+    least = WORTH_NAMING * max(whole, whole_before)
     found = [
         Change(label, one, other, one.ms / whole, other.ms / whole_before)
         for label in times.keys() | earlier.keys()
         if _differ(one := times.get(label, NOTHING), other := earlier.get(label, NOTHING), now, before)
+        and abs(one.ms - other.ms) >= least
     ]
     return sorted(found, key=lambda change: (-abs(change.ms), change.label))[:MOST]
 

@@ -221,4 +221,4 @@ def test_functions_that_grew_are_named_and_drawn(
     assert "Which functions grew" in page.read_text()
     assert program.run(command) == 0
     printed = capsys.readouterr().out
-    assert re.search(r"\+1\.6 s +score \(your program\) +91 % of 200 +67 % of 40", printed)
+    assert re.search(r"\+1\.6 s +score \(your program\) +91 %, 200 samples +67 %, 40 samples", printed)

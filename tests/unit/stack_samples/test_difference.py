@@ -43,3 +43,10 @@ def test_stacks_of_both_runs_have_the_same_nodes() -> None:
     assert [part[1].total.samples for part in (both.now, both.before)] == [0, 0]
     assert [sum(tally.samples for tally in part[1].own.values()) for part in (both.now, both.before)] == [9, 12]
     assert all(node.parent == NO_NODE or node.parent < number for number, node in enumerate(both.nodes))
+
+
+def test_a_difference_of_less_than_a_hundredth_is_not_named() -> None:
+    """However sure: of thousands of functions, some differ by chance."""
+    few, many = profiled(slow=40, sort=3000), profiled(slow=40, sort=3000, removed=25)
+    assert changes(few, many) == []
+    assert changes(profiled(slow=40, sort=2000), profiled(slow=40, sort=2000, removed=25)) != []

@@ -14,6 +14,7 @@ from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope, stage_name
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.counts import ENOUGH, LEAST, NOTHING, Tally
+from spark_app.stack_samples.difference import WORTH_NAMING
 from spark_app.stack_samples.stack_profile import NO_NODE, Function, FunctionTime, Label, Node, Part, StackProfile
 
 MOST_NAME: Final = 200
@@ -203,6 +204,7 @@ def drawing(
     number_of_label = {label: number for number, label in enumerate(shown_labels)}
     shown = {
         "least": LEAST,
+        "worth_naming": WORTH_NAMING,
         "labels": [_label(labels[label]) for label in shown_labels],
         "parents": [kept.get(nodes[node].parent, NO_NODE) for node in kept],
         "nodes": [number_of_label[nodes[node].label] for node in kept],

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spark_app.observe.analysis import Analysis
     from spark_app.observe.event_log_injection import EventLogInjection
     from spark_app.observe.results import LaunchWatcher, ObservedApplications
+    from spark_app.report.results.fail_on import Condition
     from spark_app.report.results.schema import Application, Results
     from spark_app.report.served.live import LivePage
     from spark_app.settings import Settings
@@ -53,6 +54,9 @@ JsonFile = Annotated[
 Live = Annotated[
     bool, typer.Option("--live", metavar="", help="Serve the report as a live page while the command runs.")
 ]
+Profile = Annotated[
+    bool, typer.Option("--profile", metavar="", help="Sample the stacks of JVM and Python, for flame graphs.")
+]
 Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="HTML file to write, instead of one in reports/.")
 ]
@@ -68,6 +72,7 @@ def observe(  # noqa: PLR0913 - an argument for each option
     fail_on: options.FailOn = None,
     summary_md: options.SummaryMd = None,
     live: Live = False,
+    profile: Profile = False,
     port: options.Port = 0,
     open_: options.Open = False,
     config: options.Config = None,
@@ -77,7 +82,7 @@ def observe(  # noqa: PLR0913 - an argument for each option
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
     from spark_app.local_files import ensure_dir
     from spark_app.observe import retention, run_copies
-    from spark_app.report.results.fail_on import sentence, with_failed_conditions, without_baseline
+    from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.settings import load_settings
 
     live_page.require(flag="--live", is_given=live, port=port)
@@ -87,18 +92,25 @@ def observe(  # noqa: PLR0913 - an argument for each option
         ensure_dir(file.absolute().parent)
     terminal = Terminal(out=sys.stderr, err=sys.stderr)  # standard output belongs to the command
     served = partial(_page, terminal, settings, thresholds, port, open_) if live else _no_page
-    found = _watched(terminal, command, events, name, settings, thresholds, report, served)
+    found = _watched(terminal, command, events, name, settings, thresholds, report, served, profile=profile)
     found = with_failed_conditions(found, conditions if found.program else [])
-    for line in without_baseline(found, conditions):
-        terminal.note(line)
-    if found.failed_on:
-        terminal.note(f"error: {sentence(found.failed_on)}")
+    _note_conditions(terminal, found, conditions)
     results.write(terminal, found, json=json, summary_md=summary_md)
     run_copies.send(settings, note=terminal.note)
     retention.prune_daily(settings, note=terminal.note)
     if open_ and not live and found.applications:
         results.open_report(terminal, to_open(found.applications, settings, report))
     raise typer.Exit(found.exit_code)
+
+
+def _note_conditions(terminal: "Terminal", found: "Results", conditions: "Sequence[Condition]") -> None:
+    """Says which conditions could not be judged, and which ended the command."""
+    from spark_app.report.results.fail_on import sentence, without_baseline
+
+    for line in without_baseline(found, conditions):
+        terminal.note(line)
+    if found.failed_on:
+        terminal.note(f"error: {sentence(found.failed_on)}")
 
 
 @contextmanager
@@ -129,7 +141,7 @@ def _no_page(_watcher: "LaunchWatcher") -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def _watched(
+def _watched(  # noqa: PLR0913 - an argument for each option
     terminal: "Terminal",
     command: list[str],
     events: Path,
@@ -138,13 +150,17 @@ def _watched(
     thresholds: "Thresholds",
     report: Path | None,
     served: "Callable[[LaunchWatcher], AbstractContextManager[LivePage | None]]",
+    *,
+    profile: bool,
 ) -> "Results":
     """Observes a command, and serves a page meanwhile, if one is asked for."""
     from spark_app.observe.event_log_injection import EventLogInjection
     from spark_app.observe.results import LaunchWatcher
+    from spark_app.observe.stack_capture import StackCapture
 
     with tempfile.TemporaryDirectory(prefix="spark-app-", dir=_unquoted()) as scratch:
-        injection = EventLogInjection(events, Path(scratch), name)
+        capture = StackCapture(Path(scratch, "stacks")) if profile else None
+        injection = EventLogInjection(events, Path(scratch), name, profile=capture)
         watcher = LaunchWatcher(injection)
         with served(watcher) as page:
             ended = page.stop if page else nullcontext

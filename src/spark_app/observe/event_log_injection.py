@@ -27,6 +27,7 @@ from msgspec import Struct
 from spark_app.errors import ConfigError
 from spark_app.eventlog.model.application import NAME
 from spark_app.observe.python_start import with_hook
+from spark_app.observe.stack_capture import StackCapture
 from spark_app.settings import read_spark_properties
 from spark_app.spark import connect_sessions
 from spark_app.telemetry import python_logs
@@ -159,6 +160,7 @@ class EventLogInjection:
         name: The name that applications get in reports, instead of their own.
         settings: Spark properties that they get; only their own code overrides them.
         token: The prefix of all launch ids.
+        profile: Samples the stacks of their processes; None does not.
     """
 
     events: Path
@@ -166,6 +168,7 @@ class EventLogInjection:
     name: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     token: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    profile: StackCapture | None = None
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         """The environment of the command: `SPARK_CONF_DIR` names the injected script, and Python names call sites."""
@@ -176,7 +179,9 @@ class EventLogInjection:
         _link(Path(original) if original else None, self._conf)
         (self._conf / SCRIPT).write_text(self._script(original), encoding="utf-8")
         kept = {name: value for name, value in environment.items() if name != LOADED}
-        return with_hook(kept, self.scratch / "python", self._logs) | {CONF_DIR: str(self._conf)}
+        hooked = with_hook(kept, self.scratch / "python", self._logs, samples_stacks=self.profile is not None)
+        sampled = self.profile.variables() if self.profile else {}
+        return hooked | sampled | {CONF_DIR: str(self._conf)}
 
     def launches(self) -> list[Launch]:
         """The launches so far, in their order."""
@@ -237,6 +242,7 @@ class EventLogInjection:
             token=self.token,
             named=f" -D{NAME}={quote(self.name, safe='')}" if self.name else "",
         )
+        script += self.profile.script(LAUNCH) if self.profile else ""
         return script + SETTINGS.substitute(options=_options(self.settings)) if self.settings else script
 
 

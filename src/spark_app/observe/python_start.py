@@ -17,6 +17,7 @@ from typing import Final
 
 from spark_app import redaction
 from spark_app.spark import call_sites, connect_sessions
+from spark_app.stack_samples import python_sampler
 from spark_app.telemetry import python_logs
 
 PYTHONPATH: Final = "PYTHONPATH"
@@ -28,7 +29,8 @@ COPIES: Final = {
     "spark_app_redaction": redaction.__file__,
 }
 """What the hook imports, by the name of the copy: no name of a program's own modules."""
-START: Final = f'''"""Written by `spark_app/observe/python_start.py`: names call sites, collects the log."""
+SAMPLER: Final = "spark_app_python_sampler"
+BEGIN: Final = f'''"""Written by `spark_app/observe/python_start.py`: names call sites, collects the log."""
 
 import os
 import sys
@@ -53,34 +55,56 @@ try:
             spark_app_python_logs.collect(redacted)
 except Exception:
     pass
-sys.path[:] = [entry for entry in sys.path if entry != _folder]
+'''
+SAMPLE: Final = f"""try:
+    _words = getattr(sys, "orig_argv", ())
+    if "pyspark.daemon" in _words or "pyspark.worker" in _words:
+        import {SAMPLER}
+
+        {SAMPLER}.start_in_workers(is_daemon="pyspark.daemon" in _words)
+    else:
+        import {COPY}
+        import {SAMPLER}
+
+        {COPY}.when_imported("pyspark.java_gateway", lambda _: {SAMPLER}.start_in_driver())
+except Exception:
+    pass
+"""
+"""Only drivers and workers of Spark are sampled; a driver, once it has PySpark."""
+END: Final = """sys.path[:] = [entry for entry in sys.path if entry != _folder]
 del sys.modules["sitecustomize"]
 import sitecustomize  # of the program; without one, Python takes the ImportError for what it is
-'''
+"""
 
 
-def with_hook(environment: Mapping[str, str], folder: Path, logs: Path) -> dict[str, str]:
+def with_hook(
+    environment: Mapping[str, str], folder: Path, logs: Path, *, samples_stacks: bool = False
+) -> dict[str, str]:
     """The environment of a command whose Python programs name their call sites, and whose log is collected.
 
     Args:
         environment: The environment of the command.
         folder: A folder that does not exist yet, for as long as the command runs.
         logs: The folder of what drivers log, a file for each launch of Spark.
+        samples_stacks: Whether drivers and workers are sampled.
     """
-    write_hook(folder)
+    write_hook(folder, samples_stacks=samples_stacks)
     path = os.pathsep.join(filter(None, (str(folder), environment.get(PYTHONPATH))))
     return {**environment, PYTHONPATH: path, python_logs.FOLDER: str(logs)}
 
 
-def write_hook(folder: Path) -> None:
+def write_hook(folder: Path, *, samples_stacks: bool = False) -> None:
     """Writes the module that Python imports when it starts.
 
     Args:
         folder: A folder that does not exist yet, for `PYTHONPATH`.
+        samples_stacks: Whether drivers and workers are sampled.
     """
     folder.mkdir()
-    (folder / "sitecustomize.py").write_text(START, encoding="utf-8")
-    for name, file in COPIES.items():
+    start = BEGIN + (SAMPLE if samples_stacks else "") + END
+    (folder / "sitecustomize.py").write_text(start, encoding="utf-8")
+    copies = COPIES | ({SAMPLER: python_sampler.__file__} if samples_stacks else {})
+    for name, file in copies.items():
         shutil.copyfile(str(file), folder / f"{name}.py")
 
 

@@ -49,7 +49,8 @@ class ObservedApplications:
 
     Attributes:
         readings: Their event logs by start; each application knows whether it still runs, and its exit code.
-        unseen: A line per launch without an event log: which, and why.
+        unseen: A line per launch without an event log, and per application without the samples that were asked for:
+            which, and why.
     """
 
     readings: list[Reading]
@@ -123,7 +124,7 @@ class LaunchWatcher:
         if not launches and not remote:
             unseen = [_without_spark(command, variables)]
         unseen += remote
-        return ObservedApplications(readings, problems + unseen)
+        return ObservedApplications(readings, problems + unseen + self._write_stacks(readings))
 
     def annotate(self, readings: Sequence[Reading], load: HostLoad | None) -> None:
         """Adds the load of this machine, and what the programs have logged, to applications and their logs."""
@@ -137,6 +138,21 @@ class LaunchWatcher:
             for reading, (start, end) in zip(sessions, pairwise(starts), strict=True):
                 own = [record for record in records if start <= record.time < end]
                 annotations.annotate(reading, own, self._injection.events)
+
+    def _write_stacks(self, readings: Sequence[Reading]) -> list[str]:
+        """Writes the samples of stacks beside the logs, if asked for; returns a line for each that is missing."""
+        if self._injection.profile is None:
+            return []
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while launches_alive(self._injection.token) and time.monotonic() < deadline:  # a JVM writes them when it ends
+            time.sleep(PAUSE_SECONDS)
+        by_launch: dict[str, list[Reading]] = {}
+        for reading in readings:
+            by_launch.setdefault(reading.app.properties.get(LAUNCH, ""), []).append(reading)
+        try:
+            return self._injection.profile.write(by_launch)
+        except (OSError, ValueError, LookupError) as error:
+            return [f"the samples of stacks cannot be read: {type(error).__name__}: {error}"]
 
     def _remote_sessions(self, readings: Sequence[Reading]) -> list[str]:
         """A line for each session of Spark Connect on another server than that of an application of the command."""

@@ -20,6 +20,7 @@ from spark_app.report import index
 from spark_app.runs import liveness
 from spark_app.runs.run_record import RECORD
 from spark_app.settings import Retention, Settings
+from spark_app.stack_samples.samples import file_of
 from spark_app.telemetry.delivery import DELIVERY
 from spark_app.telemetry.run_files import STARTED
 
@@ -168,7 +169,7 @@ def _event_logs(folder: Path) -> Iterator[Stored]:
             continue
         is_open = any(file == path or path in file.parents for file in opened)
         use: Use = "used" if is_open else "done" if is_finished(log.path) else "unfinished"
-        beside = (folder / PYTHON / application_of(log.key),)
+        beside = (folder / PYTHON / application_of(log.key), file_of(path))
         yield Stored("event log", path, log.size(), log.modified(), use, beside)
 
 

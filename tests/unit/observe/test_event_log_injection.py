@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from spark_app.observe.event_log_injection import EventLogInjection, Launch
+from spark_app.observe.stack_capture import StackCapture
 from spark_app.spark.java_runtime import spark_home
 
 PIPELINES: Final = "org.apache.spark.deploy.SparkPipelines"
@@ -26,12 +27,14 @@ class Started:
         *arguments: str,
         name: str | None = None,
         settings: Mapping[str, str] = MappingProxyType({}),
+        is_sampled: bool = False,
         **variables_of_user: str,
     ) -> None:
         events = folder / "a folder"
         events.mkdir()
         (folder / "scratch").mkdir()
-        switch = EventLogInjection(events, folder / "scratch", name, settings)
+        capture = StackCapture(folder / "scratch" / "stacks") if is_sampled else None
+        switch = EventLogInjection(events, folder / "scratch", name, settings, profile=capture)
         variables = switch.variables({"PATH": "/usr/bin:/bin", "SPARK_HOME": str(spark_home())} | variables_of_user)
         done = subprocess.run(
             ["bash", "-c", START, "spark-class", *arguments],
@@ -219,3 +222,51 @@ def test_settings_of_a_trial_are_for_applications_only(tmp_path: Path) -> None:
     """Other programs of Spark have other arguments."""
     started = Started(tmp_path, "org.apache.spark.deploy.worker.Worker", "spark://host:7077", settings={"spark.b": "1"})
     assert started.arguments == ["org.apache.spark.deploy.worker.Worker", "spark://host:7077"]
+
+
+def java_home(folder: Path, default: str) -> str:
+    """The home of a Java whose Flight Recorder has some default settings."""
+    file = folder / "java" / "lib" / "jfr" / "default.jfc"
+    file.parent.mkdir(parents=True)
+    file.write_text(default, encoding="utf-8")
+    return str(folder / "java")
+
+
+@pytest.mark.parametrize(
+    ("default", "settings"), [("jdk.ExecutionSample", "wall.jfc"), ("jdk.CPUTimeSample", "cpu.jfc")]
+)
+def test_a_driver_records_its_stacks(tmp_path: Path, default: str, settings: str) -> None:
+    """By the time on a processor where Java can; executors of other processes get no option."""
+    started = Started(tmp_path, SUBMIT, "job.py", is_sampled=True, JAVA_HOME=java_home(tmp_path, default))
+    folder = tmp_path / "scratch" / "stacks"
+    recording, repository, silent = (word for word in started.options.split() if word.startswith("-X"))
+    assert recording.startswith(f"-XX:StartFlightRecording=name=spark-app,settings={folder}/{settings},")
+    assert f"filename={folder}/java,dumponexit=true" in recording
+    assert f"repository={folder}/repository" in repository
+    assert silent == "-Xlog:jfr+startup=off"
+    assert "spark.executor.defaultJavaOptions" not in started.options
+
+
+def test_executors_of_the_same_machine_record_theirs(tmp_path: Path) -> None:
+    """Their options are one word of the launcher."""
+    home = java_home(tmp_path, "")
+    started = Started(tmp_path, SUBMIT, "--master", "local-cluster[2,1,512]", is_sampled=True, JAVA_HOME=home)
+    assert '"-Dspark.executor.defaultJavaOptions=-XX:StartFlightRecording=name=spark-app,' in started.options
+    assert started.options.endswith('-Xlog:jfr+startup=off"')
+
+
+def test_a_java_without_the_flight_recorder_starts_as_before(tmp_path: Path) -> None:
+    """It would not start with an option that it does not know."""
+    (tmp_path / "java").mkdir()
+    started = Started(tmp_path, SUBMIT, "job.py", is_sampled=True, JAVA_HOME=str(tmp_path / "java"))
+    assert "-XX" not in started.options
+
+
+def test_what_is_not_sampled_has_no_trace_of_it(tmp_path: Path) -> None:
+    """No file, no variable, no option."""
+    started = Started(tmp_path, SUBMIT, "job.py", JAVA_HOME=java_home(tmp_path, "jdk.ExecutionSample"))
+    assert "-XX" not in started.options
+    assert not any("STACK_SAMPLES" in line for line in started.environment)
+    assert not any("sampler" in file.name for file in (tmp_path / "scratch").rglob("*"))
+    hook = (tmp_path / "scratch" / "python" / "sitecustomize.py").read_text(encoding="utf-8")
+    assert "sampler" not in hook

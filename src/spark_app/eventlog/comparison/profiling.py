@@ -52,6 +52,8 @@ _VOLATILE: Final = re.compile(
     r"|observed\.(launch|name))",
     re.IGNORECASE,
 )  # fmt: skip
+_SAMPLED: Final = "-XX:StartFlightRecording=name=spark-app,"
+"""Begins the default options of executors whose stacks are sampled (`spark_app.observe.stack_capture`)."""
 
 
 def of(reading: Reading) -> RunProfile:
@@ -243,5 +245,10 @@ def _settings(app: Application) -> Iterator[tuple[str, str]]:
     for query in app.queries.values():
         settings |= query.settings
     for name, value in settings.items():
-        if name.startswith("spark.") and not _VOLATILE.fullmatch(name) and not is_secret(name):
+        if (
+            name.startswith("spark.")
+            and not value.startswith(_SAMPLED)
+            and not _VOLATILE.fullmatch(name)
+            and not is_secret(name)
+        ):
             yield name, redacted(value)[:MAX_VALUE]

@@ -6,7 +6,7 @@ from typing import Final
 from spark_app.eventlog.parse.locations import LogPath, State, is_readable, listing, state
 from spark_app.eventlog.parse.log_tailer import FOLDER, IN_PROGRESS, parts
 
-_NO_LOGS: Final = (".crc", ".tmp", ".lock")
+_NO_LOGS: Final = (".crc", ".tmp", ".lock", ".stacks.zst", ".new")
 
 
 @dataclass(frozen=True, slots=True)

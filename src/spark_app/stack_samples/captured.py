@@ -1,0 +1,171 @@
+"""What was sampled of the processes of a command, and the samples of one of its applications."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from spark_app.stack_samples import flight_recordings, python_stacks
+from spark_app.stack_samples.flight_recordings import JavaFrame, JavaSample, Recording
+from spark_app.stack_samples.python_stacks import Names, PythonProcess, PythonSample
+from spark_app.stack_samples.samples import Frame, Process, Sample, StackSamples, State
+
+TASK: Final = "org.apache.spark.executor.Executor$TaskRunner"
+NATIVE: Final = "jdk.NativeMethodSample"
+BY_WALL_CLOCK: Final = ("jdk.ExecutionSample", NATIVE)
+BY_CPU: Final = "jdk.CPUTimeSample"
+DRIVER: Final = "driver"
+DUMPED: Final = re.compile(r"hotspot-pid-(\d+)-")
+REPOSITORY: Final = re.compile(r"_(\d+)$")
+OF_EXECUTOR: Final = re.compile(r"--executor-id (\S+)")
+OF_APPLICATION: Final = re.compile(r"--app-id (\S+)")
+GENERATED: Final = re.compile(r"(\$\$Lambda|LambdaForm\$[A-Z]+|GeneratedConstructorAccessor|GeneratedMethodAccessor).*")
+"""Classes that the JVM makes and numbers anew in each run."""
+
+
+@dataclass(slots=True)
+class Captured:
+    """The samples of all processes; `unread` names the recordings that could not be read."""
+
+    java: dict[int, Recording] = field(default_factory=dict)
+    python: list[PythonProcess] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+    def of(self, jvm: int, app: str | None, begin: float, end: float, *, interval_ms: float) -> StackSamples:
+        """The samples of one application.
+
+        Args:
+            jvm: The process of its driver.
+            app: Its id.
+            begin: Its start in milliseconds since the epoch; a program may have one session after another.
+            end: The start of the next session.
+            interval_ms: The time between two samples that was set.
+        """
+        found, executors = _Builder(begin, end, interval_ms), {jvm: DRIVER, **self._executors(app)}
+        of = next((each for each in self.python if each.role == "python_driver" and each.jvm_of_launch == jvm), None)
+        found.names = Names(of.folder, of.program_folder, of.path) if of else None
+        found.host = next((each.host for each in self.python if each.jvm_of_launch in executors), "")
+        for pid, executor in executors.items():
+            if pid in self.java:
+                found.add_java(pid, executor, self.java[pid])
+        for process in self.python:
+            if process.jvm_of_launch in executors:
+                is_driver = process.role == "python_driver"
+                found.add_python(process, None if is_driver else executors[process.jvm_of_launch])
+        return found.samples
+
+    def _executors(self, app: str | None) -> dict[int, str]:
+        """The processes of the executors of an application, with their ids."""
+        found = {}
+        for pid, recording in self.java.items():
+            of, executor = OF_APPLICATION.search(recording.arguments), OF_EXECUTOR.search(recording.arguments)
+            if of and executor and of[1] == app:
+                found[pid] = executor[1]
+        return found
+
+
+def read(java: Path, repository: Path, python: Path) -> Captured:
+    """Reads what the processes of a command have written.
+
+    Args:
+        java: The folder of the recordings of JVMs that have ended.
+        repository: The folder of those of JVMs that run, or were killed.
+        python: The folder of the files of Python processes.
+    """
+    found = Captured()
+    for file in sorted(java.glob("*.jfr")):
+        if file.stat().st_size and (name := DUMPED.search(file.name)) is not None:
+            _read_java(file, int(name[1]), found)
+    for folder in sorted(repository.glob("*/")):
+        name = REPOSITORY.search(folder.name)
+        if name is not None and int(name[1]) not in found.java:
+            for file in sorted(folder.glob("*.jfr")):
+                _read_java(file, int(name[1]), found)
+    read_files = (python_stacks.read(file) for file in sorted(python.glob(f"*{python_stacks.SUFFIX}")))
+    found.python = [process for process in read_files if process is not None]
+    return found
+
+
+def _read_java(file: Path, pid: int, found: Captured) -> None:
+    recording = found.java.setdefault(pid, Recording())
+    try:
+        flight_recordings.read(file.read_bytes(), recording)
+    except (OSError, ValueError) as error:
+        found.unread.append(f"process {pid}: {error}")
+
+
+class _Builder:
+    """Puts the samples of processes together, each frame and stack once."""
+
+    def __init__(self, begin: float, end: float, interval_ms: float) -> None:
+        self.samples = StackSamples([], [], [], [])
+        self.names: Names | None = None
+        self.host = ""
+        self._begin, self._end, self._interval = begin, end, interval_ms
+        self._frames: dict[Frame, int] = {}
+        self._stacks: dict[tuple[int, ...], int] = {}
+
+    def add_java(self, pid: int, executor: str, recording: Recording) -> None:
+        """Adds the samples of a JVM: all that run, and those in native methods that are of a task."""
+        process = Process(
+            "driver" if executor == DRIVER else "executor",
+            executor,
+            self.host,
+            pid,
+            self._interval,
+            recording.started_ms,
+            recording.ended_ms,
+        )
+        of_task: dict[tuple[JavaFrame, ...], bool] = {}
+        known: dict[tuple[JavaFrame, ...], int] = {}
+        for each in recording.samples:
+            stack = each.frames
+            if stack not in of_task:
+                of_task[stack] = any(frame.type == TASK for frame in stack)
+            if not self._is_in_time(each) or (each.event == NATIVE and not of_task[stack]):
+                continue
+            if stack not in known:
+                known[stack] = self._stack([_java_frame(frame) for frame in stack])
+            state: State = "native" if each.event == NATIVE else "running"
+            index = len(self.samples.processes)
+            self.samples.samples.append(Sample(each.at_ms, index, each.thread, known[stack], state))
+        self.samples.processes.append(process)
+
+    def add_python(self, process: PythonProcess, executor: str | None) -> None:
+        """Adds the samples of a Python process."""
+        names = self.names or Names(process.folder, process.program_folder, process.path)
+        frames = [names.frame(*each) for each in process.frames]
+        stacks = [self._stack([frames[index] for index in stack]) for stack in process.stacks]
+        number, kept = len(self.samples.processes), [each for each in process.samples if self._is_in_time(each)]
+        if not kept and executor is not None:  # it served another session
+            return
+        self.samples.samples += [
+            Sample(each.at_ms, number, each.thread, stacks[each.stack], each.state, each.task, each.weight)
+            for each in kept
+        ]
+        ended = max((each.at_ms for each in process.samples), default=process.started_ms)
+        self.samples.processes.append(
+            Process(process.role, executor, process.host, process.pid, process.interval_ms, process.started_ms, ended)
+        )
+
+    def _is_in_time(self, sample: JavaSample | PythonSample) -> bool:
+        return self._begin <= sample.at_ms < self._end
+
+    def _stack(self, frames: list[Frame]) -> int:
+        indices = tuple(self._frame(each) for each in frames)
+        if indices not in self._stacks:
+            self._stacks[indices] = len(self._stacks)
+            self.samples.stacks.append(list(indices))
+        return self._stacks[indices]
+
+    def _frame(self, frame: Frame) -> int:
+        if frame not in self._frames:
+            self._frames[frame] = len(self._frames)
+            self.samples.frames.append(frame)
+        return self._frames[frame]
+
+
+def _java_frame(frame: JavaFrame) -> Frame:
+    """A recording names no files; a class has the same name in each run."""
+    name = GENERATED.sub(r"\1", frame.type)
+    return Frame("java", f"{name}.{frame.method}", "", frame.line)

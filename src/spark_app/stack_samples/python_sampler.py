@@ -1,0 +1,206 @@
+"""Samples the stacks of the threads of this Python program, a driver or a worker of Spark, into a file.
+
+A thread of the interpreter looks at `sys._current_frames()`. How long each thread has been on a processor since the
+last look tells whether it ran, and how many samples it stands for: where a function of C holds the interpreter's lock,
+the look comes late, and the one sample that follows has the whole time (docs/decisions/0035-stack-samples.md).
+
+`spark-app observe --profile` loads a copy of this file into the programs of others. So it imports nothing of this
+project, runs on Python 3.8 and later, and raises nothing. `spark_app.stack_samples.python_stacks` reads the files.
+"""
+
+from __future__ import annotations
+
+import _thread
+import json
+import os
+import socket
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+FOLDER: Final = "SPARK_APP_STACK_SAMPLES"
+"""Names the folder of the files, one for each process."""
+INTERVAL: Final = "SPARK_APP_STACK_SAMPLES_MS"
+"""Names the milliseconds between two samples."""
+LAUNCH: Final = "SPARK_OBSERVED_LAUNCH"
+"""Names the launch of `spark-app observe` that the process belongs to."""
+MOST_BYTES: Final = 16 << 20
+"""Size of a file; from half of it on, the interval grows."""
+MOST_DEPTH: Final = 200
+"""Frames of a stack, the innermost; more are of a recursion."""
+RUNNING_SHARE: Final = 0.1
+"""Of the time since the last look that a thread has been on a processor, from which on it runs."""
+MERGED_NS: Final = 1_000_000_000
+"""The time for which looks at a thread that waits at one place are one sample."""
+
+
+def start_in_driver() -> None:
+    """Samples this process from now on, also after it has become the driver of Spark."""
+    with suppress(Exception):
+        _start("python_driver", None)
+
+
+def start_in_workers(*, is_daemon: bool) -> None:
+    """Samples this worker of Spark from now on, or those that this daemon forks, but none of their own children.
+
+    Args:
+        is_daemon: Whether this process is `pyspark.daemon`.
+    """
+    with suppress(Exception):
+        if not is_daemon:
+            _start("python_worker", os.getppid())
+            return
+        daemon, jvm = os.getpid(), os.getppid()
+
+        def after_fork() -> None:
+            with suppress(Exception):
+                if os.getppid() == daemon:
+                    _start("python_worker", jvm)
+
+        os.register_at_fork(after_in_child=after_fork)
+
+
+def _start(role: str, jvm: int | None) -> None:
+    sampler = Sampler(os.environ[FOLDER], float(os.environ[INTERVAL]), role, jvm)
+    # A thread that `threading` does not know is in no program's list of threads, and no exit waits for it.
+    _thread.start_new_thread(sampler.run, ())
+
+
+class Sampler:
+    """Writes the samples of this process, until it ends or the file is full.
+
+    Each line of the file is a JSON array that begins with its kind: `process` once, `frame`, `stack` (indices of
+    frames, the outermost first), `sample`, `jvm` (the process id of the JVM that a driver has started), `full`.
+    """
+
+    def __init__(self, folder: str, interval_ms: float, role: str, jvm: int | None) -> None:
+        """Opens the file."""
+        self._interval = self._nominal = round(interval_ms * 1_000_000)
+        self._is_worker, self._jvm, self._bytes = role == "python_worker", jvm, 0
+        self._main, self._main_native = _thread.get_ident(), _thread.get_native_id()
+        self._frames: dict[tuple[str, str, int], int] = {}
+        self._stacks: dict[tuple[int, ...], int] = {}
+        self._cpu: dict[int, int] = {}
+        self._owed: dict[int, int] = {}
+        self._waits: dict[int, tuple[int, int | None, int, int]] = {}
+        file = os.path.join(folder, f"{os.getpid()}-{time.time_ns()}.stacks")
+        self._file = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._write([
+            "process", role, os.getpid(), jvm, socket.gethostname(), interval_ms, time.time_ns() // 1_000_000,
+            os.environ.get(LAUNCH), os.getcwd(), sys.argv[0] if sys.argv else "", sys.path, sys.prefix,
+        ])  # fmt: skip
+
+    def run(self) -> None:
+        """Looks at all threads, again and again."""
+        own, before = _thread.get_ident(), time.monotonic_ns()
+        with suppress(Exception):
+            while self._bytes < MOST_BYTES:
+                time.sleep(self._interval / 1e9)
+                now = time.monotonic_ns()
+                self._look(own, now - before)
+                before = now
+                if self._bytes > MOST_BYTES // 2:
+                    self._interval = self._nominal * 2 ** (8 * self._bytes // MOST_BYTES - 3)
+            self._write(["full"])
+
+    def _look(self, own: int, elapsed: int) -> None:
+        task, at = self._task(), time.time_ns() // 1_000_000
+        frames = sys._current_frames()
+        for thread, frame in frames.items():
+            if thread != own and (not self._is_worker or task is not None):
+                self._sample(thread, frame, task, at, elapsed)
+        for thread in [each for each in self._cpu if each not in frames]:
+            self._end_wait(thread)
+            self._cpu.pop(thread, None)
+            self._owed.pop(thread, None)
+        if self._is_worker and task is None:
+            for thread in list(self._waits):
+                self._end_wait(thread)
+            self._cpu = {thread: self._used(thread) or 0 for thread in frames if thread != own}
+            self._owed.clear()
+        elif self._jvm is None:
+            self._note_jvm()
+
+    def _sample(self, thread: int, frame: FrameType, task: int | None, at: int, elapsed: int) -> None:
+        """Writes a sample of a thread, or counts it to the one before where the thread still waits at its place."""
+        cpu = self._used(thread)
+        if cpu is None:
+            return
+        used = cpu - self._cpu.get(thread, max(0, cpu - elapsed)) + self._owed.pop(thread, 0)
+        self._cpu[thread] = cpu
+        if used >= RUNNING_SHARE * elapsed:
+            self._end_wait(thread)
+            weight = round(used / self._nominal, 3)
+            self._write(["sample", at, thread, self._stack(frame), "running", task, weight])
+            return
+        self._owed[thread] = used
+        stack = self._stack(frame)
+        known = self._waits.get(thread)
+        if known is not None and (known[0], known[1]) == (stack, task) and known[3] < MERGED_NS:
+            self._waits[thread] = (stack, task, known[2], known[3] + elapsed)
+            return
+        self._end_wait(thread)
+        self._waits[thread] = (stack, task, at, elapsed)
+
+    def _end_wait(self, thread: int) -> None:
+        known = self._waits.pop(thread, None)
+        if known is not None:
+            stack, task, at, waited = known
+            self._write(["sample", at, thread, stack, "waiting", task, round(waited / self._nominal, 3)])
+
+    def _stack(self, frame: FrameType | None) -> int:
+        """The index of a stack, which is written when it is new, as its frames are."""
+        found: list[int] = []
+        while frame is not None and len(found) < MOST_DEPTH:
+            code = frame.f_code
+            key = (code.co_filename, getattr(code, "co_qualname", code.co_name), frame.f_lineno or 0)
+            index = self._frames.get(key)
+            if index is None:
+                index = self._frames[key] = len(self._frames)
+                self._write(["frame", *key])
+            found.append(index)
+            frame = frame.f_back
+        stack = tuple(reversed(found))
+        known = self._stacks.get(stack)
+        if known is None:
+            known = self._stacks[stack] = len(self._stacks)
+            self._write(["stack", *stack])
+        return known
+
+    def _used(self, thread: int) -> int | None:
+        """Nanoseconds that a thread has been on a processor; None where that is not known."""
+        number = self._main_native if thread == self._main else _native(thread)
+        if number is None or not sys.platform.startswith("linux"):
+            return None
+        try:
+            # The clock of a thread by its number (`make_thread_cpuclock` of Linux): it may have ended meanwhile.
+            return time.clock_gettime_ns((~number << 3) | 6)
+        except OSError:
+            return None
+
+    def _task(self) -> int | None:
+        """The task that a worker serves."""
+        context = getattr(sys.modules.get("pyspark.taskcontext"), "TaskContext", None)
+        return getattr(getattr(context, "_taskContext", None), "_taskAttemptId", None) if self._is_worker else None
+
+    def _note_jvm(self) -> None:
+        """Writes once which JVM this driver has started."""
+        context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+        self._jvm = getattr(getattr(getattr(context, "_gateway", None), "proc", None), "pid", None)
+        if self._jvm is not None:
+            self._write(["jvm", self._jvm])
+
+    def _write(self, line: list[Any]) -> None:
+        content = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        self._bytes += len(content)
+        os.write(self._file, content)
+
+
+def _native(thread: int) -> int | None:
+    """The number that the operating system knows a thread by; None for one that `threading` does not know."""
+    known = getattr(sys.modules.get("threading"), "_active", {}).get(thread)
+    return getattr(known, "native_id", None)

@@ -1,0 +1,136 @@
+"""A program is sampled in a process of its own, as drivers and workers of Spark are."""
+
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from spark_app.stack_samples import python_sampler, python_stacks
+from spark_app.stack_samples.python_stacks import PythonProcess
+
+INTERVAL_MS: Final = 5.0
+COMPUTE: Final = """
+import time
+
+def used(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        sum(range(1000))
+
+def much():
+    used(0.7)
+
+def little():
+    used(0.3)
+"""
+# As `pyspark.taskcontext` does it; the worker idles before its task, and after it.
+WORKER: Final = """
+import sys, types
+class TaskContext:
+    _taskContext = None
+sys.modules["pyspark.taskcontext"] = types.SimpleNamespace(TaskContext=TaskContext)
+used(0.1)
+TaskContext._taskContext = types.SimpleNamespace(_taskAttemptId=12)
+much()
+TaskContext._taskContext = None
+used(0.1)
+"""
+START: Final = "from spark_app.stack_samples import python_sampler\n"
+
+
+def sampled(folder: Path, program: str) -> list[PythonProcess]:
+    """What a program leaves."""
+    file = folder / "job.py"
+    file.write_text(START + COMPUTE + program, encoding="utf-8")
+    logs = folder / "logs"
+    logs.mkdir()
+    variables = {python_sampler.FOLDER: str(logs), python_sampler.INTERVAL: str(INTERVAL_MS)}
+    variables |= {"PYTHONPATH": str(Path(python_sampler.__file__).parents[2]), python_sampler.LAUNCH: "token-7"}
+    done = subprocess.run([sys.executable, str(file)], env=variables, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    read = (python_stacks.read(file) for file in sorted(logs.iterdir()))
+    return [process for process in read if process is not None]
+
+
+def seconds(process: PythonProcess, state: str) -> Mapping[str, float]:
+    """The seconds of samples in some state, by each function on the stack."""
+    found: dict[str, float] = defaultdict(float)
+    for sample in process.samples:
+        if sample.state == state:
+            for function in {process.frames[index][1] for index in process.stacks[sample.stack]}:
+                found[function] += sample.weight * process.interval_ms / 1000
+    return found
+
+
+def test_samples_have_the_time_that_functions_have_used(tmp_path: Path) -> None:
+    """By the processor's clock, so that other work of the machine does not count."""
+    (process,) = sampled(tmp_path, "python_sampler.start_in_driver()\nmuch()\nlittle()\n")
+    ran = seconds(process, "running")
+    assert (process.role, process.launch, process.jvm) == ("python_driver", "token-7", None)
+    assert ran["much"] / (ran["much"] + ran["little"]) == pytest.approx(0.7, abs=0.03)
+    assert ran["much"] + ran["little"] == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_function_that_holds_the_lock_of_the_interpreter_has_its_time(tmp_path: Path) -> None:
+    """One sample after it stands for many."""
+    program = "python_sampler.start_in_driver()\ndef held():\n    sum(range(20_000_000))\nlittle()\nheld()\nlittle()\n"
+    (process,) = sampled(tmp_path, program)
+    ran = seconds(process, "running")
+    assert max(sample.weight for sample in process.samples) > 10
+    assert ran["held"] > 0.1
+
+
+def test_a_thread_that_waits_does_not_run(tmp_path: Path) -> None:
+    """Looks at one place are one sample, for each second."""
+    (process,) = sampled(
+        tmp_path, "import time\ndef idle():\n    time.sleep(1.5)\npython_sampler.start_in_driver()\nidle()\nlittle()\n"
+    )
+    waited = seconds(process, "waiting")
+    assert waited["idle"] == pytest.approx(1.5, abs=0.1)
+    assert seconds(process, "running").get("idle", 0) < 0.05
+    assert sum(sample.state == "waiting" for sample in process.samples) < 20
+
+
+def test_only_the_task_of_a_worker_is_sampled(tmp_path: Path) -> None:
+    """Samples have its id; before and after it there are none."""
+    (process,) = sampled(tmp_path, "python_sampler.start_in_workers(is_daemon=False)\n" + WORKER)
+    assert {sample.task for sample in process.samples} == {12}
+    assert seconds(process, "running")["<module>"] == pytest.approx(0.7, abs=0.06)
+
+
+def test_a_daemon_has_the_workers_sampled_that_it_forks_and_not_their_children(tmp_path: Path) -> None:
+    """The JVM of a worker is the parent of its daemon."""
+    program = """
+import os
+python_sampler.start_in_workers(is_daemon=True)
+worker = os.fork()
+if worker == 0:
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+    os._exit(0)
+os.waitpid(worker, 0)
+"""
+    (process,) = sampled(tmp_path, program)
+    assert process.role == "python_worker"
+    assert process.jvm is not None
+    assert process.pid != process.jvm
+
+
+def test_a_file_ends_at_its_size(tmp_path: Path) -> None:
+    """From half of it on there are fewer samples."""
+    program = "python_sampler.MOST_BYTES = 6000\npython_sampler.start_in_driver()\nused(4)\n"
+    (process,) = sampled(tmp_path, program)
+    assert process.is_cut
+    assert (tmp_path / "logs").stat().st_size < 8000
+
+
+def test_no_list_of_threads_has_the_sampler(tmp_path: Path) -> None:
+    """A program that waits for all its threads ends."""
+    sampled(
+        tmp_path, "python_sampler.start_in_driver()\nimport threading\nassert threading.active_count() == 1\nlittle()\n"
+    )

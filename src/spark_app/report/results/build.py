@@ -99,6 +99,7 @@ def stack_samples(section: StackSection | None) -> schema.StackSamples | None:
         section.total.samples,
         of_tasks,
         ratio(quotient(section.in_stages.samples, of_tasks)),
+        ratio(section.jvm_cpu_ratio),
         [place_samples(section, row) for row in section.rows[: section.limits.stages]],
     )
 
@@ -114,8 +115,8 @@ def place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
             line=each.time.line or None,
             is_udf=each.time.is_udf,
             samples=each.time.innermost.samples,
-            innermost_ratio=round(each.share, DIGITS),
-            innermost_error_ratio=round(each.apart, DIGITS),
+            innermost_ratio=ratio(each.share),
+            innermost_error_ratio=ratio(each.apart),
             total_ratio=round(each.total_share, DIGITS),
         )
         for each in hot

@@ -347,7 +347,8 @@ class HotFunction(Struct):
     """A function of the user's program by samples of stacks; `line` is its hottest, null if unknown.
 
     `innermost_ratio` is the share of the time with it as the innermost of the user's functions, itself or in libraries
-    that it calls; it is off by `innermost_error_ratio` at most, in 19 of 20 cases. `total_ratio` has all that it calls.
+    that it calls; it is off by `innermost_error_ratio` at most, in 19 of 20 cases. Both are null for too few `samples`,
+    as of a UDF that calls others. `total_ratio` has all that it calls.
     """
 
     language: samples.Language
@@ -356,8 +357,8 @@ class HotFunction(Struct):
     line: Known
     is_udf: bool
     samples: Count
-    innermost_ratio: float
-    innermost_error_ratio: float
+    innermost_ratio: float | None
+    innermost_error_ratio: float | None
     total_ratio: float
 
 
@@ -380,13 +381,16 @@ class PlaceSamples(Struct):
 class StackSamples(Struct):
     """Samples of stacks, where the application was profiled; `places` has the stages with the most samples first.
 
-    `in_stages_ratio` is the share of the samples of tasks of which the stage is known.
+    `in_stages_ratio` is the share of the samples of tasks of which the stage is known. `jvm_cpu_ratio` is the time of
+    samples of the JVM in tasks over the CPU time that Spark measured: far from 1, its functions compare only with each
+    other.
     """
 
     intervals_ms: list[float]
     samples: Count
     task_samples: Count
     in_stages_ratio: float | None
+    jvm_cpu_ratio: float | None
     places: list[PlaceSamples]
 
 

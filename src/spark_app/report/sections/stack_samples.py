@@ -17,6 +17,8 @@ from spark_app.stack_samples.counts import ENOUGH, LEAST, NOTHING, Tally
 from spark_app.stack_samples.difference import WORTH_NAMING
 from spark_app.stack_samples.stack_profile import NO_NODE, Function, FunctionTime, Label, Node, Part, StackProfile
 
+COMPARABLE: Final = 0.2
+"""How far the time of samples may be from the CPU time that Spark measured. Project: twice the aim of the samplers."""
 MOST_NAME: Final = 200
 KINDS: Final = ("root", "java", "python")
 NAMES: Final[Mapping[Place, str]] = {
@@ -45,15 +47,15 @@ class HotFunction:
     whole: Tally
 
     @property
-    def share(self) -> float:
-        """Of the time of the place, the share in which it is the innermost of the user's functions."""
-        return self.time.innermost.ms / self.whole.ms
+    def share(self) -> float | None:
+        """Of the time of the place, the share in which it is the innermost of the user's; None of too few samples."""
+        return self.time.innermost.ms / self.whole.ms if self.time.innermost.samples >= LEAST else None
 
     @property
-    def apart(self) -> float:
+    def apart(self) -> float | None:
         """How far that share may be off, in 19 of 20 cases."""
         low, high = self.time.innermost.interval_ms()
-        return (high - low) / 2 / self.whole.ms
+        return None if self.share is None else (high - low) / 2 / self.whole.ms
 
     @property
     def total_share(self) -> float:
@@ -128,6 +130,20 @@ class StackSection:
         """What has enough samples for a picture of its own."""
         return [row for row in self.rows if row.part.shown.samples >= ENOUGH]
 
+    @property
+    def jvm_cpu_ratio(self) -> float | None:
+        """The time of samples of the JVM in tasks over the CPU time that Spark measured; None if too few tell it."""
+        totals = [stage.totals for stage in self.scope.stages]
+        measured_ms = sum((each.cpu_ns or 0) + each.deserialize_cpu_ns for each in totals) / 1e6
+        tasks = [row.part.activities["jvm"] for row in self.rows if row.is_stage or row.place == "unknown"]
+        sampled = sum(tasks, NOTHING)
+        return sampled.ms / measured_ms if measured_ms and sampled.samples >= ENOUGH else None
+
+    @property
+    def is_jvm_comparable(self) -> bool:
+        """Whether bars of the JVM compare with those of Python: its samples have the time that Spark measured."""
+        return self.jvm_cpu_ratio is None or abs(self.jvm_cpu_ratio - 1) <= COMPARABLE
+
     @cached_property
     def data(self) -> Markup:
         """The merged stacks and the views of them, as the script of the page reads it."""
@@ -148,14 +164,14 @@ def stack_samples(scope: Scope, profile: StackProfile | None, limits: Limits) ->
 
 
 def hottest(parts: Mapping[Place, Part]) -> list[HotFunction]:
-    """The user's functions in all places, the hottest first."""
+    """The user's functions in all places, the hottest first; UDFs also where only what they call is hot."""
     found = [
         HotFunction(place, function, time, part.shown)
         for place, part in parts.items()
         for function, time in part.hottest
-        if time.innermost.samples >= LEAST
+        if (time.total if time.is_udf else time.innermost).samples >= LEAST
     ]
-    return sorted(found, key=lambda hot: (-hot.time.innermost.ms, hot.function, str(hot.place)))
+    return sorted(found, key=lambda hot: (-hot.time.innermost.ms, -hot.time.total.ms, hot.function, str(hot.place)))
 
 
 def _views(section: StackSection) -> Iterator[tuple[str, list[Place] | None]]:

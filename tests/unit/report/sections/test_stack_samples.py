@@ -2,11 +2,14 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from spark_app.report import page
 from spark_app.report.limits import MAX_BYTES, Limits
 from spark_app.report.scope import scope
 from spark_app.report.sections.stack_samples import StackSection, stack_samples
 from spark_app.stack_samples.stack_profile import StackProfile, profile
+from tests.unit.eventlog import log
 from tests.unit.report import made
 from tests.unit.report.conftest import Read
 from tests.unit.stack_samples.made import TASK, Taken, run
@@ -34,13 +37,17 @@ def section(reading: Read, limits: Limits | None = None) -> StackSection:
 
 
 def test_the_hottest_functions_have_a_share_with_its_error(reading: Read) -> None:
-    """Functions of fewer than five samples are left out; a share is known as exactly as the samples tell it."""
+    """Functions of fewer than five samples are left out, but a UDF is named that calls others."""
     hot = section(reading).functions
     assert [(each.function.name, each.time.line, each.time.innermost.samples) for each in hot] == [
         ("slow", 7, 70),
         ("quick", 9, 30),
+        ("score", 3, 0),
     ]
-    assert (round(hot[0].share, 3), round(hot[0].apart, 2), round(hot[0].total_share, 3)) == (0.673, 0.16, 0.673)
+    assert [each.share for each in hot] == [pytest.approx(70 / 104), pytest.approx(30 / 104), None]
+    assert hot[0].apart == pytest.approx(0.16, abs=0.01)
+    assert hot[2].apart is None
+    assert (hot[2].total_share, hot[2].time.is_udf) == (1.0, True)
 
 
 def test_a_picture_is_of_the_application_a_stage_or_a_query(reading: Read) -> None:
@@ -63,6 +70,28 @@ def test_the_data_of_the_picture_has_every_sample_once(reading: Read) -> None:
     nodes, counts, _ = data["parts"][0]
     assert dict(zip([names[node] for node in nodes], counts, strict=True)) == {"slow": 70, "quick": 30, "score": 4}
     assert all(parent < node for node, parent in enumerate(data["parents"]))
+
+
+def test_samples_that_miss_time_of_the_jvm_say_so(reading: Read, tmp_path: Path) -> None:
+    """Spark measured how long tasks were on a processor; a sampler may look at fewer threads than run."""
+
+    def shown(cpu_ms: int) -> tuple[float, bool]:
+        task = made.ended_task(0, 0, 2000, 400)
+        task["Task Metrics"] |= {"Executor CPU Time": cpu_ms * 1_000_000, "Executor Deserialize CPU Time": 0}
+        lines = [log.started(), log.executor("1"), log.job(0, [0]), made.submitted(0, 2000, 1, "s"), task]
+        read = reading([*lines, made.submitted(0, 2000, 1, "s", end=2450), log.ended()])
+        taken = Taken()
+        taken.process()
+        taken.add(2050, TASK, "a.Sort.next", times=30)
+        stacks = profile(taken.done(), [run(0, 0, 2000, 2400)])
+        found = stack_samples(scope(read.app, None), stacks, Limits())
+        assert found is not None
+        content = page.write(read, output=tmp_path / "r.html", stacks=stacks).path.read_text()
+        return round(found.jvm_cpu_ratio or 0, 3), "of the CPU time that Spark measured in tasks" in content
+
+    assert shown(310) == (0.968, False)
+    assert shown(1000) == (0.3, True)
+    assert shown(0) == (0, False)
 
 
 def test_no_samples_are_no_section(reading: Read) -> None:

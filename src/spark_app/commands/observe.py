@@ -57,6 +57,9 @@ Live = Annotated[
 Profile = Annotated[
     bool, typer.Option("--profile", metavar="", help="Sample the stacks of JVM and Python, for flame graphs.")
 ]
+Hertz = Annotated[
+    float, typer.Option("--profile-hertz", metavar="N", min=1, max=100, help="Samples of a thread in a second.")
+]
 Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="HTML file to write, instead of one in reports/.")
 ]
@@ -73,6 +76,7 @@ def observe(  # noqa: PLR0913 - an argument for each option
     summary_md: options.SummaryMd = None,
     live: Live = False,
     profile: Profile = False,
+    profile_hertz: Hertz = 49,
     port: options.Port = 0,
     open_: options.Open = False,
     config: options.Config = None,
@@ -92,7 +96,8 @@ def observe(  # noqa: PLR0913 - an argument for each option
         ensure_dir(file.absolute().parent)
     terminal = Terminal(out=sys.stderr, err=sys.stderr)  # standard output belongs to the command
     served = partial(_page, terminal, settings, thresholds, port, open_) if live else _no_page
-    found = _watched(terminal, command, events, name, settings, thresholds, report, served, profile=profile)
+    hertz = profile_hertz if profile else None
+    found = _watched(terminal, command, events, name, settings, thresholds, report, served, hertz=hertz)
     found = with_failed_conditions(found, conditions if found.program else [])
     _note_conditions(terminal, found, conditions)
     results.write(terminal, found, json=json, summary_md=summary_md)
@@ -151,7 +156,7 @@ def _watched(  # noqa: PLR0913 - an argument for each option
     report: Path | None,
     served: "Callable[[LaunchWatcher], AbstractContextManager[LivePage | None]]",
     *,
-    profile: bool,
+    hertz: float | None,
 ) -> "Results":
     """Observes a command, and serves a page meanwhile, if one is asked for."""
     from spark_app.observe.event_log_injection import EventLogInjection
@@ -159,7 +164,7 @@ def _watched(  # noqa: PLR0913 - an argument for each option
     from spark_app.observe.stack_capture import StackCapture
 
     with tempfile.TemporaryDirectory(prefix="spark-app-", dir=_unquoted()) as scratch:
-        capture = StackCapture(Path(scratch, "stacks")) if profile else None
+        capture = StackCapture(Path(scratch, "stacks"), hertz) if hertz else None
         injection = EventLogInjection(events, Path(scratch), name, profile=capture)
         watcher = LaunchWatcher(injection)
         with served(watcher) as page:

@@ -16,7 +16,6 @@ from spark_app.eventlog.reader import Reading
 from spark_app.stack_samples import captured, python_sampler, samples
 from spark_app.stack_samples.captured import Captured
 
-HERTZ: Final = 49.0
 MOST_RECORDED: Final = "64m"
 """Disk that the recording of one JVM takes; then its oldest part is dropped."""
 MOST_FRAMES: Final = 200
@@ -57,7 +56,7 @@ class StackCapture:
     """
 
     folder: Path
-    hertz: float = HERTZ
+    hertz: float
 
     @property
     def interval_ms(self) -> float:

@@ -33,7 +33,7 @@ class Started:
         events = folder / "a folder"
         events.mkdir()
         (folder / "scratch").mkdir()
-        capture = StackCapture(folder / "scratch" / "stacks") if is_sampled else None
+        capture = StackCapture(folder / "scratch" / "stacks", 49) if is_sampled else None
         switch = EventLogInjection(events, folder / "scratch", name, settings, profile=capture)
         variables = switch.variables({"PATH": "/usr/bin:/bin", "SPARK_HOME": str(spark_home())} | variables_of_user)
         done = subprocess.run(

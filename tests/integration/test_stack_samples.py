@@ -1,0 +1,156 @@
+"""Samples of the stacks of real jobs: functions whose shares of the time are known, in Python and in the JVM."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from spark_app.eventlog import reader
+from spark_app.stack_samples.samples import Sample, StackSamples, file_of, read
+
+PROGRAM: Final = """
+import sys
+from pyspark.sql import SparkSession, functions as F
+
+
+def spin(turns):
+    total = 0
+    for index in range(turns):
+        total += index % 7
+    return total
+
+
+def much(number):
+    return spin(700) + number
+
+
+def little(number):
+    return spin(300) + number
+
+
+def both(number):
+    return much(number) + little(number)
+
+
+spark = SparkSession.builder.master("local[2]").appName("split").config("spark.ui.enabled", "false").getOrCreate()
+print(spark.range(0, 500_000, 1, 4).select(F.udf(both, "long")("id").alias("all")).agg(F.sum("all")).first()[0])
+texts = spark.range(0, 1_500_000, 1, 4).select(F.sha2(F.repeat(F.col("id").cast("string"), 100), 512).alias("text"))
+print(texts.filter("text like 'ab%'").count())
+sys.exit(3)
+"""
+WORKER: Final = "python_worker"
+
+
+@dataclass(frozen=True)
+class Run:
+    """An observed command, and what it left."""
+
+    code: int
+    stdout: str
+    stderr: str
+    events: Path
+
+    @property
+    def log(self) -> Path:
+        """Its event log."""
+        return next(file for file in self.events.iterdir() if not file.name.endswith(".zst"))
+
+    @property
+    def samples(self) -> StackSamples:
+        """Its samples."""
+        return read(file_of(self.log))
+
+
+def observed(folder: Path, *options: str) -> Run:
+    """Runs the program."""
+    program = folder / "split.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    events = folder / "events"
+    variables = {"SPARK_APP_HOME": str(folder / "home"), "PYSPARK_PYTHON": sys.executable, "TMPDIR": str(folder)}
+    command = [sys.executable, "-m", "spark_app", "observe", "--keep", str(events), *options]
+    done = subprocess.run(
+        [*command, "--", sys.executable, str(program)],
+        cwd=folder,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout, done.stderr, events)
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """One run with samples."""
+    return observed(tmp_path_factory.mktemp("sampled"), "--profile", "--profile-hertz", "99")
+
+
+def weights(samples: StackSamples, role: str) -> Counter[str]:
+    """The weight of running samples of processes of a role, by each function on the stack."""
+    found: Counter[str] = Counter()
+    for each in samples.samples:
+        if each.state == "running" and samples.processes[each.process].role == role:
+            for function in {samples.frames[index].function for index in samples.stacks[each.stack]}:
+                found[function] += each.weight  # type: ignore[assignment] # a weight is a float
+    return found
+
+
+def of_role(samples: StackSamples, role: str) -> list[Sample]:
+    """The samples of processes of a role."""
+    return [each for each in samples.samples if samples.processes[each.process].role == role]
+
+
+def test_functions_of_workers_have_their_shares(sampled: Run) -> None:
+    """Within three points; each of the samples has a task of the log, and the function its place in the program."""
+    samples, ran = sampled.samples, weights(sampled.samples, WORKER)
+    assert ran["much"] / (ran["much"] + ran["little"]) == pytest.approx(0.7, abs=0.03)
+    tasks = {task for each in task_ends(sampled.log) for task in [each["Task Info"]["Task ID"]]}
+    assert {each.task for each in of_role(samples, WORKER)} <= tasks
+    own = {(frame.function, frame.file) for frame in samples.frames if frame.is_own and frame.language == "python"}
+    assert {("much", "split.py"), ("little", "split.py"), ("<module>", "split.py")} <= own
+    assert not any(frame.file.startswith("/") for frame in samples.frames)
+
+
+def test_threads_of_tasks_of_the_jvm_are_seen(sampled: Run) -> None:
+    """The digest is what they do; the processes and their times are those of the log."""
+    samples, ran = sampled.samples, weights(sampled.samples, "driver")
+    of_tasks = ran["org.apache.spark.executor.Executor$TaskRunner.run"]
+    digest = sum(ran[name] for name in ran if name.endswith("GeneratedIteratorForCodegenStage1.processNext"))
+    assert of_tasks > 20
+    assert digest / of_tasks > 0.5
+    assert {each.role: each.executor for each in samples.processes} == {
+        "driver": "driver",
+        "python_driver": None,
+        WORKER: "driver",
+    }
+    app = reader.read(sampled.log).app
+    assert app.started is not None
+    assert all(app.started - 60_000 < each.at_ms < app.last + 60_000 for each in samples.samples)
+
+
+def test_a_job_is_as_without_samples(sampled: Run, tmp_path: Path) -> None:
+    """Exit code, output and event log; nothing is left beside the log, and no folder of the command."""
+    plain = observed(tmp_path)
+    assert (sampled.code, sampled.stdout) == (plain.code, plain.stdout)
+    assert sampled.code == 3
+    assert not list(plain.events.glob("*.zst"))
+    assert not list(sampled.events.parent.glob("spark-app-*"))
+    assert settings(sampled.log) == settings(plain.log)
+    assert "stack" not in plain.stderr
+
+
+def task_ends(log: Path) -> list[dict[str, Any]]:
+    """The ends of tasks in an event log."""
+    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+    return [each for each in lines if each["Event"] == "SparkListenerTaskEnd"]
+
+
+def settings(log: Path) -> set[str]:
+    """The names of the Spark properties of an application."""
+    return set(reader.read(log).app.properties)

@@ -1,10 +1,10 @@
 """`make bench`: what the daily run, streams, telemetry, observing and the bridge cost; writes docs/benchmarks.md.
 
 `python -m tests.bench decoding workers` measures only the parts that it names: `first_result`, `wheel`, `plain`,
-`checks`, `telemetry`, `sizes`, `starts`, `decoding`, `bridge`, `large_log`, `listing`, `observing`, `workers`,
-`throughput`, `first_batch`, `latency`, `alert_latency`, `prediction_latency`, `recovery`, `state`, `small_files`,
-`month`, `training`, `tuning`, `memory_retries`, `what_if`. BENCH_ROUNDS (5), and the variables that the modules of the
-parts name, make it shorter for a try. Each part is on the page as soon as it has been measured.
+`checks`, `telemetry`, `sizes`, `starts`, `decoding`, `bridge`, `large_log`, `listing`, `observing`, `sampling`,
+`workers`, `throughput`, `first_batch`, `latency`, `alert_latency`, `prediction_latency`, `recovery`, `state`,
+`small_files`, `month`, `training`, `tuning`, `memory_retries`, `what_if`. BENCH_ROUNDS (5), and the variables that the
+modules of the parts name, make it shorter for a try. Each part is on the page as soon as it has been measured.
 """
 
 import sys
@@ -25,6 +25,7 @@ from tests.bench import (
     observing,
     page,
     plain,
+    sampling,
     setting_up,
     small_files,
     stream_latency,
@@ -49,6 +50,7 @@ PARTS: Final[Mapping[str, Callable[[Path], list[str]]]] = {
     "A large event log": large_log.large_log,
     "The list of runs": listing.listing,
     "What observing costs": observing.observing,
+    "What samples of stacks cost": sampling.sampling,
     "Python workers": workers.workers,
     "Streaming queries": streaming.throughput,
     "The first rows of streaming queries": stream_latency.first_batch,

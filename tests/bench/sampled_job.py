@@ -53,7 +53,10 @@ def used(pids: list[int]) -> tuple[float, float]:
     for pid in pids:
         threads = sorted(Path(f"/proc/{pid}/task").iterdir(), key=lambda each: int(each.name))
         for thread in threads:
-            took, name = seconds(thread), (thread / "comm").read_text()
+            try:
+                took, name = seconds(thread), (thread / "comm").read_text()
+            except FileNotFoundError:  # it has just ended
+                continue
             whole += took
             is_second = name.startswith("python") and int(thread.name) != pid
             sampling += took if name.startswith("JFR") or is_second else 0

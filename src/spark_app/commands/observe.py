@@ -76,7 +76,7 @@ def observe(  # noqa: PLR0913 - an argument for each option
     summary_md: options.SummaryMd = None,
     live: Live = False,
     profile: Profile = False,
-    profile_hertz: Hertz = 49,
+    profile_hertz: Hertz = 19,
     port: options.Port = 0,
     open_: options.Open = False,
     config: options.Config = None,

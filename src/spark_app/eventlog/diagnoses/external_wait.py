@@ -17,10 +17,6 @@ _FEWER_CALLS: Final = (
 MARGIN: Final = 4.0
 """How many times its slowdown a host may delay tasks where it is starved or was not measured: the scheduler favours
 what computes for a short time, as deserialising does, and a program of another priority has another share."""
-_MEASURE: Final = (
-    "Observe the program in local mode (spark-app observe), which measures Python workers, or measure in the functions "
-    "how long calls of services take."
-)
 
 
 @rule()
@@ -37,33 +33,34 @@ def external_wait(view: StageView) -> Finding | None:
         the time on a processor, garbage collection and waits for a shuffle. What else may explain it is subtracted: the
         bytes that were read, written and spilled, at `disk_bytes_per_second`; the time that Python workers were on a
         processor or waited for one; and the wait for a processor, which is the time on one times the slowdown of
-        `cpu_starvation`, and four times that where the host was starved or nobody measured it (project). `spark-app
-        observe` samples the Python workers of a local master each second (`/proc/*/task/*/schedstat`). Elsewhere the
-        log does not tell whether a Python function computes or waits, and the finding says so. Threads that a task
-        starts itself, as native libraries do, count as a wait.
+        `cpu_starvation`, and four times that where the host was starved or nobody measured it (project); a stage whose
+        tasks were deserialised too fast to tell is as slow as the application. Of stages that run Python, the
+        rule says nothing where nobody measured the Python workers, because the log does not tell whether their
+        functions compute or wait: `spark-app observe` samples those of a local master each second
+        (`/proc/*/task/*/schedstat`). Threads that a task starts itself, as native libraries do, count as a wait.
     Cost: the wait, divided by the mean number of running tasks.
     """
-    totals, python_ms = view.stage.totals, _python_ms(view)
-    worked, slowdown = (totals.cpu_ns or 0) / 1e6, processors.largest_slowdown(view)
-    if totals.cpu_ns is None or slowdown is None:
+    totals, python_ms, worked = view.stage.totals, _python_ms(view), (view.stage.totals.cpu_ns or 0) / 1e6
+    if python_ms is None or totals.cpu_ns is None:
+        return None
+    most = unmeasured_wait_ms(totals) - _transfer_ms(view) - python_ms
+    if most <= 0 or most < view.limits.external_wait_ratio * totals.run_ms:
+        return None
+    slowdown = processors.largest_slowdown(view)
+    if slowdown is None:
         return None
     is_calm = processors.is_measured(view) and slowdown < 1 / view.limits.cpu_ratio
-    starved = worked * (slowdown * (1 if is_calm else MARGIN) - 1)
-    waited = unmeasured_wait_ms(totals) - starved - _transfer_ms(view) - (python_ms or 0)
+    waited = most - worked * (slowdown * (1 if is_calm else MARGIN) - 1)
     if waited <= 0 or waited < view.limits.external_wait_ratio * totals.run_ms:
         return None
-    ran = f"{duration(waited)} of {duration(totals.run_ms)} of run time"
-    is_known = python_ms is not None
     return view.finding(
         "external_wait",
-        f"its tasks waited about {ran} for something outside Spark"
-        if is_known
-        else f"its tasks spent about {ran} in Python functions; the log does not tell whether these computed or waited",
-        advice=_FEWER_CALLS if is_known else _MEASURE,
-        numbers={"waited_task_ms": waited, "run_task_ms": totals.run_ms, "cpu_task_ms": worked + (python_ms or 0)},
+        f"its tasks waited about {duration(waited)} of {duration(totals.run_ms)} of run time for something outside "
+        "Spark",
+        advice=_FEWER_CALLS,
+        numbers={"waited_task_ms": waited, "run_task_ms": totals.run_ms, "cpu_task_ms": worked + python_ms},
         cost_ms=view.wall_of(waited),
         severity="info",
-        cause="" if is_known else "python",
     )
 
 

@@ -44,7 +44,9 @@ def cpu_starvation(view: StageView) -> Finding | None:
 
 def largest_slowdown(view: StageView) -> float | None:
     """How much longer computation may have taken than on a processor of its own, at most; None if nothing tells."""
-    measured = (_load(view), contention.of_deserializing(view.stage.totals))
+    measured = [_load(view), contention.of_deserializing(view.stage.totals)]
+    if view.stage.totals.deserialize_cpu_ns < contention.SOME_SLICES_NS:
+        measured.append(contention.of_all_deserializing(view.app))
     known = [slowdown for slowdown in measured if slowdown is not None]
     return max(1.0, *known) if known else None
 

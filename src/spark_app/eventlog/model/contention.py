@@ -9,6 +9,9 @@ from spark_app.telemetry.spark_settings import is_local
 
 LEAST_DESERIALIZE_MS: Final = 100
 """Time of deserialising tasks that says something about the processors of their hosts."""
+SOME_SLICES_NS: Final = 10_000_000
+"""Tasks that were deserialised in less time on a processor may never have lost it: the kernel's scheduler gives each
+thread some milliseconds at a time."""
 
 
 def measured_host(app: Application) -> HostLoad | None:
@@ -31,6 +34,13 @@ def measured_load(app: Application, stage: StageAttempt) -> float | None:
 def of_deserializing(totals: Totals) -> float | None:
     """How much longer it took to deserialise tasks than they had a processor meanwhile."""
     return totals.deserialize_ms / (totals.deserialize_cpu_ns / 1e6) if totals.deserialize_cpu_ns else None
+
+
+def of_all_deserializing(app: Application) -> float | None:
+    """The same of all stages that are known."""
+    totals = [stage.totals for stage in app.stages.values()]
+    cpu_ns = sum(each.deserialize_cpu_ns for each in totals)
+    return sum(each.deserialize_ms for each in totals) / (cpu_ns / 1e6) if cpu_ns else None
 
 
 def slowdown(app: Application, stage: StageAttempt) -> float | None:

@@ -76,7 +76,18 @@ def test_python_functions_wait_if_their_workers_used_no_processor() -> None:
 @pytest.mark.parametrize("load", [None, host(1, python_ms=None)], ids=["nobody", "a kernel without schedstat"])
 def test_whether_python_functions_wait_is_not_guessed(load: HostLoad | None) -> None:
     """The log has no processor time of Python workers."""
-    finding = found(WAITING, load, **{"RDD Info": PYTHON})
-    assert finding is not None
-    assert "in Python functions; the log does not tell whether these computed or waited" in finding.text
-    assert "spark-app observe" in finding.advice
+    assert found(WAITING, load, **{"RDD Info": PYTHON}) is None
+
+
+def test_a_stage_that_says_little_of_its_host_is_as_slow_as_the_others() -> None:
+    """Its few tasks were deserialised in an instant, those of another stage at a fifth of the speed."""
+    starved = WAITING | {"Executor CPU Time": 5_000_000_000, "Executor Deserialize CPU Time": 4_000_000}
+    starved |= {"Executor Deserialize Time": 4}
+    before = {"Executor CPU Time": 100_000_000, "Executor Deserialize Time": 5000} | {
+        "Executor Deserialize CPU Time": 1_000_000_000
+    }
+    alone = stage([task(number, 60, **starved) for number in range(2)], seconds=60, cores=2)
+    app = log.application(alone)
+    assert RULE in {finding.rule for finding in diagnose(app, DEFAULTS)}
+    app.stages[1, 0] = log.application(stage([task(2, 2, **before)], seconds=2)).stages[0, 0]
+    assert RULE not in {finding.rule for finding in diagnose(app, DEFAULTS)}

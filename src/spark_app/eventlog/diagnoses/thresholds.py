@@ -102,7 +102,7 @@ class Thresholds(BaseModel):
     unfiltered_partitions: int = Field(default=100, ge=2)
     """Unfiltered scan: partitions that a filtered scan read, at least."""
     unfiltered_bytes: int = Field(default=10 * GIB, ge=1)
-    """Unfiltered scan: bytes that it read, at least."""
+    """Unfiltered scan: bytes that it read, at least, where the plan does not count the rows that passed it."""
     broadcast_bytes: int = Field(default=100 * MIB, ge=1)
     """Large broadcast: its size is above this."""
     broadcast_tiers: tuple[tuple[int, int], ...] = (

@@ -121,6 +121,32 @@ def test_a_filter_on_other_columns_than_those_of_partitions_reads_them_all() -> 
     assert (finding.query, finding.numbers["partitions"], finding.severity) == (1, 365, "info")
 
 
+def filtered(rows: int, passed: int, **metadata: str) -> Node:
+    """A minute of scanning 100 partitions, for some of the rows."""
+    below = scan(files=400, size=MIB, scan_time=MINUTE * 4, number_of_partitions_read=100, number_of_output_rows=rows)
+    below["metadata"] |= {"PartitionFilters": "[]", "DataFilters": "[(id#1L < 5)]"} | metadata
+    return node("Filter", below, number_of_output_rows=passed)
+
+
+def test_all_partitions_are_read_for_few_rows_at_the_cost_of_the_others() -> None:
+    """A minute of scanning on 4 cores, of which a filter on the partitions saves nine tenths."""
+    (finding,) = found(application(ran(1, filtered(1000, 100))), "partition_filter_missing")
+    assert finding.cost_ms == MINUTE * 0.9
+    assert finding.text.endswith("reads all 100 partitions, 1.0 MiB, for 100 of 1,000 rows")
+    assert not found(application(ran(1, filtered(1000, 1000))), "partition_filter_missing")
+    assert not found(
+        application(ran(1, filtered(1000, 100, DataFilters="[isnotnull(id#1L)]"))), "partition_filter_missing"
+    )
+
+
+def test_rows_that_a_reader_of_json_drops_are_not_counted() -> None:
+    """All that it hands on pass: the cost is at most that of all partitions but one."""
+    pushed = filtered(100, 100, Format="JSON", PushedFilters="[LessThan(id,5)]")
+    (finding,) = found(application(ran(1, pushed)), "partition_filter_missing")
+    assert finding.cost_ms == pytest.approx(MINUTE * 0.99)
+    assert "rows" not in finding.text
+
+
 def test_a_table_that_three_queries_scan_has_the_partitions_that_it_has() -> None:
     """They are not those of three tables, and the evidence says what the text says; each query reads the bytes."""
 

@@ -40,6 +40,8 @@ ARROW_UDF: Final = "spark.sql.execution.pythonUDF.arrow.enabled"
 REUSE: Final = "spark.python.worker.reuse"
 SERIALIZER: Final = "spark.serializer"
 KRYO: Final = "org.apache.spark.serializer.KryoSerializer"
+PYTHON_RDDS: Final = frozenset({"PythonRDD", "PairwiseRDD"})
+"""RDDs of PySpark: what they shuffle are bytes that Python has pickled."""
 INSTANCES: Final = "spark.executor.instances"
 
 Goal = Literal["time", "cost"]
@@ -153,10 +155,17 @@ def _small_rdd_partitions(evidence: Evidence) -> Iterator[Sign]:
 
 
 def _rdd_shuffle(evidence: Evidence) -> Iterator[Sign]:
-    """RDDs shuffle objects."""
-    moved = sum(stage.totals.shuffle_read_bytes for stage in evidence.stages(of_sql=False))
+    """RDDs shuffle objects of the JVM, which `spark.serializer` writes."""
+    stages = [stage for stage in evidence.stages(of_sql=False) if not _reads_pickled(evidence.app, stage)]
+    moved = sum(stage.totals.shuffle_read_bytes for stage in stages)
     if moved > MIB:
         yield Sign("rdd_shuffle", {"shuffle_bytes": moved})
+
+
+def _reads_pickled(app: Application, stage: StageAttempt) -> bool:
+    """Whether Python is on either side of the shuffle that a stage reads."""
+    sides = [stage, *(each for each in app.stages.values() if each.info.id in stage.info.parents)]
+    return any(rdd.name in PYTHON_RDDS for each in sides for rdd in each.info.rdds)
 
 
 def _adaptive_off(evidence: Evidence) -> Iterator[Sign]:

@@ -86,6 +86,34 @@ def test_small_shuffle_partitions_become_as_many_as_the_cores_need() -> None:
     assert candidates(large, [], HOST) == []
 
 
+def rdd_shuffle(*, written_by: str, read_by: str) -> Application:
+    """An application whose second stage reads 2 MiB that the first one has shuffled, without SQL."""
+    lines = [log.started(), log.environment({"spark.master": "local[2]"}), log.job(0, [0, 1])]
+    for number, name in enumerate((written_by, read_by)):
+        rows = {"Total Records Read": 9, "Local Bytes Read": 2 << 20} if number else {}
+        done, ended = log.task(number, number), log.stage(number, end=3000)
+        done["Task Metrics"]["Shuffle Read Metrics"] = rows
+        begun = log.stage(number)
+        for each in (begun, ended):
+            each["Stage Info"] |= {"RDD Info": [{"RDD ID": number, "Name": name}], "Parent IDs": [0] * number}
+        lines += [begun, done, ended]
+    return log.application(lines)
+
+
+@pytest.mark.parametrize(
+    ("written_by", "read_by", "is_tried"),
+    [
+        ("MapPartitionsRDD", "ShuffledRDD", True),
+        ("PairwiseRDD", "ShuffledRDD", False),
+        ("MapPartitionsRDD", "PythonRDD", False),
+    ],
+)
+def test_kryo_is_tried_for_objects_of_the_jvm(written_by: str, read_by: str, is_tried: bool) -> None:  # noqa: FBT001
+    """What Python shuffles are bytes already."""
+    found = values(rdd_shuffle(written_by=written_by, read_by=read_by))
+    assert ("spark.serializer" in found) == is_tried
+
+
 def test_rows_of_the_table_name_what_there_is() -> None:
     """Each sign is a rule of the diagnoses or a statistic, and each setting is one of Spark's."""
     statistics = {each.__name__.removeprefix("_") for each in STATISTICS}

@@ -120,13 +120,14 @@ def _require_success(terminal: "Terminal", run: "Run") -> None:
     """Checks that the program succeeded as it is, in one application.
 
     Raises:
-        typer.Exit: It failed: its exit code is that of this program.
+        typer.Exit: It failed or was interrupted: its exit code is that of this program.
         InputError: It has left no event log.
     """
     if run.code or run.is_interrupted:
         for line in run.printed.splitlines()[-LAST_LINES:]:
             terminal.note(line)
-        terminal.note(f"error: the program failed with exit code {run.code}: {cells.shown_path(run.log)}")
+        what = "was interrupted" if run.is_interrupted else "failed"
+        terminal.note(f"error: the program {what} with exit code {run.code}: {cells.shown_path(run.log)}")
         raise typer.Exit(run.code or EXIT_INTERRUPTED)
     if run.reading is None:
         raise InputError(

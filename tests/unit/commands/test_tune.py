@@ -33,6 +33,13 @@ def test_a_program_that_fails_as_it_is_ends_with_its_exit_code(tmp_path: Path) -
     assert len(list(tmp_path.glob("reports/tuning/*/run-*.log"))) == 1
 
 
+def test_a_program_that_is_interrupted_has_not_failed(tmp_path: Path) -> None:
+    """In its first run: the last line says so."""
+    done = tuned(tmp_path, "--", "sh", "-c", "kill -INT $$")
+    assert done.returncode == 130
+    assert "error: the program was interrupted with exit code 130: " in done.stderr
+
+
 def test_a_program_without_spark_is_an_error(tmp_path: Path) -> None:
     """There is nothing to tune."""
     done = tuned(tmp_path, "--json", "echo", "hi")

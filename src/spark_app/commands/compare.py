@@ -51,6 +51,7 @@ def compare(
     config: options.Config = None,
 ) -> None:
     """Explain why a run took longer or shorter than another run, or than the last successful ones."""
+    from spark_app.commands.forecasts import forecast_lines, judge
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.comparison import baselines
     from spark_app.eventlog.comparison import compare as comparing
@@ -71,29 +72,21 @@ def compare(
     functions = difference.changes(*stacks) if stacks else []
     if flame_graph is not None:
         _draw(flame_graph, comparison, stacks, functions)
-    compared = build.comparison(comparison, functions)
-    found = with_failed_conditions(Results(command="compare", comparison=compared), conditions)
-    show = partial(_show, terminal, comparison, current, settings, functions)
+    own, decided = judge(terminal, settings, current)
+    compared, judged = build.comparison(comparison, functions), build.judged_forecasts(own)
+    document = Results(command="compare", comparison=compared, judged_forecasts=judged)
+    found = with_failed_conditions(document, conditions)
+    show = partial(_show, terminal, comparison, functions, forecast_lines(own, decided))
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
 
 
 def _show(
-    terminal: "Terminal",
-    comparison: "Comparison",
-    current: "RunProfile",
-    settings: "Settings",
-    functions: "list[FunctionChange]",
+    terminal: "Terminal", comparison: "Comparison", functions: "list[FunctionChange]", forecasts: list[str]
 ) -> None:
     """Prints the comparison, what grew, and whether forecasts for the settings of the run came true."""
-    from spark_app.commands.forecasts import forecast_lines
-
     print_comparison(terminal, comparison)
     _print_functions(terminal, functions)
-    try:
-        lines = forecast_lines(settings, current)
-    except OSError as error:
-        lines = [f"forecasts cannot be kept: {error}"]
-    for line in lines:
+    for line in forecasts:
         terminal.line(cells.literal(line))
 
 

@@ -1,6 +1,7 @@
 """Proposals from the last runs of an application, and what later runs say of their forecasts."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.comparison.profile import RunProfile
     from spark_app.settings import Settings
+    from spark_app.tuning.forecasts import Forecast
     from spark_app.tuning.history import Proposal
 
 
@@ -76,11 +78,19 @@ def bounds_text(figure: str, low: float, high: float) -> str:
     return f"{text(low)} to {text(high)}"
 
 
-def forecast_lines(settings: "Settings", profile: "RunProfile") -> list[str]:
-    """What a run says of the forecasts that were made for its settings, and the share that came true."""
+def judge(terminal: "Terminal", settings: "Settings", profile: "RunProfile") -> "tuple[list[Forecast], list[Forecast]]":
+    """The forecasts that a run decides, and all that any run has decided; it is noted if they cannot be kept."""
     from spark_app.tuning import forecasts
 
-    own, decided = forecasts.judge(_forecasts(settings), profile)
+    try:
+        return forecasts.judge(_forecasts(settings), profile)
+    except OSError as error:
+        terminal.note(f"forecasts cannot be kept: {error}")
+        return [], []
+
+
+def forecast_lines(own: "Sequence[Forecast]", decided: "Sequence[Forecast]") -> list[str]:
+    """What a run says of the forecasts that were made for its settings, and the share that came true."""
     lines = []
     for each in own:
         text = formatting.duration if each.figure.startswith("time") else formatting.size

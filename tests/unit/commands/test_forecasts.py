@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from spark_app.commands.forecasts import forecast_lines, propose
+from spark_app.commands.forecasts import forecast_lines, judge, propose
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison import baselines
 from spark_app.eventlog.comparison.profile import RunProfile
@@ -44,7 +44,7 @@ def test_the_last_runs_propose_and_a_later_run_tells(settings: Settings, printed
     assert "largest shuffle 9.3 MiB to 10.7 MiB" in printed.out.getvalue()
     assert read_spark_properties(tmp_path / "tuned.conf") == {PARTITIONS: "2"}
     later = stored(settings, 9, at=4 * 10**12, value="2")
-    assert forecast_lines(settings, later) == [
+    assert forecast_lines(*judge(printed.terminal, settings, later)) == [
         f"forecast for {PARTITIONS}=2: largest shuffle 9.3 MiB to 10.7 MiB, was 10.0 MiB: came true",
         "1 of 1 forecast came true",
     ]

@@ -163,6 +163,11 @@ def comparison(compared: compare.Comparison, functions: Sequence[difference.Chan
     )
 
 
+def judged_forecasts(decided: Sequence[object]) -> list[schema.JudgedForecast]:
+    """Forecasts that a run has decided."""
+    return [document(schema.JudgedForecast, each) for each in decided]
+
+
 def _settings(changed: Changed) -> list[schema.Setting]:
     """The changed settings, which hold the value of before first."""
     settings = [schema.Setting(name, now, before) for name, (before, now) in changed.items()]

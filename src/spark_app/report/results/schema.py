@@ -509,11 +509,27 @@ class Application(Struct):
     labels: dict[str, Name] = {}
 
 
+class JudgedForecast(Struct):
+    """What `tune --from-history` had forecast for runs with a setting, and what this run measured.
+
+    `figure` says what it is about: a time in milliseconds, or bytes.
+    """
+
+    setting: Name
+    value: Name
+    figure: Name
+    low: float
+    high: float
+    measured: float
+    came_true: bool
+
+
 class Results(Struct, kw_only=True):
     """What a command found.
 
     `exit_code` is that of the command; `error` says why it is not 0, also if a condition of `--fail-on` holds.
-    `program` is of `observe`; `comparison` is of `compare`, the others have one for each application.
+    `program` is of `observe`; `comparison` is of `compare`, the others have one for each application;
+    `judged_forecasts` are of `compare`, too.
     """
 
     schema: Literal["spark-app.results"] = NAME
@@ -525,6 +541,7 @@ class Results(Struct, kw_only=True):
     program: Program | None = None
     applications: list[Application] = []
     comparison: Comparison | None = None
+    judged_forecasts: list[JudgedForecast] = []
 
 
 def json_schema() -> dict[str, Any]:

@@ -59,7 +59,6 @@ def compare(
     from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.report.results.schema import Results
     from spark_app.settings import load_settings
-    from spark_app.stack_samples import difference
 
     conditions, settings = options.conditions(fail_on, only_slower=True), load_settings(config)
     terminal = Terminal()
@@ -69,9 +68,7 @@ def compare(
         named, earlier = _profile(baseline, settings, terminal) if baseline else (None, None)
         before = [named] if named else baselines.earlier(settings.profiles_path, current, log)
         comparison, stacks = comparing.compare(before, current), _stacks(log, earlier)
-    functions = difference.changes(*stacks) if stacks else []
-    if flame_graph is not None:
-        _draw(flame_graph, comparison, stacks, functions)
+    functions = _functions(comparison, stacks, flame_graph)
     own, decided = judge(terminal, settings, current)
     compared, judged = build.comparison(comparison, functions), build.judged_forecasts(own)
     document = Results(command="compare", comparison=compared, judged_forecasts=judged)
@@ -139,6 +136,22 @@ def _stacks(log: "LogPath | None", earlier: "LogPath | None") -> "tuple[StackPro
     now = stack_profile.of_log(log) if log else None
     before = stack_profile.of_log(earlier) if earlier and now else None
     return (now, before) if now and before else None
+
+
+def _functions(
+    comparison: "Comparison", stacks: "tuple[StackProfile, StackProfile] | None", flame_graph: Path | None
+) -> "list[FunctionChange]":
+    """The functions whose samples differ, which the page of `--flame-graph` draws; none without samples of both runs.
+
+    Raises:
+        InputError, MachineError: As `_draw`.
+    """
+    from spark_app.stack_samples import difference
+
+    functions = difference.changes(*stacks) if stacks else []
+    if flame_graph is not None:
+        _draw(flame_graph, comparison, stacks, functions)
+    return functions
 
 
 def _draw(

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Final
 
 from spark_app.eventlog.diagnoses import (
+    collected_rows,
     exclusions,
     executors,
     external_wait,
@@ -81,6 +82,7 @@ APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (
     failure.failed_application,
     failure.stopped_driver,
     timeline.driver_gap,
+    collected_rows.collect_to_driver,
     timeline.idle_cores,
     executors.lost_executors,
     missing_executors.missing_executors,
@@ -88,6 +90,7 @@ APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (
     executors.memory_over,
     executors.memory_under,
     repeated_reads.repeated_scan,
+    repeated_reads.evicted_cache,
     repeated_reads.unused_cache,
 )
 

@@ -57,6 +57,8 @@ class Thresholds(BaseModel):
     """Driver gaps: time before the first query or after the last one, at least."""
     driver_gap_ratio: float = Field(default=0.30, gt=0, le=1)
     """Driver gaps: that time over the duration of the application, at least."""
+    collected_bytes: int = Field(default=100 * MIB, ge=1)
+    """Collected rows: bytes of the results of an action's tasks, at least."""
     idle_ratio: float = Field(default=0.50, gt=0, le=1)
     """Idle cores: share of core time, more than this."""
     idle_core_ms: float = Field(default=3_600_000, ge=0)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
+from spark_app.eventlog.diagnoses.collected_rows import collected
 from spark_app.eventlog.diagnoses.query import query_name
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
@@ -51,12 +52,17 @@ def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
         between queries, {driver_edge_ms} before the first and after the last one, since every application starts
         (project). It is a warning within queries and jobs, else an info, because the log of a notebook does not say
         whether its user was thinking. The rule ignores streaming applications, which wait by design.
-    Cost: that time.
+    Cost: that time, without what `collect_to_driver` tells of.
     """
     if not app.is_whole or app.batches:
         return []
     least = limits.driver_gap_ratio * app.usage.wall_ms
-    gaps = ((kind, ms) for kind, ms in app.task_free.sums.items() if kind in _GAPS and ms >= least)
+    collecting = [each.after for each in collected(app, limits)]
+    own = {
+        kind: ms - sum(each.length_ms for each in collecting if each.kind == kind)
+        for kind, ms in app.task_free.sums.items()
+    }
+    gaps = ((kind, ms) for kind, ms in own.items() if kind in _GAPS and ms >= least)
     return [_gap(app, kind, ms) for kind, ms in gaps if ms >= _least_of(kind, limits)]
 
 

@@ -20,7 +20,7 @@ from spark_app.eventlog.model.plan_names import (
     SCAN_TIME,
     pattern_of_nodes,
 )
-from spark_app.eventlog.parse.events import RddInfo
+from spark_app.eventlog.parse.events import RddInfo, counted
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -28,6 +28,8 @@ MOST: Final = 1000
 """How many sets of files, and how many caches, are remembered; those read longest ago are forgotten."""
 MOST_NUMBERS: Final = 20_000
 """How many numbers of operators that fill caches are remembered."""
+MOST_OF_PLAN: Final = 20
+"""How many numbers of the operators that fill a cache are remembered to tell what is computed again."""
 MOST_QUERIES: Final = 5
 """How many of the queries that have read the same files are named."""
 DRIVER_COUNTS: Final = (BROADCAST_EXCHANGE, COMMAND)
@@ -84,6 +86,58 @@ class Cache:
     uses: int = 0
 
 
+@dataclass(slots=True)
+class CachedPlan:
+    """What a cached DataFrame is computed with, and what of it was computed again after all of it had been computed.
+
+    Attributes:
+        name: The operator that reads it, with its arguments.
+        values, filled: What its operators have counted so far, and when all of it had been computed.
+        fill_ms: The run time of the tasks until then.
+        is_filled: Whether a task has run for each of its partitions.
+        again_ms: At most the task time that it took to compute parts of it again.
+        stages: How many stages did so.
+        worst, query: The stage that took longest for it, and its query.
+        worst_ms: How long that took.
+    """
+
+    name: str
+    values: dict[int, int] = field(default_factory=dict)
+    filled: dict[int, int] = field(default_factory=dict)
+    fill_ms: int = 0
+    is_filled: bool = False
+    again_ms: float = 0.0
+    stages: int = 0
+    worst: tuple[int, int] | None = None
+    query: int | None = None
+    worst_ms: float = 0.0
+
+    def computed(self, stage: StageAttempt, values: dict[int, int], query: int) -> None:
+        """Takes what a stage has computed of it; an attempt that repeats a stage computes what was lost with it."""
+        if stage.info.attempt:
+            return
+        if self.is_filled:
+            self._again(stage, min(float(stage.totals.run_ms), self.fill_ms * self._part(values)), query)
+        else:
+            self.fill_ms += stage.totals.run_ms
+            self.is_filled = stage.info.tasks >= sum(rdd.partitions for rdd in _cached(stage))
+            self.filled = values
+        self.values |= values
+
+    def _part(self, values: dict[int, int]) -> float:
+        """How much of it was computed, by the count of its operators that has grown least; at most all of it."""
+        parts = [(value - self.values[key]) / self.filled[key] for key, value in values.items() if self.filled.get(key)]
+        return max(0.0, min([1.0, *parts])) if parts else 0.0
+
+    def _again(self, stage: StageAttempt, ms: float, query: int) -> None:
+        if not ms:
+            return
+        self.again_ms += ms
+        self.stages += 1
+        if ms > self.worst_ms:
+            self.worst, self.query, self.worst_ms = (stage.info.id, stage.info.attempt), query, ms
+
+
 class RepeatedReads:
     """What was read so far; see `Reads` and `Cache`."""
 
@@ -92,6 +146,12 @@ class RepeatedReads:
         self._reads: dict[tuple[str, str, int, int], Reads] = {}
         self._caches: dict[int, Cache] = {}
         self._filled: dict[int, int] = {}
+        self._plans: dict[int, CachedPlan] = {}
+
+    @property
+    def cached_plans(self) -> list[CachedPlan]:
+        """What cached DataFrames were computed with."""
+        return list(self._plans.values())
 
     @property
     def reads(self) -> list[Reads]:
@@ -123,7 +183,7 @@ class RepeatedReads:
             self._caches[cache].uses += max(1, len(_CACHE_SCAN.findall(plan)))
         query.reads_cache = any(self._caches[cache].query != query.id for cache in touched)
         with suppress(ValueError):
-            self._drop_numbers_of_others(query)
+            self._note_caches(query, stages)
         if _LOCATION not in plan:
             return
         with suppress(ValueError):  # a plan that cannot be parsed has no known scans
@@ -131,11 +191,32 @@ class RepeatedReads:
             for scan in scans:
                 self._scanned(query, scan, _most_ms(scan, scans, stages))
 
-    def _drop_numbers_of_others(self, query: Query) -> None:
-        """Accumulators below a cache keep counting across queries: only the query that filled it may report them."""
+    def _note_caches(self, query: Query, stages: Sequence[StageAttempt]) -> None:
+        """Takes note of the stages of a query that have computed caches."""
         if not _CACHE_SCAN.search(query.plan):
             return
-        for number in _below_caches(plan_of(query, query.numbers).root) & query.numbers.keys():
+        root = plan_of(query, query.numbers).root
+        self._drop_numbers_of_others(query, root)
+        computing = sorted((stage for stage in stages if _cached(stage)), key=lambda each: each.info.id)
+        for scan in _cache_scans(root):
+            below = sorted({number for operator in scan.below() for number in operator.accumulables})[:MOST_OF_PLAN]
+            self._note_computing(query, scan, below, computing)
+
+    def _note_computing(
+        self, query: Query, scan: Operator, below: Sequence[int], stages: Iterable[StageAttempt]
+    ) -> None:
+        """Takes note of the stages that have counted something for the operators below a scan of a cache."""
+        for stage in stages:
+            numbers = counted(stage.info.accumulables)
+            values = {number: numbers[number] for number in below if number in numbers}
+            known = self._plans.pop(below[0], None) or CachedPlan(scan.text or scan.name)
+            if any(value > known.values.get(number, 0) for number, value in values.items()):
+                known.computed(stage, known.values | values, query.id)
+            _keep(self._plans, below[0], known)
+
+    def _drop_numbers_of_others(self, query: Query, root: Operator) -> None:
+        """Accumulators below a cache keep counting across queries: only the query that filled it may report them."""
+        for number in _below_caches(root) & query.numbers.keys():
             first = self._filled.get(number, query.id)
             _keep(self._filled, number, first, most=MOST_NUMBERS)
             if first != query.id:
@@ -191,10 +272,15 @@ def _most_ms(scan: Operator, scans: Sequence[Operator], stages: Sequence[StageAt
     return sum(shares) if shares else None
 
 
+def _cache_scans(root: Operator) -> list[Operator]:
+    """The scans of caches whose operators the plan shows."""
+    scans = [operator for _, operator in root.walk() if operator.name.startswith(CACHE_SCANS)]
+    return [scan for scan in scans if any(operator.accumulables for operator in scan.below())]
+
+
 def _below_caches(root: Operator) -> set[int]:
     """The accumulators of all operators that fill a cache."""
-    scans = [operator for _, operator in root.walk() if operator.name.startswith(CACHE_SCANS)]
-    return {number for scan in scans for operator in scan.below() for number in operator.accumulables}
+    return {number for scan in _cache_scans(root) for operator in scan.below() for number in operator.accumulables}
 
 
 def _has_run(cache_scan: Operator, counted: set[int]) -> bool:

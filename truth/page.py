@@ -35,6 +35,20 @@ def markdown(score: Score) -> str:
     )
 
 
+def summary(score: Score) -> str:
+    """How often spark-app is right, in the words of the README: open and sealed pairs together."""
+    made = totals([each for each in score.open if not each.answer.developed_on])
+    pairs = made.pairs + score.sealed.pairs
+
+    def percent(name: str) -> str:
+        return f"{100 * (getattr(made, name).right + getattr(score.sealed, name).right) / pairs:.0f} %"
+
+    return (
+        f"Of {pairs} programs with a planted cause, the first finding names it in {percent('first')}, and "
+        f"{percent('exact')} have no other finding; {percent('alarms')} of their twins without it have a false alarm."
+    )
+
+
 def misses(score: Score) -> list[Judged]:
     """The pairs whose causes, twin or place the tool has wrong."""
     return [each for each in score.open if each.is_miss]

@@ -16,6 +16,12 @@ def test_the_page_is_what_the_command_writes(score: scores.Score) -> None:
     assert page.PAGE.read_text(encoding="utf-8") == page.markdown(score)
 
 
+def test_the_readme_has_the_figures(score: scores.Score) -> None:
+    """As of the page."""
+    readme = " ".join((page.PAGE.parents[1] / "README.md").read_text(encoding="utf-8").split())
+    assert page.summary(score) in readme
+
+
 def test_each_open_miss_is_explained_and_nothing_else(score: scores.Score) -> None:
     """In truth/misses.toml."""
     assert page.explanations().keys() == {each.name for each in page.misses(score)}

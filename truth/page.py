@@ -44,8 +44,8 @@ def summary(score: Score) -> str:
         return f"{100 * (getattr(made, name).right + getattr(score.sealed, name).right) / pairs:.0f} %"
 
     return (
-        f"Of {pairs} programs with a planted cause, the first finding names it in {percent('first')}, and "
-        f"{percent('exact')} have no other finding; {percent('alarms')} of their twins without it have a false alarm."
+        f"Of {pairs} programs with a planted cause, the first finding names it in {percent('first')}, and in "
+        f"{percent('exact')} nothing else is said; {percent('alarms')} of their twins without it have a false alarm."
     )
 
 

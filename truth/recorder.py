@@ -26,6 +26,9 @@ PROJECT: Final = HERE.parent
 PLACE: Final = "truth.place"
 MOST_BYTES: Final = 100_000
 """A log that is larger when it is packed is kept without the accumulables of its tasks."""
+LEAST_SAVED_MS: Final = 5000
+LEAST_SAVED: Final = 0.05
+"""What a planted cause costs at least, also as a share of the run; less is no cause that anybody would look for."""
 SECONDS_OF_LOAD: Final = 1.5
 MOST_SECONDS: Final = 300
 PROPERTIES: Final = {
@@ -155,7 +158,13 @@ def _add(pair: Pair, runs: dict[Kind, Run]) -> str:
             pair.log(kind).write_bytes(run.packed())
     answers.add(pair, answer)
     times = "sealed" if pair.is_sealed else f"{planted.ms / 1000:.1f} s planted, {quiet.ms / 1000:.1f} s quiet"
-    return f"{pair.name}: {times}; others had {planted.load} and {quiet.load} cores"
+    little = "; SAVES TOO LITTLE" if pair.saves_time and not costs_enough(planted.ms, quiet.ms) else ""
+    return f"{pair.name}: {times}; others had {planted.load} and {quiet.load} cores{little}"
+
+
+def costs_enough(planted_ms: float, quiet_ms: float) -> bool:
+    """Whether the fix saves as much as a planted cause has to cost."""
+    return planted_ms - quiet_ms >= max(LEAST_SAVED_MS, LEAST_SAVED * planted_ms)
 
 
 def _taken(pair: Pair) -> str:

@@ -117,6 +117,8 @@ def _judged(name: str, answer: Answer, output: Output) -> Judged:
     of_twin = _kept(output.runs.get(answer.quiet, []), answer.remaining, answer.quiet_kept_load)
     cause = answer.causes[0]
     right = [each for each in found if is_named(cause, each.cause)]
+    away = set(answer.causes) - set(answer.remaining)
+    fixed = [each for each in found if any(is_named(cause, each.cause) for cause in away)]
     return Judged(
         name=name,
         answer=answer,
@@ -127,7 +129,7 @@ def _judged(name: str, answer: Answer, output: Output) -> Judged:
         is_first=bool(found) and is_named(cause, found[0].cause),
         is_exact=is_exact(answer.causes, [each.cause for each in found]),
         is_place_right=is_there(answer.place, right[0].place) if right else None,
-        cost_ms=sum(each.cost_ms or 0 for each in right) or None,
+        cost_ms=sum(each.cost_ms or 0 for each in fixed) or None,
     )
 
 

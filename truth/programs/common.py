@@ -56,3 +56,11 @@ def hashed(number: int, rounds: int = 20) -> int:
 def done(frame: DataFrame) -> None:
     """Computes all rows and keeps none."""
     frame.write.format("noop").mode("overwrite").save()
+
+
+def scaled(numbers: DataFrame) -> None:
+    """Fits a scaler of MLlib to the only column of numbers."""
+    from pyspark.ml.feature import StandardScaler, VectorAssembler
+
+    features = VectorAssembler(inputCols=numbers.columns, outputCol="features").transform(numbers)
+    StandardScaler(inputCol="features", outputCol="scaled").fit(features)

@@ -7,16 +7,16 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from truth.programs.common import digest, done, hashed, main, place, session
+from truth.programs.common import digest, done, hashed, main, place, scaled, session
 
 
-def skewed_key(*, planted: bool, form: str, share: float = 0.95, rows: int = 700_000) -> None:
+def skewed_key(*, planted: bool, form: str, share: float = 0.95, rows: int = 2_400_000) -> None:
     """Digests of sales by shop; one shop has most of them."""
     spark = session("shops", sql_shuffle_partitions="16", sql_adaptive_coalescePartitions_enabled="false")
     hot = int(share * 100)
     if form == "rdd":
         with place(spark):
-            _skewed_rdd(spark, hot if planted else 0, rows * 2)
+            _skewed_rdd(spark, hot if planted else 0, rows)
     else:
         spread = F.col("id") % 64
         shop = F.when(F.col("id") % 100 < hot, 0).otherwise(spread) if planted else spread
@@ -65,7 +65,7 @@ def too_many(*, planted: bool, form: str, partitions: int = 2000, rows: int = 40
     spark.stop()
 
 
-def too_few(*, planted: bool, form: str, rows: int = 700_000) -> None:
+def too_few(*, planted: bool, form: str, rows: int = 1_500_000) -> None:
     """Digests by one task, or by two at a time."""
     number = 1 if planted else 4
     shuffled = {"sql_shuffle_partitions": str(number), "sql_adaptive_coalescePartitions_enabled": "false"}
@@ -84,11 +84,15 @@ def too_few(*, planted: bool, form: str, rows: int = 700_000) -> None:
             done(sales.groupBy("shop").applyInPandas(_scored, "shop int, score long"))
         else:
             sales = spark.range(0, rows, 1, 4)
-            done((sales.coalesce(1) if planted else sales).select(digest("id")))
+            texts = (sales.coalesce(1) if planted else sales).select(digest("id").alias("text"))
+            if form == "ml":
+                scaled(texts.select(F.hash("text").alias("number")))
+            else:
+                done(texts)
     spark.stop()
 
 
-def unsplittable(*, planted: bool, rows: int = 500_000) -> None:
+def unsplittable(*, planted: bool, rows: int = 1_500_000) -> None:
     """Digests of the lines of a file: packed by gzip in one piece, or plain."""
     text = "\n".join(str(number) for number in range(rows))
     file = Path("lines.txt.gz" if planted else "lines.txt")
@@ -99,14 +103,15 @@ def unsplittable(*, planted: bool, rows: int = 500_000) -> None:
     spark.stop()
 
 
-def spill(*, planted: bool, form: str, fraction: float = 0.05, rows: int = 1_500_000) -> None:
-    """Sorts, for which somebody has left no memory."""
+def spill(*, planted: bool, form: str, fraction: float = 0.05, rows: int = 1_700_000, times: int = 3) -> None:
+    """Sorts of long rows, for which somebody has left no memory."""
     settings = {"memory_fraction": str(fraction)} if planted else {}
     spark = session("rank", sql_shuffle_partitions="4", sql_adaptive_enabled="false", **settings)
-    sales = spark.range(0, rows, 1, 4).select("id", F.sha2(F.col("id").cast("string"), 256).alias("text"))
+    text = F.concat(*[F.sha2(F.concat("id", F.lit(each)), 512) for each in range(6)])
+    sales = spark.range(0, rows, 1, 4).select("id", text.alias("text"))
     sales.createOrReplaceTempView("sales")
     with place(spark):
-        for number in range(4):
+        for number in range(times):
             if form == "sql":
                 over = f"PARTITION BY id % {number + 7} ORDER BY text"
                 done(spark.sql(f"SELECT text, row_number() OVER ({over}) AS rank FROM sales"))

@@ -5,7 +5,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from truth.programs.common import digest, done, hashed, main, place, session
+from truth.programs.common import digest, done, hashed, main, place, scaled, session
 
 
 def skewed_join(*, planted: bool, form: str, share: float = 0.95, rows: int = 500_000) -> None:
@@ -30,7 +30,7 @@ def skewed_join(*, planted: bool, form: str, share: float = 0.95, rows: int = 50
     spark.stop()
 
 
-def cartesian(*, planted: bool, form: str, events: int = 40_000) -> None:
+def cartesian(*, planted: bool, form: str, events: int = 200_000) -> None:
     """Events within intervals: each is compared with each, or with those of its hour."""
     spark = session("intervals")
     times = spark.range(0, events, 1, 4).select((F.col("id") * 60).alias("at"))
@@ -66,36 +66,34 @@ def broadcast_missing(*, planted: bool, form: str, rows: int = 4_000_000) -> Non
     spark.stop()
 
 
-def broadcast_too_large(*, planted: bool, rows: int = 1_500_000) -> None:
+def broadcast_too_large(*, planted: bool, rows: int = 2_500_000) -> None:
     """A hint of somebody broadcasts a table that is as large as the other."""
     spark = session("pairs", sql_shuffle_partitions="4", sql_autoBroadcastJoinThreshold="-1", driver_maxResultSize="0")
-    left = spark.range(0, rows, 1, 4).withColumn("text", F.sha2(F.col("id").cast("string"), 256))
-    right = spark.range(0, rows, 1, 4).withColumn("note", F.sha2((F.col("id") + 1).cast("string"), 256))
+    left = spark.range(0, rows, 1, 4).withColumn("text", F.hex("id"))
+    right = spark.range(0, rows, 1, 4).withColumn("note", F.repeat(F.hex(F.xxhash64("id")), 30))
     with place(spark):
         done(left.join(F.broadcast(right) if planted else right, "id"))
     spark.stop()
 
 
-def explode(*, planted: bool, form: str, rows: int = 300_000, times: int = 60) -> None:
-    """The sum of an array of each row: of rows that `explode` makes and a shuffle brings together, or in the row."""
-    spark = session("sums", sql_shuffle_partitions="4")
-    spark.range(0, rows, 1, 4).select("id", F.sequence(F.lit(1), F.lit(times)).alias("days")).createOrReplaceTempView(
-        "sales"
-    )
-    summed = "aggregate(days, 0L, (sum, day) -> sum + hash(id, day))"
+def explode(*, planted: bool, form: str, rows: int = 1_500_000, times: int = 200) -> None:
+    """The most of an array of each row: of rows that `explode` makes and a shuffle brings together, or in the row."""
+    spark = session("most", sql_shuffle_partitions="4")
+    days = F.expr(f"sequence(id, id + {times - 1})")
+    spark.range(0, rows, 1, 4).select("id", days.alias("days")).createOrReplaceTempView("sales")
     with place(spark):
         if not planted:
-            done(spark.sql(f"SELECT id, {summed} AS score FROM sales"))
+            done(spark.sql("SELECT id, array_max(days) AS most FROM sales"))
         elif form == "sql":
-            days = "SELECT id, day FROM sales LATERAL VIEW explode(days) AS day"
-            done(spark.sql(f"SELECT id, sum(hash(id, day)) AS score FROM ({days}) GROUP BY id"))
+            exploded = "SELECT id, day FROM sales LATERAL VIEW explode(days) AS day"
+            done(spark.sql(f"SELECT id, max(day) AS most FROM ({exploded}) GROUP BY id"))
         else:
-            exploded = spark.table("sales").select("id", F.explode("days").alias("day"))
-            done(exploded.groupBy("id").agg(F.sum(F.hash("id", "day")).alias("score")))
+            rows_of_days = spark.table("sales").select("id", F.explode("days").alias("day"))
+            done(rows_of_days.groupBy("id").agg(F.max("day").alias("most")))
     spark.stop()
 
 
-def repeated_scan(*, planted: bool, form: str, lines: int = 400_000, times: int = 12) -> None:
+def repeated_scan(*, planted: bool, form: str, lines: int = 800_000, times: int = 12) -> None:
     """Figures of the same JSON files, which are read for each, or kept."""
     folder = Path("sales")
     folder.mkdir(exist_ok=True)
@@ -126,11 +124,11 @@ def _fitted(sales: DataFrame) -> None:
     StringIndexer(inputCol="shop", outputCol="index").fit(sales)
 
 
-def missing_cache(*, planted: bool, form: str, rows: int = 150_000, times: int = 6) -> None:
+def missing_cache(*, planted: bool, form: str, rows: int = 300_000, times: int = 6) -> None:
     """Figures of scores that are computed anew for each, or kept."""
     spark = session("scores")
     if form == "rdd":
-        numbers = spark.sparkContext.range(0, rows, 1, 4).map(hashed)
+        numbers = spark.sparkContext.range(0, 3 * rows, 1, 4).map(hashed)
         kept = numbers if planted else numbers.cache()
         with place(spark):
             for _ in range(times):
@@ -143,12 +141,14 @@ def missing_cache(*, planted: bool, form: str, rows: int = 150_000, times: int =
             for number in range(times):
                 if form == "sql":
                     spark.sql(f"SELECT max(score), count(*) FROM scores WHERE id % 7 <> {number}").collect()
+                elif form == "ml":
+                    scaled(scores.where(F.col("id") % 7 != number).select(F.hash("score").alias("score")))
                 else:
                     scores.where(F.col("id") % 7 != number).agg(F.max("score"), F.count("id")).collect()
     spark.stop()
 
 
-def unused_cache(*, planted: bool, form: str, rows: int = 1_200_000) -> None:
+def unused_cache(*, planted: bool, form: str, rows: int = 5_000_000) -> None:
     """Texts that are kept, and used once; or not kept."""
     spark = session("kept")
     texts = spark.range(0, rows, 1, 4).select("id", F.repeat(F.sha2(F.col("id").cast("string"), 512), 4).alias("text"))

@@ -2,11 +2,13 @@
 
 import json
 import os
+import time
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import functions as F
 
-from truth.programs.common import digest, main, place, session
+from truth.programs.common import digest, hashed, main, place, session
 
 EVENTS = "at timestamp, key long, value string"
 
@@ -48,7 +50,7 @@ def state_partitions(*, planted: bool, files: int = 12, rows: int = 6000, partit
     spark.stop()
 
 
-def small_files(*, planted: bool, files: int = 16, rows: int = 4000, partitions: int = 12) -> None:
+def small_files(*, planted: bool, files: int = 20, rows: int = 4000, partitions: int = 60) -> None:
     """Batches that write a file for each of some partitions, or one."""
     source = landed(Path("events"), files=files, rows=rows)
     spark = session("copy")
@@ -60,5 +62,38 @@ def small_files(*, planted: bool, files: int = 16, rows: int = 4000, partitions:
     spark.stop()
 
 
+def external_wait(*, planted: bool, files: int = 4, rows: int = 8000) -> None:
+    """Batches of rows about which a service is asked, which takes two milliseconds; or none is."""
+    source = landed(Path("events"), files=files, rows=rows)
+    spark = session("answers")
+    read = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", "1").json(source)
+
+    def asked(batches: Any) -> Any:
+        for batch in batches:
+            if planted:
+                time.sleep(0.002 * len(batch))
+            yield batch.assign(answer=batch["key"].map(hashed))[["key", "answer"]]
+
+    with place(spark):
+        answers = read.repartition(2).mapInPandas(asked, "key long, answer long")
+        writer = answers.writeStream.queryName("answers").format("noop").option("checkpointLocation", "checkpoint")
+        writer.trigger(availableNow=True).start().awaitTermination()
+    spark.stop()
+
+
+def row_udf(*, planted: bool, files: int = 4, rows: int = 40_000, times: int = 300) -> None:
+    """The checks of numbers of each row's days: by a Python function for each, or by Spark."""
+    source = landed(Path("events"), files=files, rows=rows)
+    spark = session("checks", sql_execution_pythonUDF_arrow_enabled="false")
+    read = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", "1").json(source).repartition(2)
+    numbers = read.select(F.explode(F.sequence("key", F.col("key") + times - 1)).alias("number"))
+    check: Any = F.udf(lambda number: (number * 31 + 7) % 65537, "long")
+    with place(spark):
+        checked = numbers.select(check("number") if planted else F.expr("(number * 31 + 7) % 65537"))
+        writer = checked.writeStream.queryName("checks").format("noop").option("checkpointLocation", "checkpoint")
+        writer.trigger(availableNow=True).start().awaitTermination()
+    spark.stop()
+
+
 if __name__ == "__main__":
-    main(tiny_batches, state_partitions, small_files)
+    main(tiny_batches, state_partitions, small_files, external_wait, row_udf)

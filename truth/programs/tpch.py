@@ -15,19 +15,19 @@ SQL: Final = Path(__file__).with_name("tpch.sql").read_text(encoding="utf-8")
 PRICE: Final = "l_extendedprice * (1 - l_discount)"
 
 
-def texts(kind: str) -> dict[str, str]:
-    """The tables or the queries of the file by their names."""
-    parts = [part.partition("\n") for part in SQL.split("-- ")]
+def texts(kind: str, sql: str) -> dict[str, str]:
+    """The tables or the queries of a file by their names."""
+    parts = [part.partition("\n") for part in sql.split("-- ")]
     words = {tuple(first.split()): text for first, _, text in parts}
     return {first[1]: text for first, text in words.items() if first[:1] == (kind,)}
 
 
-QUERIES: Final = texts("query")
+QUERIES: Final = texts("query", SQL)
 
 
 def tables(spark: SparkSession, customers: int) -> None:
     """The tables as views."""
-    for name, rows in texts("table").items():
+    for name, rows in texts("table", SQL).items():
         spark.sql(rows.format(customers=customers)).createOrReplaceTempView(name)
 
 
@@ -42,7 +42,7 @@ def too_many(*, planted: bool, customers: int = 15_000, partitions: int = 800) -
     spark.stop()
 
 
-def row_udf(*, planted: bool, customers: int = 60_000) -> None:
+def row_udf(*, planted: bool, customers: int = 200_000) -> None:
     """Q1 with prices by a Python function."""
     spark = session("tpch", sql_execution_pythonUDF_arrow_enabled="false")
     tables(spark, customers)

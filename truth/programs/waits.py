@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from truth.programs.common import digest, done, hashed, main, place, session
 
 
-def row_udf(*, planted: bool, form: str, rows: int = 4_000_000) -> None:
+def row_udf(*, planted: bool, form: str, rows: int = 12_000_000) -> None:
     """The checks of numbers: by a Python function for each row, or by Spark."""
     spark = session("checks", sql_execution_pythonUDF_arrow_enabled="false")
     sales = spark.range(0, rows, 1, 4)
@@ -36,7 +36,7 @@ def row_udf(*, planted: bool, form: str, rows: int = 4_000_000) -> None:
     spark.stop()
 
 
-def external_wait(*, planted: bool, form: str, rows: int = 12_000) -> None:
+def external_wait(*, planted: bool, form: str, rows: int = 16_000) -> None:
     """What a service says of each row, which takes a millisecond; or digests, which take about as long."""
     spark = session("answers")
     with place(spark):
@@ -82,6 +82,7 @@ def driver_gap(*, planted: bool, form: str, seconds: float = 15) -> None:
 def collect(*, planted: bool, form: str, rows: int = 2_000_000) -> None:
     """Totals of sales by shop: of rows that the driver collects, or of Spark."""
     spark = session("totals", driver_maxResultSize="0")
+    rows *= 4 if form == "pandas" else 1  # which takes the driver less time
     sales = spark.range(0, rows, 1, 4).select(
         "id", (F.col("id") % 64).alias("shop"), F.sha2(F.hex("id"), 256).alias("text")
     )
@@ -98,7 +99,7 @@ def collect(*, planted: bool, form: str, rows: int = 2_000_000) -> None:
     spark.stop()
 
 
-def planning(*, planted: bool, columns: int = 180) -> None:
+def planning(*, planted: bool, columns: int = 300) -> None:
     """Columns that are added one by one in a loop, each with a plan of its own, or all at once."""
     spark = session("columns")
     rows = spark.range(0, 100_000, 1, 4)
@@ -112,7 +113,7 @@ def planning(*, planted: bool, columns: int = 180) -> None:
     spark.stop()
 
 
-def small_files_read(*, planted: bool, form: str, files: int = 5000) -> None:
+def small_files_read(*, planted: bool, form: str, files: int = 16_000) -> None:
     """Sums over thousands of small files, or over four."""
     folder = Path("files")
     number = files if planted else 4
@@ -149,7 +150,7 @@ def small_files_written(*, planted: bool, form: str, days: int = 300, rows: int 
     spark.stop()
 
 
-def unpruned_partitions(*, planted: bool, form: str, days: int = 100, rows: int = 40_000) -> None:
+def unpruned_partitions(*, planted: bool, form: str, days: int = 100, rows: int = 80_000) -> None:
     """The sales of two days, found by a column of the files, or by the one that the folders are named by."""
     for day in range(days):
         folder = Path(f"days/day={day}")
@@ -170,30 +171,33 @@ def unpruned_partitions(*, planted: bool, form: str, days: int = 100, rows: int 
     spark.stop()
 
 
-def failed_tasks(*, planted: bool, form: str, rows: int = 400_000) -> None:
+def failed_tasks(*, planted: bool, form: str, rows: int = 1_000_000) -> None:
     """Tasks whose first attempt fails after its work."""
     spark = session("attempts")
 
-    def fails(rows: Any) -> Any:
-        yield from (hashed(row, 30) for row in rows)
+    def fails() -> None:
         context = TaskContext.get()
         if planted and context is not None and context.attemptNumber() == 0:
             raise ValueError("the row has no price")
 
+    def scored(rows: Any) -> Any:
+        yield from (hashed(row, 30) for row in rows)
+        fails()
+
+    def scored_batches(batches: Any) -> Any:
+        for batch in batches:
+            yield batch.assign(score=[hashed(row, 30) for row in batch["id"]])
+        fails()
+
     with place(spark):
         if form == "rdd":
-            spark.sparkContext.range(0, rows, 1, 4).mapPartitions(fails).sum()
+            spark.sparkContext.range(0, rows, 1, 4).mapPartitions(scored).sum()
         else:
-
-            def scored(batches: Any) -> Any:
-                for batch in batches:
-                    yield batch.assign(score=list(fails(batch["id"])))
-
-            done(spark.range(0, rows, 1, 4).mapInPandas(scored, "id long, score long"))
+            done(spark.range(0, rows, 1, 4).mapInPandas(scored_batches, "id long, score long"))
     spark.stop()
 
 
-def lost_executor(*, planted: bool, rows: int = 600_000) -> None:
+def lost_executor(*, planted: bool, rows: int = 1_600_000) -> None:
     """An executor that is killed after the map side of a shuffle has run on it."""
     spark = session("lost", sql_shuffle_partitions="4", sql_adaptive_enabled="false")
     mark = Path("killed").absolute()
@@ -208,6 +212,43 @@ def lost_executor(*, planted: bool, rows: int = 600_000) -> None:
     sales = spark.sparkContext.range(0, rows, 1, 4).map(lambda row: (row % 97, hashed(row, 20)))
     with place(spark):
         sales.groupByKey(4).mapPartitions(dies).mapValues(len).collect()
+    spark.stop()
+
+
+def lost_files(*, planted: bool, rows: int = 1_000_000) -> None:
+    """The files of a shuffle, which somebody deletes before it is read once more."""
+    spark = session("lost")
+    sales = spark.sparkContext.range(0, rows, 1, 4).map(lambda row: (row % 97, hashed(row, 20)))
+    grouped = sales.groupByKey(4)
+    grouped.count()
+    if planted:
+        for file in Path(str(spark.conf.get("spark.local.dir"))).rglob("shuffle_*.data"):
+            file.unlink()
+    with place(spark):
+        grouped.map(lambda group: len(list(group[1]))).collect()
+    spark.stop()
+
+
+def out_of_memory(*, planted: bool, rows: int = 1_200_000) -> None:
+    """Tasks that make a long text of each part at last; for one of them an executor has too little memory once."""
+    spark = session("texts")
+    mark = Path("asked").absolute()
+    mark.unlink(missing_ok=True)
+
+    def counted(batches: Any) -> Any:
+        import pandas as pd
+
+        for batch in batches:
+            batch["id"].map(hashed).sum()
+        length = 3
+        if planted and TaskContext.get().partitionId() == 0 and not mark.exists():  # type: ignore[union-attr]
+            mark.touch()
+            length = 400_000_000
+        yield pd.DataFrame({"length": [length]})
+
+    with place(spark):
+        counts = spark.range(0, rows, 1, 4).mapInPandas(counted, "length int")
+        done(counts.select(F.size(F.array_repeat(F.lit("x"), F.col("length"))).alias("size")))
     spark.stop()
 
 
@@ -231,4 +272,6 @@ if __name__ == "__main__":
         unpruned_partitions,
         failed_tasks,
         lost_executor,
+        lost_files,
+        out_of_memory,
     )

@@ -55,3 +55,11 @@ def test_a_large_log_is_kept_without_the_accumulables_of_tasks(run: Run, monkeyp
 def test_a_run_takes_as_long_as_its_application(run: Run) -> None:
     """The start of Python and of the JVM is no part of it."""
     assert run.ms == 2100
+
+
+@pytest.mark.parametrize(
+    ("planted_ms", "quiet_ms", "enough"), [(12_000, 7_000, True), (11_000, 7_000, False), (200_000, 193_000, False)]
+)
+def test_a_planted_cause_costs_five_seconds_and_a_twentieth(planted_ms: int, quiet_ms: int, *, enough: bool) -> None:
+    """Less is no cause that anybody would look for."""
+    assert recorder.costs_enough(planted_ms, quiet_ms) is enough

@@ -76,6 +76,15 @@ def test_a_cost_is_not_judged_where_times_overlap_or_the_twin_does_other_work() 
         assert judged.error is None
 
 
+def test_a_cost_is_of_all_causes_that_the_twin_lacks() -> None:
+    """Since the fix of all of them was measured together; what remains in the twin, or is no cause, does not count."""
+    costs = {"external_wait": 3000, "skew": 9000, "spill": 2000, "explode": 7000}
+    found = [{"cause": cause, "cost_ms": cost} for cause, cost in costs.items()]
+    pair = answer("skewed_key", "spill", "external_wait", remaining=["external_wait"])
+    (judged,) = score(found, [], pair=pair).open
+    assert judged.error == pytest.approx(0.1)
+
+
 def test_a_line_is_more_exact_than_a_stage_and_a_stage_than_a_query() -> None:
     """The most exact place that is known and named is judged."""
     places: list[dict[str, Any]] = [

@@ -6,6 +6,7 @@ promise: only the runs with it tell whether it helps.
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,9 +15,10 @@ from typing import Final, Literal
 
 from spark_app.eventlog.diagnoses import settings_advice as advice
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model import memory_settings
+from spark_app.eventlog.model import call_sites, memory_settings
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt
+from spark_app.telemetry.spark_settings import is_local
 
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30
@@ -37,12 +39,20 @@ MOST_BROADCAST: Final = 256 * MIB
 FILE_PARTITION: Final = "spark.sql.files.maxPartitionBytes"
 FILE_PARTITION_DEFAULT: Final = "128MB"
 ARROW_UDF: Final = "spark.sql.execution.pythonUDF.arrow.enabled"
+ARROW: Final = "spark.sql.execution.arrow.pyspark.enabled"
+ARROW_BY_DEFAULT: Final = (4, 2)
+"""The Spark from which on `toPandas` uses Arrow by default."""
+LEAST_TO_PANDAS: Final = MIB
+"""Fewer bytes of a `toPandas` take no time in either way. Project."""
+RESULT_SIZE: Final = "internal.metrics.resultSize"
 REUSE: Final = "spark.python.worker.reuse"
 SERIALIZER: Final = "spark.serializer"
 KRYO: Final = "org.apache.spark.serializer.KryoSerializer"
 PYTHON_RDDS: Final = frozenset({"PythonRDD", "PairwiseRDD"})
 """RDDs of PySpark: what they shuffle are bytes that Python has pickled."""
 INSTANCES: Final = "spark.executor.instances"
+EXECUTOR_CORES: Final = "spark.executor.cores"
+FILE_RECORDS: Final = "spark.sql.files.maxRecordsPerFile"
 
 Goal = Literal["time", "cost"]
 
@@ -181,6 +191,33 @@ def _many_short_queries(evidence: Evidence) -> Iterator[Sign]:
         yield Sign("many_short_queries", {"queries": len(times), "median_query_ms": median(times)})
 
 
+def _rows_to_pandas(evidence: Evidence) -> Iterator[Sign]:
+    """The driver of PySpark gets the rows of `toPandas` pickled one by one."""
+    if _has_arrow(evidence):
+        return
+    queries = [each for each in evidence.app.queries.values() if _call(each.description) == "toPandas"]
+    moved = sum(_result_bytes(stage) for query in queries for stage in evidence.app.stages_of(query))
+    if moved >= LEAST_TO_PANDAS:
+        yield Sign("rows_to_pandas", {"result_bytes": moved})
+
+
+def _has_arrow(evidence: Evidence) -> bool:
+    """Whether `toPandas` gets Arrow batches; also where the log has no version to know the default by."""
+    version = re.match(r"(\d+)\.(\d+)", evidence.app.spark_version or "")
+    is_default = version is None or (int(version[1]), int(version[2])) >= ARROW_BY_DEFAULT
+    return evidence.settings.get(ARROW, str(is_default)).strip().lower() != "false"
+
+
+def _call(description: str) -> str | None:
+    site = call_sites.parse(description)
+    return None if site is None else site.action
+
+
+def _result_bytes(stage: StageAttempt) -> int:
+    """What its tasks sent to the driver, their metrics included."""
+    return sum(int(bytes(each.value)) for each in stage.info.accumulables if each.name == RESULT_SIZE)
+
+
 def _no_worker_reuse(evidence: Evidence) -> Iterator[Sign]:
     if evidence.settings.get(REUSE, "true").lower() == "false":
         yield Sign("no_worker_reuse")
@@ -193,6 +230,7 @@ STATISTICS: Final[tuple[Callable[[Evidence], Iterator[Sign]], ...]] = (
     _small_rdd_partitions,
     _rdd_shuffle,
     _many_short_queries,
+    _rows_to_pandas,
     _no_worker_reuse,
 )
 
@@ -306,6 +344,20 @@ def _bytes(text: str) -> int | None:
     return int(text) if text.strip().isdecimal() else memory_settings.size_of(text)
 
 
+def _half_the_cores(evidence: Evidence, _: Sign) -> str | None:
+    """Half the tasks at once in each executor, where its cores are set and there are several."""
+    now = evidence.settings.get(EXECUTOR_CORES, "")
+    if is_local(evidence.settings) or not now.isdecimal() or int(now) < 2 * evidence.app.task_cpus:
+        return None
+    return str(int(now) // 2)
+
+
+def _no_limit_of_rows(evidence: Evidence, _: Sign) -> str | None:
+    """No limit of the rows of a file, where there is one: 0 is Spark's default."""
+    now = evidence.settings.get(FILE_RECORDS, "0").strip()
+    return "0" if now.isdecimal() and int(now) > 0 else None
+
+
 MEMORY: Final = "{memory}"
 """Stands for the setting of the heap of tasks: that of the driver in local mode."""
 
@@ -347,9 +399,13 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(("large_broadcast",), advice.BROADCAST, _no_broadcast, "a large table is not broadcast"),
     Row(("spill", "gc_pressure"), advice.MEMORY_FRACTION, _fraction, "tasks get a larger part of the heap"),
     Row(("spill", "gc_pressure", "memory_under"), MEMORY, _memory(2), "tasks get more heap"),
+    Row(("spill", "gc_pressure", "cpu_starvation"), EXECUTOR_CORES, _half_the_cores,
+        "fewer tasks share the heap and the processors of an executor", "cost"),
+    Row(("small_files_written",), FILE_RECORDS, _no_limit_of_rows, "a task begins no new file after so many rows"),
     Row(("tiny_tasks", "small_files_read"), FILE_PARTITION, _file_partition(4), "a task reads more files at once"),
     Row(("too_few_tasks",), FILE_PARTITION, _file_partition(1 / 8), "more tasks share the reading of files"),
     Row(("row_python_udf",), ARROW_UDF, _always("true"), "rows go to Python in Arrow batches, not pickled one by one"),
+    Row(("rows_to_pandas",), ARROW, _always("true"), "toPandas gets Arrow batches, not rows pickled one by one"),
     Row(("no_worker_reuse",), REUSE, _always("true"), "tasks use the Python worker of an earlier task"),
     Row(("many_short_queries",), advice.ADAPTIVE, _not_adaptive, "short queries are planned once, not stage by stage"),
     Row(("memory_over",), MEMORY, _memory(0.5), "no executor used much of its heap", "cost"),

@@ -77,6 +77,23 @@ def test_memory_that_nobody_used_is_tried_to_save_cost() -> None:
     assert (found.setting, found.value, found.goal) == ("spark.executor.memory", "2663m", "cost")
 
 
+@pytest.mark.parametrize(
+    ("master", "cores", "value"), [("yarn", "4", "2"), ("yarn", "1", None), ("yarn", "", None), ("local[4]", "4", None)]
+)
+def test_fewer_tasks_may_share_an_executor(master: str, cores: str, value: str | None) -> None:
+    """Where executors have several cores by their setting; in local mode it does nothing."""
+    app = Run(1000, [], settings={"spark.master": master, "spark.executor.cores": cores}).application
+    assert values(app, finding("spill")).get("spark.executor.cores") == value
+
+
+@pytest.mark.parametrize(("limit", "value"), [("1000", "0"), ("0", None), (None, None)])
+def test_a_limit_of_rows_is_taken_from_small_files(limit: str | None, value: str | None) -> None:
+    """It may be why they are small."""
+    settings = {} if limit is None else {"spark.sql.files.maxRecordsPerFile": limit}
+    app = Run(1000, [], settings=settings).application
+    assert values(app, finding("small_files_written")).get("spark.sql.files.maxRecordsPerFile") == value
+
+
 def test_small_shuffle_partitions_become_as_many_as_the_cores_need() -> None:
     """Without any finding: a short program has none."""
     app = Run(1000, [Stage("sum", 0, 500, [Task(0, 500, read=100_000)])]).application
@@ -112,6 +129,33 @@ def test_kryo_is_tried_for_objects_of_the_jvm(written_by: str, read_by: str, is_
     """What Python shuffles are bytes already."""
     found = values(rdd_shuffle(written_by=written_by, read_by=read_by))
     assert ("spark.serializer" in found) == is_tried
+
+
+def to_pandas(version: str, size: int, arrow: str | None) -> Application:
+    """An application with a `toPandas` whose tasks sent so many bytes."""
+    query, job, ended = log.query(1) | {"description": "toPandas at job.py:5"}, log.job(0, [0]), log.stage(0, end=3000)
+    job["Properties"] = {"spark.sql.execution.id": "1"}
+    ended["Stage Info"]["Accumulables"] = [{"ID": 1, "Name": "internal.metrics.resultSize", "Value": size}]
+    set_to = {} if arrow is None else {"spark.sql.execution.arrow.pyspark.enabled": arrow}
+    lines = [{"Event": "SparkListenerLogStart", "Spark Version": version}, log.started(), log.environment(set_to)]
+    return log.application([*lines, query, job, log.stage(0), log.task(0, 0), ended])
+
+
+@pytest.mark.parametrize(
+    ("version", "size", "arrow", "value"),
+    [
+        ("4.1.4", 1 << 20, None, "true"),
+        ("4.2.0", 1 << 20, "false", "true"),
+        ("4.2.0", 1 << 20, None, None),
+        ("3.5.7", 1 << 20, "true", None),
+        ("3.5.7", 1 << 19, None, None),
+    ],
+)
+def test_arrow_is_tried_for_large_frames_of_pandas(
+    version: str, size: int, arrow: str | None, value: str | None
+) -> None:
+    """Where it is off: by default, or by its setting."""
+    assert values(to_pandas(version, size, arrow)).get("spark.sql.execution.arrow.pyspark.enabled") == value
 
 
 def test_rows_of_the_table_name_what_there_is() -> None:

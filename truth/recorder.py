@@ -88,7 +88,14 @@ class Run:
         self._run(conf, programs)
         self.load = round(max(before, load()), 2)
         (log,) = (file for file in logs.iterdir() if not file.name.startswith("."))
-        scrub = scrubber({str(self._folder): "/work", str(PROJECT): "/project", sys.base_prefix: "/python"})
+        scrub = scrubber(
+            {
+                str(self._folder): "/work",
+                str(PROJECT): "/project",
+                sys.prefix: "/environment",
+                sys.base_prefix: "/python",
+            }
+        )
         self.lines = [json.loads(line) for line in scrub(log.read_bytes()).splitlines()]
 
     def _run(self, conf: Path, programs: Path) -> None:

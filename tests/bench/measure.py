@@ -1,6 +1,7 @@
 """Runs a command and measures its whole process tree: CPU seconds, wall seconds and peak memory.
 
-BENCH_ROUNDS (5) makes every comparison shorter for a try.
+BENCH_ROUNDS (5) makes every comparison shorter for a try. BENCH_LOCK, a file, keeps other measurements out of single
+runs of `tuning` and `memory_retries`: those that lock it, too.
 """
 
 import os
@@ -71,6 +72,12 @@ def run(command: Sequence[str], environment: Mapping[str, str], *, folder: Path 
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{''.join(lines)}")
     return Measured(usage.ru_utime + usage.ru_stime, wall, peak.bytes, first, lines[-1] if lines else "")
+
+
+def alone(command: Sequence[str]) -> list[str]:
+    """A command that runs while nothing else holds the file BENCH_LOCK, if it is named."""
+    lock = os.environ.get("BENCH_LOCK")
+    return [*(("flock", "--close", lock) if lock else ()), *command]
 
 
 def pinned(core: int | None) -> list[str]:

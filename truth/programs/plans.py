@@ -66,13 +66,14 @@ def broadcast_missing(*, planted: bool, form: str, rows: int = 4_000_000) -> Non
     spark.stop()
 
 
-def broadcast_too_large(*, planted: bool, rows: int = 2_500_000) -> None:
-    """A hint of somebody broadcasts a table that is as large as the other."""
+def broadcast_too_large(*, planted: bool, rows: int = 6_000_000) -> None:
+    """A hint of somebody broadcasts the large table of a join, and not the small one."""
     spark = session("pairs", sql_shuffle_partitions="4", sql_autoBroadcastJoinThreshold="-1", driver_maxResultSize="0")
-    left = spark.range(0, rows, 1, 4).withColumn("text", F.hex("id"))
-    right = spark.range(0, rows, 1, 4).withColumn("note", F.repeat(F.hex(F.xxhash64("id")), 30))
+    small = spark.range(0, 20_000, 1, 4).select((F.col("id") * 30).alias("id"), F.hex("id").alias("text"))
+    large = spark.range(0, rows, 1, 4).withColumn("note", F.repeat(F.hex(F.xxhash64("id")), 5))
     with place(spark):
-        done(left.join(F.broadcast(right) if planted else right, "id"))
+        joined = small.join(F.broadcast(large), "id") if planted else large.join(F.broadcast(small), "id")
+        done(joined.select("id", "text", "note"))
     spark.stop()
 
 

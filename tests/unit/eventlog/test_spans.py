@@ -433,10 +433,10 @@ def test_spans_name_the_nodes_that_pods_tell() -> None:
 
 
 def test_an_operation_that_was_canceled_has_not_failed() -> None:
-    """Also if it has failed of that first; its client wanted it so."""
-    failed = becomes("o", "Failed", time=2000, errorMessage="interrupted")
-    canceled = becomes("o", "Canceled", time=2001)
-    _, spans = read([started(), session(), operation("o"), failed, canceled, becomes("o", "Closed", time=2002)])
+    """Also if it fails of that; its client wanted it so."""
+    canceled = becomes("o", "Canceled", time=2000)
+    failed = becomes("o", "Failed", time=2001, errorMessage="interrupted")
+    _, spans = read([started(), session(), operation("o"), canceled, failed, becomes("o", "Closed", time=2002)])
     assert (spans["operation o"].failure, spans["operation o"].ended) == (None, 2002)
     assert spans["operation o"].attributes["spark.connect.operation.status"] == "canceled"
 

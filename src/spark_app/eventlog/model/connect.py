@@ -180,10 +180,10 @@ class Connect:
             operation.error = event.error
 
     def canceled(self, event: events.ConnectOperationCanceled) -> None:
-        """Notes that an operation was interrupted."""
+        """Notes that an operation was interrupted; a server may also interrupt what has failed just before."""
         operation = self._finish(event.id, event.time)
         if operation is not None:
-            operation.is_canceled = True
+            operation.is_canceled = operation.error is None
 
     def closed(self, event: events.ConnectOperationClosed) -> Operation | None:
         """Ends an operation."""

@@ -56,12 +56,13 @@ def test_jobs_and_queries_belong_to_the_operation_that_their_tags_name() -> None
     [
         ([becomes("o", "Failed", time=3000, errorMessage="no")], "failed"),
         ([becomes("o", "Canceled", time=3000)], "canceled"),
-        ([becomes("o", "Failed", time=2900, errorMessage="no"), becomes("o", "Canceled", time=3000)], "canceled"),
+        ([becomes("o", "Canceled", time=2900), becomes("o", "Failed", time=3000, errorMessage="no")], "canceled"),
+        ([becomes("o", "Failed", time=2900, errorMessage="no"), becomes("o", "Canceled", time=3000)], "failed"),
         ([], "not finished"),
     ],
 )
 def test_an_operation_says_how_it_ended(ends: list[Line], status: str) -> None:
-    """One that its client interrupts may fail of it first."""
+    """One that its client interrupts may fail of it; the server also interrupts what has failed, to clean up."""
     app = log.application([log.started(), session(), operation("o"), *ends])
     assert app.connect.operations["o"].status == status
 

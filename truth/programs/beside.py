@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from truth.programs.common import digest, done, hashed, main, place, session
 
 
-def two_at_once(*, planted: bool, form: str, rows: int = 1_000_000) -> None:
+def two_at_once(*, planted: bool, form: str, rows: int = 2_000_000) -> None:
     """Digests, beside another application that has as many threads and computes all the time."""
     spark = session("digests")
     sales = spark.range(0, rows, 1, 8)

@@ -15,6 +15,7 @@ from typing import Final
 from spark_app.eventlog.reader import Reading
 from spark_app.stack_samples import captured, python_sampler, samples
 from spark_app.stack_samples.captured import Captured
+from spark_app.telemetry.spark_settings import FLIGHT_RECORDING
 
 MOST_RECORDED: Final = "64m"
 """Disk that the recording of one JVM takes; then its oldest part is dropped."""
@@ -32,7 +33,7 @@ SCRIPT: Final = Template(r"""__spark_app_sample() {
   if [[ -z "$$home" ]]; then home="$$(readlink -f "$$(command -v java)")"; home="$${home%/bin/java}"; fi
   if [[ ! -f "$$home/lib/jfr/default.jfc" ]]; then return; fi
   if grep -q jdk.CPUTimeSample "$$home/lib/jfr/default.jfc"; then settings=$folder/cpu.jfc; fi
-  options="-XX:StartFlightRecording=name=spark-app,settings=$$settings,filename=$folder/java,dumponexit=true,maxsize=$size"
+  options="${recording}settings=$$settings,filename=$folder/java,dumponexit=true,maxsize=$size"
   options="$$options -XX:FlightRecorderOptions=stackdepth=$depth,repository=$folder/repository -Xlog:jfr+startup=off"
   export SPARK_SUBMIT_OPTS="$$SPARK_SUBMIT_OPTS $$options"
   for word in "$$@"; do
@@ -79,7 +80,11 @@ class StackCapture:
     def script(self, launch: str) -> str:
         """What `spark-env.sh` adds to the options of JVMs that have the property with the id of their launch."""
         return SCRIPT.substitute(
-            folder=shlex.quote(str(self.folder)), size=MOST_RECORDED, depth=MOST_FRAMES, launch=launch
+            recording=FLIGHT_RECORDING,
+            folder=shlex.quote(str(self.folder)),
+            size=MOST_RECORDED,
+            depth=MOST_FRAMES,
+            launch=launch,
         )
 
     def write(self, readings: Mapping[str, Sequence[Reading]]) -> list[str]:

@@ -4,13 +4,15 @@ The file holds one `StackSamples` as JSON, compressed by zstd. Frames hold names
 """
 
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 import zstandard
 from msgspec import Struct
 
-SUFFIX: Final = ".stacks.zst"
+from spark_app.eventlog.parse.log_files import STACK_SAMPLES
+from spark_app.local_files import write_atomic
+
 Language = Literal["java", "python"]
 Role = Literal["driver", "executor", "python_driver", "python_worker"]
 State = Literal["running", "native", "waiting"]
@@ -84,14 +86,12 @@ class StackSamples(Struct):
 
 def file_of(log: Path) -> Path:
     """The file of the samples of the application with an event log."""
-    return log.with_name(log.name.removesuffix(".zst") + SUFFIX)
+    return log.with_name(log.name.removesuffix(".zst") + STACK_SAMPLES)
 
 
 def write(samples: StackSamples, file: Path) -> None:
     """Writes the samples, in one step."""
-    new = file.with_name(file.name + ".new")
-    new.write_bytes(zstandard.ZstdCompressor(level=9).compress(msgspec.json.encode(samples)))
-    new.replace(file)
+    write_atomic(file, zstandard.ZstdCompressor(level=9).compress(msgspec.json.encode(samples)))
 
 
 def read(file: Path) -> StackSamples:

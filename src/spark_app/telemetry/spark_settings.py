@@ -8,6 +8,9 @@ INTERVAL_UNITS_MS: Final = {
 }  # fmt: skip
 """The units of intervals as Spark takes them, each also with an `s`, in milliseconds."""
 
+FLIGHT_RECORDING: Final = "-XX:StartFlightRecording=name=spark-app,"
+"""Begins the options of JVMs whose stacks `spark-app observe` samples."""
+
 
 def is_local(properties: Mapping[str, str]) -> bool:
     """Whether the driver runs the tasks: `local` and `local[4]` do; `local-cluster[...]` starts executors."""

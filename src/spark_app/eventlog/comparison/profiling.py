@@ -37,6 +37,7 @@ from spark_app.eventlog.reader import Reading
 from spark_app.redaction import is_secret, redacted
 from spark_app.telemetry.spark_names import WORKLOAD
 from spark_app.telemetry.spark_progress import sum_of_known
+from spark_app.telemetry.spark_settings import FLIGHT_RECORDING
 
 MAX_GROUPS: Final = 200
 """Groups of one application at most; the rest is one group, which keeps the profile small."""
@@ -52,8 +53,6 @@ _VOLATILE: Final = re.compile(
     r"|observed\.(launch|name))",
     re.IGNORECASE,
 )  # fmt: skip
-_SAMPLED: Final = "-XX:StartFlightRecording=name=spark-app,"
-"""Begins the default options of executors whose stacks are sampled (`spark_app.observe.stack_capture`)."""
 
 
 def of(reading: Reading) -> RunProfile:
@@ -247,7 +246,7 @@ def _settings(app: Application) -> Iterator[tuple[str, str]]:
     for name, value in settings.items():
         if (
             name.startswith("spark.")
-            and not value.startswith(_SAMPLED)
+            and not value.startswith(FLIGHT_RECORDING)
             and not _VOLATILE.fullmatch(name)
             and not is_secret(name)
         ):

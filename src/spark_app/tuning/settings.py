@@ -17,7 +17,7 @@ from spark_app.eventlog.diagnoses import settings_advice as advice
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model import call_sites, memory_settings
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.entities import StageAttempt
+from spark_app.eventlog.model.entities import StageAttempt, result_bytes
 from spark_app.telemetry.spark_settings import is_local
 
 MIB: Final = 1 << 20
@@ -44,7 +44,6 @@ ARROW_BY_DEFAULT: Final = (4, 2)
 """The Spark from which on `toPandas` uses Arrow by default."""
 LEAST_TO_PANDAS: Final = MIB
 """Fewer bytes of a `toPandas` take no time in either way. Project."""
-RESULT_SIZE: Final = "internal.metrics.resultSize"
 REUSE: Final = "spark.python.worker.reuse"
 SERIALIZER: Final = "spark.serializer"
 KRYO: Final = "org.apache.spark.serializer.KryoSerializer"
@@ -196,7 +195,7 @@ def _rows_to_pandas(evidence: Evidence) -> Iterator[Sign]:
     if _has_arrow(evidence):
         return
     queries = [each for each in evidence.app.queries.values() if _call(each.description) == "toPandas"]
-    moved = sum(_result_bytes(stage) for query in queries for stage in evidence.app.stages_of(query))
+    moved = sum(result_bytes(stage) for query in queries for stage in evidence.app.stages_of(query))
     if moved >= LEAST_TO_PANDAS:
         yield Sign("rows_to_pandas", {"result_bytes": moved})
 
@@ -211,11 +210,6 @@ def _has_arrow(evidence: Evidence) -> bool:
 def _call(description: str) -> str | None:
     site = call_sites.parse(description)
     return None if site is None else site.action
-
-
-def _result_bytes(stage: StageAttempt) -> int:
-    """What its tasks sent to the driver, their metrics included."""
-    return sum(int(bytes(each.value)) for each in stage.info.accumulables if each.name == RESULT_SIZE)
 
 
 def _no_worker_reuse(evidence: Evidence) -> Iterator[Sign]:

@@ -13,10 +13,19 @@ from spark_app.eventlog.model.connect import Operation
 from spark_app.eventlog.model.occupancy import Span, Utilization
 from spark_app.eventlog.model.streams import BatchKey
 from spark_app.eventlog.model.targets import Target
-from spark_app.eventlog.parse.events import NOT_THE_TASK, JobProperties, StageInfo, TaskEnd, TaskInfo, TaskMetrics
+from spark_app.eventlog.parse.events import (
+    NOT_THE_TASK,
+    JobProperties,
+    StageInfo,
+    TaskEnd,
+    TaskInfo,
+    TaskMetrics,
+    number_of,
+)
 
 SLOWEST: Final = 5
 """How many tasks of a stage attempt are kept because they took longest."""
+_RESULT_SIZE: Final = "internal.metrics.resultSize"
 WAITS: Final = ("network", "disk", "gc", "scheduling", "deserializing")
 """What Spark measures of each task that it waited for, in the order of `StageAttempt.waits_ms`."""
 NO_WAITS: Final = (0,) * len(WAITS)
@@ -283,6 +292,11 @@ def task_totals(task: TaskEnd) -> Totals:
     if task.metrics is not None:
         totals.add(task.metrics, delay_ms=scheduler_delay_ms(task.info, task.metrics))
     return totals
+
+
+def result_bytes(stage: StageAttempt) -> int:
+    """What the tasks of a stage sent to the driver, their metrics included."""
+    return sum(number_of(each) or 0 for each in stage.info.accumulables if each.name == _RESULT_SIZE)
 
 
 def unmeasured_wait_ms(totals: Totals) -> float:

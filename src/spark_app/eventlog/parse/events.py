@@ -129,11 +129,16 @@ class Accumulable(EventField):
 def counted(accumulables: list[Accumulable]) -> dict[int, int]:
     """Accumulables that count something: totals of operators, as the driver knows them when a stage has ended."""
     return {
-        accumulable.id: int(number[1])
+        accumulable.id: number
         for accumulable in accumulables
-        if not (accumulable.name or "").startswith("internal.")
-        and (number := _NUMBER.fullmatch(bytes(accumulable.value)))
+        if not (accumulable.name or "").startswith("internal.") and (number := number_of(accumulable)) is not None
     }
+
+
+def number_of(accumulable: Accumulable) -> int | None:
+    """What an accumulable has counted; None if it counts nothing."""
+    number = _NUMBER.fullmatch(bytes(accumulable.value))
+    return int(number[1]) if number else None
 
 
 class StorageLevel(EventField):

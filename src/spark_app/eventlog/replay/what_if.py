@@ -114,35 +114,51 @@ def usual_changes(done: Work) -> list[Change]:
     return [Change("cores", value) for value in (*map(str, numbers), UNLIMITED)]
 
 
+class _Variation(NamedTuple):
+    """How much runs of an application differ, as shares: of the driver's time, of that of tasks, of waits of these."""
+
+    driver: float
+    tasks: float
+    waits: float
+
+
 def forecasts(done: Work, changes: Iterable[Change]) -> list[Forecast]:
     """How long it would have taken with each of some changes."""
-    reasons, spread = doubts.of_changes(done), _spread_of_tasks(done)
-    return [_forecast(done, change, reasons, spread) for change in changes]
+    reasons, variation = doubts.of_changes(done), _variation(done)
+    return [_forecast(done, change, reasons, variation) for change in changes]
 
 
-def _forecast(done: Work, change: Change, reasons: list[str], spread: float) -> Forecast:
+def _forecast(done: Work, change: Change, reasons: list[str], variation: _Variation) -> Forecast:
     """How long it would have taken with a change, or why the log does not tell."""
     found = reasons or _KINDS[change.what](done, change.value)
     if isinstance(found, list):
         return Forecast(change, None, None, None, None, found)
     low, likely, high = (done.corrected(ms) for ms in found)
-    low, high = _interval(done, low, high, spread, is_slower=likely > done.took_ms)
+    low, high = _interval(done, low, high, variation, is_slower=likely > done.took_ms)
     return Forecast(change, likely, min(low, likely), max(high, likely), likely / done.took_ms - 1, [])
 
 
-def _interval(done: Work, low: float, high: float, spread: float, *, is_slower: bool) -> tuple[float, float]:
+def _interval(done: Work, low: float, high: float, variation: _Variation, *, is_slower: bool) -> tuple[float, float]:
     """How long it takes at least and at most, in nine of ten cases.
 
-    The driver's time and that of tasks differ from run to run; tasks also by what their own spread and the error of the
-    replay say, and by what they compute. On a host that something else used both differ more: the driver by all that it
-    lost to that, and tasks by what they waited for processors, which they may have where fewer of them run.
+    Tasks may wait less for processors where fewer of them run.
     """
-    waited = doubts.contention_ratio(done)
-    driver, drift = min(done.idle_ms, low), hypot(DRIVER_SPREAD, 1 - 1 / doubts.slowdown(done))
-    computing = 1.0 if (busy := doubts.processors_per_task(doubts.stages(done), done)) is None else min(1.0, busy)
-    apart = hypot(TASK_SPREAD, spread, done.error, waited, COMPUTING_SPREAD * computing)
+    driver, (drift, apart, waited) = min(done.idle_ms, low), variation
     least = driver * max(0.0, 1 - drift) + (low - driver) * max(0.0, 1 - apart - (waited if is_slower else 0.0))
     return least, driver * (1 + drift) + (high - driver) * (1 + apart)
+
+
+def _variation(done: Work) -> _Variation:
+    """How much the driver's time and that of tasks differ from run to run.
+
+    Tasks differ also by what their own spread and the error of the replay say, and by what they compute. On a host that
+    something else used both differ more: the driver by all that it lost to that, and tasks by what they waited for
+    processors.
+    """
+    waited, busy = doubts.contention_ratio(done), doubts.processors_per_task(doubts.stages(done), done)
+    computing = COMPUTING_SPREAD * (1.0 if busy is None else min(1.0, busy))
+    apart = hypot(TASK_SPREAD, _spread_of_tasks(done), done.error, waited, computing)
+    return _Variation(hypot(DRIVER_SPREAD, 1 - 1 / doubts.slowdown(done)), apart, waited)
 
 
 def _spread_of_tasks(done: Work) -> float:

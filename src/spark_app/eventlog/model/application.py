@@ -48,6 +48,7 @@ class Application:
         running: The number of running tasks.
         first, last: The earliest and the latest time in any event.
         usage: What cores and driver did so far.
+        deserialize_ms, deserialize_cpu_ns: Sums over the tasks of all stages so far.
         task_free: The time without a running task so far.
         host_load: The load of the driver's host, where something measured it; Spark does not.
         log_records: What its Python program has logged, where something collected it: the newest.
@@ -87,6 +88,7 @@ class Application:
         self.first: int | None = None
         self.last = self.running = 0
         self.usage = Utilization()
+        self.deserialize_ms = self.deserialize_cpu_ns = 0
         self.task_free = TaskFreeTime()
         self.host_load: HostLoad | None = None
         self.log_records: deque[events.LogRecord] = deque(maxlen=MOST_LOG_RECORDS)
@@ -342,6 +344,9 @@ class Application:
             return None
         if stage.is_input_missed and event.metrics is not None:
             event.metrics.input.bytes = 0  # here, so that nobody uses it
+        if event.metrics is not None:
+            self.deserialize_ms += event.metrics.deserialize_ms
+            self.deserialize_cpu_ns += event.metrics.deserialize_cpu_ns
         stage.add(event)
         return LateTask(stage, event) if stage.info.completed is not None else None
 

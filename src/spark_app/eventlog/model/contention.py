@@ -33,14 +33,16 @@ def measured_load(app: Application, stage: StageAttempt) -> float | None:
 
 def of_deserializing(totals: Totals) -> float | None:
     """How much longer it took to deserialise tasks than they had a processor meanwhile."""
-    return totals.deserialize_ms / (totals.deserialize_cpu_ns / 1e6) if totals.deserialize_cpu_ns else None
+    return _over_cpu(totals.deserialize_ms, totals.deserialize_cpu_ns)
 
 
 def of_all_deserializing(app: Application) -> float | None:
-    """The same of all stages that are known."""
-    totals = [stage.totals for stage in app.stages.values()]
-    cpu_ns = sum(each.deserialize_cpu_ns for each in totals)
-    return sum(each.deserialize_ms for each in totals) / (cpu_ns / 1e6) if cpu_ns else None
+    """The same of the tasks of all stages so far."""
+    return _over_cpu(app.deserialize_ms, app.deserialize_cpu_ns)
+
+
+def _over_cpu(took_ms: float, cpu_ns: int) -> float | None:
+    return took_ms / (cpu_ns / 1e6) if cpu_ns else None
 
 
 def slowdown(app: Application, stage: StageAttempt) -> float | None:

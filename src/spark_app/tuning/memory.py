@@ -2,8 +2,8 @@
 
 Which side lacked it decides what changes: the heap of the driver, the heap of tasks, what a container has beside the
 heap, or the share of Python workers. The log proves that it needed more than it had, and no upper bound. So the step is
-to twice as much: the largest that is never more than twice what was needed. Where Spark says how much it needs, that
-decides.
+to twice as much: the largest that is never more than twice what was needed. Where Spark says how much it needs, or the
+log how much a broadcast collected, that decides.
 """
 
 import math
@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from spark_app.eventlog.model import memory_settings, pod_memory
 from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.entities import result_bytes
 from spark_app.eventlog.model.executor_loss import is_lost, kind_of
 from spark_app.eventlog.model.memory_settings import DRIVER_MEMORY, EXECUTOR_MEMORY, size_of
 from spark_app.telemetry.spark_settings import is_local
@@ -36,6 +37,12 @@ _RESULTS: Final = re.compile(r"results of (\d+) tasks \(([\d.]+) (B|KiB|MiB|GiB|
 _TOO_LARGE: Final = re.compile(r"Cannot broadcast the table that is larger than")
 _LEAST: Final = re.compile(r"(System memory|Executor memory) (\d+) must be at least (\d+)")
 _UNITS: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_BROADCAST_JOB: Final = "broadcast exchange ("
+"""How Spark begins the tag, before Spark 3.5 the description, of the job that collects a table to broadcast it."""
+HELD_BY_BROADCAST: Final = 8
+"""The heap that builds a broadcast table, in pages of its hash table. A page is of a power of two bytes and has room
+for all rows; while it is filled, the driver holds the collected rows and the page of half the size too, beside what
+Spark's share of the heap leaves. Project, by `python -m tests.bench memory_retries`."""
 _CONTAINERS: Final = ("k8s", "yarn")
 """Masters that limit a process beside its heap."""
 
@@ -102,12 +109,13 @@ def _found(app: Application | None, settings: Mapping[str, str], printed: str) -
         if lost:
             return _for_lost(settings, lost[-1][1])
         if _HEAP.search("\n".join(_task_failures(app))):
-            side: Side = "driver heap" if is_local(settings) else "executor heap"
-            return _doubled(side, memory_settings.memory(settings), settings, "tasks ran out of heap")
+            if is_local(settings):
+                return _for_driver(app, settings, "tasks ran out of heap")
+            return _doubled("executor heap", EXECUTOR_MEMORY, settings, "tasks ran out of heap")
         if _PYTHON.search("\n".join(_task_failures(app))):
             return _for_python(settings)
     if _HEAP.search(failed):
-        return _doubled("driver heap", DRIVER_MEMORY, settings, "the driver ran out of heap")
+        return _for_driver(app, settings, "the driver ran out of heap")
     return None
 
 
@@ -172,6 +180,35 @@ def _for_results(app: Application | None, found: re.Match[str]) -> Step:
     tasks = failed[-1] if failed else counted
     needed = math.ceil(size * max(1.0, tasks / counted) * MARGIN / MIB)
     return Step("results", {RESULTS: f"{needed}m"}, f"results of {counted} of {tasks} tasks were {found[2]} {found[3]}")
+
+
+def _for_driver(app: Application | None, settings: Mapping[str, str], why: str) -> Step | None:
+    """Twice the heap of the driver, or as much as the table needs that it was to broadcast when it died."""
+    doubled = _doubled("driver heap", DRIVER_MEMORY, settings, why)
+    rows = _broadcast_bytes(app)
+    if doubled is None or rows is None:
+        return doubled
+    needed = HELD_BY_BROADCAST * 2 ** math.ceil(math.log2(rows))
+    if needed <= (size_of(doubled.settings[DRIVER_MEMORY]) or 0):
+        return doubled
+    said = f"{doubled.why}, by a broadcast of {round(rows / MIB)} MiB"
+    return Step("driver heap", {DRIVER_MEMORY: f"{needed // MIB}m"}, said)
+
+
+def _broadcast_bytes(app: Application | None) -> float | None:
+    """What the last job sent to the driver, or would have if all of its tasks had ended; None if it was no broadcast."""
+    job = None if app is None else max(app.jobs.values(), key=lambda each: each.submitted, default=None)
+    if app is None or job is None or not job.ran:
+        return None
+    told = (job.properties.description or "", *(job.properties.tags or "").split(","))
+    last = app.stages[max(job.ran)]
+    # Spark counts the results of a stage until it ends; tasks of one that has failed may succeed after that.
+    ended = last.info.completed or 0
+    vain = sum(each.info.finished <= ended for each in last.kept if each.info.has_failed or each.info.was_killed)
+    counted = sum(end <= ended for _, end, _ in last.task_spans) - vain
+    if counted <= 0 or not any(each.startswith(_BROADCAST_JOB) for each in told):
+        return None
+    return result_bytes(last) * last.info.tasks / counted or None
 
 
 def _doubled(side: Side, name: str, settings: Mapping[str, str], why: str) -> Step | None:

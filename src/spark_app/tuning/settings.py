@@ -41,7 +41,7 @@ FILE_PARTITION_DEFAULT: Final = "128MB"
 ARROW_UDF: Final = "spark.sql.execution.pythonUDF.arrow.enabled"
 ARROW: Final = "spark.sql.execution.arrow.pyspark.enabled"
 ARROW_BY_DEFAULT: Final = (4, 2)
-"""The Spark from which on `toPandas` uses Arrow by default."""
+"""The Spark from which on `toPandas` and Python UDFs use Arrow by default."""
 LEAST_TO_PANDAS: Final = MIB
 """Fewer bytes of a `toPandas` take no time in either way. Project."""
 REUSE: Final = "spark.python.worker.reuse"
@@ -192,7 +192,7 @@ def _many_short_queries(evidence: Evidence) -> Iterator[Sign]:
 
 def _rows_to_pandas(evidence: Evidence) -> Iterator[Sign]:
     """The driver of PySpark gets the rows of `toPandas` pickled one by one."""
-    if _has_arrow(evidence):
+    if _has_arrow(evidence, ARROW):
         return
     queries = [each for each in evidence.app.queries.values() if _call(each.description) == "toPandas"]
     moved = sum(result_bytes(stage) for query in queries for stage in evidence.app.stages_of(query))
@@ -200,11 +200,11 @@ def _rows_to_pandas(evidence: Evidence) -> Iterator[Sign]:
         yield Sign("rows_to_pandas", {"result_bytes": moved})
 
 
-def _has_arrow(evidence: Evidence) -> bool:
-    """Whether `toPandas` gets Arrow batches; also where the log has no version to know the default by."""
+def _has_arrow(evidence: Evidence, name: str) -> bool:
+    """Whether a switch for Arrow is on; also where the log has no version to know the default by."""
     version = re.match(r"(\d+)\.(\d+)", evidence.app.spark_version or "")
     is_default = version is None or (int(version[1]), int(version[2])) >= ARROW_BY_DEFAULT
-    return evidence.settings.get(ARROW, str(is_default)).strip().lower() != "false"
+    return evidence.settings.get(name, str(is_default)).strip().lower() != "false"
 
 
 def _call(description: str) -> str | None:
@@ -236,6 +236,11 @@ def _on(name: str) -> Callable[[Evidence, Sign], str | None]:
 
 def _always(value: str) -> Callable[[Evidence, Sign], str | None]:
     return lambda _evidence, _sign: value
+
+
+def _arrow_udfs(evidence: Evidence, _: Sign) -> str | None:
+    """Arrow for Python UDFs, where it is off: where it is on, Spark has found a UDF that cannot use it."""
+    return None if _has_arrow(evidence, ARROW_UDF) else "true"
 
 
 def _partitions(evidence: Evidence, _: Sign) -> str | None:
@@ -398,7 +403,7 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(("small_files_written",), FILE_RECORDS, _no_limit_of_rows, "a task begins no new file after so many rows"),
     Row(("tiny_tasks", "small_files_read"), FILE_PARTITION, _file_partition(4), "a task reads more files at once"),
     Row(("too_few_tasks",), FILE_PARTITION, _file_partition(1 / 8), "more tasks share the reading of files"),
-    Row(("row_python_udf",), ARROW_UDF, _always("true"), "rows go to Python in Arrow batches, not pickled one by one"),
+    Row(("row_python_udf",), ARROW_UDF, _arrow_udfs, "rows go to Python in Arrow batches, not pickled one by one"),
     Row(("rows_to_pandas",), ARROW, _always("true"), "toPandas gets Arrow batches, not rows pickled one by one"),
     Row(("no_worker_reuse",), REUSE, _always("true"), "tasks use the Python worker of an earlier task"),
     Row(("many_short_queries",), advice.ADAPTIVE, _not_adaptive, "short queries are planned once, not stage by stage"),

@@ -116,3 +116,30 @@ def test_a_table_that_no_memory_is_enough_for_is_not_broadcast() -> None:
     """8 GiB are the most in any case."""
     app = application(log.query(1), log.query_ended(1, error="Cannot broadcast the table that is larger than 8.0 GiB"))
     assert made(step(app, host_bytes=HOST)) == ("broadcast", {"spark.sql.autoBroadcastJoinThreshold": "-1"})
+
+
+def broadcast(mebibytes: int, *, done: int = 4, **settings: str) -> Application:
+    """An application that has collected so much of a table by some of four tasks, of a job for a broadcast, and died."""
+    ended = log.stage(1, end=3000, tasks=4, error=None if done == 4 else "Task 3 failed")
+    ended["Stage Info"]["Accumulables"] = [
+        {"ID": 1, "Name": "internal.metrics.resultSize", "Value": mebibytes << 20, "Internal": True}
+    ]
+    tasks = [log.task(number, 1, error=None if number < done else HEAP) for number in range(min(4, done + 1))]
+    job = log.job(1, [1], **{"spark.job.tags": "spark-session-1,broadcast exchange (runId 1)"})
+    failed = log.job_ended(1, error=HEAP)
+    return application(job, log.stage(1, tasks=4), *tasks, ended, failed, spark_master="local[2]", **settings)
+
+
+@pytest.mark.parametrize(("mebibytes", "done"), [(150, 4), (75, 2)])
+def test_a_driver_that_dies_of_a_broadcast_gets_what_the_table_needs(mebibytes: int, done: int) -> None:
+    """Of 150 MiB, whether all tasks had sent their rows or two of four: twice the heap would still be too little."""
+    found = step(broadcast(mebibytes, done=done, spark_driver_memory="512m"), HEAP, HOST)
+    assert made(found) == ("driver heap", {"spark.driver.memory": "2048m"})
+    assert found is not None
+    assert found.why.endswith("by a broadcast of 150 MiB")
+
+
+def test_a_small_broadcast_gets_twice_the_heap_as_anything_else() -> None:
+    """A table of 10 MiB is not what the driver died of."""
+    found = step(broadcast(10, spark_driver_memory="512m"), HEAP, HOST)
+    assert made(found) == ("driver heap", {"spark.driver.memory": "1024m"})

@@ -37,7 +37,6 @@ def values(app: Application, *findings: Finding, host: int = HOST) -> dict[str, 
     [
         ("tiny_tasks", "spark.sql.adaptive.enabled", "true"),
         ("small_files_read", "spark.sql.files.maxPartitionBytes", "512m"),
-        ("row_python_udf", "spark.sql.execution.pythonUDF.arrow.enabled", "true"),
         ("sort_merge_join_could_broadcast", "spark.sql.autoBroadcastJoinThreshold", "10m"),
         ("spill", "spark.memory.fraction", "0.6"),
     ],
@@ -156,6 +155,17 @@ def test_arrow_is_tried_for_large_frames_of_pandas(
 ) -> None:
     """Where it is off: by default, or by its setting."""
     assert values(to_pandas(version, size, arrow)).get("spark.sql.execution.arrow.pyspark.enabled") == value
+
+
+@pytest.mark.parametrize(
+    ("version", "arrow", "value"), [("4.1.4", None, "true"), ("4.2.0", "false", "true"), ("4.2.0", None, None)]
+)
+def test_arrow_is_tried_for_udfs_where_it_is_off(version: str, arrow: str | None, value: str | None) -> None:
+    """Where it is on, Spark has left it out for a UDF that it cannot serve."""
+    name = "spark.sql.execution.pythonUDF.arrow.enabled"
+    lines = [{"Event": "SparkListenerLogStart", "Spark Version": version}, log.started()]
+    app = log.application([*lines, log.environment({} if arrow is None else {name: arrow})])
+    assert values(app, finding("row_python_udf")).get(name) == value
 
 
 def test_rows_of_the_table_name_what_there_is() -> None:

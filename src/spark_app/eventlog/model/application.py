@@ -332,6 +332,8 @@ class Application:
         if event.is_resubmitted:
             self._lose_output(event, stage)
             return None
+        if event.metrics is None and event.reason.reason == events.RESULT_LOST:
+            info.has_failed = True
         self._saw(info.finished)
         if self.running:
             self.running -= 1

@@ -43,6 +43,14 @@ def test_a_task_whose_output_is_lost_has_completed_and_failed() -> None:
     assert (app.running, app.is_whole) == (0, True)
 
 
+def test_a_task_whose_result_is_lost_has_failed() -> None:
+    """Spark logs it as not failed, and counts it as failed."""
+    lost = log.task(1, 1) | {"Task End Reason": {"Reason": "TaskResultLost"}}
+    del lost["Task Metrics"]
+    app = log.application([log.started(), log.job(1, [1]), log.stage(1), lost])
+    assert (app.stages[1, 0].completed, app.stages[1, 0].failed) == (0, 1)
+
+
 def test_a_task_whose_output_is_lost_has_one_span() -> None:
     """A failed one, with the metrics of the attempt."""
     app, spans = log.read(lost_executor())

@@ -28,12 +28,13 @@ LINKS_OF_PAGE: Final = 5
 PROGRAMS: Final[Mapping[str, Sequence[str]]] = {
     "pagerank.py": (str(EXAMPLES / "pagerank.py"), "{links}", "5"),
     "TPC-H Q3, Q5, Q18": (TPCH, "15000", "Q3", "Q5", "Q18"),
+    "TPC-H, six queries": (TPCH, "15000", "Q1", "Q3", "Q5", "Q6", "Q12", "Q18"),
     "TPC-H Q3, Q5, Q18 without AQE": ("--conf", "spark.sql.adaptive.enabled=false", TPCH, "15000", "Q3", "Q5", "Q18"),
     "pi.py": (str(EXAMPLES / "pi.py"), "10"),
     "sort.py": (str(EXAMPLES / "sort.py"), "{numbers}"),
     "wordcount.py": (str(EXAMPLES / "wordcount.py"), "{links}"),
 }
-"""What follows the common options. The first three are chosen for what a setting may save, the others for nothing."""
+"""What follows the common options. The first four are chosen for what a setting may save, the others for nothing."""
 
 
 def tuning(scratch: Path) -> list[str]:

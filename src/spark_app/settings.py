@@ -253,6 +253,8 @@ class Settings(BaseSettings):
     reports_url: Url
     event_log_exporter: Literal["runner", "bridge"]
     cluster: str | None
+    profile: bool
+    profile_executors: LocalFolder | None
     retention: Retention
     raw: Raw
     stream: Stream
@@ -335,6 +337,11 @@ class Settings(BaseSettings):
     def run_store_path(self) -> str | None:
         """The folder (a path or URL) that the runs of several machines are copied to; None without one."""
         return self.run_store and self.located(self.run_store)
+
+    @property
+    def profile_executors_path(self) -> Path | None:
+        """The local folder that executors on other hosts share; None where they are not sampled."""
+        return self.home / self.profile_executors if self.profile_executors else None
 
     @property
     def spark_properties(self) -> dict[str, str]:

@@ -12,7 +12,9 @@ from typing import Any, Final
 import pytest
 
 from spark_app.eventlog import reader
+from spark_app.stack_samples import task_runs
 from spark_app.stack_samples.samples import Sample, StackSamples, file_of, read
+from spark_app.stack_samples.task_runs import TaskRun
 
 PROGRAM: Final = """
 import sys
@@ -66,16 +68,21 @@ class Run:
         """Its samples."""
         return read(file_of(self.log))
 
+    @property
+    def task_runs(self) -> list[TaskRun]:
+        """The tasks of its event log."""
+        return task_runs.of_log(self.log)
 
-def observed(folder: Path, *options: str) -> Run:
+
+def observed(folder: Path, *options: str, program: str = PROGRAM) -> Run:
     """Runs the program."""
-    program = folder / "split.py"
-    program.write_text(PROGRAM, encoding="utf-8")
+    file = folder / "split.py"
+    file.write_text(program, encoding="utf-8")
     events = folder / "events"
     variables = {"SPARK_APP_HOME": str(folder / "home"), "PYSPARK_PYTHON": sys.executable, "TMPDIR": str(folder)}
     command = [sys.executable, "-m", "spark_app", "observe", "--keep", str(events), *options]
     done = subprocess.run(
-        [*command, "--", sys.executable, str(program)],
+        [*command, "--", sys.executable, str(file)],
         cwd=folder,
         env=os.environ | variables,
         capture_output=True,

@@ -4,10 +4,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
@@ -57,12 +57,25 @@ Live = Annotated[
 Profile = Annotated[
     bool, typer.Option("--profile", metavar="", help="Sample the stacks of JVM and Python, for flame graphs.")
 ]
+ProfileExecutors = Annotated[
+    Path | None,
+    typer.Option(
+        "--profile-executors", metavar="DIR", help="Folder that executors on other hosts share, to sample them."
+    ),
+]
 Hertz = Annotated[
     float, typer.Option("--profile-hertz", metavar="N", min=1, max=100, help="Samples of a thread in a second.")
 ]
 Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="HTML file to write, instead of one in reports/.")
 ]
+
+
+class _Sampling(NamedTuple):
+    """How many samples of a thread are taken in a second, and the folder that executors of a cluster share."""
+
+    hertz: float
+    executors: Path | None
 
 
 def observe(  # noqa: PLR0913 - an argument for each option
@@ -77,6 +90,7 @@ def observe(  # noqa: PLR0913 - an argument for each option
     live: Live = False,
     profile: Profile = False,
     profile_hertz: Hertz = 19,
+    profile_executors: ProfileExecutors = None,
     port: options.Port = 0,
     open_: options.Open = False,
     config: options.Config = None,
@@ -85,7 +99,6 @@ def observe(  # noqa: PLR0913 - an argument for each option
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
     from spark_app.local_files import ensure_dir
-    from spark_app.observe import retention, run_copies
     from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.settings import load_settings
 
@@ -96,16 +109,23 @@ def observe(  # noqa: PLR0913 - an argument for each option
         ensure_dir(file.absolute().parent)
     terminal = Terminal(out=sys.stderr, err=sys.stderr)  # standard output belongs to the command
     served = partial(_page, terminal, settings, thresholds, port, open_) if live else _no_page
-    hertz = profile_hertz if profile else None
-    found = _watched(terminal, command, events, name, settings, thresholds, report, served, hertz=hertz)
+    sampling = _Sampling(profile_hertz, profile_executors) if profile or settings.profile else None
+    found = _watched(terminal, command, events, name, settings, thresholds, report, served, sampling=sampling)
     found = with_failed_conditions(found, conditions if found.program else [])
     _note_conditions(terminal, found, conditions)
     results.write(terminal, found, json=json, summary_md=summary_md)
-    run_copies.send(settings, note=terminal.note)
-    retention.prune_daily(settings, note=terminal.note)
+    _send_and_prune(settings, terminal)
     if open_ and not live and found.applications:
         results.open_report(terminal, to_open(found.applications, settings, report))
     raise typer.Exit(found.exit_code)
+
+
+def _send_and_prune(settings: "Settings", terminal: "Terminal") -> None:
+    """Copies what has ended to the run store, and deletes once a day what has expired."""
+    from spark_app.observe import retention, run_copies
+
+    run_copies.send(settings, note=terminal.note)
+    retention.prune_daily(settings, note=terminal.note)
 
 
 def _note_conditions(terminal: "Terminal", found: "Results", conditions: "Sequence[Condition]") -> None:
@@ -156,15 +176,16 @@ def _watched(  # noqa: PLR0913 - an argument for each option
     report: Path | None,
     served: "Callable[[LaunchWatcher], AbstractContextManager[LivePage | None]]",
     *,
-    hertz: float | None,
+    sampling: _Sampling | None,
 ) -> "Results":
     """Observes a command, and serves a page meanwhile, if one is asked for."""
     from spark_app.observe.event_log_injection import EventLogInjection
     from spark_app.observe.results import LaunchWatcher
-    from spark_app.observe.stack_capture import StackCapture
+    from spark_app.observe.stack_capture import stack_capture
 
-    with tempfile.TemporaryDirectory(prefix="spark-app-", dir=_unquoted()) as scratch:
-        capture = StackCapture(Path(scratch, "stacks"), hertz) if hertz else None
+    with tempfile.TemporaryDirectory(prefix="spark-app-", dir=_unquoted()) as scratch, ExitStack() as stack:
+        shared = sampling and (sampling.executors or settings.profile_executors_path)
+        capture = stack.enter_context(stack_capture(Path(scratch), shared, sampling.hertz)) if sampling else None
         injection = EventLogInjection(events, Path(scratch), name, profile=capture)
         watcher = LaunchWatcher(injection)
         with served(watcher) as page:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -15,6 +16,7 @@ from spark_app.errors import InputError
 from spark_app.eventlog.diagnoses.thresholds import Thresholds, load_thresholds
 from spark_app.eventlog.parse.log_tailer import FOLDER
 from spark_app.execution import pipelines
+from spark_app.execution.stack_sampling import stack_sampling
 from spark_app.local_files import local_path
 from spark_app.observe import run_copies
 from spark_app.observe.analysis import SENDING_SECONDS, finish
@@ -87,23 +89,28 @@ def start_application(
     invocation = jvm.invocation if jvm else secrets.token_hex(6)
     log_file = session.log_file_of(settings, invocation)
     collector = "" if is_followed else session.PARALLEL  # queries answer in milliseconds, days end early
-    spark = session.start(settings, name=name, log_file=log_file, extra=extra, jvm=jvm, collector=collector)
-    telemetry = setup.start(
-        service_version=importlib.metadata.version("spark-app"), environment=settings.environment, application=name
-    )
-    with suppress(OSError):  # a folder that cannot be read is no reason not to run
-        killed = liveness.mark_killed_runs(settings.runs_path, telemetry.end_killed, note=listener.note)
-        run_copies.keep_runs(settings, killed, note=listener.note)
-    warehouse = Warehouse(spark, settings.warehouse_path, pipelines.declared_tables())
-    application = Application(
-        invocation, name, settings, spark, warehouse, telemetry, listener, log_file, *spark_identity(spark)
-    )
-    followed = _follow(application, thresholds) if is_followed else None
-    try:
-        yield application
-    finally:
-        session.stop(spark)
-        conclude(settings, telemetry, application.results, thresholds, listener=listener, followed=followed)
+    start = partial(session.start, settings, name=name, log_file=log_file, extra=extra, jvm=jvm, collector=collector)
+    with stack_sampling(settings, listener.note) as sampling:
+        spark = start(executor_options=sampling.executor_options)
+        sampling.start(spark)
+        telemetry = setup.start(
+            service_version=importlib.metadata.version("spark-app"), environment=settings.environment, application=name
+        )
+        with suppress(OSError):  # a folder that cannot be read is no reason not to run
+            killed = liveness.mark_killed_runs(settings.runs_path, telemetry.end_killed, note=listener.note)
+            run_copies.keep_runs(settings, killed, note=listener.note)
+        warehouse = Warehouse(spark, settings.warehouse_path, pipelines.declared_tables())
+        application = Application(
+            invocation, name, settings, spark, warehouse, telemetry, listener, log_file, *spark_identity(spark)
+        )
+        followed = _follow(application, thresholds) if is_followed else None
+        try:
+            yield application
+        finally:
+            sampling.stop()
+            session.stop(spark)
+            sampling.write(application.event_log)
+            conclude(settings, telemetry, application.results, thresholds, listener=listener, followed=followed)
 
 
 def _follow(application: Application, thresholds: Thresholds) -> FollowedLog | None:

@@ -67,6 +67,8 @@ SAMPLE: Final = f"""try:
         import {SAMPLER}
 
         {COPY}.when_imported("pyspark.java_gateway", lambda _: {SAMPLER}.start_in_driver())
+        for _name in ("pyspark.core.context", "pyspark.context"):  # from Spark 4.0 on, and before
+            {COPY}.when_imported(_name, lambda module: {SAMPLER}.in_workers_of(module.SparkContext))
 except Exception:
     pass
 """

@@ -4,43 +4,55 @@ JVMs record themselves by Java's Flight Recorder, with nothing but samples switc
 `spark_app.stack_samples.python_sampler`. Both write to the folder of the command, which is deleted in the end.
 """
 
+import os
 import shlex
-from collections.abc import Mapping, Sequence
+import shutil
+import stat
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from string import Template
 from typing import Final
 
+from spark_app import formatting
+from spark_app.errors import UsageError
 from spark_app.eventlog.reader import Reading
-from spark_app.stack_samples import captured, python_sampler, samples
+from spark_app.observe import python_start
+from spark_app.stack_samples import captured, flight_recorder, python_sampler, samples
 from spark_app.stack_samples.captured import Captured
-from spark_app.telemetry.spark_settings import FLIGHT_RECORDING
+from spark_app.stack_samples.samples import StackSamples
 
-MOST_RECORDED: Final = "64m"
-"""Disk that the recording of one JVM takes; then its oldest part is dropped."""
-MOST_FRAMES: Final = 200
-"""Depth of stacks; Java's own limit of 64 cuts off the frame that tells a task."""
-EVENT: Final = Template('  <event name="$name">$settings</event>\n')
-SETTING: Final = Template('<setting name="$name">$value</setting>')
-# Java from 25 on has samples by the time on a processor, also of native code. A setting for an event that a JVM does
-# not know is ignored. A JVM without the Flight Recorder would not start with its options, so it gets none. Options for
-# executors name files of this machine, where those of a master in another process may not run.
+HERTZ: Final = 19.0
+"""Samples of a thread in a second, unless others are asked for."""
+SECONDS_TO_END: Final = 5.0
+"""How long executors that still end may take to write their recordings, after the command has ended."""
+ADVICE: Final = "those of another master need --profile-executors, with a folder that they share with this machine"
+EVENTS: Final = "@EVENTS@"
+# A JVM without the Flight Recorder would not start with its options, so it gets none. Executors of a master in another
+# process may have another Java, of which only the user knows whether it has one.
 SCRIPT: Final = Template(r"""__spark_app_sample() {
-  local home="$${JAVA_HOME:-}" settings=$folder/wall.jfc options word
+  local home="$${JAVA_HOME:-}" events=$wall word options=$driver executors=$executors
   case "$${1:-}" in org.apache.spark.deploy.SparkSubmit) ;; *) return ;; esac
   case "$${SPARK_SUBMIT_OPTS:-}" in *-D$launch=*) ;; *) return ;; esac
   if [[ -z "$$home" ]]; then home="$$(readlink -f "$$(command -v java)")"; home="$${home%/bin/java}"; fi
-  if [[ ! -f "$$home/lib/jfr/default.jfc" ]]; then return; fi
-  if grep -q jdk.CPUTimeSample "$$home/lib/jfr/default.jfc"; then settings=$folder/cpu.jfc; fi
-  options="${recording}settings=$$settings,filename=$folder/java,dumponexit=true,maxsize=$size"
-  options="$$options -XX:FlightRecorderOptions=stackdepth=$depth,repository=$folder/repository -Xlog:jfr+startup=off"
-  export SPARK_SUBMIT_OPTS="$$SPARK_SUBMIT_OPTS $$options"
-  for word in "$$@"; do
-    case "$$word" in local-cluster\[*|*spark.master=local-cluster\[*|--master=local-cluster\[*)
-      export SPARK_SUBMIT_OPTS="$$SPARK_SUBMIT_OPTS \"-Dspark.executor.defaultJavaOptions=$$options\"" ;;
-    esac
-  done
+  if [[ -f "$$home/lib/jfr/default.jfc" ]]; then
+    if grep -q jdk.CPUTimeSample "$$home/lib/jfr/default.jfc"; then events=$cpu; fi
+    export SPARK_SUBMIT_OPTS="$$SPARK_SUBMIT_OPTS $${options//$marker/$$events}"
+    for word in "$$@"; do
+      case "$$word" in local-cluster\[*|*spark.master=local-cluster\[*|--master=local-cluster\[*)
+        executors="$${executors//$marker/$$events}"
+        export SPARK_SUBMIT_OPTS="$$SPARK_SUBMIT_OPTS \"-Dspark.executor.defaultJavaOptions=$$executors\""
+        return ;;
+      esac
+    done
+  fi
+  if [[ -n "$elsewhere" ]]; then
+    executors="$${executors//$marker/$cpu,$wall}"
+    export SPARK_SUBMIT_OPTS="$$SPARK_SUBMIT_OPTS \"-Dspark.executor.defaultJavaOptions=$$executors\""
+  fi
 }
 __spark_app_sample "$$@" || true
 unset -f __spark_app_sample
@@ -52,38 +64,47 @@ class StackCapture:
     """Samples stacks.
 
     Attributes:
-        folder: An existing folder of the command, without white space in its path.
+        folder: A folder of the command that does not exist yet, without white space in its path.
         hertz: Samples of a thread in a second.
+        is_shared: Whether executors of a master in another process have the folder, too.
     """
 
     folder: Path
     hertz: float
+    is_shared: bool = False
 
     @property
     def interval_ms(self) -> float:
         """The time between two samples of a thread."""
         return round(1000 / self.hertz, 3)
 
-    def variables(self) -> dict[str, str]:
-        """The environment of the command, for its Python processes."""
-        for name in ("java", "repository", "python"):
-            (self.folder / name).mkdir(parents=True)
-        period = f"{max(1, round(self.interval_ms))} ms"
-        wall = {name: {"enabled": "true", "period": period} for name in captured.BY_WALL_CLOCK}
-        _write_settings(self.folder / "wall.jfc", wall)
-        _write_settings(self.folder / "cpu.jfc", {captured.BY_CPU: {"enabled": "true", "throttle": period}})
-        return {
-            python_sampler.FOLDER: str(self.folder / "python"),
+    def variables(self, *, is_own: bool = False) -> dict[str, str]:
+        """The environment of the command, for its Python processes.
+
+        Args:
+            is_own: Whether its driver is this process, and its workers do not get the hook from their environment.
+        """
+        captured.make_folders(self.folder, mode=stat.S_IMODE(self.folder.parent.stat().st_mode))
+        variables = {
+            python_sampler.FOLDER: str(self.folder / captured.PYTHON),
             python_sampler.INTERVAL: str(self.interval_ms),
         }
+        if not (self.is_shared or is_own):
+            return variables
+        hook = self.folder / "hook"
+        python_start.write_hook(hook, samples_stacks=True)
+        hook.chmod(0o755)
+        return variables | {python_sampler.HOOK: str(hook)}
 
     def script(self, launch: str) -> str:
         """What `spark-env.sh` adds to the options of JVMs that have the property with the id of their launch."""
         return SCRIPT.substitute(
-            recording=FLIGHT_RECORDING,
-            folder=shlex.quote(str(self.folder)),
-            size=MOST_RECORDED,
-            depth=MOST_FRAMES,
+            marker=EVENTS,
+            driver=shlex.quote(flight_recorder.options_of_driver(self.folder, EVENTS)),
+            executors=shlex.quote(flight_recorder.options_of_executors(self.folder, EVENTS)),
+            elsewhere="yes" if self.is_shared else "",
+            wall=flight_recorder.rates(self.interval_ms, *captured.BY_WALL_CLOCK),
+            cpu=flight_recorder.rates(self.interval_ms, captured.BY_CPU),
             launch=launch,
         )
 
@@ -93,7 +114,7 @@ class StackCapture:
         Returns:
             A remark for each application without samples, and for each recording that cannot be read.
         """
-        found = captured.read(self.folder / "java", self.folder / "repository", self.folder / "python")
+        found = captured.read_folder(self.folder, patience=SECONDS_TO_END)
         remarks = [f"a recording cannot be read: {each}" for each in found.unread]
         for launch, sessions in readings.items():
             starts = [0, *(each.app.started or 0 for each in sessions[1:]), float("inf")]
@@ -105,20 +126,41 @@ class StackCapture:
         # The script of Spark becomes the JVM: its number is that of the launch.
         driver = launch.rpartition("-")[2]
         of_app = found.of(int(driver), reading.app.id, begin, end, interval_ms=self.interval_ms)
-        if not isinstance(reading.log, Path) or not of_app.samples:
-            return [f"{reading.app.id}: no stack was sampled"]
-        samples.write(of_app, samples.file_of(reading.log))
+        return write_beside(of_app, reading)
+
+
+@contextmanager
+def stack_capture(scratch: Path, shared: Path | None, hertz: float) -> Iterator[StackCapture]:
+    """Samples to a folder of its own, which is deleted in the end.
+
+    Args:
+        scratch: A folder for a driver whose executors are on this machine.
+        shared: One that executors of a master in another process have, too; None for none.
+        hertz: Samples of a thread in a second.
+
+    Raises:
+        UsageError: The folder that is shared cannot be used.
+    """
+    if shared is None:
+        yield StackCapture(scratch / "stacks", hertz)
+        return
+    folder = shared.absolute() / f"spark-app-{uuid.uuid4().hex[:12]}"
+    if any(part.isspace() for part in str(folder)) or not os.access(shared, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot sample executors: {shared} must be a folder that can be written, without white space")
+    try:
+        yield StackCapture(folder, hertz, is_shared=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_beside(of_app: StackSamples, reading: Reading) -> list[str]:
+    """Writes the samples of an application beside its event log; returns what is missing."""
+    app = reading.app
+    if not isinstance(reading.log, Path) or not of_app.samples:
+        return [f"{app.id}: no stack was sampled"]
+    samples.write(of_app, samples.file_of(reading.log))
+    sampled = {each.executor for each in of_app.processes if each.role == "executor"}
+    lacking = sorted(set(app.executors) - sampled - {captured.DRIVER})
+    if not lacking:
         return []
-
-
-def _write_settings(file: Path, events: dict[str, dict[str, str]]) -> None:
-    """Settings of the Flight Recorder: what they do not name is off."""
-    names = {"jdk.JVMInformation": {"enabled": "true", "period": "everyChunk"}} | events
-    lines = [
-        EVENT.substitute(
-            name=name, settings="".join(SETTING.substitute(name=key, value=value) for key, value in settings.items())
-        )
-        for name, settings in names.items()
-    ]
-    text = '<?xml version="1.0" encoding="UTF-8"?>\n<configuration version="2.0">\n' + "".join(lines)
-    file.write_text(text + "</configuration>\n", encoding="utf-8")
+    return [f"{app.id}: no stack of {formatting.quantity(len(lacking), 'executor')} was sampled: {ADVICE}"]

@@ -7,7 +7,7 @@ import importlib
 import logging
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partialmethod
 from pathlib import Path
@@ -36,6 +36,7 @@ from spark_app.telemetry.spark_settings import is_local
 
 OPTIONS: Final = "spark.driver.extraJavaOptions"
 DEFAULT_OPTIONS: Final = "spark.driver.defaultJavaOptions"
+OF_EXECUTORS: Final = "spark.executor.defaultJavaOptions"
 LATE_OPTIMIZING: Final = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
@@ -123,6 +124,7 @@ def start(
     extra: Mapping[str, str] = NOTHING,
     jvm: StartingJvm | None = None,
     collector: str = PARALLEL,
+    executor_options: Callable[[str], str] | None = None,
 ) -> SparkSession:
     """A session that is ready to work; what the JVM says is in `log_file`, never on the terminal.
 
@@ -133,6 +135,7 @@ def start(
         extra: Spark properties that win over all others.
         jvm: The JVM that was started for the session, with the same settings and log file.
         collector: The option of Java for a collector; empty for Java's own.
+        executor_options: Options of Java that the executors of a master get beside the configured ones.
 
     Raises:
         MachineError: No Java, no jars for the storage of a path, a folder that cannot be written, or a JVM that does
@@ -147,6 +150,8 @@ def start(
     if gateway is not None:
         properties |= dict(SparkConf(_jvm=gateway.jvm).getAll())
     properties |= {"spark.app.name": name} | dict(extra)
+    if executor_options is not None and (added := executor_options(properties["spark.master"])):
+        properties[OF_EXECUTORS] = f"{properties.get(OF_EXECUTORS, '')} {added}".strip()
     properties[EVENTS] = _event_folder(properties.get(EVENTS, str(settings.events_path)))
     properties.setdefault("spark.sql.warehouse.dir", settings.warehouse_path)  # or else Spark makes one where we stand
     if gateway is None:

@@ -1,6 +1,8 @@
 """What was sampled of the processes of a command, and the samples of one of its applications."""
 
 import re
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -15,6 +17,17 @@ NATIVE: Final = "jdk.NativeMethodSample"
 BY_WALL_CLOCK: Final = ("jdk.ExecutionSample", NATIVE)
 BY_CPU: Final = "jdk.CPUTimeSample"
 DRIVER: Final = "driver"
+POLL_SECONDS: Final = 0.1
+FLUSHED_SECONDS: Final = 2.5
+"""A JVM that runs writes its recording each second."""
+JAVA: Final = "java"
+"""Recordings of JVMs that have ended."""
+RUNNING: Final = "repository"
+"""Recordings of JVMs that run, or were killed."""
+PYTHON: Final = "python"
+"""Files of Python processes."""
+EXECUTORS: Final = "executors"
+"""A folder for each executor, with both kinds of recordings."""
 DUMPED: Final = re.compile(r"hotspot-pid-(\d+)-")
 REPOSITORY: Final = re.compile(r"_(\d+)$")
 OF_EXECUTOR: Final = re.compile(r"--executor-id (\S+)")
@@ -25,11 +38,19 @@ GENERATED: Final = re.compile(r"(\$\$Lambda|LambdaForm\$[A-Z]+|GeneratedConstruc
 
 @dataclass(slots=True)
 class Captured:
-    """The samples of all processes; `unread` names the recordings that could not be read."""
+    """The samples of all processes.
+
+    Attributes:
+        java: Recordings of JVMs of this machine, by their process.
+        python: The Python processes.
+        unread: Which recordings could not be read.
+        executors: Recordings of executors, which may be on other hosts where another has the same process id.
+    """
 
     java: dict[int, Recording] = field(default_factory=dict)
     python: list[PythonProcess] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    executors: list[tuple[int, Recording]] = field(default_factory=list)
 
     def of(self, jvm: int, app: str | None, begin: float, end: float, *, interval_ms: float) -> StackSamples:
         """The samples of one application.
@@ -48,8 +69,13 @@ class Captured:
         for pid, executor in executors.items():
             if pid in self.java:
                 found.add_java(pid, executor, self.java[pid])
+        for pid, recording in self.executors:
+            if (who := executor_of(recording.arguments)) is not None and who[0] == app:
+                found.add_java(pid, who[1], recording)
         for process in self.python:
-            if process.jvm_of_launch in executors:
+            if process.executor is not None and process.executor[0] == app:
+                found.add_python(process, process.executor[1])
+            elif process.executor is None and process.jvm_of_launch in executors:
                 is_driver = process.role == "python_driver"
                 found.add_python(process, None if is_driver else executors[process.jvm_of_launch])
         return found.samples
@@ -58,10 +84,50 @@ class Captured:
         """The processes of the executors of an application, with their ids."""
         found = {}
         for pid, recording in self.java.items():
-            of, executor = OF_APPLICATION.search(recording.arguments), OF_EXECUTOR.search(recording.arguments)
-            if of and executor and of[1] == app:
-                found[pid] = executor[1]
+            of = executor_of(recording.arguments)
+            if of is not None and of[0] == app:
+                found[pid] = of[1]
         return found
+
+
+def executor_of(arguments: str) -> tuple[str, str] | None:
+    """The application and the id of the executor that a JVM is, by the arguments of its main class."""
+    app, executor = OF_APPLICATION.search(arguments), OF_EXECUTOR.search(arguments)
+    return (app[1], executor[1]) if app and executor else None
+
+
+def make_folders(folder: Path, *, mode: int = 0o700) -> None:
+    """Makes what processes write to, which may be those of other users."""
+    for each in (folder, *(folder / name for name in (JAVA, RUNNING, PYTHON, EXECUTORS))):
+        each.mkdir(parents=True)
+        each.chmod(mode)
+
+
+def read_folder(folder: Path, *, patience: float = 0) -> Captured:
+    """Reads what processes have written to a folder of `make_folders`.
+
+    Args:
+        folder: The folder.
+        patience: Seconds that executors may take to end.
+    """
+    deadline = time.monotonic() + patience
+    while _is_recording(folder / EXECUTORS) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    found = read(folder / JAVA, folder / RUNNING, folder / PYTHON)
+    for executor in sorted((folder / EXECUTORS).glob("*/")):
+        of_executor = Captured(unread=found.unread)
+        _read_jvms(executor, executor, of_executor)
+        found.executors += of_executor.java.items()
+    return found
+
+
+def _is_recording(executors: Path) -> bool:
+    """Whether an executor has written lately: Java removes what it has when it has ended, but not if it is killed."""
+    for file in executors.glob("*/*/*.jfr"):
+        with suppress(OSError):
+            if file.stat().st_mtime > time.time() - FLUSHED_SECONDS:
+                return True
+    return False
 
 
 def read(java: Path, repository: Path, python: Path) -> Captured:
@@ -73,6 +139,13 @@ def read(java: Path, repository: Path, python: Path) -> Captured:
         python: The folder of the files of Python processes.
     """
     found = Captured()
+    _read_jvms(java, repository, found)
+    read_files = (python_stacks.read(file) for file in sorted(python.glob(f"*{python_stacks.SUFFIX}")))
+    found.python = [process for process in read_files if process is not None]
+    return found
+
+
+def _read_jvms(java: Path, repository: Path, found: Captured) -> None:
     for file in sorted(java.glob("*.jfr")):
         if file.stat().st_size and (name := DUMPED.search(file.name)) is not None:
             _read_java(file, int(name[1]), found)
@@ -81,9 +154,6 @@ def read(java: Path, repository: Path, python: Path) -> Captured:
         if name is not None and int(name[1]) not in found.java:
             for file in sorted(folder.glob("*.jfr")):
                 _read_java(file, int(name[1]), found)
-    read_files = (python_stacks.read(file) for file in sorted(python.glob(f"*{python_stacks.SUFFIX}")))
-    found.python = [process for process in read_files if process is not None]
-    return found
 
 
 def _read_java(file: Path, pid: int, found: Captured) -> None:
@@ -116,6 +186,7 @@ class _Builder:
             recording.started_ms,
             recording.ended_ms,
         )
+        by_cpu = any(each.event == BY_CPU for each in recording.samples)  # then those by wall clock would count twice
         of_task: dict[tuple[JavaFrame, ...], bool] = {}
         known: dict[tuple[JavaFrame, ...], int] = {}
         for each in recording.samples:
@@ -123,6 +194,8 @@ class _Builder:
             if stack not in of_task:
                 of_task[stack] = any(frame.type == TASK for frame in stack)
             if not self._is_in_time(each) or (each.event == NATIVE and not of_task[stack]):
+                continue
+            if by_cpu and each.event != BY_CPU:
                 continue
             if stack not in known:
                 known[stack] = self._stack([_java_frame(frame) for frame in stack])

@@ -11,6 +11,7 @@ project, runs on Python 3.8 and later, and raises nothing. `spark_app.stack_samp
 from __future__ import annotations
 
 import _thread
+import functools
 import json
 import os
 import socket
@@ -20,12 +21,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import FrameType
 
-FOLDER: Final = "SPARK_APP_STACK_SAMPLES"
+FOLDER: Final = "SPARK_STACK_SAMPLES"
 """Names the folder of the files, one for each process."""
-INTERVAL: Final = "SPARK_APP_STACK_SAMPLES_MS"
+INTERVAL: Final = "SPARK_STACK_SAMPLES_MS"
 """Names the milliseconds between two samples."""
+HOOK: Final = "SPARK_STACK_SAMPLES_HOOK"
+"""Names the folder of the hook that starts this in workers, where executors are that do not inherit the environment."""
 LAUNCH: Final = "SPARK_OBSERVED_LAUNCH"
 """Names the launch of `spark-app observe` that the process belongs to."""
 MOST_BYTES: Final = 16 << 20
@@ -42,6 +46,35 @@ def start_in_driver() -> None:
     """Samples this process from now on, also after it has become the driver of Spark."""
     with suppress(Exception):
         _start("python_driver", None)
+
+
+def in_workers_of(context: Any) -> None:
+    """Gives the variables to the workers of a driver's functions: to their own environment, not that of executors.
+
+    Args:
+        context: The class `SparkContext`.
+    """
+    initialize = context._do_init
+    if not os.environ.get(HOOK):
+        return
+
+    @functools.wraps(initialize)
+    def also_set(self: Any, *args: Any, **options: Any) -> Any:
+        result = initialize(self, *args, **options)
+        with suppress(Exception):
+            give(self.environment, os.environ)
+        return result
+
+    context._do_init = also_set
+
+
+def give(environment: dict[str, str], variables: Mapping[str, str]) -> None:
+    """Adds the variables to the environment of workers, as far as they are set."""
+    hook = variables.get(HOOK)
+    if hook:
+        path = environment.get("PYTHONPATH")
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (hook, path)))
+        environment.update({name: variables[name] for name in (FOLDER, INTERVAL)})
 
 
 def start_in_workers(*, is_daemon: bool) -> None:
@@ -65,7 +98,11 @@ def start_in_workers(*, is_daemon: bool) -> None:
 
 
 def _start(role: str, jvm: int | None) -> None:
-    sampler = Sampler(os.environ[FOLDER], float(os.environ[INTERVAL]), role, jvm)
+    start(Sampler(os.environ[FOLDER], float(os.environ[INTERVAL]), role, jvm))
+
+
+def start(sampler: Sampler) -> None:
+    """Samples this process."""
     # A thread that `threading` does not know is in no program's list of threads, and no exit waits for it.
     _thread.start_new_thread(sampler.run, ())
 
@@ -74,11 +111,16 @@ class Sampler:
     """Writes the samples of this process, until it ends or the file is full.
 
     Each line of the file is a JSON array that begins with its kind: `process` once, `frame`, `stack` (indices of
-    frames, the outermost first), `sample`, `jvm` (the process id of the JVM that a driver has started), `full`.
+    frames, the outermost first), `sample`, `jvm` (the process id of the JVM that a driver has started), `executor` (of
+    a worker, its application and id), `full`.
+
+    Attributes:
+        is_stopped: Set to end it.
     """
 
     def __init__(self, folder: str, interval_ms: float, role: str, jvm: int | None) -> None:
         """Opens the file."""
+        self.is_stopped = False
         self._interval = self._nominal = round(interval_ms * 1_000_000)
         self._is_worker, self._jvm, self._bytes = role == "python_worker", jvm, 0
         self._main, self._main_native = _thread.get_ident(), _thread.get_native_id()
@@ -93,19 +135,22 @@ class Sampler:
             "process", role, os.getpid(), jvm, socket.gethostname(), interval_ms, time.time_ns() // 1_000_000,
             os.environ.get(LAUNCH), os.getcwd(), sys.argv[0] if sys.argv else "", sys.path, sys.prefix,
         ])  # fmt: skip
+        if jvm is not None:
+            self._note_executor(jvm)
 
     def run(self) -> None:
         """Looks at all threads, again and again."""
         own, before = _thread.get_ident(), time.monotonic_ns()
         with suppress(Exception):
-            while self._bytes < MOST_BYTES:
+            while self._bytes < MOST_BYTES and not self.is_stopped:
                 time.sleep(self._interval / 1e9)
                 now = time.monotonic_ns()
                 self._look(own, now - before)
                 before = now
                 if self._bytes > MOST_BYTES // 2:
                     self._interval = self._nominal * 2 ** (8 * self._bytes // MOST_BYTES - 3)
-            self._write(["full"])
+            if not self.is_stopped:
+                self._write(["full"])
 
     def _look(self, own: int, elapsed: int) -> None:
         task, at = self._task(), time.time_ns() // 1_000_000
@@ -193,6 +238,14 @@ class Sampler:
         self._jvm = getattr(getattr(getattr(context, "_gateway", None), "proc", None), "pid", None)
         if self._jvm is not None:
             self._write(["jvm", self._jvm])
+
+    def _note_executor(self, jvm: int) -> None:
+        """Writes which executor the JVM of this worker is; one in the driver is none."""
+        with suppress(OSError), open(f"/proc/{jvm}/cmdline", encoding="utf-8", errors="replace") as file:
+            words = file.read().split("\0")
+            if "--executor-id" in words and "--app-id" in words:
+                app, executor = (words[words.index(option) + 1] for option in ("--app-id", "--executor-id"))
+                self._write(["executor", app, executor])
 
     def _write(self, line: list[Any]) -> None:
         content = json.dumps(line, separators=(",", ":")).encode() + b"\n"

@@ -44,6 +44,7 @@ class PythonProcess:
         folder: Its working folder at that time.
         program: The file of its program, as it was named.
         path: Where it looks for modules.
+        executor: The application and the id of the executor that it belongs to; None of one that is in the driver.
         frames: The file, function and line of each frame.
         stacks: The frames of each stack, the outermost first.
         samples: By time.
@@ -60,6 +61,7 @@ class PythonProcess:
     folder: str
     program: str
     path: list[str]
+    executor: tuple[str, str] | None = None
     frames: list[tuple[str, str, int]] = field(default_factory=list)
     stacks: list[list[int]] = field(default_factory=list)
     samples: list[PythonSample] = field(default_factory=list)
@@ -103,6 +105,9 @@ def _add(process: PythonProcess, kind: str, rest: list[Any]) -> None:
         process.samples.append(PythonSample(*rest))
     elif kind == "jvm":
         process.jvm = rest[0]
+    elif kind == "executor":
+        app, executor = rest
+        process.executor = app, executor
     elif kind == "full":
         process.is_cut = True
 

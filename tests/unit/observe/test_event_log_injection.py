@@ -28,12 +28,14 @@ class Started:
         name: str | None = None,
         settings: Mapping[str, str] = MappingProxyType({}),
         is_sampled: bool = False,
+        is_shared: bool = False,
         **variables_of_user: str,
     ) -> None:
         events = folder / "a folder"
         events.mkdir()
         (folder / "scratch").mkdir()
-        capture = StackCapture(folder / "scratch" / "stacks", 49) if is_sampled else None
+        stacks = folder / "scratch" / "stacks"
+        capture = StackCapture(stacks, 49, is_shared=is_shared) if is_sampled or is_shared else None
         switch = EventLogInjection(events, folder / "scratch", name, settings, profile=capture)
         variables = switch.variables({"PATH": "/usr/bin:/bin", "SPARK_HOME": str(spark_home())} | variables_of_user)
         done = subprocess.run(
@@ -233,14 +235,19 @@ def java_home(folder: Path, default: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("default", "settings"), [("jdk.ExecutionSample", "wall.jfc"), ("jdk.CPUTimeSample", "cpu.jfc")]
+    ("default", "rates"),
+    [
+        ("jdk.ExecutionSample", {"jdk.ExecutionSample#period=20ms", "jdk.NativeMethodSample#period=20ms"}),
+        ("jdk.CPUTimeSample", {"jdk.CPUTimeSample#throttle=20ms"}),
+    ],
 )
-def test_a_driver_records_its_stacks(tmp_path: Path, default: str, settings: str) -> None:
+def test_a_driver_records_its_stacks(tmp_path: Path, default: str, rates: set[str]) -> None:
     """By the time on a processor where Java can; executors of other processes get no option."""
     started = Started(tmp_path, SUBMIT, "job.py", is_sampled=True, JAVA_HOME=java_home(tmp_path, default))
     folder = tmp_path / "scratch" / "stacks"
     recording, repository, silent = (word for word in started.options.split() if word.startswith("-X"))
-    assert recording.startswith(f"-XX:StartFlightRecording=name=spark-app,settings={folder}/{settings},")
+    assert recording.startswith("-XX:StartFlightRecording=name=spark-app,settings=none,")
+    assert {word[1:] for word in recording.split(",") if word.endswith("=20ms")} == rates
     assert f"filename={folder}/java,dumponexit=true" in recording
     assert f"repository={folder}/repository" in repository
     assert silent == "-Xlog:jfr+startup=off"
@@ -253,6 +260,20 @@ def test_executors_of_the_same_machine_record_theirs(tmp_path: Path) -> None:
     started = Started(tmp_path, SUBMIT, "--master", "local-cluster[2,1,512]", is_sampled=True, JAVA_HOME=home)
     assert '"-Dspark.executor.defaultJavaOptions=-XX:StartFlightRecording=name=spark-app,' in started.options
     assert started.options.endswith('-Xlog:jfr+startup=off"')
+
+
+def test_executors_of_another_master_record_if_they_share_a_folder(tmp_path: Path) -> None:
+    """The Java of the driver says nothing about theirs, so that they get the settings of every Java."""
+    (tmp_path / "java").mkdir()
+    home = str(tmp_path / "java")
+    started = Started(tmp_path, SUBMIT, "--master", "spark://host:7077", is_shared=True, JAVA_HOME=home)
+    folder = tmp_path / "scratch" / "stacks"
+    assert started.options.endswith('-Xlog:jfr+startup=off"')
+    assert f"repository={folder}/executors/{{{{APP_ID}}}}-{{{{EXECUTOR_ID}}}}" in started.options
+    assert all(f"+jdk.{event}#enabled=true" in started.options for event in ("CPUTimeSample", "ExecutionSample"))
+    assert started.options.count("StartFlightRecording") == 1
+    assert f"SPARK_STACK_SAMPLES_HOOK={folder}/hook" in started.environment
+    assert "import spark_app_python_sampler" in (folder / "hook" / "sitecustomize.py").read_text(encoding="utf-8")
 
 
 def test_a_java_without_the_flight_recorder_starts_as_before(tmp_path: Path) -> None:

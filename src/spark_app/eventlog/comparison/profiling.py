@@ -37,7 +37,7 @@ from spark_app.eventlog.reader import Reading
 from spark_app.redaction import is_secret, redacted
 from spark_app.telemetry.spark_names import WORKLOAD
 from spark_app.telemetry.spark_progress import sum_of_known
-from spark_app.telemetry.spark_settings import FLIGHT_RECORDING
+from spark_app.telemetry.spark_settings import without_recording
 
 MAX_GROUPS: Final = 200
 """Groups of one application at most; the rest is one group, which keeps the profile small."""
@@ -244,10 +244,7 @@ def _settings(app: Application) -> Iterator[tuple[str, str]]:
     for query in app.queries.values():
         settings |= query.settings
     for name, value in settings.items():
-        if (
-            name.startswith("spark.")
-            and not value.startswith(FLIGHT_RECORDING)
-            and not _VOLATILE.fullmatch(name)
-            and not is_secret(name)
-        ):
-            yield name, redacted(value)[:MAX_VALUE]
+        own = without_recording(value)
+        is_ours = value and not own  # without samples, the application has no such setting
+        if name.startswith("spark.") and not is_ours and not _VOLATILE.fullmatch(name) and not is_secret(name):
+            yield name, redacted(own)[:MAX_VALUE]

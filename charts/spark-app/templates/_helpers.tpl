@@ -303,6 +303,13 @@ containers:
       # The bridge reads what the driver logs.
       - {name: SPARK_APP_EVENT_LOG_EXPORTER, value: bridge}
       {{- end }}
+      {{- if $pipelines.profile }}
+      - {name: SPARK_APP_PROFILE, value: "1"}
+      {{- if $pipelines.operator.enabled }}
+      # All pods mount the claim.
+      - {name: SPARK_APP_PROFILE_EXECUTORS, value: /data}
+      {{- end }}
+      {{- end }}
       {{- with $pipelines.env }}
       {{- toYaml . | nindent 6 }}
       {{- end }}

@@ -34,9 +34,10 @@ EVENTS: Final = "@EVENTS@"
 # A JVM without the Flight Recorder would not start with its options, so it gets none. Executors of a master in another
 # process may have another Java, of which only the user knows whether it has one.
 SCRIPT: Final = Template(r"""__spark_app_sample() {
-  local home="$${JAVA_HOME:-}" events=$wall word options=$driver executors=$executors
+  local home="$${JAVA_HOME:-}" events=$wall word options=$driver executors=$executors added=default
   case "$${1:-}" in org.apache.spark.deploy.SparkSubmit) ;; *) return ;; esac
   case "$${SPARK_SUBMIT_OPTS:-}" in *-D$launch=*) ;; *) return ;; esac
+  if grep -qs '^ *spark\.executor\.defaultJavaOptions' "$${SPARK_CONF_DIR:-}/spark-defaults.conf"; then added=extra; fi
   if [[ -z "$$home" ]]; then home="$$(readlink -f "$$(command -v java)")"; home="$${home%/bin/java}"; fi
   if [[ -f "$$home/lib/jfr/default.jfc" ]]; then
     if grep -q jdk.CPUTimeSample "$$home/lib/jfr/default.jfc"; then events=$cpu; fi
@@ -44,14 +45,14 @@ SCRIPT: Final = Template(r"""__spark_app_sample() {
     for word in "$$@"; do
       case "$$word" in local-cluster\[*|*spark.master=local-cluster\[*|--master=local-cluster\[*)
         executors="$${executors//$marker/$$events}"
-        export SPARK_SUBMIT_OPTS="$$SPARK_SUBMIT_OPTS \"-Dspark.executor.defaultJavaOptions=$$executors\""
+        export SPARK_SUBMIT_OPTS="$$SPARK_SUBMIT_OPTS \"-Dspark.executor.$${added}JavaOptions=$$executors\""
         return ;;
       esac
     done
   fi
   if [[ -n "$elsewhere" ]]; then
     executors="$${executors//$marker/$cpu,$wall}"
-    export SPARK_SUBMIT_OPTS="$$SPARK_SUBMIT_OPTS \"-Dspark.executor.defaultJavaOptions=$$executors\""
+    export SPARK_SUBMIT_OPTS="$$SPARK_SUBMIT_OPTS \"-Dspark.executor.$${added}JavaOptions=$$executors\""
   fi
 }
 __spark_app_sample "$$@" || true

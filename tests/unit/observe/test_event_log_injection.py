@@ -276,6 +276,13 @@ def test_executors_of_another_master_record_if_they_share_a_folder(tmp_path: Pat
     assert "import spark_app_python_sampler" in (folder / "hook" / "sitecustomize.py").read_text(encoding="utf-8")
 
 
+def test_executors_keep_the_default_options_of_the_configuration(tmp_path: Path) -> None:
+    """Properties of the launcher count less than those of the file, so that samples are in others."""
+    given = conf(tmp_path, "spark.executor.defaultJavaOptions -Da=b\n")
+    started = Started(tmp_path, SUBMIT, "job.py", is_shared=True, SPARK_CONF_DIR=given, JAVA_HOME=str(tmp_path))
+    assert '"-Dspark.executor.extraJavaOptions=-XX:StartFlightRecording=name=spark-app,' in started.options
+
+
 def test_a_java_without_the_flight_recorder_starts_as_before(tmp_path: Path) -> None:
     """It would not start with an option that it does not know."""
     (tmp_path / "java").mkdir()

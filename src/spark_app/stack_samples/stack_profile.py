@@ -186,7 +186,7 @@ def profile(taken: StackSamples, tasks: Sequence[TaskRun]) -> StackProfile:
     by_stack = defaultdict[tuple[Place, Activity, int, bool], Tally](Tally)
     for sample, place in zip(taken.samples, attribution.places(taken, tasks), strict=True):
         activity, process = activities.of(sample), taken.processes[sample.process]
-        if isinstance(place, str) and place != "unknown" and activity.startswith("waiting"):
+        if is_idle(place, activity):
             continue
         key = place, activity, sample.stack, process.role == "python_worker"
         by_stack[key] += Tally(max(1, round(sample.weight)), sample.weight * process.interval_ms)
@@ -197,6 +197,11 @@ def profile(taken: StackSamples, tasks: Sequence[TaskRun]) -> StackProfile:
             part.own[merging.node(activity, stack)] += tally
             merging.count_functions(part, stack, tally, is_worker=is_worker)
     return StackProfile(taken, merging.labels, merging.nodes, dict(parts))
+
+
+def is_idle(place: Place, activity: Activity) -> bool:
+    """Whether a thread that runs no task waits."""
+    return isinstance(place, str) and place != "unknown" and activity.startswith("waiting")
 
 
 class _Merging:

@@ -43,7 +43,7 @@ class Collector:
     """A running collector.
 
     Attributes:
-        otlp: Where it takes OTLP over HTTP.
+        otlp, grpc: Where it takes OTLP over HTTP and over gRPC.
         metrics: Where it serves its own metrics.
     """
 
@@ -51,6 +51,7 @@ class Collector:
         """A process that listens at some ports."""
         self._process = process
         self.otlp = f"http://127.0.0.1:{ports['4318']}"
+        self.grpc = f"http://127.0.0.1:{ports['4317']}"
         self.metrics = f"http://127.0.0.1:{ports['8888']}/metrics"
 
     def client(self) -> OtlpClient:
@@ -83,7 +84,9 @@ def free_ports(count: int) -> list[int]:
 
 
 @contextmanager
-def collector(folder: Path, *, traces: str, metrics: str, logs: str = "http://127.0.0.1:9") -> Iterator[Collector]:
+def collector(
+    folder: Path, *options: str, traces: str, metrics: str, logs: str = "http://127.0.0.1:9"
+) -> Iterator[Collector]:
     """A collector that keeps its state in a folder and sends to some addresses; it is killed in the end.
 
     What a back end has taken, but not yet confirmed, is sent a second time by the next collector: see `end`.
@@ -104,7 +107,7 @@ def collector(folder: Path, *, traces: str, metrics: str, logs: str = "http://12
         assert old in text or old == "0.0.0.0:8888", old
         text = text.replace(old, new)
     (folder / "collector.yaml").write_text(text, encoding="utf-8")
-    command = ["otelcol-contrib", f"--config={folder / 'collector.yaml'}"]
+    command = ["otelcol-contrib", f"--config={folder / 'collector.yaml'}", *options]
     with (folder / "log").open("a") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
             poll_until(lambda: is_open(ports["4318"]), lambda: (folder / "log").read_text(encoding="utf-8")[-2000:])

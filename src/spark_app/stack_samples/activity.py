@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from spark_app.stack_samples.attribution import function_name
 from spark_app.stack_samples.samples import Sample, StackSamples
 
 Activity = Literal["jvm", "python", "waiting", "waiting for python"]
@@ -38,7 +37,7 @@ class Activities:
     def __init__(self, samples: StackSamples) -> None:
         """Looks at each frame once."""
         self._samples = samples
-        names = [function_name(frame) for frame in samples.frames]
+        names = [frame.function for frame in samples.frames]
         self._waits = {number for number, name in enumerate(names) if name in _WAITS}
         self._reads_pipes = {number for number, name in enumerate(names) if name == _READERS_OF_PIPES}
         self._of_python = {number for number, name in enumerate(names) if name.startswith(_OF_PYTHON)}

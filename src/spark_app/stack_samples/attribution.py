@@ -6,12 +6,11 @@ Where these are of several stages, threads of the JVM are told apart: one runs o
 one of them only, and the class of the task is in the stack. What this leaves open is not known, and is not guessed.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from spark_app.stack_samples.samples import Frame, Sample, StackSamples
+from spark_app.stack_samples.samples import Sample, StackSamples
 from spark_app.stack_samples.task_runs import StageKey, TaskRun
 
 TASK_RUNNER: Final = "org.apache.spark.executor.Executor$TaskRunner.run"
@@ -20,8 +19,6 @@ CLOCKS_APART_MS: Final = 2000
 """How far the clock of an executor may be from that of the driver: a task that a sample names ended longer ago."""
 SLACK_MS: Final = 20
 """How long a thread may be in a task before its launch, or after its end, as the driver logs them. Project."""
-_HIDDEN: Final = re.compile(r"(\$\d+)?[+/.](0x[0-9a-f]{6,}|\d{6,})(\.\d+(?=\.|$))?")
-"""The address in the name of a class that the JVM made for a lambda, which differs from run to run."""
 Place = StageKey | Literal["driver", "executor", "unknown"]
 """Where a sample belongs: a stage; the driver's own threads and Python; threads of executors that run no task; or a
 thread of a task, or a Python worker, of a stage that is not known."""
@@ -78,18 +75,13 @@ def _place(samples: StackSamples, sample: Sample, runs: Mapping[int, TaskRun], *
 
 def _of_stacks(samples: StackSamples) -> tuple[list[bool], list[str]]:
     """Of each stack: whether it is of a thread that runs a task, and the class of that task."""
-    names = [function_name(frame) for frame in samples.frames]
+    names = [frame.function for frame in samples.frames]
     runner = {number for number, name in enumerate(names) if name == TASK_RUNNER}
     classes = {number: TASK_CLASSES[name] for number, name in enumerate(names) if name in TASK_CLASSES}
     return (
         [not runner.isdisjoint(stack) for stack in samples.stacks],
         [next((classes[frame] for frame in stack if frame in classes), "") for stack in samples.stacks],
     )
-
-
-def function_name(frame: Frame) -> str:
-    """The function of a frame as a stack trace has it: the Flight Recorder writes classes with slashes."""
-    return _HIDDEN.sub("", frame.function).replace("/", ".") if frame.language == "java" else frame.function
 
 
 def _joined(moments: Sequence[_Moment], tasks: Sequence[TaskRun], *, is_worker: bool) -> Iterator[tuple[int, StageKey]]:

@@ -32,8 +32,11 @@ DUMPED: Final = re.compile(r"hotspot-pid-(\d+)-")
 REPOSITORY: Final = re.compile(r"_(\d+)$")
 OF_EXECUTOR: Final = re.compile(r"--executor-id (\S+)")
 OF_APPLICATION: Final = re.compile(r"--app-id (\S+)")
-GENERATED: Final = re.compile(r"(\$\$Lambda|LambdaForm\$[A-Z]+|GeneratedConstructorAccessor|GeneratedMethodAccessor).*")
-"""Classes that the JVM makes and numbers anew in each run."""
+GENERATED: Final = re.compile(
+    r"(?:(\$\$Lambda|LambdaForm\$[A-Z]+|GeneratedConstructorAccessor|GeneratedMethodAccessor).*"
+    r"|(?:\$\d+)?[+/.](?:0x[0-9a-f]{6,}|\d{6,})(?:\.\d+)?)$"
+)
+"""What the JVM adds to the name of a class that it makes, and numbers anew in each run."""
 
 
 @dataclass(slots=True)
@@ -240,5 +243,5 @@ class _Builder:
 
 def _java_frame(frame: JavaFrame) -> Frame:
     """A recording names no files; a class has the same name in each run."""
-    name = GENERATED.sub(r"\1", frame.type)
+    name = GENERATED.sub(lambda found: found[1] or "", frame.type)
     return Frame("java", f"{name}.{frame.method}", "", frame.line)

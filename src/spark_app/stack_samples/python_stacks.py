@@ -12,8 +12,10 @@ import msgspec
 from spark_app.stack_samples.samples import Frame, Role, State
 
 SUFFIX: Final = ".stacks"
-PACKAGES: Final = re.compile(r".*/(?:site-packages|dist-packages|[^/]+\.(?:zip|egg|whl)|python3\.\d+)/")
-"""The folders, up to the path of a module, whose modules are libraries."""
+PACKAGES: Final = re.compile(
+    r".*/(?:site-packages|dist-packages|[^/]+\.(?:zip|egg|whl)|python3\.\d+|spark-app-\w{8}/python)/"
+)
+"""The folders, up to the path of a module, whose modules are libraries; the last is that of our hooks."""
 NOTEBOOK: Final = ("<ipython-input-", "<stdin>")
 
 

@@ -11,9 +11,11 @@ from spark_app.errors import InputError
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.stack_samples import attribution, samples, task_runs
 from spark_app.stack_samples.activity import Activities, Activity
-from spark_app.stack_samples.attribution import Place, function_name
-from spark_app.stack_samples.counts import NOTHING, Tally
+from spark_app.stack_samples.attribution import Place
+from spark_app.stack_samples.counts import LEAST, NOTHING, Tally
+from spark_app.stack_samples.driver_calls import DriverCalls
 from spark_app.stack_samples.samples import Frame, Language, StackSamples
+from spark_app.stack_samples.spark_work import SparkWork, Work
 from spark_app.stack_samples.task_runs import TaskRun
 
 Kind = Literal["root", Language]
@@ -84,6 +86,41 @@ class FunctionTime:
 
 
 @dataclass(slots=True)
+class WorkTime:
+    """Samples in which Spark did one kind of work.
+
+    Attributes:
+        functions: By the function of Spark, or of a library, that says so.
+        lines: In the driver, by the line of the program that waited for it, `main (job.py:12)`, where one did.
+    """
+
+    functions: defaultdict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    lines: defaultdict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+
+    @property
+    def total(self) -> Tally:
+        """All of them."""
+        return sum(self.functions.values(), NOTHING)
+
+    @property
+    def function(self) -> str:
+        """The function with the most."""
+        return max(self.functions, key=lambda name: (self.functions[name].ms, name), default="")
+
+    @property
+    def line(self) -> str:
+        """The line that waited for the most; empty if too few have one."""
+        line = max(self.lines, key=lambda name: (self.lines[name].ms, name), default="")
+        return line if self.lines.get(line, NOTHING).samples >= LEAST else ""
+
+    def add(self, other: "WorkTime") -> None:
+        """Adds those of another part."""
+        for to, each in ((self.functions, other.functions), (self.lines, other.lines)):
+            for name, tally in each.items():
+                to[name] += tally
+
+
+@dataclass(slots=True)
 class Part:
     """The samples of a stage, of several, or of the driver.
 
@@ -91,11 +128,13 @@ class Part:
         activities: By what the threads did.
         own: Those that end in a node, by its number.
         functions: The user's functions in them.
+        works: Those in which Spark did work that a table names; the rest is the program's, or of generated code.
     """
 
     activities: defaultdict[Activity, Tally] = field(default_factory=lambda: defaultdict(Tally))
     own: defaultdict[int, Tally] = field(default_factory=lambda: defaultdict(Tally))
     functions: defaultdict[Function, FunctionTime] = field(default_factory=lambda: defaultdict(FunctionTime))
+    works: defaultdict[Work, WorkTime] = field(default_factory=lambda: defaultdict(WorkTime))
 
     @property
     def total(self) -> Tally:
@@ -120,6 +159,8 @@ class Part:
             self.own[node] += tally
         for function, time in other.functions.items():
             self.functions[function].add(time)
+        for work, of_work in other.works.items():
+            self.works[work].add(of_work)
 
 
 @dataclass
@@ -145,21 +186,6 @@ class StackProfile:
         return self.of(self.parts)
 
     @property
-    def of_tasks(self) -> Tally:
-        """Those of threads of tasks and of Python workers, also where the stage is not known."""
-        return self.in_stages + self.unknown
-
-    @property
-    def in_stages(self) -> Tally:
-        """Those whose stage is known."""
-        return sum((part.total for place, part in self.parts.items() if isinstance(place, tuple)), NOTHING)
-
-    @property
-    def unknown(self) -> Tally:
-        """Those of tasks whose stage is not known."""
-        return self.of(["unknown"]).total
-
-    @property
     def intervals_ms(self) -> list[float]:
         """The times between two samples of a thread that were set."""
         return sorted({process.interval_ms for process in self.samples.processes})
@@ -181,15 +207,24 @@ def profile(taken: StackSamples, tasks: Sequence[TaskRun]) -> StackProfile:
 
     Threads of the driver and of executors that run no task and wait are left out: most of them always do.
     """
-    merging, activities = _Merging(taken), Activities(taken)
+    merging, activities, calls = _Merging(taken), Activities(taken), DriverCalls(taken)
     parts = defaultdict[Place, Part](Part)
     by_stack = defaultdict[tuple[Place, Activity, int, bool], Tally](Tally)
+    works = [*map(SparkWork(taken).of, taken.stacks)]
     for sample, place in zip(taken.samples, attribution.places(taken, tasks), strict=True):
         activity, process = activities.of(sample), taken.processes[sample.process]
         if is_idle(place, activity):
             continue
         key = place, activity, sample.stack, process.role == "python_worker"
-        by_stack[key] += Tally(max(1, round(sample.weight)), sample.weight * process.interval_ms)
+        tally = Tally(max(1, round(sample.weight)), sample.weight * process.interval_ms)
+        by_stack[key] += tally
+        step = None if activity.startswith("waiting") else works[sample.stack]
+        if step is not None:
+            time = parts[place].works[step.work]
+            time.functions[step.function] += tally
+            line = calls.line_of(sample) if place == "driver" and activity == "jvm" else ""
+            if line:
+                time.lines[line] += tally
     for (place, activity, stack, is_worker), tally in by_stack.items():
         part = parts[place]
         part.activities[activity] += tally
@@ -232,7 +267,7 @@ class _Merging:
         own = [frame for frame in map(self._taken.frames.__getitem__, self._taken.stacks[stack]) if frame.is_own]
         seen = set[Function]()
         for depth, frame in reversed([*enumerate(own)]):
-            function = Function(frame.language, function_name(frame), frame.file)
+            function = Function(frame.language, frame.function, frame.file)
             time = part.functions[function]
             time.is_udf |= is_worker and depth == 0
             if depth == len(own) - 1:
@@ -257,4 +292,4 @@ class _Merging:
 
 
 def _label(frame: Frame) -> Label:
-    return Label(frame.language, function_name(frame), frame.file, frame.line if frame.is_own else 0, frame.is_own)
+    return Label(frame.language, frame.function, frame.file, frame.line if frame.is_own else 0, frame.is_own)

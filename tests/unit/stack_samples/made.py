@@ -8,10 +8,10 @@ from spark_app.stack_samples import samples
 from spark_app.stack_samples.samples import Frame, Language, Process, Role, Sample, StackSamples, State
 from spark_app.stack_samples.task_runs import TaskRun
 
-TASK: Final = "org/apache/spark/executor/Executor$TaskRunner.run"
-RESULT: Final = "org/apache/spark/scheduler/ResultTask.runTask"
-MAP: Final = "org/apache/spark/scheduler/ShuffleMapTask.runTask"
-PYTHON: Final = "org/apache/spark/api/python/BasePythonRunner$ReaderIterator.read"
+TASK: Final = "org.apache.spark.executor.Executor$TaskRunner.run"
+RESULT: Final = "org.apache.spark.scheduler.ResultTask.runTask"
+MAP: Final = "org.apache.spark.scheduler.ShuffleMapTask.runTask"
+PYTHON: Final = "org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read"
 
 
 @dataclass

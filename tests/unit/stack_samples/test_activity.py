@@ -8,14 +8,14 @@ from tests.unit.stack_samples.made import PYTHON, TASK, Taken
 @pytest.mark.parametrize(
     ("stack", "state", "activity"),
     [
-        ((TASK, "a/B.c"), "running", "jvm"),
+        ((TASK, "a.B.c"), "running", "jvm"),
         ((TASK, PYTHON), "running", "jvm"),
-        ((TASK, "net/jpountz/LZ4.compress"), "native", "jvm"),
-        ((TASK, "sun/nio/ch/SocketDispatcher.read0"), "native", "waiting"),
-        ((TASK, PYTHON, "sun/nio/ch/SocketDispatcher.read0"), "native", "waiting for python"),
-        ((TASK, PYTHON, "java/lang/Object.wait"), "waiting", "waiting for python"),
-        (("org/apache/spark/util/RedirectThread.run", "java/io/FileInputStream.readBytes"), "native", "waiting"),
-        ((TASK, "java/io/FileInputStream.readBytes"), "native", "jvm"),
+        ((TASK, "net.jpountz.LZ4.compress"), "native", "jvm"),
+        ((TASK, "sun.nio.ch.SocketDispatcher.read0"), "native", "waiting"),
+        ((TASK, PYTHON, "sun.nio.ch.SocketDispatcher.read0"), "native", "waiting for python"),
+        ((TASK, PYTHON, "java.lang.Object.wait"), "waiting", "waiting for python"),
+        (("org.apache.spark.util.RedirectThread.run", "java.io.FileInputStream.readBytes"), "native", "waiting"),
+        ((TASK, "java.io.FileInputStream.readBytes"), "native", "jvm"),
     ],
 )
 def test_the_innermost_function_tells_what_a_native_method_does(

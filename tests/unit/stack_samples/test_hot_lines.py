@@ -45,9 +45,46 @@ def test_garbage_collection_names_a_function_where_no_line_of_the_program_ran() 
     assert "score (job.py:3)" in found.text
 
 
+PLAN = "org.apache.spark.sql.catalyst.rules.RuleExecutor.execute"
+
+
+def test_a_gap_of_the_driver_names_what_spark_planned_and_for_which_line() -> None:
+    """And between queries, the hottest line of the program in the driver."""
+    taken = Taken()
+    taken.process("driver", "driver")
+    taken.process("python_driver", None)
+    taken.add(2000, PLAN, times=30)
+    taken.add(2000, "java.io.ObjectInputStream.readObject", times=10)
+    for at in range(2000, 2040, 10):
+        taken.add(at, "main@job.py:4!", "call@py4j/clientserver.py:9", process=1, state="waiting")
+    taken.add(5000, "main@job.py:8!", process=1, times=60)
+    stacks = profile(taken.done(), [])
+    gap = Finding("driver_gap", "info", "No task ran for 9 s", "Avoid loops.", cause="between")
+    planning = f"planning has 30 % (20 to 43 %) of 100 samples of the driver, most in {PLAN}, called by main (job.py:4)"
+    line = "in the driver the hottest line is of main (job.py:8), with 60 % (46 to 77 %) of 100 samples"
+    assert named([gap], stacks, APP) == [replace(gap, text=f"{gap.text}; {line}; {planning}")]
+    within = replace(gap, cause="planning")
+    assert named([within], stacks, APP) == [replace(within, text=f"{gap.text}; {planning}")]
+    last = replace(gap, cause="ending")
+    assert named([last], stacks, APP) == [last]
+
+
+def test_spark_work_in_tasks_is_named_by_the_stage() -> None:
+    """The work of the finding with the most samples: that of a spill is none of tiny tasks."""
+    taken = Taken()
+    taken.process()
+    taken.add(2210, TASK, "java.io.ObjectInputStream.readObject", times=20)
+    taken.add(2310, TASK, "net.jpountz.lz4.LZ4JNI.LZ4_compress", times=30)
+    stacks = profile(taken.done(), [run(1, 3, 2200, 2900)])
+    finding = replace(FINDING, rule="tiny_tasks", query=None, stage=(3, 0))
+    [tiny, spilled] = named([finding, replace(finding, rule="spill")], stacks, APP)
+    assert "; deserialization has 40 % (24 to 62 %) of 50 samples" in tiny.text
+    assert "; compression has 60 % (40 to 86 %) of 50 samples, most in net.jpountz" in spilled.text
+
+
 def test_other_findings_and_too_few_samples_add_nothing() -> None:
     """Nor do findings without samples of their stage."""
-    findings = [FINDING, replace(FINDING, rule="spill"), replace(FINDING, query=7)]
+    findings = [FINDING, replace(FINDING, rule="partition_skew"), replace(FINDING, query=7)]
     assert named(findings, profiled(4), APP) == findings
     assert named(findings, None, APP) == findings
     assert named(findings[1:], profiled(40), APP) == findings[1:]

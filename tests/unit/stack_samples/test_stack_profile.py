@@ -45,14 +45,13 @@ def stacks(found: StackProfile, place: Place) -> dict[str, int]:
 
 def test_stacks_are_merged_by_stage() -> None:
     """The user's functions by their lines, others by their names; a thread that waits for Python is not among them."""
-    runner = TASK.replace("/", ".")
     found = profiled()
     assert stacks(found, (3, 0)) == {
-        f"JVM > {runner} > a.Sort.next": 6,
+        f"JVM > {TASK} > a.Sort.next": 6,
         "Python > main > score (job.py:3) > slow (job.py:7)": 7,
         "Python > main > score (job.py:4) > dumps": 2,
     }
-    assert stacks(found, (4, 0)) == {f"JVM > {runner} > a.Sort.next": 4}
+    assert stacks(found, (4, 0)) == {f"JVM > {TASK} > a.Sort.next": 4}
     assert stacks(found, "driver") == {"JVM > plan.Rule.apply": 3}
 
 
@@ -61,12 +60,6 @@ def test_working_is_told_from_waiting() -> None:
     found = profiled()
     assert found.parts[3, 0].activities == {"jvm": (6, 60), "waiting for python": (8, 80), "python": (9, 90)}
     assert found.parts["driver"].activities == {"jvm": (3, 30)}
-
-
-def test_the_share_of_what_is_unknown_is_known() -> None:
-    """One sample of a task came after the last task of the log."""
-    found = profiled()
-    assert (found.of_tasks.samples, found.in_stages.samples, found.unknown.samples) == (28, 27, 1)
 
 
 def test_the_users_functions_have_their_hottest_line() -> None:
@@ -119,3 +112,23 @@ def test_samples_beside_a_log_are_found(tmp_path: Path) -> None:
     assert [*found.parts] == [(3, 0)]
     file.file_of(path).write_bytes(b"damaged")
     assert of_log(path) is None
+
+
+def test_work_of_spark_is_told_by_its_classes() -> None:
+    """By stage; in the driver with the line of the program that waits for the JVM, where one does."""
+    taken = Taken()
+    executor, driver = taken.process(), taken.process("driver", "driver")
+    python = taken.process("python_driver", None)
+    taken.add(1100, TASK, "a.Read.next", "net.jpountz.lz4.LZ4JNI.decompress", "a.Leaf.c", process=executor, times=9)
+    taken.add(1100, TASK, "a.Read.next", process=executor, times=3)
+    taken.add(3000, "main@job.py:4!", "call@py4j/clientserver.py:9", process=python, state="waiting")
+    samples = taken.done()
+    samples.samples[-1] = replace(samples.samples[-1], weight=20.0)
+    plan = "org.apache.spark.sql.catalyst.rules.RuleExecutor.execute"
+    for at in (2000, 3100):
+        taken.add(at, plan, "a.Leaf.c", process=driver, times=7)
+    found = profile(taken.done(), [run(1, 3, 1000, 2000)])
+    assert {work: time.total.samples for work, time in found.parts[3, 0].works.items()} == {"compression": 9}
+    planning = found.of(["driver"]).works["planning"]
+    assert (planning.total.samples, planning.function) == (14, plan)
+    assert (planning.line, planning.lines["main (job.py:4)"].samples) == ("main (job.py:4)", 7)

@@ -20,7 +20,7 @@ from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
 from spark_app.report.sections import connect, headline, queries, stages, streams
 from spark_app.report.sections.replays import Replays
-from spark_app.report.sections.stack_samples import Row, StackSection
+from spark_app.report.sections.stack_samples import Row, SparkStep, StackSection
 from spark_app.settings import Prices
 from spark_app.stack_samples import difference
 
@@ -130,7 +130,13 @@ def place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
         waiting_for_python_ratio=ratio(row.share("waiting for python")),
         waiting_ratio=ratio(row.share("waiting")),
         functions=functions,
+        spark_work=[_spark_step(step) for step in row.works],
     )
+
+
+def _spark_step(step: SparkStep) -> schema.SparkStep:
+    function, where = line(step.function, schema.MOST_NAME), line(step.line, schema.MOST_NAME)
+    return schema.SparkStep(step.work, round(step.share, DIGITS), function, where or None)
 
 
 def finding(found: Finding) -> schema.Finding:

@@ -362,10 +362,23 @@ class HotFunction(Struct):
     total_ratio: float
 
 
+class SparkStep(Struct):
+    """What Spark itself did, as compression or planning: its share of the samples, and the function with the most.
+
+    `line` is the program's line that waited for the most of it in the driver, null if that is not known.
+    """
+
+    work: str
+    ratio: float
+    function: Name
+    line: Name | None
+
+
 class PlaceSamples(Struct):
     """Samples of the stacks of a stage; of the driver, executors outside of tasks and unknown stages it is null.
 
-    The ratios are shares of the time, null for too few samples to tell. `functions` has the hottest 20.
+    The ratios are shares of the time, null for too few samples to tell. `functions` has the hottest 20, and
+    `spark_work` what Spark itself did.
     """
 
     place: Name
@@ -376,6 +389,7 @@ class PlaceSamples(Struct):
     waiting_for_python_ratio: float | None
     waiting_ratio: float | None
     functions: list[HotFunction]
+    spark_work: list[SparkStep]
 
 
 class StackSamples(Struct):

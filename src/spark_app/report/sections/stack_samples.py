@@ -15,6 +15,7 @@ from spark_app.report.scope import Scope, stage_name
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.counts import ENOUGH, LEAST, NOTHING, Tally
 from spark_app.stack_samples.difference import WORTH_NAMING
+from spark_app.stack_samples.spark_work import Work
 from spark_app.stack_samples.stack_profile import NO_NODE, Function, FunctionTime, Label, Node, Part, StackProfile
 
 COMPARABLE: Final = 0.2
@@ -64,6 +65,23 @@ class HotFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class SparkStep:
+    """What Spark itself did in a stage, or in the driver.
+
+    Attributes:
+        work: What it did.
+        share: The share of its samples of those of the place.
+        function: Its function, or that of a library, with the most samples.
+        line: The program's line that waited for the most of it in the driver; empty if that is not known.
+    """
+
+    work: Work
+    share: float
+    function: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """The samples of a stage, or of the driver, by what the threads did; `name` is empty if the stage is unknown."""
 
@@ -80,6 +98,14 @@ class Row:
         """The share of an activity of the time; None of too few samples."""
         tally, whole = self.part.activities.get(activity, NOTHING), self.part.total  # type: ignore[call-overload]
         return tally.ms / whole.ms if tally.samples >= LEAST and whole.ms else None
+
+    @property
+    def works(self) -> list[SparkStep]:
+        """What Spark itself did, the most first; what too few samples have is left out."""
+        enough = [(work, time, time.total) for work, time in self.part.works.items() if time.total.samples >= LEAST]
+        ranked = sorted(enough, key=lambda each: (-each[2].ms, each[0]))
+        whole = self.part.total.ms
+        return [SparkStep(work, total.ms / whole, time.function, time.line) for work, time, total in ranked]
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,8 @@ OPTIONS: Final[Mapping[str, str]] = {
     "spark.cores.max": "--total-executor-cores",
     "spark.master": "--master",
 }
-"""Options of `spark-submit` that count more than `--conf` with the same setting."""
+"""Options of `spark-submit` that count more than `--conf` with the same setting, where the master has them: the memory
+of executors is no option of `local-cluster`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +249,9 @@ class EventLogInjection:
 
 def _options(settings: Mapping[str, str]) -> str:
     """Settings as options of `spark-submit`, quoted for a shell."""
-    given = [
-        (OPTIONS[key], value) if key in OPTIONS else ("--conf", f"{key}={value}") for key, value in settings.items()
-    ]
-    return shlex.join(word for pair in given for word in pair)
+    given = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    own = [word for key, value in settings.items() if key in OPTIONS for word in (OPTIONS[key], value)]
+    return shlex.join([*given, *own])
 
 
 def _link(original: Path | None, injected: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from spark_app.eventlog.model import memory_settings, pod_memory
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.entities import result_bytes
+from spark_app.eventlog.model.entities import Job
 from spark_app.eventlog.model.executor_loss import is_lost, kind_of
 from spark_app.eventlog.model.memory_settings import DRIVER_MEMORY, EXECUTOR_MEMORY, size_of
 from spark_app.telemetry.spark_settings import is_local
@@ -37,6 +37,10 @@ _RESULTS: Final = re.compile(r"results of (\d+) tasks \(([\d.]+) (B|KiB|MiB|GiB|
 _TOO_LARGE: Final = re.compile(r"Cannot broadcast the table that is larger than")
 _LEAST: Final = re.compile(r"(System memory|Executor memory) (\d+) must be at least (\d+)")
 _UNITS: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_UNTAKEN: Final = re.compile(r"Exception while getting task result|TaskResultLost")
+"""How Spark says that a driver could not take a result; where its heap is full, often without an OutOfMemoryError."""
+LARGE_RESULTS: Final = 0.25
+"""Of the driver's heap: it holds results as they came and as they are read, beside all else. Project."""
 _BROADCAST_JOB: Final = "broadcast exchange ("
 """How Spark begins the tag, before Spark 3.5 the description, of the job that collects a table to broadcast it."""
 HELD_BY_BROADCAST: Final = 8
@@ -116,6 +120,8 @@ def _found(app: Application | None, settings: Mapping[str, str], printed: str) -
             return _for_python(settings)
     if _HEAP.search(failed):
         return _for_driver(app, settings, "the driver ran out of heap")
+    if app is not None and _UNTAKEN.search(failed):
+        return _for_untaken(app, settings)
     return None
 
 
@@ -185,30 +191,38 @@ def _for_results(app: Application | None, found: re.Match[str]) -> Step:
 def _for_driver(app: Application | None, settings: Mapping[str, str], why: str) -> Step | None:
     """Twice the heap of the driver, or as much as the table needs that it was to broadcast when it died."""
     doubled = _doubled("driver heap", DRIVER_MEMORY, settings, why)
-    rows = _broadcast_bytes(app)
-    if doubled is None or rows is None:
+    job = None if app is None else _last_job(app)
+    if app is None or doubled is None or job is None or not _is_broadcast(job):
         return doubled
-    needed = HELD_BY_BROADCAST * 2 ** math.ceil(math.log2(rows))
+    rows = _result_bytes(app, job)
+    needed = HELD_BY_BROADCAST * 2 ** math.ceil(math.log2(max(rows, 1)))
     if needed <= (size_of(doubled.settings[DRIVER_MEMORY]) or 0):
         return doubled
     said = f"{doubled.why}, by a broadcast of {round(rows / MIB)} MiB"
     return Step("driver heap", {DRIVER_MEMORY: f"{needed // MIB}m"}, said)
 
 
-def _broadcast_bytes(app: Application | None) -> float | None:
-    """What the last job sent to the driver, or would have if all of its tasks had ended; None if it was no broadcast."""
-    job = None if app is None else max(app.jobs.values(), key=lambda each: each.submitted, default=None)
-    if app is None or job is None or not job.ran:
+def _for_untaken(app: Application, settings: Mapping[str, str]) -> Step | None:
+    """A larger heap for a driver that could not take results which are large for it."""
+    job, heap = _last_job(app), size_of(settings.get(DRIVER_MEMORY, memory_settings.DEFAULT))
+    if job is None or not heap or _result_bytes(app, job) < LARGE_RESULTS * heap:
         return None
+    return _for_driver(app, settings, "the driver could not take the results of tasks with a heap")
+
+
+def _last_job(app: Application) -> Job | None:
+    return max(app.jobs.values(), key=lambda each: each.submitted, default=None)
+
+
+def _is_broadcast(job: Job) -> bool:
     told = (job.properties.description or "", *(job.properties.tags or "").split(","))
-    last = app.stages[max(job.ran)]
-    # Spark counts the results of a stage until it ends; tasks of one that has failed may succeed after that.
-    ended = last.info.completed or 0
-    vain = sum(each.info.finished <= ended for each in last.kept if each.info.has_failed or each.info.was_killed)
-    counted = sum(end <= ended for _, end, _ in last.task_spans) - vain
-    if counted <= 0 or not any(each.startswith(_BROADCAST_JOB) for each in told):
-        return None
-    return result_bytes(last) * last.info.tasks / counted or None
+    return any(each.startswith(_BROADCAST_JOB) for each in told)
+
+
+def _result_bytes(app: Application, job: Job) -> float:
+    """What a job sent to the driver, or would have if all of its tasks had ended."""
+    last = app.stages.get(max(job.ran, default=(-1, 0)))
+    return 0 if last is None else last.totals.result_bytes * last.info.tasks / max(1, last.completed)
 
 
 def _doubled(side: Side, name: str, settings: Mapping[str, str], why: str) -> Step | None:

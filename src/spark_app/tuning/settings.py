@@ -17,7 +17,7 @@ from spark_app.eventlog.diagnoses import settings_advice as advice
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model import call_sites, memory_settings
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.entities import StageAttempt, result_bytes
+from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.telemetry.spark_settings import is_local
 
 MIB: Final = 1 << 20
@@ -195,7 +195,7 @@ def _rows_to_pandas(evidence: Evidence) -> Iterator[Sign]:
     if _has_arrow(evidence, ARROW):
         return
     queries = [each for each in evidence.app.queries.values() if _call(each.description) == "toPandas"]
-    moved = sum(result_bytes(stage) for query in queries for stage in evidence.app.stages_of(query))
+    moved = sum(stage.totals.result_bytes for query in queries for stage in evidence.app.stages_of(query))
     if moved >= LEAST_TO_PANDAS:
         yield Sign("rows_to_pandas", {"result_bytes": moved})
 

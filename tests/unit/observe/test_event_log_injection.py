@@ -210,7 +210,7 @@ def test_settings_of_a_trial_are_the_last_options_before_the_program(tmp_path: P
     given = ["--verbose", "--driver-memory", "1g", "--conf=spark.a=1", "--conf", "spark.b=-2", "job.py", "--conf", "c"]
     settings = {"spark.driver.memory": "2g", "spark.b": "two words"}
     started = Started(tmp_path, SUBMIT, *given, settings=settings)
-    added = ["--driver-memory", "2g", "--conf", "spark.b=two words"]
+    added = ["--conf", "spark.driver.memory=2g", "--conf", "spark.b=two words", "--driver-memory", "2g"]
     assert started.arguments == [SUBMIT, *given[:6], *added, *given[6:]]
 
 

@@ -118,22 +118,20 @@ def test_a_table_that_no_memory_is_enough_for_is_not_broadcast() -> None:
     assert made(step(app, host_bytes=HOST)) == ("broadcast", {"spark.sql.autoBroadcastJoinThreshold": "-1"})
 
 
-def broadcast(mebibytes: int, *, done: int = 4, **settings: str) -> Application:
-    """An application that has collected so much of a table by some of four tasks, of a job for a broadcast, and died."""
-    ended = log.stage(1, end=3000, tasks=4, error=None if done == 4 else "Task 3 failed")
-    ended["Stage Info"]["Accumulables"] = [
-        {"ID": 1, "Name": "internal.metrics.resultSize", "Value": mebibytes << 20, "Internal": True}
-    ]
-    tasks = [log.task(number, 1, error=None if number < done else HEAP) for number in range(min(4, done + 1))]
-    job = log.job(1, [1], **{"spark.job.tags": "spark-session-1,broadcast exchange (runId 1)"})
-    failed = log.job_ended(1, error=HEAP)
-    return application(job, log.stage(1, tasks=4), *tasks, ended, failed, spark_master="local[2]", **settings)
+def collecting(mebibytes: int, error: str, *tags: str, done: int = 4) -> Application:
+    """An application with a heap of 512 MiB whose tasks sent so much, some of four, in a job that then failed."""
+    tasks = [log.task(number, 1, error=None if number < done else error) for number in range(min(4, done + 1))]
+    for task in tasks[:done]:
+        task["Task Metrics"]["Result Size"] = (mebibytes << 20) // done
+    job = log.job(1, [1], **{"spark.job.tags": ",".join(("spark-session-1", *tags))})
+    lines = [job, log.stage(1, tasks=4), *tasks, log.stage(1, end=3000, tasks=4), log.job_ended(1, error=error)]
+    return application(*lines, spark_master="local[2]", spark_driver_memory="512m")
 
 
 @pytest.mark.parametrize(("mebibytes", "done"), [(150, 4), (75, 2)])
 def test_a_driver_that_dies_of_a_broadcast_gets_what_the_table_needs(mebibytes: int, done: int) -> None:
     """Of 150 MiB, whether all tasks had sent their rows or two of four: twice the heap would still be too little."""
-    found = step(broadcast(mebibytes, done=done, spark_driver_memory="512m"), HEAP, HOST)
+    found = step(collecting(mebibytes, HEAP, "broadcast exchange (runId 1)", done=done), host_bytes=HOST)
     assert made(found) == ("driver heap", {"spark.driver.memory": "2048m"})
     assert found is not None
     assert found.why.endswith("by a broadcast of 150 MiB")
@@ -141,5 +139,15 @@ def test_a_driver_that_dies_of_a_broadcast_gets_what_the_table_needs(mebibytes: 
 
 def test_a_small_broadcast_gets_twice_the_heap_as_anything_else() -> None:
     """A table of 10 MiB is not what the driver died of."""
-    found = step(broadcast(10, spark_driver_memory="512m"), HEAP, HOST)
+    found = step(collecting(10, HEAP, "broadcast exchange (runId 1)"), host_bytes=HOST)
     assert made(found) == ("driver heap", {"spark.driver.memory": "1024m"})
+
+
+@pytest.mark.parametrize(("mebibytes", "memory"), [(200, "1024m"), (50, None)])
+def test_a_driver_that_cannot_take_results_gets_more_heap_where_they_are_large(
+    mebibytes: int, memory: str | None
+) -> None:
+    """Spark then says nothing of memory."""
+    error = "Exception while getting task result: java.lang.IllegalStateException: unread block data"
+    found = made(step(collecting(mebibytes, error), host_bytes=HOST))
+    assert found == (memory and ("driver heap", {"spark.driver.memory": memory}))

@@ -134,10 +134,11 @@ def to_pandas(version: str, size: int, arrow: str | None) -> Application:
     """An application with a `toPandas` whose tasks sent so many bytes."""
     query, job, ended = log.query(1) | {"description": "toPandas at job.py:5"}, log.job(0, [0]), log.stage(0, end=3000)
     job["Properties"] = {"spark.sql.execution.id": "1"}
-    ended["Stage Info"]["Accumulables"] = [{"ID": 1, "Name": "internal.metrics.resultSize", "Value": size}]
+    task = log.task(0, 0)
+    task["Task Metrics"]["Result Size"] = size
     set_to = {} if arrow is None else {"spark.sql.execution.arrow.pyspark.enabled": arrow}
     lines = [{"Event": "SparkListenerLogStart", "Spark Version": version}, log.started(), log.environment(set_to)]
-    return log.application([*lines, query, job, log.stage(0), log.task(0, 0), ended])
+    return log.application([*lines, query, job, log.stage(0), task, ended])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from spark_app.eventlog.diagnoses.stage import stage_name
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.entities import Job, StageAttempt, result_bytes
+from spark_app.eventlog.model.entities import Job, StageAttempt
 from spark_app.eventlog.model.occupancy import Stretch
 from spark_app.formatting import duration, size
 
@@ -84,7 +84,7 @@ def _is_of_broadcast(app: Application, job: Job) -> bool:
 
 def _result_bytes(stage: StageAttempt) -> float:
     """The bytes of the results of its tasks, without those of metrics."""
-    return max(0.0, result_bytes(stage) - _OF_METRICS * stage.info.tasks)
+    return max(0.0, stage.totals.result_bytes - _OF_METRICS * stage.info.tasks)
 
 
 def _after(app: Application, job: Job, ended: int, starts: list[int]) -> Stretch:

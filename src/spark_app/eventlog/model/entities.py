@@ -20,12 +20,10 @@ from spark_app.eventlog.parse.events import (
     TaskEnd,
     TaskInfo,
     TaskMetrics,
-    number_of,
 )
 
 SLOWEST: Final = 5
 """How many tasks of a stage attempt are kept because they took longest."""
-_RESULT_SIZE: Final = "internal.metrics.resultSize"
 WAITS: Final = ("network", "disk", "gc", "scheduling", "deserializing")
 """What Spark measures of each task that it waited for, in the order of `StageAttempt.waits_ms`."""
 NO_WAITS: Final = (0,) * len(WAITS)
@@ -37,7 +35,7 @@ KEPT_FAILURES: Final = 50
 class Totals:
     """Sums over the tasks of a stage attempt that reported metrics; units as in `events.TaskMetrics`.
 
-    The CPU time is None where no task has reported one.
+    The CPU time is None where no task has reported one; `result_bytes` is what they sent to the driver.
     """
 
     run_ms: int = 0
@@ -46,6 +44,7 @@ class Totals:
     deserialize_ms: int = 0
     deserialize_cpu_ns: int = 0
     serialize_ms: int = 0
+    result_bytes: int = 0
     scheduler_delay_ms: int = 0
     memory_spilled: int = 0
     disk_spilled: int = 0
@@ -70,6 +69,7 @@ class Totals:
         self.deserialize_ms += metrics.deserialize_ms
         self.deserialize_cpu_ns += metrics.deserialize_cpu_ns
         self.serialize_ms += metrics.serialize_ms
+        self.result_bytes += metrics.result_bytes
         self.scheduler_delay_ms += delay_ms
         self.memory_spilled += metrics.memory_spilled
         self.disk_spilled += metrics.disk_spilled
@@ -292,11 +292,6 @@ def task_totals(task: TaskEnd) -> Totals:
     if task.metrics is not None:
         totals.add(task.metrics, delay_ms=scheduler_delay_ms(task.info, task.metrics))
     return totals
-
-
-def result_bytes(stage: StageAttempt) -> int:
-    """What the tasks of a stage sent to the driver, their metrics included."""
-    return sum(number_of(each) or 0 for each in stage.info.accumulables if each.name == _RESULT_SIZE)
 
 
 def unmeasured_wait_ms(totals: Totals) -> float:

@@ -241,6 +241,7 @@ class TaskMetrics(EventField):
     deserialize_ms: Count = field(name="Executor Deserialize Time", default=0)
     deserialize_cpu_ns: Count = field(name="Executor Deserialize CPU Time", default=0)
     serialize_ms: Count = field(name="Result Serialization Time", default=0)
+    result_bytes: Count = field(name="Result Size", default=0)
     gc_ms: Count = field(name="JVM GC Time", default=0)
     memory_spilled: Count = field(name="Memory Bytes Spilled", default=0)
     disk_spilled: Count = field(name="Disk Bytes Spilled", default=0)

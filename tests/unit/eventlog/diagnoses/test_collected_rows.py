@@ -15,12 +15,12 @@ RULE = "collect_to_driver"
 def job(number: int, begin: int, end: int, *, mib: int = 0, query: int | None = None) -> list[Line]:
     """A job with a task, whose result has so many bytes."""
     properties = {} if query is None else {"spark.sql.execution.id": str(query)}
-    size = {"ID": 1, "Name": "internal.metrics.resultSize", "Value": mib * MIB + 16 * 1024}
     begins, over = log.stage(number), log.stage(number, end=end)
     begins["Stage Info"] |= {"Submission Time": begin}
-    over["Stage Info"] |= {"Submission Time": begin, "Accumulables": [size]}
+    over["Stage Info"] |= {"Submission Time": begin}
     times: dict[str, Any] = {"Launch Time": begin, "Finish Time": end}
     task = log.task(number, number, **times)
+    task["Task Metrics"]["Result Size"] = mib * MIB + 16 * 1024
     starts, ends = log.starts([task]), log.job_ended(number, time=end)
     return [log.job(number, [number], time=begin, **properties), begins, *starts, task, over, ends]
 

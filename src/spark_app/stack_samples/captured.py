@@ -68,13 +68,15 @@ class Captured:
         found, executors = _Builder(begin, end, interval_ms), {jvm: DRIVER, **self._executors(app)}
         of = next((each for each in self.python if each.role == "python_driver" and each.jvm_of_launch == jvm), None)
         found.names = Names(of.folder, of.program_folder, of.path) if of else None
-        found.host = next((each.host for each in self.python if each.jvm_of_launch in executors), "")
+        here = (each for each in self.python if each.executor is None and each.jvm_of_launch in executors)
+        host = next((each.host for each in here), "")
         for pid, executor in executors.items():
             if pid in self.java:
-                found.add_java(pid, executor, self.java[pid])
+                found.add_java(pid, executor, self.java[pid], host)
+        hosts = {each.executor: each.host for each in self.python if each.executor is not None}
         for pid, recording in self.executors:
             if (who := executor_of(recording.arguments)) is not None and who[0] == app:
-                found.add_java(pid, who[1], recording)
+                found.add_java(pid, who[1], recording, hosts.get(who, ""))
         for process in self.python:
             if process.executor is not None and process.executor[0] == app:
                 found.add_python(process, process.executor[1])
@@ -173,17 +175,16 @@ class _Builder:
     def __init__(self, begin: float, end: float, interval_ms: float) -> None:
         self.samples = StackSamples([], [], [], [])
         self.names: Names | None = None
-        self.host = ""
         self._begin, self._end, self._interval = begin, end, interval_ms
         self._frames: dict[Frame, int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
 
-    def add_java(self, pid: int, executor: str, recording: Recording) -> None:
+    def add_java(self, pid: int, executor: str, recording: Recording, host: str) -> None:
         """Adds the samples of a JVM: all that run, and those in native methods that are of a task."""
         process = Process(
             "driver" if executor == DRIVER else "executor",
             executor,
-            self.host,
+            host,
             pid,
             self._interval,
             recording.started_ms,

@@ -1,9 +1,11 @@
 """The samples of processes become those of an application."""
 
+import os
+import time
 from pathlib import Path
 from typing import Final
 
-from spark_app.stack_samples.captured import TASK, Captured, read
+from spark_app.stack_samples.captured import TASK, Captured, make_folders, read, read_folder
 from spark_app.stack_samples.flight_recordings import JavaFrame, JavaSample, Recording
 from spark_app.stack_samples.python_stacks import PythonProcess, PythonSample
 from tests.unit.stack_samples.test_flight_recordings import recorded
@@ -51,6 +53,59 @@ def test_processes_have_the_ids_of_their_executors() -> None:
     ]
     assert [frame.function for frame in samples.frames] == [f"{TASK}.run", "Work$$Lambda.apply", "score"]
     assert samples.frames[-1].is_own
+
+
+def test_executors_of_other_hosts_are_known_by_their_arguments() -> None:
+    """Their process ids are those of other processes, too; the host is that of their Python workers."""
+    arguments = "Backend --executor-id {} --app-id {} --hostname h"
+    executors = [(7, Recording([java(5, RUN)], arguments.format(*each))) for each in ((1, "a"), (2, "a"), (1, "b"))]
+    workers = [python(8, 7, 5), python(8, 7, 6), python(8, 7, 6)]
+    for worker, who in zip(workers, (("a", "1"), ("a", "2"), ("b", "1")), strict=True):
+        worker.executor, worker.host = who, f"host-{who[1]}"
+    samples = Captured({7: Recording()}, workers, executors=executors).of(7, "a", 0, 10, interval_ms=20.0)
+    assert [(each.role, each.executor, each.host) for each in samples.processes] == [
+        ("driver", "driver", ""),
+        ("executor", "1", "host-1"),
+        ("executor", "2", "host-2"),
+        ("python_worker", "1", "host-1"),
+        ("python_worker", "2", "host-2"),
+    ]
+
+
+def test_samples_by_the_wall_clock_count_only_where_there_are_no_others() -> None:
+    """An executor takes both where its Java can, since that is not known before."""
+    by_wall, by_cpu = java(1, RUN), java(2, RUN, event="jdk.CPUTimeSample")
+    both, one = (
+        Captured({1: Recording(each)}).of(1, None, 0, 10, interval_ms=20.0) for each in ([by_wall, by_cpu], [by_wall])
+    )
+    assert [each.at_ms for each in both.samples] == [2]
+    assert [each.at_ms for each in one.samples] == [1]
+
+
+def test_each_executor_has_a_folder(tmp_path: Path) -> None:
+    """One has ended, another was killed, and a third ends meanwhile: its recording takes the place of what it had."""
+    folder = tmp_path / "stacks"
+    make_folders(folder, mode=0o770)
+    assert {each.stat().st_mode & 0o777 for each in (folder, *folder.iterdir())} == {0o770}
+    ended, killed = (folder / "executors" / f"app-1-{number}" for number in (1, 2))
+    (killed / "2026_11_26_02_30_01_1").mkdir(parents=True)
+    ended.mkdir()
+    (ended / "hotspot-pid-1-id-1-2026_11_26_02_22_15.jfr").write_bytes(recorded("java-17"))
+    chunk = killed / "2026_11_26_02_30_01_1" / "chunk.jfr"
+    chunk.write_bytes(recorded("java-17-killed"))
+    os.utime(chunk, (1, 1))
+    found = read_folder(folder, patience=60)
+    assert [(pid, len(each.samples)) for pid, each in found.executors] == [(1, 196), (1, 143)]
+
+
+def test_an_executor_that_writes_is_waited_for(tmp_path: Path) -> None:
+    """As long as there is patience."""
+    running = tmp_path / "stacks" / "executors" / "app-1-1" / "2026_11_26_02_30_01_1"
+    running.mkdir(parents=True)
+    (running / "chunk.jfr").write_bytes(recorded("java-17-killed"))
+    began = time.monotonic()
+    assert len(read_folder(tmp_path / "stacks", patience=0.3).executors) == 1
+    assert time.monotonic() - began > 0.3
 
 
 def test_native_methods_are_of_tasks() -> None:

@@ -134,3 +134,38 @@ def test_no_list_of_threads_has_the_sampler(tmp_path: Path) -> None:
     sampled(
         tmp_path, "python_sampler.start_in_driver()\nimport threading\nassert threading.active_count() == 1\nlittle()\n"
     )
+
+
+def test_a_worker_names_its_executor(tmp_path: Path) -> None:
+    """Its JVM, the parent, has it in its command line; a driver of a local master has none."""
+    program = """
+import subprocess, sys
+words = ["--executor-id", "3", "--app-id", "app-1"]
+command = "import subprocess, sys; sys.exit(subprocess.run([sys.executable, *sys.argv[1:3]]).returncode)"
+if len(sys.argv) < 2:
+    sys.exit(subprocess.run([sys.executable, "-c", command, __file__, "worker", *words]).returncode)
+python_sampler.start_in_workers(is_daemon=False)
+used(0.05)
+"""
+    (process,) = sampled(tmp_path, program)
+    assert process.executor == ("app-1", "3")
+
+
+def test_workers_elsewhere_get_the_variables_with_the_functions_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the path that the program gives them; nothing where executors inherit the environment."""
+
+    class SparkContext:
+        def _do_init(self, path: str) -> None:
+            self.environment = {"PYTHONPATH": path}
+
+    variables = {python_sampler.FOLDER: "/shared/python", python_sampler.INTERVAL: "20"}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    python_sampler.in_workers_of(SparkContext)
+    context = SparkContext()
+    context._do_init("/own")
+    assert context.environment == {"PYTHONPATH": "/own"}
+    monkeypatch.setenv(python_sampler.HOOK, "/shared/hook")
+    python_sampler.in_workers_of(SparkContext)
+    context._do_init("/own")
+    assert context.environment == {"PYTHONPATH": "/shared/hook:/own", **variables}

@@ -1,6 +1,6 @@
 import pytest
 
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.telemetry.spark_settings import is_local, without_recording
 
 
 @pytest.mark.parametrize(
@@ -15,3 +15,12 @@ def test_a_driver_without_executors_is_local(master: str, expected: bool) -> Non
 def test_a_log_without_a_master_is_not_local() -> None:
     """Nobody knows; clusters are the rule."""
     assert not is_local({})
+
+
+def test_options_that_sample_stacks_are_none_of_the_application() -> None:
+    """Whatever else is configured stays."""
+    ours = "-XX:StartFlightRecording=name=spark-app,settings=none,filename=/a -XX:FlightRecorderOptions=stackdepth=200 "
+    ours += "-Xlog:jfr+startup=off"
+    assert without_recording(ours) == ""
+    assert without_recording(f"-Da=b {ours} -Dc=d") == "-Da=b -Dc=d"
+    assert without_recording("-XX:StartFlightRecording=name=own") == "-XX:StartFlightRecording=name=own"

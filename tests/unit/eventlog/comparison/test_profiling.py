@@ -70,6 +70,7 @@ def test_secrets_ids_and_paths_are_no_settings() -> None:
         "spark.executor.memory": "2g", "spark.app.id": "app-1", "spark.driver.port": "1234", "java.home": "/x",
         "spark.hadoop.fs.s3a.secret.key": "s", "spark.my.password": "p", "spark.eventLog.dir": "/x",
         "spark.executorEnv.SPARK_TRACE_ID": "a", "spark.observed.launch": "b-1",
+        "spark.executor.defaultJavaOptions": "-XX:StartFlightRecording=name=spark-app,a=b -Xlog:jfr+startup=off",
     }  # fmt: skip
     assert Run(1, [], settings=settings).summary.settings == {"spark.executor.memory": "2g"}
 

@@ -22,7 +22,7 @@ from spark_app.eventlog.parse.locations import log_path
 from spark_app.eventlog.reader import Reading, find_log
 from spark_app.eventlog.replay.what_if import Change
 from spark_app.local_files import local_path
-from spark_app.observe import retention, run_copies
+from spark_app.observe import profile_export, retention, run_copies
 from spark_app.observe.followed_log import FollowedLog
 from spark_app.report import index, page, run_info, run_store
 from spark_app.report.limits import Limits
@@ -37,7 +37,7 @@ from spark_app.settings import Backends, Settings, process_environment
 from spark_app.stack_samples import hot_lines, stack_profile
 from spark_app.stack_samples.stack_profile import StackProfile
 from spark_app.telemetry.errors import TelemetryErrors
-from spark_app.telemetry.export import names_an_endpoint, resource_attributes
+from spark_app.telemetry.export import Deadline, names_an_endpoint, resource_attributes
 
 Note = Callable[[str], None]
 SENDING_SECONDS: Final = 2.5
@@ -231,14 +231,17 @@ def _report(
     followed: FollowedLog | None,
 ) -> None:
     """The part of `finish` that needs an event log."""
+    deadline = Deadline(patience)
     try:
         if followed is None:
-            _analyze_whole(location, settings, results, thresholds, note=note, patience=patience)
+            reading = _analyze_whole(location, settings, results, thresholds, note=note, patience=patience)
         else:
             reading, unsent = followed.finish(patience=patience)
             if unsent is not None:
                 note(unsent)
             _analyze(reading, settings, results, thresholds, note=note)
+        if patience > 0:
+            profile_export.send([reading], settings, patience=deadline.left, note=note)
         retention.prune_daily(settings, note=note)
     except Exception as error:  # noqa: BLE001 - a report never changes how its runs ended
         note(f"no report: {message_of(error)}")
@@ -252,7 +255,7 @@ def _analyze_whole(
     *,
     note: Note,
     patience: float,
-) -> None:
+) -> Reading:
     """Reads the log of a command, which may be on an object store, exports it, and analyzes it."""
     log = local_path(location) or find_log(log_path(location))
     export = log_export(settings, thresholds, patience=patience)
@@ -262,6 +265,7 @@ def _analyze_whole(
     finally:
         if export is not None:
             export.finish()
+    return reading
 
 
 def _analyze(

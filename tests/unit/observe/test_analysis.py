@@ -21,6 +21,7 @@ from tests.eventlogs.record_planted import recorded as planted
 from tests.receivers import Receiver, dead_port, receiver
 from tests.unit.eventlog.made import Run
 from tests.unit.run_records import example_record
+from tests.unit.stack_samples import made
 from tests.unit.watching import Watching
 
 LOG = next((Path(__file__).resolve().parents[2] / "eventlogs" / "4.2.0" / "rolled-zstd").glob("eventlog_v2_*"))
@@ -91,6 +92,20 @@ def test_an_endpoint_that_was_given_up_is_sent_nothing_more(tmp_path: Path, monk
         analysis.finish(settings(tmp_path), results, Thresholds(), note=Watching().note, patience=0)
     assert receiving.headers == []
     assert results[0].report
+
+
+def test_samples_beside_the_log_of_runs_are_sent_as_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If that is asked for, also beside a bridge, which has none; to an endpoint that was given up, nothing is."""
+    log = shutil.copytree(LOG, tmp_path / LOG.name)
+    made.beside(log)
+    ended = run(tmp_path, log)
+    with receiver() as receiving:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiving.http_endpoint)
+        for exporter, patience, requests in (("none", 2.5, 0), ("otlp", 0, 0), ("otlp", 2.5, 1)):
+            monkeypatch.setenv("OTEL_PROFILES_EXPORTER", exporter)
+            bridged = settings(tmp_path, event_log_exporter="bridge")
+            analysis.finish(bridged, [ended], Thresholds(), note=pytest.fail, patience=patience)
+            assert len(receiving.profiles) == requests
 
 
 def test_where_a_bridge_sends_the_runner_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,6 +81,13 @@ def test_every_table_begins_with_an_empty_entry_and_has_each_thing_once() -> Non
     assert len(set(dictionary.string_table)) == len(dictionary.string_table)
 
 
+def test_the_time_of_a_profile_contains_those_of_all_its_samples() -> None:
+    """Its end is not of it."""
+    times = {Origin((MAIN,)): Observations([20, 30], [1, 1]), Origin((SCORE,)): Observations([50, 10], [1, 1])}
+    [profile] = in_request(sent(of(times)))
+    assert (profile.time_unix_nano, profile.duration_nano) == (10, 41)
+
+
 def test_a_sample_without_a_span_has_no_link() -> None:
     """It names the empty entry."""
     [profile] = in_request(sent(of({Origin((MAIN,)): Observations([1], [1])})))

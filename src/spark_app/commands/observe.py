@@ -155,7 +155,7 @@ def _page(
     """
     from spark_app.observe.live import LiveReport
 
-    page = LiveReport(watcher.newest_log, settings, thresholds, is_alive=True)
+    page = LiveReport(watcher.newest_log, settings, thresholds, is_alive=True, stacks=watcher.live_stacks())
     sentence = "The command runs; this page shows more as soon as it has started a Spark application."
     with live_page.served(
         terminal, page, port=port, title="Waiting for Spark", sentence=sentence, open_=open_

@@ -31,6 +31,7 @@ from spark_app.report.scope import scope
 from spark_app.report.sections.now import RunningStage, now
 from spark_app.report.sections.replays import Replays, replays
 from spark_app.report.sections.stack_samples import StackSection, stack_samples
+from spark_app.report.sections.stacks_now import Window, stacks_now
 from spark_app.runs import run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Backends, Settings, process_environment
@@ -110,8 +111,16 @@ class Analysis:
         run_copies.keep_report(self.settings, output, run.started if run else self.profile.started)
         return f"{self.settings.reports_url.rstrip('/')}/{output.name}" if self.settings.reports_url else str(output)
 
-    def live_page(self, run: RunInfo | None = None, running: Sequence[RunningStage] = ()) -> bytes:
-        """The same page while the application runs, with what it does now, and the stages that its driver says run."""
+    def live_page(
+        self, run: RunInfo | None = None, running: Sequence[RunningStage] = (), window: Window | None = None
+    ) -> bytes:
+        """The same page while the application runs, with what it does now.
+
+        Args:
+            run: A run in it, which the page is about.
+            running: The stages that its driver says run.
+            window: The samples of stacks of the last seconds, where they are taken.
+        """
         about = scope(self.reading.app, run)
         return page.html(
             self.reading,
@@ -121,6 +130,7 @@ class Analysis:
             backends=self._backends,
             prices=self.settings.prices,
             now=now(about, running),
+            doing=stacks_now(about, running, window),
         )
 
     @property

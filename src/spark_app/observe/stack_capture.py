@@ -21,6 +21,7 @@ from spark_app import formatting
 from spark_app.errors import UsageError
 from spark_app.eventlog.reader import Reading
 from spark_app.observe import python_start
+from spark_app.observe.live_stacks import LiveStacks
 from spark_app.stack_samples import captured, flight_recorder, python_sampler, samples
 from spark_app.stack_samples.captured import Captured
 from spark_app.stack_samples.samples import StackSamples
@@ -108,6 +109,10 @@ class StackCapture:
             cpu=flight_recorder.rates(self.interval_ms, captured.BY_CPU),
             launch=launch,
         )
+
+    def live(self) -> LiveStacks:
+        """What reads the samples while the command runs."""
+        return LiveStacks(self.folder, self.interval_ms)
 
     def write(self, readings: Mapping[str, Sequence[Reading]]) -> list[str]:
         """Writes the samples of each application beside its event log, given by launch.

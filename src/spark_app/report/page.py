@@ -38,6 +38,7 @@ from spark_app.report.sections.queries import queries
 from spark_app.report.sections.replays import Replays, replays
 from spark_app.report.sections.run import logs, quality
 from spark_app.report.sections.stack_samples import stack_samples
+from spark_app.report.sections.stacks_now import StacksNow
 from spark_app.report.sections.stages import functions, stages
 from spark_app.report.sections.streams import streams
 from spark_app.report.sections.timeline import timeline
@@ -130,11 +131,13 @@ def html(  # noqa: PLR0913 - as for `write`
     prices: Prices | None,
     replayed: Replays | None = None,
     now: Now | None = None,
+    doing: StacksNow | None = None,
     stacks: StackProfile | None = None,
 ) -> bytes:
     """The page, below 5 MB: as long as it is larger, half of everything is listed.
 
-    A page that is served and follows the application says what it does `now`; a report does not, and has replays.
+    A page that is served and follows the application says what it does `now`, and what samples of stacks say of that;
+    a report does not, and has replays.
     """
     limits = Limits()
     shared = {
@@ -143,6 +146,7 @@ def html(  # noqa: PLR0913 - as for `write`
         "capacity": capacity(about, prices),
         "replays": replayed,
         "now": now,
+        "doing": doing,
         "unread": unread(reading, about, is_live=now is not None),
     }
     while True:

@@ -92,12 +92,12 @@ def read(content: bytes, into: Recording) -> None:
     start = 0
     try:
         while start + HEADER.size <= len(content):
-            start += _Chunk(content, start).read(into)
+            start += Chunk(content, start).read(into)
     except (LookupError, ValueError, struct.error, RecursionError) as error:
         raise ValueError(f"no whole recording of Java's Flight Recorder: {error!r}") from error
 
 
-class _Chunk:
+class Chunk:
     """One chunk; its clock counts ticks from its start."""
 
     def __init__(self, content: bytes, start: int) -> None:
@@ -141,8 +141,11 @@ class _Chunk:
         stack, thread = value["stackTrace"], value.get("sampledThread", value.get("eventThread"))
         if not isinstance(stack, _Reference) or not isinstance(thread, _Reference) or not stack.key:
             return  # the sampler could not walk the stack
-        at = self._began + (value["startTime"] - self._ticks) * 1_000_000_000 // self._rate
-        into.samples.append(JavaSample(at // 1_000_000, event, self._thread(thread), *self._stack(stack)))
+        into.samples.append(JavaSample(self._at_ms(value), event, self._thread(thread), *self._stack(stack)))
+
+    def _at_ms(self, value: Value) -> int:
+        """When an event began."""
+        return int(self._began + (value["startTime"] - self._ticks) * 1_000_000_000 // self._rate) // 1_000_000
 
     def _thread(self, reference: _Reference) -> int:
         known = self._threads.get(reference.key)
@@ -183,14 +186,19 @@ class _Chunk:
         """Reads the values that events share: the last checkpoint names the one before."""
         position, delta = self._checkpoint, self._checkpoint
         while delta:
-            _, after = number_at(self._content, position)
-            for _ in range(3):  # type, start, duration
-                _, after = number_at(self._content, after)
-            delta, after = _signed(*number_at(self._content, after), is_int=False)
-            count, after = number_at(self._content, after + 1)  # the byte is its kind
-            for _ in range(count):
-                after = self._read_pool(after)
+            delta = self._read_checkpoint(position)
             position += delta
+
+    def _read_checkpoint(self, position: int) -> int:
+        """Reads the values of a checkpoint; returns how far the one before is from it, 0 for the first."""
+        _, after = number_at(self._content, position)
+        for _ in range(3):  # type, start, duration
+            _, after = number_at(self._content, after)
+        delta, after = _signed(*number_at(self._content, after), is_int=False)
+        count, after = number_at(self._content, after + 1)  # the byte is its kind
+        for _ in range(count):
+            after = self._read_pool(after)
+        return delta
 
     def _read_pool(self, after: int) -> int:
         kind, after = number_at(self._content, after)
@@ -257,7 +265,7 @@ class _Chunk:
 class _Strings:
     """Reads texts, which may be shared."""
 
-    def __init__(self, chunk: _Chunk) -> None:
+    def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
 
     def __call__(self, at: int) -> tuple[Value, int]:

@@ -87,13 +87,23 @@ def read(file: Path) -> PythonProcess | None:
     process: PythonProcess | None = None
     for line in file.read_bytes().splitlines():
         try:
-            kind, *rest = msgspec.json.decode(line)
-            if kind == "process":
-                process = PythonProcess(*rest[:-1])
-            elif process is not None:
-                _add(process, kind, rest)
+            process = with_line(process, line)
         except (ValueError, TypeError, IndexError):
             break
+    return process
+
+
+def with_line(process: PythonProcess | None, line: bytes) -> PythonProcess | None:
+    """The process with what one more line of its file says; the first one begins it.
+
+    Raises:
+        ValueError, TypeError, IndexError: The line was cut.
+    """
+    kind, *rest = msgspec.json.decode(line)
+    if kind == "process":
+        return PythonProcess(*rest[:-1])
+    if process is not None:
+        _add(process, kind, rest)
     return process
 
 

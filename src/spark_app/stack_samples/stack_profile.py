@@ -203,7 +203,12 @@ def of_log(log: LogPath) -> StackProfile | None:
 
 
 def profile(taken: StackSamples, tasks: Sequence[TaskRun]) -> StackProfile:
-    """Samples by stage.
+    """Samples by stage, as the tasks of an event log tell it."""
+    return of_places(taken, attribution.places(taken, tasks))
+
+
+def of_places(taken: StackSamples, places: Iterable[Place]) -> StackProfile:
+    """Samples by the place of each.
 
     Threads of the driver and of executors that run no task and wait are left out: most of them always do.
     """
@@ -211,7 +216,7 @@ def profile(taken: StackSamples, tasks: Sequence[TaskRun]) -> StackProfile:
     parts = defaultdict[Place, Part](Part)
     by_stack = defaultdict[tuple[Place, Activity, int, bool], Tally](Tally)
     works = [*map(SparkWork(taken).of, taken.stacks)]
-    for sample, place in zip(taken.samples, attribution.places(taken, tasks), strict=True):
+    for sample, place in zip(taken.samples, places, strict=True):
         activity, process = activities.of(sample), taken.processes[sample.process]
         if is_idle(place, activity):
             continue

@@ -1,0 +1,119 @@
+"""What the running stages of an application do at this moment: the samples of stacks of the last seconds, by stage."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spark_app.report import formatting
+from spark_app.report.scope import Scope, stage_name
+from spark_app.report.sections.now import RunningStage
+from spark_app.report.sections.stack_samples import NAMES, HotFunction, Row, hottest
+from spark_app.stack_samples.attribution import Place
+from spark_app.stack_samples.counts import LEAST, NOTHING, Tally
+from spark_app.stack_samples.stack_profile import Label, Part, StackProfile
+
+MOST_STAGES: Final = 6
+"""Stages whose samples are shown, those with the most."""
+MOST_FUNCTIONS: Final = 5
+"""Functions of each of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Samples of a time, in milliseconds since the epoch.
+
+    Attributes:
+        begin, end: The time.
+        profile: Its samples.
+        is_behind: Whether older samples are still being read, so that some of the time may be missing.
+    """
+
+    begin: int
+    end: int
+    profile: StackProfile
+    is_behind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A function of Spark, Java or a library in which stacks end, and its share of the time."""
+
+    label: Label
+    tally: Tally
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What a stage that runs, the driver, or tasks of stages that are not known do.
+
+    Attributes:
+        stage: The number of a stage; empty for others.
+        row: Its samples.
+        functions: The user's functions with the most of them.
+        endings: The functions of others that stacks end in most often.
+    """
+
+    stage: str
+    row: Row
+    functions: list[HotFunction]
+    endings: list[Ending]
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there are enough samples to say what it does."""
+        return self.row.part.total.samples >= LEAST
+
+
+@dataclass(frozen=True, slots=True)
+class StacksNow:
+    """What an application does; `left_out` stages with fewer samples are not listed."""
+
+    window: Window
+    doing: list[Doing]
+    left_out: int
+
+
+def stacks_now(scope: Scope, running: Sequence[RunningStage], window: Window | None) -> StacksNow | None:
+    """What the stages that run do, and the driver; None where nothing is sampled.
+
+    Args:
+        scope: The application by its log.
+        running: The stages that run, as its driver says; else those without an end in the log are meant.
+        window: The samples.
+    """
+    if window is None:
+        return None
+    open_stages = [stage for stage in scope.app.stages.values() if stage.info.completed is None]
+    names: dict[Place, str] = {(stage.info.id, stage.info.attempt): stage_name(scope, stage) for stage in open_stages}
+    if running:
+        names = {(stage.id, stage.attempt): names.get((stage.id, stage.attempt), stage.name) for stage in running}
+    parts = window.profile.parts
+    ranked = sorted(names, key=lambda place: -_part(parts.get(place)).total.ms)
+    others: list[Place] = [place for place in NAMES if place != "executor" and place in parts]
+    places = [*ranked[:MOST_STAGES], *others]
+    doing = [_doing(place, names.get(place) or NAMES.get(place, ""), window.profile) for place in places]
+    return StacksNow(window, doing, max(0, len(ranked) - MOST_STAGES))
+
+
+def _part(part: Part | None) -> Part:
+    return part or Part()
+
+
+def _doing(place: Place, name: str, profile: StackProfile) -> Doing:
+    part = _part(profile.parts.get(place))
+    stage = "" if isinstance(place, str) else f"{place[0]}.{place[1]}" if place[1] else f"{place[0]}"
+    functions = [hot for hot in hottest({place: part}) if hot.share is not None]
+    row = Row(place, formatting.line(name), part)
+    return Doing(stage, row, functions[:MOST_FUNCTIONS], [*_endings(profile, part)][:MOST_FUNCTIONS])
+
+
+def _endings(profile: StackProfile, part: Part) -> Iterator[Ending]:
+    """The functions of others that stacks end in, the hottest first; those of too few samples are left out."""
+    sums, whole = dict[Label, Tally](), part.shown
+    for node, tally in part.own.items():
+        label = profile.labels[profile.nodes[node].label]
+        sums[label] = sums.get(label, NOTHING) + tally
+    for label, tally in sorted(sums.items(), key=lambda item: (-item[1].ms, item[0])):
+        if tally.samples >= LEAST and label.kind != "root" and not label.is_own:
+            yield Ending(label, tally, tally.ms / whole.ms)

@@ -44,4 +44,5 @@ def _named(finding: Finding) -> Named:
         queries=[place.query for place in places if place.query is not None],
         stages=[place.stage[0] for place in places if place.stage is not None],
     )
-    return Named(CAUSES.get(finding.rule, finding.rule), where, finding.cost_ms)
+    cause = CAUSES.get(finding.rule, finding.rule)
+    return Named(cause, where, finding.cost_ms, finding.cost_low_ms, finding.cost_high_ms)

@@ -23,6 +23,7 @@ def markdown(score: Score) -> str:
     template = _templates().get_template("accuracy.md.j2")
     return template.render(
         runs=2 * (len(score.open) + score.sealed.pairs),
+        ranges={"open": totals(made).ranges, "sealed": score.sealed.ranges},
         parts={"open": totals(made), "sealed": score.sealed, "tests of rules": totals(tested)},
         timed=len(made),
         few=sum(len(each.answer.calm) < FEW_ROUNDS for each in made),

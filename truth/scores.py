@@ -20,11 +20,27 @@ CLOSE: Final = 0.25
 
 
 class Named(msgspec.Struct, forbid_unknown_fields=True):
-    """A cause that a tool names for a run; `cost_ms` is what its fix would save, as far as the tool can tell."""
+    """A cause that a tool names for a run; `cost_ms` is what its fix would save, as far as the tool can tell.
+
+    `cost_low_ms` and `cost_high_ms` are the least and the most of that, for a tool that gives a range.
+    """
 
     cause: str
     place: Where = Where()
     cost_ms: float | None = None
+    cost_low_ms: float | None = None
+    cost_high_ms: float | None = None
+
+    @property
+    def range_ms(self) -> tuple[float, float]:
+        """The least and the most; without a range both are the cost."""
+        low, high = (self.cost_ms if ms is None else ms for ms in (self.cost_low_ms, self.cost_high_ms))
+        return low or 0.0, high or 0.0
+
+    @property
+    def has_range(self) -> bool:
+        """Whether it has one."""
+        return self.cost_low_ms is not None and self.cost_high_ms is not None
 
 
 class Output(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,6 +62,13 @@ class Judged:
     is_exact: bool
     is_place_right: bool | None
     cost_ms: float | None
+    range_ms: tuple[float, float] | None = None
+
+    @property
+    def is_in_range(self) -> bool | None:
+        """Whether what the fix saved is within the range of its cost; None if one of both is unknown."""
+        saved = self.answer.saved_ms
+        return None if saved is None or self.range_ms is None else self.range_ms[0] <= saved <= self.range_ms[1]
 
     @property
     def error(self) -> float | None:
@@ -80,6 +103,7 @@ class Totals:
     alarms: Share
     places: Share
     costs: Share
+    ranges: Share
     median_error: float | None
 
 
@@ -130,7 +154,16 @@ def _judged(name: str, answer: Answer, output: Output) -> Judged:
         is_exact=is_exact(answer.causes, [each.cause for each in found]),
         is_place_right=is_there(answer.place, right[0].place) if right else None,
         cost_ms=sum(each.cost_ms or 0 for each in fixed) or None,
+        range_ms=_range_ms(fixed),
     )
+
+
+def _range_ms(fixed: Sequence[Named]) -> tuple[float, float] | None:
+    """The least and the most that some causes cost together; None if none of them has a range."""
+    if not any(each.has_range for each in fixed):
+        return None
+    lows, highs = zip(*(each.range_ms for each in fixed), strict=True)
+    return sum(lows), sum(highs)
 
 
 def _kept(found: Sequence[Named], causes: Sequence[str], load: float | None) -> list[Named]:
@@ -164,6 +197,7 @@ def is_there(place: Where, named: Where) -> bool | None:
 def totals(judged: Sequence[Judged]) -> Totals:
     """What some pairs amount to."""
     places = [each.is_place_right for each in judged if each.is_place_right is not None]
+    ranges = [each.is_in_range for each in judged if each.is_in_range is not None]
     errors = [each.error for each in judged if each.error is not None]
     return Totals(
         pairs=len(judged),
@@ -172,6 +206,7 @@ def totals(judged: Sequence[Judged]) -> Totals:
         alarms=Share(sum(bool(each.alarms) for each in judged), len(judged)),
         places=Share(sum(places), len(places)),
         costs=Share(sum(abs(error) <= CLOSE for error in errors), len(errors)),
+        ranges=Share(sum(ranges), len(ranges)),
         median_error=median(map(abs, errors)) if errors else None,
     )
 

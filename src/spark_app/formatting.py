@@ -49,6 +49,11 @@ def duration(ms: float | None) -> str:
     return f"{minutes // 60:,} h {minutes % 60:02d} min"
 
 
+def between(low_ms: float | None, high_ms: float | None) -> str:
+    """What follows an estimated duration that has a range: ` (20.0 s to 1 min 00 s)`; empty without one."""
+    return "" if low_ms is None or high_ms is None else f" ({duration(low_ms)} to {duration(high_ms)})"
+
+
 def age(seconds: float) -> str:
     """How long ago something was, in the largest whole unit: `3 d ago`, `2 h ago`, `5 min ago`, `just now`."""
     units = ((86_400, "d"), (3_600, "h"), (60, "min"))

@@ -1,10 +1,10 @@
 """The result of a diagnosis: a conclusion with its evidence, its places and advice."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple, TypeVar
 
-from spark_app.formatting import duration, share
+from spark_app.formatting import between, duration, share
 
 Severity = Literal["warning", "info"]
 Subject = Literal["job", "data", "host"]
@@ -80,6 +80,7 @@ class Finding:
         advice: What to change, with the property or the call to change it with.
         numbers: The evidence; the unit is in the name (`longest_task_ms`, `spilled_bytes`).
         cost_ms: The estimated cost in wall-clock time over all places; None if unknown.
+        cost_low_ms, cost_high_ms: At least and at most, where the log cannot tell it closely; else None.
         stage: The id and the attempt of its stage, if any; of several, that with the highest cost.
         query: The number of its SQL execution, if any; of several, that with the highest cost.
         operator: Its operator with the arguments, if any.
@@ -103,6 +104,15 @@ class Finding:
     cost_ratio: float | None = None
     places: tuple[Place, ...] = ()
     stream: str | None = None
+    cost_low_ms: float | None = None
+    cost_high_ms: float | None = None
+
+    def within(self, bounds: tuple[float, float] | None) -> "Finding":
+        """The same with the least and the most that it may cost; each is at least 0, and the estimate between them."""
+        if bounds is None or self.cost_ms is None:
+            return self
+        low, high = bounds
+        return replace(self, cost_low_ms=max(0.0, min(low, self.cost_ms)), cost_high_ms=max(high, self.cost_ms))
 
     @property
     def subject(self) -> Subject:
@@ -116,8 +126,8 @@ class Finding:
 
     @property
     def cost(self) -> str:
-        """The cost for a person: `about 54.0 s, 18 % of the application`; empty if unknown."""
+        """The cost for a person: `about 54.0 s (20.0 s to 1 min), 18 % of the application`; empty if unknown."""
         if self.cost_ms is None:
             return ""
         part = "" if self.cost_ratio is None else f", {share(self.cost_ratio)} of the application"
-        return f"about {duration(self.cost_ms)}{part}"
+        return f"about {duration(self.cost_ms)}{between(self.cost_low_ms, self.cost_high_ms)}{part}"

@@ -25,7 +25,7 @@ from spark_app.settings import load_settings
 
 ROOT: Final = Path(__file__).parents[3]
 LOGS: Final = ROOT / "tests" / "eventlogs" / "causes"
-RUN: Final = "spill-planted.zst"
+RUN: Final = "tiny_tasks-planted.zst"
 TOOLS: Final = {name for name in vars(Tools) if not name.startswith("_")}
 PROMPTS: Final = {"why_slow", "why_failed", "what_changed"}
 STEP: Final = re.compile(r"^\d\. (\w+)", re.MULTILINE)
@@ -72,9 +72,9 @@ async def explained(client: Client) -> None:
     tools = (await client.list_tools()).tools
     assert {tool.name for tool in tools} == TOOLS
     assert all(tool.description and tool.annotations and tool.annotations.read_only_hint for tool in tools)
-    rows = await answer(client, "list_runs", name="SPILL")
-    assert {row["run"] for row in rows["runs"]} == {RUN, "spill-quiet.zst"}
-    assert (await answer(client, "summary", run=RUN))["findings"][0]["rule"] == "spill"
+    rows = await answer(client, "list_runs", name="TINY_TASKS")
+    assert {row["run"] for row in rows["runs"]} == {RUN, "tiny_tasks-quiet.zst"}
+    assert (await answer(client, "summary", run=RUN))["findings"][0]["rule"] == "tiny_tasks"
     assert "no run or event log 'nothing'" in await failure(client, "summary", run="nothing")
     assert "stage" in await failure(client, "stage", run=RUN)
     assert "greater than or equal to 0" in await failure(client, "stage", run=RUN, stage=-1)
@@ -104,7 +104,7 @@ async def guided(client: Client) -> None:
         assert set(steps) <= TOOLS
     assert f"run='{RUN}'" in await prompted(client, "why_slow", run=RUN)
     assert "list_runs with limit=1" in await prompted(client, "why_failed")
-    assert "baseline='spill-quiet.zst'" in await prompted(client, "what_changed", baseline="spill-quiet.zst")
+    assert "baseline='tiny_tasks-quiet.zst'" in await prompted(client, "what_changed", baseline="tiny_tasks-quiet.zst")
 
 
 async def prompted(client: Client, name: str, **arguments: str) -> str:

@@ -40,15 +40,15 @@ def every_answer(tools: Tools, run: str) -> Iterator[dict[str, Any]]:
 def test_a_slow_run_is_explained_from_the_list_to_the_operator(settings: Settings) -> None:
     """As an assistant asks: each answer has the ids that the next question needs."""
     tools = recorded(settings, "causes")
-    (row,) = [row for row in tools.list_runs("spill")["runs"] if row["run"] == "spill-planted.zst"]
+    (row,) = [row for row in tools.list_runs("tiny_tasks")["runs"] if row["run"] == "tiny_tasks-planted.zst"]
     summary = tools.summary(row["run"])
-    assert (summary["findings"][0]["rule"], summary["outcome"]) == ("spill", "ended")
-    (finding,) = tools.findings(row["run"], rule="spill")["findings"]
+    assert (summary["findings"][0]["rule"], summary["outcome"]) == ("tiny_tasks", "ended")
+    (finding,) = tools.findings(row["run"], rule="tiny_tasks")["findings"]
     stage = tools.stage(row["run"], finding["places"][0]["stage"]["id"])
-    assert "spill" in [each["rule"] for each in stage["findings"]]
-    assert stage["data"]["spilled_bytes"] > 0
+    assert "tiny_tasks" in [each["rule"] for each in stage["findings"]]
+    assert stage["data"]["spilled_bytes"] == 0
     plan = tools.query_plan(row["run"], stage["query"]["id"])
-    assert any("spill size" in operator.get("numbers", {}) for operator in plan["operators"])
+    assert any("shuffle records written" in operator.get("numbers", {}) for operator in plan["operators"])
 
 
 def test_a_profiled_stage_names_its_hottest_line(settings: Settings, tmp_path: Path) -> None:

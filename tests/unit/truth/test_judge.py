@@ -34,8 +34,9 @@ def test_each_rule_stands_for_a_cause_or_for_none_that_is_planted() -> None:
 
 def test_findings_of_a_log_are_in_the_order_of_the_report(tmp_path: Path) -> None:
     """With the queries and stages that they are about."""
-    pair = pairs()["recorded-spill"]
+    pair = pairs()["spill-sql"]
     (tmp_path / "spilling.zst").write_bytes((LOGS / f"{pair.run('planted')}.zst").read_bytes())
     output = msgspec.json.decode(judge.output(tmp_path), type=Output)
     (found,) = output.runs["spilling"]
     assert (found.cause, bool(found.place.stages), found.cost_ms is not None) == ("spill", True, True)
+    assert found.has_range

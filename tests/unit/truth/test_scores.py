@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from truth.answers import Answer, Round, Where
-from truth.scores import Output, Score, Share, read, text
+from truth.scores import Output, Score, Share, read, text, totals
 
 PLACE = Where(queries=[1], stages=[2, 3], lines=["job.py:7"])
 
@@ -32,6 +32,18 @@ def test_the_planted_cause_alone_is_first_and_exact() -> None:
     assert (judged.is_first, judged.is_exact, judged.alarms, judged.is_place_right) == (True, True, (), True)
     assert judged.error == pytest.approx(0.2)
     assert not judged.is_miss
+
+
+def test_a_cost_is_judged_by_its_estimate_and_its_range_is_counted_apart() -> None:
+    """5 s are far from 10 s, though they may be 12 s; a cost without a range is not counted."""
+    ranged = {"cause": "spill", "cost_ms": 5000, "cost_low_ms": 4000, "cost_high_ms": 12_000}
+    (judged,) = score([ranged], [], pair=answer("spill")).open
+    assert (judged.error, judged.is_in_range) == (-0.5, True)
+    (narrow,) = score([{**ranged, "cost_high_ms": 9000}], [], pair=answer("spill")).open
+    assert narrow.is_in_range is False
+    (sure,) = score([{"cause": "spill", "cost_ms": 5000}], [], pair=answer("spill")).open
+    assert sure.is_in_range is None
+    assert totals([judged, narrow, sure]).ranges == Share(1, 2)
 
 
 def test_another_cause_before_it_is_neither_first_nor_exact() -> None:

@@ -17,9 +17,9 @@ HOST: Final = 16 * GIB
 
 
 def of(name: str) -> list[Candidate]:
-    """What is tried for a recorded run."""
+    """What is tried for a recorded run of seconds, where half a second counts."""
     app = reader.read(EVENTLOGS / name).app
-    return candidates(app, diagnose(app, Thresholds()), HOST)
+    return candidates(app, diagnose(app, Thresholds(cost_ms=500)), HOST)
 
 
 def finding(rule: str, **numbers: float) -> Finding:

@@ -40,7 +40,8 @@ def small_files_read(view: QueryView) -> Iterator[Finding]:
     Threshold: more than {small_files} of less than {small_file_bytes} on average (DataFlint).
     Cost: the share of the scan time that Spark estimates for opening files (`spark.sql.files.openCostInBytes`, 4 MiB
         for each file), divided by the mean number of running tasks. Formats without a scan time (text, CSV, JSON) have
-        at most the run time of the tasks that scan.
+        at most the time of the tasks that scan, with that to start and to end them: many files make many tasks. The
+        listing of the files by the driver is no part of it, since the log does not tell it.
     """
     for scan in file_scans(view.operators):
         files, total = scan.numbers[FILES_READ].value, scan.numbers[FILE_BYTES_READ].value
@@ -48,7 +49,7 @@ def small_files_read(view: QueryView) -> Iterator[Finding]:
             continue
         opening = files * OPEN_COST_BYTES
         measured = value(scan, SCAN_TIME)
-        time = view.run_ms(scan) if measured is None else measured
+        time = _task_ms(view, scan) if measured is None else measured
         yield view.finding(
             "small_files_read",
             f"reads {count(files)} files of {size(total / files)} on average from {location(scan)}",
@@ -60,6 +61,13 @@ def small_files_read(view: QueryView) -> Iterator[Finding]:
             cost_ms=view.wall_of(None if time is None else time * opening / (opening + total), scan),
             cause=location(scan),
         )
+
+
+def _task_ms(view: QueryView, scan: Operator) -> float | None:
+    """The time of all tasks of the stages that a scan ran in, from launch to end; None if no stage is known."""
+    totals = [stage.totals for stage in view.stages_of(scan)]
+    parts = (each.run_ms + each.deserialize_ms + each.serialize_ms + each.scheduler_delay_ms for each in totals)
+    return float(sum(parts)) if totals else None
 
 
 @rule(adds=("files", "written_bytes"), more_than=("files", "small_files"))

@@ -36,6 +36,9 @@ class _Group:
     places: list[Place] = field(default_factory=list)
     count: int = 0
     cost_ms: float | None = None
+    low_ms: float = 0.0
+    high_ms: float = 0.0
+    has_range: bool = False
     sums: dict[str, float] = field(default_factory=dict)
     is_warning: bool = False
 
@@ -45,12 +48,20 @@ class _Group:
         self.is_warning |= finding.severity == "warning"
         if finding.cost_ms is not None:
             self.cost_ms = (self.cost_ms or 0.0) + finding.cost_ms
+            self.low_ms += finding.cost_ms if finding.cost_low_ms is None else finding.cost_low_ms
+            self.high_ms += finding.cost_ms if finding.cost_high_ms is None else finding.cost_high_ms
+            self.has_range |= finding.cost_low_ms is not None
         for name in RULES.get(finding.rule, Rule()).adds:
             if name in finding.numbers:
                 self.sums[name] = self.sums.get(name, 0) + finding.numbers[name]
         if (finding.cost_ms or 0) > (self.worst.cost_ms or 0):
             self.worst = finding
         self.places = sorted([*self.places, finding.place], key=lambda place: -(place.cost_ms or 0))[:MOST_PLACES]
+
+    @property
+    def costs_ms(self) -> tuple[float | None, float | None, float | None]:
+        """The estimated cost, the least and the most; None where they are unknown, or there is no range."""
+        return self.cost_ms, *((self.low_ms, self.high_ms) if self.has_range else (None, None))
 
 
 class FindingGroups:
@@ -93,7 +104,7 @@ def _rank(finding: Finding) -> tuple[bool, bool, float]:
 
 def _finding(group: _Group, app: Application, limits: Thresholds) -> Finding | None:
     worst, length = group.worst, duration_of(app)
-    cost = group.cost_ms if group.cost_ms is None or not length else min(group.cost_ms, float(length))
+    cost, low, high = (None if ms is None else min(ms, float(length or ms)) for ms in group.costs_ms)
     is_costly = cost is not None and cost >= least_cost(app, limits)
     severity, declared = worst.severity, RULES.get(worst.rule, Rule())
     if declared.reports_always:
@@ -110,6 +121,8 @@ def _finding(group: _Group, app: Application, limits: Thresholds) -> Finding | N
         text=_text(group),
         numbers=_numbers(group),
         cost_ms=cost,
+        cost_low_ms=low,
+        cost_high_ms=high,
         cost_ratio=None if cost is None or not length else cost / length,
         places=tuple(group.places),
     )

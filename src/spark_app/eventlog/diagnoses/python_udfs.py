@@ -16,6 +16,9 @@ TIMES: Final = ("time to execute Python code", PYTHON_TIME)
 """The metrics of task time in Python workers; Spark 3.5 has none."""
 ARROW_BATCHED: Final = "101"
 """PySpark's `SQL_ARROW_BATCHED_UDF`: a plain udf that gets its rows in Arrow batches, the default from 4.2 on."""
+SAVED_RATIO: Final = 0.75
+LEAST_SAVED_RATIO: Final = 0.5
+"""What a function of Spark saves of the time in Python, usually and at least."""
 MAX_NAME: Final = 60
 _EVAL_TYPE: Final = re.compile(r", (\d+)$")
 
@@ -31,9 +34,11 @@ def row_python_udf(view: QueryView) -> Iterator[Finding]:
     Why: each call costs microseconds, which code over columns avoids.
     Change: `pyspark.sql.functions`, or `F.pandas_udf`.
     Threshold: {python_udf_rows} (project).
-    Cost: the time in Python, divided by the mean number of running tasks: the most that a change can save. Where Spark
-        does not measure it (3.5), the run time in which the tasks had no processor and waited neither for a shuffle nor
-        for garbage collection.
+    Cost: three quarters of the time in Python, divided by the mean number of running tasks. The log does not tell how
+        long functions of Spark take for the same: the range is from half of the time to all of it (project). Where
+        Spark does not measure the time (3.5), the cost is the run time in which the tasks had no processor and waited
+        neither for a shuffle nor for garbage collection. That lacks what the JVM does to pass rows, so that it is at
+        most that wait with the time on a processor.
     """
     for operator in view.operators:
         rows = value(operator, OUTPUT_ROWS)
@@ -41,7 +46,8 @@ def row_python_udf(view: QueryView) -> Iterator[Finding]:
             continue
         names = [excerpt(name, MAX_NAME) for name in python_functions(operator)]
         measured = value(operator, *TIMES)
-        time = _waited_ms(view, operator) if measured is None else measured
+        is_measured = measured is not None
+        time = measured if is_measured else _waited_ms(view, operator)
         took = "" if time is None else f"; tasks spent {'' if measured else 'at most '}{duration(time)} in Python"
         yield view.finding(
             "row_python_udf",
@@ -50,9 +56,20 @@ def row_python_udf(view: QueryView) -> Iterator[Finding]:
             "F.pandas_udf, which is called once for thousands of rows.",
             operator=operator,
             numbers={"rows": rows} | ({} if time is None else {"python_task_ms": time}),
-            cost_ms=view.wall_of(time, operator),
+            cost_ms=view.wall_of(None if time is None else time * (SAVED_RATIO if is_measured else 1), operator),
             cause=", ".join(names),
-        )
+        ).within(_between(view, operator, time, is_measured=is_measured))
+
+
+def _between(
+    view: QueryView, operator: Operator, time: float | None, *, is_measured: bool
+) -> tuple[float, float] | None:
+    """The least and the most wall-clock time that it may cost; None if that is unknown."""
+    if time is None:
+        return None
+    passing = 0.0 if is_measured else sum((each.totals.cpu_ns or 0) / 1e6 for each in view.stages_of(operator))
+    low, high = view.wall_of(time * LEAST_SAVED_RATIO, operator), view.wall_of(time + passing, operator)
+    return None if low is None or high is None else (low, high)
 
 
 def _waited_ms(view: QueryView, operator: Operator) -> float | None:

@@ -32,6 +32,8 @@ MOST_OF_PLAN: Final = 20
 """How many numbers of the operators that fill a cache are remembered to tell what is computed again."""
 MOST_QUERIES: Final = 5
 """How many of the queries that have read the same files are named."""
+SAVED_BY_CACHE: Final = 0.9
+"""What a cache saves of a scan: reading it took a tenth of the scan in the pairs `repeated-scan` of `truth/`."""
 DRIVER_COUNTS: Final = (BROADCAST_EXCHANGE, COMMAND)
 """Operators whose numbers come from the driver, and from no stage."""
 _CACHE_SCAN: Final = pattern_of_nodes(CACHE_SCANS)
@@ -50,8 +52,8 @@ class Reads:
         files, bytes: Of each scan.
         times: The number of scans.
         scan_ms: The task time of all scans; None where the format of a scan has none.
-        most_ms: The least run time of the tasks that ran a scan: the most task time that one scan takes; None if no
-            stage is known.
+        shortest_ms, longest_ms, run_ms: The least and the most run time of the tasks that ran a scan, and the sum over
+            the scans: the most task time that they take; None if no stage is known.
         queries: The first queries that read them.
     """
 
@@ -60,15 +62,38 @@ class Reads:
     bytes: int
     times: int = 0
     scan_ms: float | None = 0.0
-    most_ms: float | None = None
+    shortest_ms: float | None = None
+    longest_ms: float = 0.0
+    run_ms: float = 0.0
     queries: list[int] = field(default_factory=list)
 
     @property
     def repeated_ms(self) -> float | None:
-        """The task time of all scans but one; where no scan has a time, the most that they can have taken."""
+        """The task time of all scans but one; where they have no time, what a cache of them probably saves."""
         if self.scan_ms is not None:
             return self.scan_ms * (self.times - 1) / self.times
-        return None if self.most_ms is None else self.most_ms * (self.times - 1)
+        low, high = self.least_repeated_ms, self.most_repeated_ms
+        return None if low is None or high is None else (low + high) / 2
+
+    @property
+    def least_repeated_ms(self) -> float | None:
+        """The run time of the tasks of the shortest scan for each but one; None for scans that have a time."""
+        is_measured = self.scan_ms is not None or self.shortest_ms is None
+        return None if is_measured else (self.shortest_ms or 0) * (self.times - 1) * SAVED_BY_CACHE
+
+    @property
+    def most_repeated_ms(self) -> float | None:
+        """The run time of the tasks of all scans but the longest; None for scans that have a time."""
+        is_measured = self.scan_ms is not None or self.shortest_ms is None
+        return None if is_measured else (self.run_ms - self.longest_ms) * SAVED_BY_CACHE
+
+    def took(self, most_ms: float | None) -> None:
+        """Takes the most task time that one more scan can have taken, if that is known."""
+        if most_ms is None:
+            return
+        self.shortest_ms = most_ms if self.shortest_ms is None else min(self.shortest_ms, most_ms)
+        self.longest_ms = max(self.longest_ms, most_ms)
+        self.run_ms += most_ms
 
 
 @dataclass(slots=True)
@@ -230,8 +255,7 @@ class RepeatedReads:
         reads.times += 1
         time = scan.numbers.get(SCAN_TIME)
         reads.scan_ms = None if time is None or reads.scan_ms is None else reads.scan_ms + time.value
-        known = [ms for ms in (reads.most_ms, most_ms) if ms is not None]
-        reads.most_ms = min(known) if known else None
+        reads.took(most_ms)
         if query.id not in reads.queries[-MOST_QUERIES:]:
             reads.queries = [*reads.queries, query.id][:MOST_QUERIES]
         _keep(self._reads, key, reads)

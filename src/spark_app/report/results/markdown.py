@@ -82,6 +82,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
     yield from ("| | finding | cost | what to change |", "|---|---|---|---|")
     for finding in findings[:MOST]:
         cost = formatting.duration(finding.cost_ms)
+        cost += formatting.between(finding.cost_low_ms, finding.cost_high_ms)
         part = f", {formatting.share(finding.cost_ratio)}" if finding.cost_ratio is not None else ""
         cells = (
             finding.severity,

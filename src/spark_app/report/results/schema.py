@@ -130,7 +130,8 @@ class Place(Struct):
 class Finding(Struct):
     """A conclusion with its evidence, its cost in wall-clock time, and advice; docs/diagnoses.md explains each rule.
 
-    `subject` is what it is about: the job, the data that it reads, or the hosts that it runs on.
+    `subject` is what it is about: the job, the data that it reads, or the hosts that it runs on. `cost_low_ms` and
+    `cost_high_ms` are the least and the most that it may cost, where the log cannot tell it closely.
     """
 
     rule: str
@@ -143,6 +144,8 @@ class Finding(Struct):
     cost_ratio: float | None
     operator: Name | None
     places: list[Place]
+    cost_low_ms: Known = None
+    cost_high_ms: Known = None
 
 
 class TaskTimes(Struct):

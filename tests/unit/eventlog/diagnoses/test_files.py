@@ -20,6 +20,15 @@ def test_a_format_without_a_scan_time_costs_at_most_the_time_of_its_tasks() -> N
     assert finding.cost_ms == pytest.approx(90 / 4, rel=0.01)
 
 
+def test_a_format_without_a_scan_time_has_the_time_to_start_its_tasks_too() -> None:
+    """60 ms to deserialise a task that runs for 90."""
+    lines = ran(1, scan(files=1000, size=MIB))
+    ends = next(line for line in lines if line["Event"] == "SparkListenerTaskEnd")
+    ends["Task Metrics"] |= {"Executor Run Time": 90, "Executor Deserialize Time": 60}
+    (finding,) = found(application(lines), "small_files_read", cost_ms=0, cost_ratio=0)
+    assert finding.cost_ms == pytest.approx(150 / 4, rel=0.01)
+
+
 def test_few_files_large_files_cheap_scans_and_short_queries_are_no_findings() -> None:
     """At the thresholds there is none yet, nor below the cost that matters."""
     for_all: Node = {"files": 1000, "size": MIB, "scan_time": 200_000}

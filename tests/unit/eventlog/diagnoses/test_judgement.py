@@ -65,6 +65,24 @@ def test_what_is_added_is_evidence_of_its_rule() -> None:
     assert [(name, number) for name, number in added if number not in known.get(name, ())] == []
 
 
+def test_a_cost_has_a_range_if_that_of_a_place_has_one() -> None:
+    """A place without a range adds its cost to both ends; no end is beyond the application."""
+    app = application(MINUTE)
+    ranged = spill(1, 10_000).within((2000, 55_000))
+    (finding,) = FindingGroups([ranged, spill(2, 10_000)]).ranked(app, DEFAULTS)
+    assert (finding.cost_low_ms, finding.cost_ms, finding.cost_high_ms) == (12_000, 20_000, MINUTE)
+    assert finding.cost == "about 20.0 s (12.0 s to 1 min 00 s), 33 % of the application"
+    (sure,) = FindingGroups([spill(1, 10_000)]).ranked(app, DEFAULTS)
+    assert (sure.cost_low_ms, sure.cost_high_ms) == (None, None)
+
+
+def test_an_estimate_is_within_its_range() -> None:
+    """And no cost is negative."""
+    finding = spill(1, 10_000).within((-5.0, 9000))
+    assert (finding.cost_low_ms, finding.cost_high_ms) == (0, 10_000)
+    assert spill(1, None).within((1, 2)).cost_low_ms is None
+
+
 def test_other_causes_are_other_findings() -> None:
     """Two paths, of which each costs enough; the more expensive one is first."""
     causes = FindingGroups([spill(1, 6000, cause="a"), spill(2, 7000, cause="b")])

@@ -5,7 +5,7 @@ import pytest
 from spark_app.eventlog.diagnoses import diagnose
 from spark_app.eventlog.findings import Severity
 from tests.unit.eventlog import log
-from tests.unit.eventlog.diagnoses.cases import DEFAULTS, found, settings, stage, task
+from tests.unit.eventlog.diagnoses.cases import DEFAULTS, EVERY_COST, found, settings, stage, task
 
 MIB = 1024**2
 GIB = 1024**3
@@ -17,10 +17,28 @@ def spilled(count: int) -> dict[str, int]:
 
 
 def test_spill_costs_writing_and_reading_it() -> None:
-    """2 GiB at 125 MiB/s, twice, from one host."""
+    """2 GiB at 125 MiB/s, twice, from one host, where the log has no CPU time."""
     finding = found(stage([task(0, 60, **spilled(2 * GIB)), task(1, 60)], seconds=60))["spill"]
     assert finding.cost_ms == pytest.approx(2 * 2048 / 125 * 1000)
     assert "1 of 2 tasks spilled 2.0 GiB to disk (4.0 GiB in memory)" in finding.text
+
+
+def test_spill_without_a_wait_costs_a_processor_only() -> None:
+    """2 GB that the page cache holds: 2.5 ns for a byte, and 2 to 5."""
+    busy = {"Executor CPU Time": 60 * 10**9}
+    finding = found(stage([task(0, 60, **spilled(2 * 10**9), **busy)], seconds=60), EVERY_COST)["spill"]
+    assert (finding.cost_low_ms, finding.cost_ms, finding.cost_high_ms) == (4000, 5000, 10_000)
+
+
+def test_spill_waits_no_longer_than_the_disk_takes_and_the_tasks_waited() -> None:
+    """Of 40 s of waiting 32.8 s may be for 2 GiB; all of it is the most. Of 10 s, all are."""
+    long, short = (
+        found(stage([task(0, 60, **spilled(2 * GIB), **{"Executor CPU Time": cpu * 10**9})], seconds=60))["spill"]
+        for cpu in (20, 50)
+    )
+    assert long.cost_ms == pytest.approx(2.5e-6 * 2 * GIB + 2 * 2048 / 125 * 1000)
+    assert long.cost_high_ms == pytest.approx(5e-6 * 2 * GIB + 40_000)
+    assert short.cost_ms == pytest.approx(2.5e-6 * 2 * GIB + 10_000)
 
 
 def test_spill_costs_less_on_more_hosts() -> None:

@@ -35,7 +35,8 @@ def output(logs: Path = LOGS) -> bytes:
 
 
 def _found(log: Path) -> list[Named]:
-    return [_named(finding) for finding in diagnose(reader.read(log).app, Thresholds())]
+    """The causes that are named; what is said to be a consequence of one is no cause."""
+    return [_named(finding) for finding in diagnose(reader.read(log).app, Thresholds()) if finding.because is None]
 
 
 def _named(finding: Finding) -> Named:

@@ -23,12 +23,16 @@ class Rule:
             go with it.
         reports_always: Whether it reports at any cost: as an info, and from the least cost on as a warning.
         more_than: Of a rule without a cost: the number whose sum over the places must exceed a threshold, and that.
+        explains: The rules whose findings at its places are consequences of it: they follow it, whatever they cost.
+        explains_in: Whether they must be in the same stage, or in the same query.
     """
 
     subject: Subject = "job"
     adds: tuple[str, ...] = ()
     reports_always: bool = False
     more_than: tuple[str, str] | None = None
+    explains: tuple[str, ...] = ()
+    explains_in: Literal["stage", "query"] = "stage"
 
 
 RULES: Final[dict[str, Rule]] = {}
@@ -41,11 +45,13 @@ def rule(
     adds: tuple[str, ...] = (),
     reports_always: bool = False,
     more_than: tuple[str, str] | None = None,
+    explains: tuple[str, ...] = (),
+    explains_in: Literal["stage", "query"] = "stage",
 ) -> Callable[[Check], Check]:
     """Declares a function as a rule, with the attributes of `Rule`."""
 
     def declared(check: Check) -> Check:
-        RULES[check.__name__] = Rule(subject, adds, reports_always, more_than)
+        RULES[check.__name__] = Rule(subject, adds, reports_always, more_than, explains, explains_in)
         return check
 
     return declared
@@ -80,6 +86,7 @@ class Finding:
         advice: What to change, with the property or the call to change it with.
         numbers: The evidence; the unit is in the name (`longest_task_ms`, `spilled_bytes`).
         cost_ms: The estimated cost in wall-clock time over all places; None if unknown.
+        because: The rule of the finding that this one is a consequence of; None for a cause of its own.
         cost_low_ms, cost_high_ms: At least and at most, where the log cannot tell it closely; else None.
         stage: The id and the attempt of its stage, if any; of several, that with the highest cost.
         query: The number of its SQL execution, if any; of several, that with the highest cost.
@@ -106,6 +113,7 @@ class Finding:
     stream: str | None = None
     cost_low_ms: float | None = None
     cost_high_ms: float | None = None
+    because: str | None = None
 
     def within(self, bounds: tuple[float, float] | None) -> "Finding":
         """The same with the least and the most that it may cost; each is at least 0, and the estimate between them."""

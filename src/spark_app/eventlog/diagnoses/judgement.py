@@ -94,8 +94,35 @@ class FindingGroups:
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings in the order in which they are shown: a failure of the application, then warnings, then by cost."""
-    return sorted(findings, key=_rank)
+    """Findings in the order in which they are shown: a failure of the application, then warnings, then by cost.
+
+    What a finding explains follows it. It comes as early as the most important of both would alone: its own cost may be
+    unknown, as that of a cache that nothing uses and that fills the memory.
+    """
+    ordered = sorted(findings, key=_rank)
+    explained: dict[int, list[Finding]] = {}
+    first: dict[int, int] = {}
+    for number, finding in enumerate(ordered):
+        cause = next((place for place, each in enumerate(ordered) if _explains(each, finding)), number)
+        first[cause] = min(first.get(cause, number), number)
+        if cause != number:
+            text = f"{finding.text}; a consequence of {ordered[cause].rule}"
+            explained.setdefault(cause, []).append(replace(finding, text=text, because=ordered[cause].rule))
+    causes = sorted(first, key=lambda cause: (first[cause], cause))
+    return [each for cause in causes for each in (ordered[cause], *explained.get(cause, ()))]
+
+
+def _explains(cause: Finding, finding: Finding) -> bool:
+    """Whether a finding is a consequence of another: its rule says so, and all its places are among those of that."""
+    declared = RULES.get(cause.rule, Rule())
+    if finding.rule not in declared.explains:
+        return False
+    known, own = ({getattr(place, declared.explains_in) for place in _places(each)} for each in (cause, finding))
+    return None not in own and own <= known
+
+
+def _places(finding: Finding) -> tuple[Place, ...]:
+    return finding.places or (finding.place,)
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, float]:

@@ -104,7 +104,7 @@ def _evicted(app: Application, plan: CachedPlan) -> Finding:
     )
 
 
-@rule()
+@rule(explains=("gc_pressure", "spill"), explains_in="query")
 def unused_cache(app: Application, limits: Thresholds) -> list[Finding]:
     """A cached DataFrame or RDD that only the query or job that filled it used.
 
@@ -115,6 +115,7 @@ def unused_cache(app: Application, limits: Thresholds) -> list[Finding]:
     Change: remove `cache()`; or find out why a later action does not use the cache: it must start from the same
         DataFrame, before `unpersist()`.
     Threshold: the time of these tasks, judged as a cost.
+    Explains: `gc_pressure` and `spill` of the same queries, which come behind it: the cache fills the memory.
     Cost: not estimated, because the same tasks also computed the data: an info. The rule tracks 1000 caches and reports
         the 5 that took longest.
     """

@@ -131,7 +131,8 @@ class Finding(Struct):
     """A conclusion with its evidence, its cost in wall-clock time, and advice; docs/diagnoses.md explains each rule.
 
     `subject` is what it is about: the job, the data that it reads, or the hosts that it runs on. `cost_low_ms` and
-    `cost_high_ms` are the least and the most that it may cost, where the log cannot tell it closely.
+    `cost_high_ms` are the least and the most that it may cost, where the log cannot tell it closely. `because` is the
+    rule of the finding that it is a consequence of, and None for a cause of its own.
     """
 
     rule: str
@@ -146,6 +147,7 @@ class Finding(Struct):
     places: list[Place]
     cost_low_ms: Known = None
     cost_high_ms: Known = None
+    because: str | None = None
 
 
 class TaskTimes(Struct):

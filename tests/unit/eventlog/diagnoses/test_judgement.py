@@ -5,7 +5,14 @@ import pytest
 
 from spark_app.eventlog import reader
 from spark_app.eventlog.diagnoses import diagnose
-from spark_app.eventlog.diagnoses.judgement import MOST_GROUPS, MOST_PLACES, FindingGroups, duration_of, least_cost
+from spark_app.eventlog.diagnoses.judgement import (
+    MOST_GROUPS,
+    MOST_PLACES,
+    FindingGroups,
+    duration_of,
+    least_cost,
+    ranked,
+)
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import RULES, Finding, Place
 from spark_app.eventlog.model.application import Application
@@ -81,6 +88,39 @@ def test_an_estimate_is_within_its_range() -> None:
     finding = spill(1, 10_000).within((-5.0, 9000))
     assert (finding.cost_low_ms, finding.cost_high_ms) == (0, 10_000)
     assert spill(1, None).within((1, 2)).cost_low_ms is None
+
+
+def unused(query: int = 7) -> Finding:
+    """A cache that nothing reads, without a cost."""
+    return Finding("unused_cache", "info", "Query fills a cache", "", stage=(0, 0), query=query)
+
+
+def test_a_cause_comes_before_what_it_explains() -> None:
+    """Though it is an info without a cost; another warning that costs less is behind both."""
+    after = [spill(1, 9000, query=7), spill(4, 8000, query=9, cause="other")]
+    cause, *others = ranked([after[1], after[0], unused()])
+    assert [each.rule for each in (cause, *others)] == ["unused_cache", "spill", "spill"]
+    assert [each.because for each in (cause, *others)] == [None, "unused_cache", None]
+    assert others[0].text == "Stage 1: spilled; a consequence of unused_cache"
+
+
+def test_a_finding_elsewhere_is_no_consequence() -> None:
+    """Not in the query of the cache; of skew, not in its stage; or only in part."""
+    skew = Finding("partition_skew", "warning", "Stage 2: skewed", "", cost_ms=100, stage=(2, 0), query=7)
+    places = (Place((2, 0), 7, 5000), Place((3, 0), 7, 4000))
+    for cause, found in (
+        (unused(), spill(1, 9000, query=8)),
+        (skew, spill(1, 9000, query=7)),
+        (skew, spill(2, 9000, query=7, places=places)),
+    ):
+        assert [each.because for each in ranked([cause, found])] == [None, None]
+    assert ranked([skew, spill(2, 9000, query=7)])[1].because == "partition_skew"
+
+
+def test_a_consequence_explains_nothing_itself() -> None:
+    """So that each has one cause, and the order is plain."""
+    assert {name for rule in RULES.values() for name in rule.explains} <= set(RULES)
+    assert [name for rule in RULES.values() for name in rule.explains if RULES[name].explains] == []
 
 
 def test_other_causes_are_other_findings() -> None:

@@ -13,7 +13,9 @@ import pytest
 
 from spark_app.eventlog import reader
 from spark_app.stack_samples import task_runs
+from spark_app.stack_samples.counts import NOTHING
 from spark_app.stack_samples.samples import Sample, StackSamples, file_of, read
+from spark_app.stack_samples.stack_profile import of_log
 from spark_app.stack_samples.task_runs import TaskRun
 
 PROGRAM: Final = """
@@ -46,6 +48,26 @@ texts = spark.range(0, 1_500_000, 1, 4).select(F.sha2(F.repeat(F.col("id").cast(
 print(texts.filter("text like 'ab%'").count())
 sys.exit(3)
 """
+TWO_STAGES: Final = """
+import threading
+from pyspark.sql import SparkSession, functions as F
+
+builder = SparkSession.builder.master("local[2]").appName("two").config("spark.ui.enabled", "false")
+spark = builder.config("spark.scheduler.mode", "FAIR").getOrCreate()
+
+
+def digest(tasks):
+    texts = spark.range(0, tasks * 100_000, 1, tasks).select(F.sha2(F.repeat(F.col("id").cast("string"), 100), 512))
+    texts.write.format("noop").mode("overwrite").save()
+
+
+threads = [threading.Thread(target=digest, args=(tasks,)) for tasks in (42, 18)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+"""Two stages at once, with 70 and 30 % of the work, on threads that take tasks of both."""
 WORKER: Final = "python_worker"
 
 
@@ -141,6 +163,27 @@ def test_threads_of_tasks_of_the_jvm_are_seen(sampled: Run) -> None:
     assert all(app.started - 60_000 < each.at_ms < app.last + 60_000 for each in samples.samples)
 
 
+def test_stages_that_run_at_once_on_one_executor_have_their_shares(tmp_path: Path) -> None:
+    """Within three points of the CPU time that Spark measured; 95 % of the samples of tasks have a stage.
+
+    Java 17 sees threads unevenly: of these 70 % it saw 59 %, so that its times are scaled; those of Java 25 are not.
+    """
+    run = observed(tmp_path, "--profile", "--profile-hertz", "99", program=TWO_STAGES)
+    cpu: Counter[int] = Counter()
+    for each in task_ends(run.log):
+        cpu[each["Stage ID"]] += each["Task Metrics"]["Executor CPU Time"]
+    stacks = of_log(run.log)
+    assert stacks is not None
+    sampled = {place: part.activities["jvm"] for place, part in stacks.parts.items()}
+    known = sum(tally.samples for place, tally in sampled.items() if isinstance(place, tuple))
+    unknown = sampled.get("unknown", NOTHING).samples
+    assert known / (known + unknown) >= 0.95
+    more, less = (next(stage for stage in cpu if tasks_of(run.log)[stage] == tasks) for tasks in (42, 18))
+    share = sampled[more, 0].ms / (sampled[more, 0].ms + sampled[less, 0].ms)
+    assert share == pytest.approx(cpu[more] / (cpu[more] + cpu[less]), abs=0.03)
+    assert share == pytest.approx(0.7, abs=0.05)
+
+
 def test_a_job_is_as_without_samples(sampled: Run, tmp_path: Path) -> None:
     """Exit code, output and event log; nothing is left beside the log, and no folder of the command."""
     plain = observed(tmp_path)
@@ -156,6 +199,11 @@ def task_ends(log: Path) -> list[dict[str, Any]]:
     """The ends of tasks in an event log."""
     lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
     return [each for each in lines if each["Event"] == "SparkListenerTaskEnd"]
+
+
+def tasks_of(log: Path) -> Counter[int]:
+    """The number of tasks of each stage."""
+    return Counter(each["Stage ID"] for each in task_ends(log))
 
 
 def settings(log: Path) -> set[str]:

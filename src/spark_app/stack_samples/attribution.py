@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from spark_app.stack_samples.samples import Sample, StackSamples
+from spark_app.stack_samples.samples import Sample, Span, StackSamples
 from spark_app.stack_samples.task_runs import StageKey, TaskRun
+from spark_app.stack_samples.thread_spans import matched, spans_of
 
 TASK_RUNNER: Final = "org.apache.spark.executor.Executor$TaskRunner.run"
 TASK_CLASSES: Final = {f"org.apache.spark.scheduler.{kind}.runTask": kind for kind in ("ResultTask", "ShuffleMapTask")}
@@ -43,7 +44,8 @@ def places(samples: StackSamples, tasks: Iterable[TaskRun]) -> list[Place]:
     for task in sorted(runs.values(), key=lambda task: task.launched):
         by_executor[task.executor].append(task)
     for (executor, is_worker), each in moments.items():
-        for number, stage in _joined(sorted(each), by_executor[executor], is_worker=is_worker):
+        spans = [] if is_worker else samples.spans
+        for number, stage in _joined(sorted(each), by_executor[executor], spans, is_worker=is_worker):
             found[number] = stage
     return found
 
@@ -84,18 +86,37 @@ def _of_stacks(samples: StackSamples) -> tuple[list[bool], list[str]]:
     )
 
 
-def _joined(moments: Sequence[_Moment], tasks: Sequence[TaskRun], *, is_worker: bool) -> Iterator[tuple[int, StageKey]]:
+def _joined(
+    moments: Sequence[_Moment], tasks: Sequence[TaskRun], spans: Sequence[Span], *, is_worker: bool
+) -> Iterator[tuple[int, StageKey]]:
     """The stages of samples of one executor, by number, as far as times and threads tell; both by their times.
 
     A task may have several Python workers, so that these say nothing of each other.
     """
     choices = {moment.number: choice for moment, choice in _running(moments, tasks)}
     if not is_worker and any(len({task.stage for task in choice}) > 1 for choice in choices.values()):
-        choices = _narrowed(moments, choices, tasks)
+        choices = _narrowed(moments, _by_span(moments, choices, tasks, spans), tasks)
     for number, choice in choices.items():
         stages = {task.stage for task in choice}
         if len(stages) == 1:
             yield number, stages.pop()
+
+
+def _by_span(
+    moments: Sequence[_Moment], choices: Mapping[int, set[TaskRun]], tasks: Sequence[TaskRun], spans: Sequence[Span]
+) -> dict[int, set[TaskRun]]:
+    """The tasks that samples may be of, less those that do not fit the time in which the thread was busy."""
+    numbers = defaultdict[Span, list[_Moment]](list)
+    for moment, span in zip(moments, spans_of(spans, [(each.thread, each.at) for each in moments]), strict=True):
+        if span is not None:
+            numbers[span].append(moment)
+    found = {number: {*choice} for number, choice in choices.items()}
+    times = {span: [moment.at for moment in each] for span, each in numbers.items()}
+    for span, chain in matched(times, tasks).items():
+        for moment in numbers[span]:
+            fitting = {task for task in choices[moment.number] if task.stage == chain.stage_at(moment.at)}
+            found[moment.number] = fitting & {*chain.tasks} or fitting or found[moment.number]
+    return found
 
 
 def _running(moments: Sequence[_Moment], tasks: Sequence[TaskRun]) -> Iterator[tuple[_Moment, set[TaskRun]]]:

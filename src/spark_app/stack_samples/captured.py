@@ -2,20 +2,40 @@
 
 import re
 import time
+from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from spark_app.stack_samples import flight_recordings, python_stacks
-from spark_app.stack_samples.flight_recordings import JavaFrame, JavaSample, Recording
+from spark_app.stack_samples.flight_recordings import (
+    MONITOR,
+    PARK,
+    THREAD_START,
+    WAITS,
+    JavaFrame,
+    JavaSample,
+    Recording,
+)
 from spark_app.stack_samples.python_stacks import Names, PythonProcess, PythonSample
-from spark_app.stack_samples.samples import Frame, Process, Sample, StackSamples, State
+from spark_app.stack_samples.samples import Frame, Process, Sample, Span, StackSamples, State
 
 TASK: Final = "org.apache.spark.executor.Executor$TaskRunner"
 NATIVE: Final = "jdk.NativeMethodSample"
 BY_WALL_CLOCK: Final = ("jdk.ExecutionSample", NATIVE)
 BY_CPU: Final = "jdk.CPUTimeSample"
+OF_THREADS: Final[dict[str, dict[str, str]]] = {
+    **{name: {"enabled": "true", "threshold": "10ms"} for name in WAITS},
+    PARK: {"enabled": "true", "threshold": "1ms"},
+    THREAD_START: {"enabled": "true"},
+}
+"""Settings of the events that tell when threads wait, at a lock or for their next task. A shorter wait is not noted:
+that of a thread for its next task takes some milliseconds, and what is noted takes a microsecond."""
+LOCKS: Final = ("java.util.concurrent.locks.ReentrantLock", "java.util.concurrent.locks.ReentrantReadWriteLock")
+POOL: Final = ("java.util.concurrent.ThreadPoolExecutor", "getTask")
+"""Where a thread of a pool is that waits for its next task."""
 DRIVER: Final = "driver"
 POLL_SECONDS: Final = 0.1
 FLUSHED_SECONDS: Final = 2.5
@@ -189,8 +209,9 @@ class _Builder:
             self._interval,
             recording.started_ms,
             recording.ended_ms,
+            is_of_cpu=any(each.event == BY_CPU for each in recording.samples),
         )
-        by_cpu = any(each.event == BY_CPU for each in recording.samples)  # then those by wall clock would count twice
+        index = len(self.samples.processes)
         of_task: dict[tuple[JavaFrame, ...], bool] = {}
         known: dict[tuple[JavaFrame, ...], int] = {}
         for each in recording.samples:
@@ -199,14 +220,41 @@ class _Builder:
                 of_task[stack] = any(frame.type == TASK for frame in stack)
             if not self._is_in_time(each) or (each.event == NATIVE and not of_task[stack]):
                 continue
-            if by_cpu and each.event != BY_CPU:
-                continue
+            if process.is_of_cpu and each.event != BY_CPU:
+                continue  # it would count twice
             if stack not in known:
                 known[stack] = self._stack([_java_frame(frame) for frame in stack])
             state: State = "native" if each.event == NATIVE else "running"
-            index = len(self.samples.processes)
             self.samples.samples.append(Sample(each.at_ms, index, each.thread, known[stack], state))
+        self._add_waits(recording, index)
+        self.samples.spans += self._spans(recording, index)
         self.samples.processes.append(process)
+
+    def _add_waits(self, recording: Recording, process: int) -> None:
+        """Adds the waits of tasks that Java has noted, each as the samples that would have seen it."""
+        for each in recording.waits:
+            if self._is_in_time(each) and any(frame.type == TASK for frame in each.frames):
+                stack = self._stack([_java_frame(frame) for frame in each.frames])
+                is_locked = each.event == MONITOR or any(frame.type.startswith(LOCKS) for frame in each.frames[-6:])
+                state: State = "locked" if is_locked else "waiting"
+                weight = round(each.duration_ms / self._interval, 3)
+                self.samples.samples.append(Sample(each.at_ms, process, each.thread, stack, state, weight=weight))
+
+    def _spans(self, recording: Recording, process: int) -> Iterator[Span]:
+        """The times between which threads that ran tasks waited for their next one."""
+        ran = {each.thread for each in recording.samples if any(frame.type == TASK for frame in each.frames)}
+        pauses = defaultdict[int, list[tuple[float, float]]](list)
+        for each in recording.waits:
+            if each.thread in ran and any((frame.type, frame.method) == POOL for frame in each.frames):
+                pauses[each.thread].append((each.began_ms, each.began_ms + each.duration_ms))
+        for thread in sorted(ran):
+            began = recording.threads.get(thread)
+            for pause, end in sorted(pauses[thread]):
+                if began is not None and self._begin <= pause and began < self._end:
+                    yield Span(process, thread, round(began, 1), round(pause, 1))
+                began = end
+            if began is not None and began < self._end:
+                yield Span(process, thread, round(began, 1), None)
 
     def add_python(self, process: PythonProcess, executor: str | None) -> None:
         """Adds the samples of a Python process."""
@@ -222,7 +270,16 @@ class _Builder:
         ]
         ended = max((each.at_ms for each in process.samples), default=process.started_ms)
         self.samples.processes.append(
-            Process(process.role, executor, process.host, process.pid, process.interval_ms, process.started_ms, ended)
+            Process(
+                process.role,
+                executor,
+                process.host,
+                process.pid,
+                process.interval_ms,
+                process.started_ms,
+                ended,
+                is_cut=process.is_cut,
+            )
         )
 
     def _is_in_time(self, sample: JavaSample | PythonSample) -> bool:

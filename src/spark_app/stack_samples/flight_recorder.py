@@ -20,7 +20,7 @@ SETTINGS: Final = ("settings=none", "+jdk.JVMInformation#enabled=true", "+jdk.JV
 
 
 def rates(interval_ms: float, *events: str) -> str:
-    """Settings for a sample of a thread after each interval.
+    """Settings for a sample of a thread after each interval, and for what tells when threads wait.
 
     Args:
         interval_ms: The time between two samples.
@@ -29,7 +29,8 @@ def rates(interval_ms: float, *events: str) -> str:
     """
     period = f"{max(1, round(interval_ms))}ms"
     keys = {event: "throttle" if event == captured.BY_CPU else "period" for event in events}
-    return ",".join(f"+{event}#enabled=true,+{event}#{key}={period}" for event, key in keys.items())
+    settings = {event: {"enabled": "true", key: period} for event, key in keys.items()} | captured.OF_THREADS
+    return ",".join(f"+{event}#{key}={value}" for event, each in settings.items() for key, value in each.items())
 
 
 def words_of_start(file: Path, rates: str) -> list[str]:

@@ -15,6 +15,11 @@ MAGIC: Final = b"FLR\0"
 HEADER: Final = struct.Struct(">4sHHqqqqqqqi")
 SAMPLES: Final = ("jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample")
 JVM: Final = "jdk.JVMInformation"
+PARK: Final = "jdk.ThreadPark"
+THREAD_START: Final = "jdk.ThreadStart"
+MONITOR: Final = "jdk.JavaMonitorEnter"
+WAITS: Final = (PARK, MONITOR, "jdk.JavaMonitorWait")
+EVENTS: Final = frozenset({*SAMPLES, *WAITS, JVM, THREAD_START})
 METADATA: Final = 0
 CHECKPOINT: Final = 1
 MOST_NESTED: Final = 12
@@ -34,14 +39,15 @@ class JavaFrame:
 
 @dataclass(frozen=True, slots=True)
 class JavaSample:
-    """A sample; the outermost frame is the first.
+    """A sample, or a wait that Java has noted; the outermost frame is the first.
 
     Attributes:
-        at_ms: When, in milliseconds since the epoch.
+        at_ms: When, in milliseconds since the epoch; of a wait, its begin.
         event: The name of its event.
         thread: Java's number of the thread.
         frames: Its frames.
         is_complete: Whether the outermost frames are there, too.
+        began_ms, duration_ms: Of a wait, its begin with fractions, and how long it took.
     """
 
     at_ms: int
@@ -49,16 +55,20 @@ class JavaSample:
     thread: int
     frames: tuple[JavaFrame, ...]
     is_complete: bool
+    began_ms: float = 0.0
+    duration_ms: float = 0.0
 
 
 @dataclass(slots=True)
 class Recording:
-    """What recordings of one JVM contain; `arguments` are those of its main class."""
+    """What recordings of one JVM contain; `arguments` are those of its main class, `threads` when threads began."""
 
     samples: list[JavaSample] = field(default_factory=list)
     arguments: str = ""
     started_ms: int = 0
     ended_ms: int = 0
+    waits: list[JavaSample] = field(default_factory=list)
+    threads: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +130,7 @@ class Chunk:
     def read(self, into: Recording) -> int:
         """Reads the values that events share, then the events; returns the length of the chunk."""
         self._read_pools()
-        wanted = {number: each.name for number, each in self._classes.items() if each.name in (*SAMPLES, JVM)}
+        wanted = {number: each.name for number, each in self._classes.items() if each.name in EVENTS}
         position = HEADER.size
         while position < len(self._content):
             size, after = number_at(self._content, position)
@@ -138,14 +148,20 @@ class Chunk:
         if event == JVM:
             into.arguments = self.resolved(value["javaArguments"]) or ""
             return
+        at = self._began + (value["startTime"] - self._ticks) * 1_000_000_000 // self._rate
+        if event == THREAD_START:
+            into.threads[self._thread(value["thread"])] = at / 1e6
+            return
         stack, thread = value["stackTrace"], value.get("sampledThread", value.get("eventThread"))
         if not isinstance(stack, _Reference) or not isinstance(thread, _Reference) or not stack.key:
             return  # the sampler could not walk the stack
-        into.samples.append(JavaSample(self._at_ms(value), event, self._thread(thread), *self._stack(stack)))
+        at, took = self._at(value), value.get("duration", 0) * 1000 / self._rate
+        sample = JavaSample(at // 1_000_000, event, self._thread(thread), *self._stack(stack), at / 1e6, took)
+        (into.waits if event in WAITS else into.samples).append(sample)
 
-    def _at_ms(self, value: Value) -> int:
-        """When an event began."""
-        return int(self._began + (value["startTime"] - self._ticks) * 1_000_000_000 // self._rate) // 1_000_000
+    def _at(self, value: Value) -> int:
+        """When an event began, in nanoseconds since the epoch."""
+        return int(self._began + (value["startTime"] - self._ticks) * 1_000_000_000 // self._rate)
 
     def _thread(self, reference: _Reference) -> int:
         known = self._threads.get(reference.key)

@@ -131,7 +131,7 @@ class GrowingChunk(Chunk):
         is_whole = self._next >= len(self._content)
         later, self._unresolved = self._unresolved, []
         for event, value in later:
-            if event != JVM and self._at_ms(value) < begin_ms:
+            if event != JVM and self._at(value) < begin_ms * 1_000_000:
                 continue
             try:
                 self._add(event, value, self._recording)

@@ -12,7 +12,7 @@ from spark_app.eventlog import span_ids
 from spark_app.eventlog.model.application import Application
 from spark_app.stack_samples import attribution
 from spark_app.stack_samples.activity import Activities
-from spark_app.stack_samples.attribution import Place, function_name
+from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.samples import Frame, Process, StackSamples
 from spark_app.stack_samples.stack_profile import ROOTS, is_idle
 from spark_app.stack_samples.task_runs import TaskRun
@@ -59,7 +59,7 @@ def _stacks(taken: StackSamples) -> list[tuple[ProfileFrame, ...]]:
 
 def _frame(frame: Frame) -> ProfileFrame:
     return ProfileFrame(
-        "cpython" if frame.language == "python" else "jvm", function_name(frame), frame.file, max(0, frame.line)
+        "cpython" if frame.language == "python" else "jvm", frame.function, frame.file, max(0, frame.line)
     )
 
 

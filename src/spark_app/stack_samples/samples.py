@@ -15,8 +15,9 @@ from spark_app.local_files import write_atomic
 
 Language = Literal["java", "python"]
 Role = Literal["driver", "executor", "python_driver", "python_worker"]
-State = Literal["running", "native", "waiting"]
-"""`running` on a processor; `native` in a native method, as reading a socket is; `waiting` in a call that waits."""
+State = Literal["running", "native", "waiting", "locked"]
+"""`running` on a processor; `native` in a native method, as reading a socket is; `waiting` in a call that waits;
+`locked` at a lock that another thread has."""
 
 
 class Frame(Struct, frozen=True, array_like=True):
@@ -42,6 +43,9 @@ class Process(Struct, frozen=True):
         pid: Its id there.
         interval_ms: The time between two samples of a thread that was set.
         started_ms, ended_ms: When its samples begin and end, in milliseconds since the epoch.
+        is_of_cpu: Whether a sample of a JVM is of the time on a processor; else it is one of threads that seem to run,
+            of which Java misses many.
+        is_cut: Whether its file was full, so that the last samples are missing.
     """
 
     role: Role
@@ -51,6 +55,8 @@ class Process(Struct, frozen=True):
     interval_ms: float
     started_ms: int
     ended_ms: int
+    is_of_cpu: bool = False
+    is_cut: bool = False
 
 
 class Sample(Struct, frozen=True, array_like=True):
@@ -75,13 +81,26 @@ class Sample(Struct, frozen=True, array_like=True):
     weight: float = 1.0
 
 
+class Span(Struct, frozen=True, array_like=True):
+    """A time in which a thread of a pool of a JVM ran tasks without a pause; `ended_ms` is None if it went on."""
+
+    process: int
+    thread: int
+    began_ms: float
+    ended_ms: float | None
+
+
 class StackSamples(Struct):
-    """All samples of an application; `stacks` are indices of frames, the outermost first."""
+    """All samples of an application; `stacks` are indices of frames, the outermost first.
+
+    `spans` are of threads that ran tasks of Spark.
+    """
 
     processes: list[Process]
     frames: list[Frame]
     stacks: list[list[int]]
     samples: list[Sample]
+    spans: list[Span] = []
 
 
 def file_of(log: Path) -> Path:

@@ -9,8 +9,8 @@ from typing import Final, Literal, NamedTuple
 
 from spark_app.errors import InputError
 from spark_app.eventlog.parse.locations import LogPath
-from spark_app.stack_samples import attribution, samples, task_runs
-from spark_app.stack_samples.activity import Activities, Activity
+from spark_app.stack_samples import attribution, samples, scaling, task_runs
+from spark_app.stack_samples.activity import WAITING, Activities, Activity
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.counts import LEAST, NOTHING, Tally
 from spark_app.stack_samples.driver_calls import DriverCalls
@@ -19,7 +19,13 @@ from spark_app.stack_samples.spark_work import SparkWork, Work
 from spark_app.stack_samples.task_runs import TaskRun
 
 Kind = Literal["root", Language]
-ROOTS: Final[Mapping[Activity, str]] = {"jvm": "JVM", "python": "Python", "waiting": "waiting"}
+ROOTS: Final[Mapping[Activity, str]] = {
+    "jvm": "JVM",
+    "reading and writing": "JVM",
+    "python": "Python",
+    "lock": "waiting",
+    "waiting": "waiting",
+}
 """What stacks hang below, by what their threads did. A thread of the JVM that waits for Python is not among them: its
 worker has samples of its own for the same time."""
 NO_NODE: Final = -1
@@ -165,12 +171,17 @@ class Part:
 
 @dataclass
 class StackProfile:
-    """All samples of an application; the parent of a node has a lower number than itself."""
+    """All samples of an application; the parent of a node has a lower number than itself.
+
+    `scaled_from` is the part of the CPU time of tasks that samples of the JVM have seen, where their times are scaled
+    to it; None where they are as they were taken.
+    """
 
     samples: StackSamples
     labels: list[Label]
     nodes: list[Node]
     parts: dict[Place, Part]
+    scaled_from: float | None = None
 
     def of(self, places: Iterable[Place]) -> Part:
         """The samples of some places together."""
@@ -204,11 +215,11 @@ def of_log(log: LogPath) -> StackProfile | None:
 
 def profile(taken: StackSamples, tasks: Sequence[TaskRun]) -> StackProfile:
     """Samples by stage, as the tasks of an event log tell it."""
-    return of_places(taken, attribution.places(taken, tasks))
+    return of_places(taken, attribution.places(taken, tasks), tasks)
 
 
-def of_places(taken: StackSamples, places: Iterable[Place]) -> StackProfile:
-    """Samples by the place of each.
+def of_places(taken: StackSamples, places: Sequence[Place], tasks: Sequence[TaskRun] = ()) -> StackProfile:
+    """Samples by the place of each; times of the JVM are scaled by those of tasks, where it is needed.
 
     Threads of the driver and of executors that run no task and wait are left out: most of them always do.
     """
@@ -216,14 +227,16 @@ def of_places(taken: StackSamples, places: Iterable[Place]) -> StackProfile:
     parts = defaultdict[Place, Part](Part)
     by_stack = defaultdict[tuple[Place, Activity, int, bool], Tally](Tally)
     works = [*map(SparkWork(taken).of, taken.stacks)]
+    factors, scaled_from = _scaled(taken, places, tasks, activities)
     for sample, place in zip(taken.samples, places, strict=True):
         activity, process = activities.of(sample), taken.processes[sample.process]
         if is_idle(place, activity):
             continue
         key = place, activity, sample.stack, process.role == "python_worker"
-        tally = Tally(max(1, round(sample.weight)), sample.weight * process.interval_ms)
+        factor = factors.get(place, 1.0) if activity == "jvm" else 1.0
+        tally = Tally(max(1, round(sample.weight)), sample.weight * process.interval_ms * factor)
         by_stack[key] += tally
-        step = None if activity.startswith("waiting") else works[sample.stack]
+        step = None if activity in WAITING else works[sample.stack]
         if step is not None:
             time = parts[place].works[step.work]
             time.functions[step.function] += tally
@@ -236,12 +249,26 @@ def of_places(taken: StackSamples, places: Iterable[Place]) -> StackProfile:
         if activity in ROOTS:
             part.own[merging.node(activity, stack)] += tally
             merging.count_functions(part, stack, tally, is_worker=is_worker)
-    return StackProfile(taken, merging.labels, merging.nodes, dict(parts))
+    return StackProfile(taken, merging.labels, merging.nodes, dict(parts), scaled_from)
+
+
+def _scaled(
+    taken: StackSamples, places: Sequence[Place], tasks: Sequence[TaskRun], activities: Activities
+) -> tuple[dict[Place, float], float | None]:
+    """The factors of the times of samples of the JVM in tasks, and which part of the CPU time they have seen."""
+    if not scaling.is_needed(taken.processes):
+        return {}, None
+    seen = defaultdict[Place, Tally](Tally)
+    for sample, place in zip(taken.samples, places, strict=True):
+        if place not in {"driver", "executor"} and activities.of(sample) == "jvm":
+            seen[place] += Tally(1, sample.weight * taken.processes[sample.process].interval_ms)
+    factors, measured = scaling.factors(seen, tasks), sum(task.cpu_ms for task in tasks)
+    return factors, sum(seen.values(), NOTHING).ms / measured if factors else None
 
 
 def is_idle(place: Place, activity: Activity) -> bool:
     """Whether a thread that runs no task waits."""
-    return isinstance(place, str) and place != "unknown" and activity.startswith("waiting")
+    return isinstance(place, str) and place != "unknown" and activity in WAITING
 
 
 class _Merging:

@@ -18,7 +18,10 @@ _STARTS: Final = (b'{"Event":"SparkListenerTaskStart"', b'{"Event":"SparkListene
 
 
 class TaskRun(NamedTuple):
-    """A task attempt from its launch to its end, in milliseconds since the epoch; `kind` is Spark's class of it."""
+    """A task attempt from its launch to its end, in milliseconds since the epoch.
+
+    `kind` is Spark's class of it, `cpu_ms` the time of its thread on a processor, as Spark measured it.
+    """
 
     id: int
     stage: StageKey
@@ -26,6 +29,7 @@ class TaskRun(NamedTuple):
     launched: int
     finished: int
     kind: str = ""
+    cpu_ms: float = 0.0
 
 
 class _Info(Struct):
@@ -35,11 +39,22 @@ class _Info(Struct):
     finished: int = field(name="Finish Time", default=0)
 
 
+class _Metrics(Struct):
+    cpu_ns: int = field(name="Executor CPU Time", default=0)
+    deserialize_cpu_ns: int = field(name="Executor Deserialize CPU Time", default=0)
+
+
 class _Line(Struct):
     stage: int = field(name="Stage ID")
     attempt: int = field(name="Stage Attempt ID")
     info: _Info = field(name="Task Info")
     kind: str = field(name="Task Type", default="")
+    metrics: _Metrics | None = field(name="Task Metrics", default=None)
+
+    @property
+    def cpu_ms(self) -> float:
+        """The time of the thread of the task on a processor."""
+        return (self.metrics.cpu_ns + self.metrics.deserialize_cpu_ns) / 1e6 if self.metrics else 0.0
 
 
 _DECODER: Final = msgspec.json.Decoder(_Line)
@@ -63,7 +78,7 @@ def of_lines(lines: Iterable[bytes]) -> Iterator[TaskRun]:
         if before is not None and before.finished != ENDLESS:
             continue
         key, finished = (line.stage, line.attempt), max(info.finished, info.launched) if info.finished else ENDLESS
-        runs[info.id] = TaskRun(info.id, key, info.executor, info.launched, finished, line.kind)
+        runs[info.id] = TaskRun(info.id, key, info.executor, info.launched, finished, line.kind, line.cpu_ms)
     return iter(runs.values())
 
 

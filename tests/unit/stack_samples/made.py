@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from spark_app.stack_samples import samples
-from spark_app.stack_samples.samples import Frame, Language, Process, Role, Sample, StackSamples, State
+from spark_app.stack_samples.samples import Frame, Language, Process, Role, Sample, Span, StackSamples, State
 from spark_app.stack_samples.task_runs import TaskRun
 
 TASK: Final = "org.apache.spark.executor.Executor$TaskRunner.run"
@@ -22,6 +22,7 @@ class Taken:
     frames: dict[Frame, int] = field(default_factory=dict)
     stacks: dict[tuple[int, ...], int] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
 
     def process(self, role: Role = "executor", executor: str | None = "1", *, interval_ms: float = 10.0) -> int:
         """A process begins to be sampled."""
@@ -45,7 +46,9 @@ class Taken:
 
     def done(self) -> StackSamples:
         """All of them."""
-        return StackSamples(self.processes, [*self.frames], [[*stack] for stack in self.stacks], self.samples)
+        return StackSamples(
+            self.processes, [*self.frames], [[*stack] for stack in self.stacks], self.samples, self.spans
+        )
 
 
 def frame_of(text: str) -> Frame:

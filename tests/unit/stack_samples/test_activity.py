@@ -15,7 +15,9 @@ from tests.unit.stack_samples.made import PYTHON, TASK, Taken
         ((TASK, PYTHON, "sun.nio.ch.SocketDispatcher.read0"), "native", "waiting for python"),
         ((TASK, PYTHON, "java.lang.Object.wait"), "waiting", "waiting for python"),
         (("org.apache.spark.util.RedirectThread.run", "java.io.FileInputStream.readBytes"), "native", "waiting"),
-        ((TASK, "java.io.FileInputStream.readBytes"), "native", "jvm"),
+        ((TASK, "java.io.FileInputStream.readBytes"), "native", "reading and writing"),
+        ((TASK, "java.io.FileInputStream.readBytes"), "running", "jvm"),
+        ((TASK, "a.B.c"), "locked", "lock"),
     ],
 )
 def test_the_innermost_function_tells_what_a_native_method_does(

@@ -1,4 +1,5 @@
 from spark_app.stack_samples.attribution import places
+from spark_app.stack_samples.samples import Span
 from tests.unit.stack_samples.made import MAP, RESULT, TASK, Taken, run
 
 
@@ -86,6 +87,16 @@ def test_what_cannot_be_told_is_not_guessed() -> None:
     samples.add(1500, TASK, RESULT, thread=2)
     tasks = [run(1, 3, 1000, 2000, kind="ResultTask"), run(2, 4, 1000, 2000, kind="ResultTask")]
     assert places(samples.done(), tasks) == ["unknown", "unknown"]
+
+
+def test_the_pauses_of_threads_tell_stages_apart() -> None:
+    """Two tasks of one class that overlap all the time of the samples."""
+    samples = taken()
+    samples.add(1500, TASK, RESULT, thread=1)
+    samples.add(1500, TASK, RESULT, thread=2)
+    samples.spans += [Span(0, 1, 1004.0, 1990.0), Span(0, 2, 1052.0, 2040.0)]
+    tasks = [run(1, 3, 1000, 2000, kind="ResultTask"), run(2, 4, 1050, 2050, kind="ResultTask")]
+    assert places(samples.done(), tasks) == [(3, 0), (4, 0)]
 
 
 def test_a_retried_task_is_of_the_attempt_that_ran_then() -> None:

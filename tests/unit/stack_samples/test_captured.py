@@ -2,12 +2,14 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from spark_app.stack_samples.captured import TASK, Captured, make_folders, read, read_folder
-from spark_app.stack_samples.flight_recordings import JavaFrame, JavaSample, Recording
+from spark_app.stack_samples.flight_recordings import MONITOR, PARK, JavaFrame, JavaSample, Recording
 from spark_app.stack_samples.python_stacks import PythonProcess, PythonSample
+from spark_app.stack_samples.samples import Span
 from tests.unit.stack_samples.test_flight_recordings import recorded
 
 RUN: Final = JavaFrame(TASK, "run", 3)
@@ -114,6 +116,30 @@ def test_native_methods_are_of_tasks() -> None:
     recording = Recording([java(1, OTHER, event=event), java(2, RUN, OTHER, event=event), java(3, OTHER)])
     samples = Captured({1: recording}).of(1, None, 0, 10, interval_ms=20.0)
     assert [(each.at_ms, each.state) for each in samples.samples] == [(2, "native"), (3, "running")]
+
+
+def test_threads_of_tasks_have_the_times_between_their_pauses() -> None:
+    """From their start on; other threads, and other waits, tell nothing of tasks."""
+    pool = JavaFrame("java.util.concurrent.ThreadPoolExecutor", "getTask", 1)
+    pause = JavaSample(7, PARK, 31, (pool,), is_complete=True, began_ms=7.04, duration_ms=2.0)
+    others = [replace(pause, frames=(RUN,)), replace(pause, thread=9)]
+    recording = Recording([java(5, RUN), java(12, RUN)], waits=[*others, pause], threads={31: 1.26, 9: 1.0})
+    found = Captured({1: recording}).of(1, None, 0, 100, interval_ms=20.0)
+    assert found.spans == [Span(0, 31, 1.3, 7.0), Span(0, 31, 9.0, None)]
+    without_start = Captured({1: replace(recording, threads={})}).of(1, None, 0, 100, interval_ms=20.0)
+    assert without_start.spans == [Span(0, 31, 9.0, None)]
+
+
+def test_waits_of_tasks_are_samples_of_their_length() -> None:
+    """At a lock, or for another thread; those of threads without a task always are."""
+    lock = JavaFrame("java.util.concurrent.locks.ReentrantLock", "lock", 1)
+
+    def wait(event: str, *frames: JavaFrame) -> JavaSample:
+        return replace(java(5, *frames, event=event), duration_ms=50.0)
+
+    waits = [wait(MONITOR, RUN, WORK), wait(PARK, RUN, lock), wait(PARK, RUN, WORK), wait(MONITOR, WORK)]
+    found = Captured({1: Recording(waits=waits)}).of(1, None, 0, 100, interval_ms=20.0)
+    assert [(each.state, each.weight) for each in found.samples] == [("locked", 2.5), ("locked", 2.5), ("waiting", 2.5)]
 
 
 def test_each_session_of_a_program_has_its_own_samples() -> None:

@@ -90,6 +90,19 @@ def test_a_sample_counts_as_the_samples_that_it_stands_for() -> None:
         assert profile(samples, [run(1, 3, 1000, 2000)]).all.total == tally
 
 
+def test_times_of_the_jvm_are_scaled_to_those_of_spark() -> None:
+    """Of a stage, not of its waits and of its Python; how much was seen is known."""
+    taken = Taken()
+    taken.process()
+    taken.process("python_worker")
+    taken.add(1100, TASK, "a.Sort.next", times=40)
+    taken.add(1100, TASK, "a.Lock.lock", state="locked", times=5)
+    taken.add(1100, "score@job.py:3!", process=1, task=1, times=7)
+    found = profile(taken.done(), [run(1, 3, 1000, 2000)._replace(cpu_ms=800.0)])
+    assert found.parts[3, 0].activities == {"jvm": (40, 800.0), "lock": (5, 50), "python": (7, 70)}
+    assert found.scaled_from == 0.5
+
+
 def test_parts_add_up() -> None:
     """A query, or the application, is the sum of its stages."""
     found = profiled()

@@ -21,3 +21,10 @@ def test_a_task_that_loses_its_output_later_keeps_its_first_end() -> None:
     task = log.task(1, 3, seconds=0.5)
     again = log.resubmitted(log.task(1, 3, seconds=5))
     assert [run.finished for run in of_lines(log.packed([task, again]))] == [2700]
+
+
+def test_tasks_have_their_time_on_a_processor() -> None:
+    """What Spark needed to deserialise them included, since their threads are sampled then, too."""
+    task = log.task(1, 3)
+    task["Task Metrics"] |= {"Executor CPU Time": 250_000_000, "Executor Deserialize CPU Time": 50_000_000}
+    assert [run.cpu_ms for run in of_lines(log.packed([task]))] == [300.0]

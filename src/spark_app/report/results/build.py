@@ -100,6 +100,7 @@ def stack_samples(section: StackSection | None) -> schema.StackSamples | None:
         of_tasks,
         ratio(quotient(section.in_stages.samples, of_tasks)),
         ratio(section.jvm_cpu_ratio),
+        ratio(section.profile.scaled_from),
         [place_samples(section, row) for row in section.rows[: section.limits.stages]],
     )
 
@@ -127,8 +128,11 @@ def place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
         samples=row.part.total.samples,
         jvm_ratio=ratio(row.share("jvm")),
         python_ratio=ratio(row.share("python")),
+        reading_and_writing_ratio=ratio(row.share("reading and writing")),
+        lock_ratio=ratio(row.share("lock")),
         waiting_for_python_ratio=ratio(row.share("waiting for python")),
         waiting_ratio=ratio(row.share("waiting")),
+        gc_ratio=ratio(row.collecting),
         functions=functions,
         spark_work=[_spark_step(step) for step in row.works],
     )

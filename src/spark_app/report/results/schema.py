@@ -382,8 +382,8 @@ class SparkStep(Struct):
 class PlaceSamples(Struct):
     """Samples of the stacks of a stage; of the driver, executors outside of tasks and unknown stages it is null.
 
-    The ratios are shares of the time, null for too few samples to tell. `functions` has the hottest 20, and
-    `spark_work` what Spark itself did.
+    The ratios are shares of the time, null for too few samples to tell. `gc_ratio` is Spark's, of the
+    run time of tasks. `functions` has the hottest 20, and `spark_work` what Spark itself did.
     """
 
     place: Name
@@ -391,8 +391,11 @@ class PlaceSamples(Struct):
     samples: Count
     jvm_ratio: float | None
     python_ratio: float | None
+    reading_and_writing_ratio: float | None
+    lock_ratio: float | None
     waiting_for_python_ratio: float | None
     waiting_ratio: float | None
+    gc_ratio: float | None
     functions: list[HotFunction]
     spark_work: list[SparkStep]
 
@@ -402,7 +405,8 @@ class StackSamples(Struct):
 
     `in_stages_ratio` is the share of the samples of tasks of which the stage is known. `jvm_cpu_ratio` is the time of
     samples of the JVM in tasks over the CPU time that Spark measured: far from 1, its functions compare only with each
-    other.
+    other. Of Java before 25, times of the JVM in stages are scaled to that: `scaled_from_ratio` is the part of it that
+    its samples had seen, null where nothing is scaled.
     """
 
     intervals_ms: list[float]
@@ -410,6 +414,7 @@ class StackSamples(Struct):
     task_samples: Count
     in_stages_ratio: float | None
     jvm_cpu_ratio: float | None
+    scaled_from_ratio: float | None
     places: list[PlaceSamples]
 
 

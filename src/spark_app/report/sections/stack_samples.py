@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from markupsafe import Markup
 
+from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.report.formatting import line
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope, stage_name
@@ -83,11 +84,16 @@ class SparkStep:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The samples of a stage, or of the driver, by what the threads did; `name` is empty if the stage is unknown."""
+    """The samples of a stage, or of the driver, by what the threads did; `name` is empty if the stage is unknown.
+
+    `collecting` is the share of garbage collection in the run time of its tasks, which Spark measures and no sample
+    sees; None where there is none.
+    """
 
     place: Place
     name: str
     part: Part
+    collecting: float | None = None
 
     @property
     def is_stage(self) -> bool:
@@ -170,6 +176,17 @@ class StackSection:
         """Whether bars of the JVM compare with those of Python: its samples have the time that Spark measured."""
         return self.jvm_cpu_ratio is None or abs(self.jvm_cpu_ratio - 1) <= COMPARABLE
 
+    @property
+    def cut(self) -> int:
+        """How many Python processes have no samples of their end, since their file was full."""
+        return sum(process.is_cut for process in self.profile.samples.processes)
+
+    @property
+    def unsampled(self) -> list[str]:
+        """The executors that have no samples of their JVM, by id."""
+        sampled = {each.executor for each in self.profile.samples.processes if each.role in {"driver", "executor"}}
+        return sorted(self.scope.app.executors.keys() - sampled)
+
     @cached_property
     def data(self) -> Markup:
         """The merged stacks and the views of them, as the script of the page reads it."""
@@ -185,8 +202,13 @@ def stack_samples(scope: Scope, profile: StackProfile | None, limits: Limits) ->
     names |= NAMES if scope.run is None else {}
     parts = {place: part for place, part in profile.parts.items() if place in names}
     ranked = sorted(parts, key=lambda place: (isinstance(place, str), -parts[place].total.ms))
-    rows = [Row(place, names[place], parts[place]) for place in ranked]
+    rows = [Row(place, names[place], parts[place], _collecting(covered, place)) for place in ranked]
     return StackSection(scope, profile, limits, rows, hottest(parts)) if rows else None
+
+
+def _collecting(stages: Mapping[tuple[int, int], StageAttempt], place: Place) -> float | None:
+    totals = stages[place].totals if isinstance(place, tuple) else None
+    return totals.gc_ms / totals.run_ms if totals is not None and totals.run_ms else None
 
 
 def hottest(parts: Mapping[Place, Part]) -> list[HotFunction]:

@@ -3,6 +3,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from spark_app.report import page
 from spark_app.report.limits import MAX_BYTES, Limits
@@ -92,6 +93,27 @@ def test_samples_that_miss_time_of_the_jvm_say_so(reading: Read, tmp_path: Path)
     assert shown(310) == (0.968, False)
     assert shown(1000) == (0.3, True)
     assert shown(0) == (0, False)
+
+
+def test_what_is_missing_is_said(reading: Read, tmp_path: Path) -> None:
+    """Executors without samples of their JVM, and Python processes whose files were full."""
+    executors = [log.executor("1"), log.executor("2")]
+    stage = [log.job(0, [0]), log.stage(0), log.task(1, 0), log.stage(0, end=2900)]
+    read = reading([log.started(), *executors, *stage, log.ended()])
+    taken = Taken()
+    taken.process()
+    taken.add(2210, TASK, "a.Sort.next", times=30)
+    stacks = profile(taken.done(), [run(1, 0, 2200, 2900)])
+    content = page.write(read, output=tmp_path / "r.html", stacks=stacks).path.read_text()
+    assert "No samples of the JVM of executor 2:" in content
+    assert "are missing: their files were full" not in content
+    taken.process("python_worker")
+    taken.process("driver", "2")
+    taken.processes[1] = structs.replace(taken.processes[1], is_cut=True)
+    stacks = profile(taken.done(), [run(1, 0, 2200, 2900)])
+    content = page.write(read, output=tmp_path / "r.html", stacks=stacks).path.read_text()
+    assert "The last samples of 1 Python process are missing" in content
+    assert "No samples of the JVM" not in content
 
 
 def test_no_samples_are_no_section(reading: Read) -> None:

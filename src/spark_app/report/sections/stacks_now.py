@@ -61,8 +61,8 @@ class Doing:
 
     @property
     def is_told(self) -> bool:
-        """Whether there are enough samples to say what it does."""
-        return self.row.part.total.samples >= LEAST
+        """Whether any of what it does has enough samples to be shown."""
+        return bool(self.functions or self.endings) or any(map(self.row.share, self.row.part.activities))
 
 
 @dataclass(frozen=True, slots=True)

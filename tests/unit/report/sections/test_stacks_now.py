@@ -56,7 +56,10 @@ def test_nothing_is_said_of_few_samples() -> None:
     html = page(at(taken(), 3, 4, 5))
     assert html.count("So few samples do not say what it does.") == 1
     assert html.count("No stack of it was sampled in this time.") == 1
-    assert "other" not in html
+    assert '<code class="foreign">other' not in html
+    mixed = taken()
+    mixed.add(2400, TASK, "a.Sort.next", process=0, times=3)  # seven samples, of two kinds
+    assert page(at(mixed, 4)).count("So few samples do not say what it does.") == 1
     assert "No stack was sampled in this time." in page(at(Taken()))
     assert "&lt;b&gt;job.py" in html
 

@@ -17,12 +17,23 @@ from spark_app.stack_samples.samples import Frame, Process, StackSamples
 from spark_app.stack_samples.stack_profile import ROOTS, is_idle
 from spark_app.stack_samples.task_runs import TaskRun
 from spark_app.telemetry import spark_names
-from spark_app.telemetry.profiles import Attributes, Observations, Origin, Profile, ProfileFrame, SpanLink, Unit
+from spark_app.telemetry.profiles import (
+    Attributes,
+    FrameType,
+    Observations,
+    Origin,
+    Profile,
+    ProfileFrame,
+    SpanLink,
+    Stack,
+    Unit,
+)
 
 CPU: Final[Unit] = ("cpu", "nanoseconds")
 OFF_CPU: Final[Unit] = ("off_cpu", "nanoseconds")
 _NANOSECONDS: Final = 1_000_000
 """Of a millisecond."""
+_Frame = tuple[FrameType, str, str, int]
 _Kind = tuple[Unit, float]
 """What is observed, and the time between two samples of a thread in milliseconds."""
 
@@ -51,16 +62,17 @@ def profiles(taken: StackSamples, tasks: Sequence[TaskRun], app: Application) ->
         yield Profile(key, unit, found, unit, round(interval_ms * _NANOSECONDS))
 
 
-def _stacks(taken: StackSamples) -> list[tuple[ProfileFrame, ...]]:
-    """Every stack, its innermost function first, as OTLP has it."""
-    frames = [_frame(frame) for frame in taken.frames]
-    return [tuple(frames[number] for number in reversed(stack)) for stack in taken.stacks]
+def _stacks(taken: StackSamples) -> list[Stack]:
+    """Every stack, its innermost function first, as OTLP has it; those with the same functions are one."""
+    known_frames, known_stacks = dict[_Frame, ProfileFrame](), dict[tuple[ProfileFrame, ...], Stack]()
+    frames = [known_frames.setdefault(each, ProfileFrame(*each)) for each in map(_frame, taken.frames)]
+    stacks = (tuple(frames[number] for number in reversed(stack)) for stack in taken.stacks)
+    return [known_stacks.setdefault(each, Stack(each)) for each in stacks]
 
 
-def _frame(frame: Frame) -> ProfileFrame:
-    return ProfileFrame(
-        "cpython" if frame.language == "python" else "jvm", frame.function, frame.file, max(0, frame.line)
-    )
+def _frame(frame: Frame) -> _Frame:
+    type_: FrameType = "cpython" if frame.language == "python" else "jvm"
+    return type_, frame.function, frame.file, max(0, frame.line)
 
 
 def _link(app: Application, place: Place) -> SpanLink | None:

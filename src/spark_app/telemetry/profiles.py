@@ -23,18 +23,27 @@ _BYTES: Final = 32
 _BYTES_OF_OBSERVATION: Final = 18
 _BYTES_OF_INDEX: Final = 4
 
+FrameType = Literal["jvm", "cpython"]
 Attributes = tuple[tuple[str, str | int], ...]
 Unit = tuple[str, str]
 """What values count, and in what: `("samples", "count")`."""
 
 
-class ProfileFrame(NamedTuple):
-    """A function in a stack; the line is 0 if it is not known."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ProfileFrame:
+    """A function in a stack; the line is 0 if it is not known. Two are never equal, so that tables find them fast."""
 
-    type: Literal["jvm", "cpython"]
+    type: FrameType
     function: str
     file: str
     line: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stack:
+    """Functions, the innermost first. Two are never equal, as with functions."""
+
+    frames: tuple[ProfileFrame, ...]
 
 
 class SpanLink(NamedTuple):
@@ -45,9 +54,9 @@ class SpanLink(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What observations have in common: the stack, its innermost function first, the span, and attributes."""
+    """What observations have in common: the stack, the span, and attributes."""
 
-    stack: tuple[ProfileFrame, ...]
+    stack: Stack
     link: SpanLink | None = None
     attributes: Attributes = ()
 
@@ -154,11 +163,17 @@ class _Request:
     def _set(self, value_type: Any, unit: Unit) -> None:
         value_type.type_strindex, value_type.unit_strindex = map(self._text, unit)
 
-    def _stack(self, stack: tuple[ProfileFrame, ...]) -> int:
-        locations = [self._location(frame) for frame in stack]
-        return self._entry("stack", stack, len(stack) * _BYTES_OF_INDEX, location_indices=locations)
+    def _stack(self, stack: Stack) -> int:
+        known = self._numbers.get(("stack", stack))
+        if known is not None:
+            return known
+        locations = [self._location(frame) for frame in stack.frames]
+        return self._entry("stack", stack, len(locations) * _BYTES_OF_INDEX, location_indices=locations)
 
     def _location(self, frame: ProfileFrame) -> int:
+        known = self._numbers.get(("location", frame))
+        if known is not None:
+            return known
         function, type_ = self._function(frame.function, frame.file), self._attribute(FRAME_TYPE, frame.type)
         line = {"function_index": function, "line": frame.line}
         return self._entry("location", frame, lines=[line], attribute_indices=[type_])

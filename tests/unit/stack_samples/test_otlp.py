@@ -48,7 +48,10 @@ def test_a_sample_of_a_task_has_the_span_of_its_stage() -> None:
     profile = found(samples)["cpu"]
     [(origin, observations)] = profile.observations.items()
     assert origin.link == link_of_stage(3)
-    assert origin.stack == (("cpython", "score", "job.py", 3), ("cpython", "main", "worker.py", 9))
+    assert [(each.type, each.function, each.file, each.line) for each in origin.stack.frames] == [
+        ("cpython", "score", "job.py", 3),
+        ("cpython", "main", "worker.py", 9),
+    ]
     assert dict(origin.attributes) == {
         "host.name": "h",
         "spark.executor.id": "1",
@@ -115,3 +118,11 @@ def test_values_sum_to_the_time_that_reports_show() -> None:
         for each in profile.observations.values()
     )
     assert total / 1e6 == stack_profile.profile(samples.done(), TASKS).all.shown.ms
+
+
+def test_functions_that_the_jvm_names_anew_in_each_run_are_one() -> None:
+    """So that no entry of a table is there twice."""
+    samples = taken()
+    for address in ("0x0000000800a1", "0x0000000800b2"):
+        samples.add(1100, TASK, f"a.B$$Lambda/{address}.apply", process=1)
+    assert len(found(samples)["cpu"].observations) == 1

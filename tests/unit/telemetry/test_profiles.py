@@ -5,11 +5,12 @@ import pytest
 from opentelemetry.sdk.resources import Resource
 
 from spark_app.telemetry import profiles
-from spark_app.telemetry.profiles import Observations, Origin, Profile, ProfileFrame, SpanLink, requests
+from spark_app.telemetry.profiles import Observations, Origin, Profile, ProfileFrame, SpanLink, Stack, requests
 
 CPU = ("cpu", "nanoseconds")
 SCORE = ProfileFrame("cpython", "score", "job.py", 3)
 MAIN = ProfileFrame("cpython", "main", "worker.py", 9)
+BOTH, ALONE = Stack((SCORE, MAIN)), Stack((MAIN,))
 RESOURCE = Resource({"service.name": "shop"})
 
 
@@ -39,7 +40,7 @@ def in_request(request: Any) -> Sequence[Any]:
 
 def test_a_sample_has_its_stack_values_times_and_span() -> None:
     """The innermost function first; units are texts of the dictionary."""
-    origin = Origin((SCORE, MAIN), SpanLink(0xAB, 0xCD), (("spark.stage.id", 4),))
+    origin = Origin(BOTH, SpanLink(0xAB, 0xCD), (("spark.stage.id", 4),))
     request = sent(of({origin: Observations([1_000, 2_000], [10, 30])}))
     dictionary, [profile] = request.dictionary, in_request(request)
     [sample], texts = profile.samples, dictionary.string_table
@@ -64,8 +65,8 @@ def test_a_sample_has_its_stack_values_times_and_span() -> None:
 def test_every_table_begins_with_an_empty_entry_and_has_each_thing_once() -> None:
     """So an index of 0 means that there is none, and a frame of two stacks is written once."""
     dictionary = sent(
-        of({Origin((SCORE, MAIN)): Observations([1], [1]), Origin((MAIN,)): Observations([1], [1])}),
-        of({Origin((SCORE, MAIN)): Observations([2], [2])}, "b"),
+        of({Origin(BOTH): Observations([1], [1]), Origin(ALONE): Observations([1], [1])}),
+        of({Origin(BOTH): Observations([2], [2])}, "b"),
     ).dictionary
     assert dictionary.string_table[0] == ""
     tables = {name: getattr(dictionary, f"{name}_table") for name in profiles._TABLES}
@@ -83,20 +84,20 @@ def test_every_table_begins_with_an_empty_entry_and_has_each_thing_once() -> Non
 
 def test_the_time_of_a_profile_contains_those_of_all_its_samples() -> None:
     """Its end is not of it."""
-    times = {Origin((MAIN,)): Observations([20, 30], [1, 1]), Origin((SCORE,)): Observations([50, 10], [1, 1])}
+    times = {Origin(ALONE): Observations([20, 30], [1, 1]), Origin(Stack((SCORE,))): Observations([50, 10], [1, 1])}
     [profile] = in_request(sent(of(times)))
     assert (profile.time_unix_nano, profile.duration_nano) == (10, 41)
 
 
 def test_a_sample_without_a_span_has_no_link() -> None:
     """It names the empty entry."""
-    [profile] = in_request(sent(of({Origin((MAIN,)): Observations([1], [1])})))
+    [profile] = in_request(sent(of({Origin(ALONE): Observations([1], [1])})))
     assert profile.samples[0].link_index == 0
 
 
 def test_the_id_of_a_profile_is_that_of_its_key() -> None:
     """What is sent twice is one profile; two profiles have two ids."""
-    one = {Origin((MAIN,)): Observations([1], [1])}
+    one = {Origin(ALONE): Observations([1], [1])}
     first, second = in_request(sent(of(one), of(one, "b")))
     assert first.profile_id != second.profile_id
     assert {len(first.profile_id), len(second.profile_id)} == {16}
@@ -107,7 +108,7 @@ def test_a_large_profile_is_sent_in_several_requests(monkeypatch: pytest.MonkeyP
     """None is larger than receivers accept, none has an empty profile, and nothing is lost."""
     monkeypatch.setattr(profiles, "FULL", 20_000)
     monkeypatch.setattr(profiles, "TOGETHER", 500)
-    stacks = [(ProfileFrame("jvm", f"a.B.c{number}" * 20, "B.java", 1), MAIN) for number in range(40)]
+    stacks = [Stack((ProfileFrame("jvm", f"a.B.c{number}" * 20, "B.java", 1), MAIN)) for number in range(40)]
     many = {Origin(stack): Observations([*range(1, 1001)], [7] * 1000) for stack in stacks}
     found = list(requests([of(many), of(many, "b")], RESOURCE))
     assert len(found) > 10
@@ -120,7 +121,9 @@ def test_a_large_profile_is_sent_in_several_requests(monkeypatch: pytest.MonkeyP
 
 def test_the_estimated_size_is_no_less_than_that_of_the_message() -> None:
     """Else a request could be larger than receivers accept."""
-    stacks = [(ProfileFrame("jvm", f"a.Bä.c{number}", f"B{number}.java", number), MAIN) for number in range(1000)]
+    stacks = [
+        Stack((ProfileFrame("jvm", f"a.Bä.c{number}", f"B{number}.java", number), MAIN)) for number in range(1000)
+    ]
     request = profiles._Request(RESOURCE)
     empty = request.message.ByteSize()
     request.begin(of({}), 0)

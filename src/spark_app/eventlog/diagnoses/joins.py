@@ -81,7 +81,7 @@ def sort_merge_join_could_broadcast(view: QueryView) -> Iterator[Finding]:
         above 300 GiB (DataFlint, without its last pair, 5 GiB above 1 TiB: `large_broadcast` would object). The rule
         ignores a side that an outer join preserves, because Spark cannot broadcast it, and a side whose size the plan
         does not contain.
-    Explains: `gc_pressure` and `spill` of the same queries, which come behind it: sorts fill the memory.
+        Explained by it: `gc_pressure` and `spill` of the same queries, which come behind it: sorts fill the memory.
     Cost: the time that tasks spent on writing, reading and sorting both sides, divided by the mean number of running
         tasks. Spark measures a small part of it: the writing to disks, the waiting for blocks, and the sorting without
         the copying of rows. So the run time of each stage that writes or reads a side is shared among its operators by

@@ -115,7 +115,7 @@ def unused_cache(app: Application, limits: Thresholds) -> list[Finding]:
     Change: remove `cache()`; or find out why a later action does not use the cache: it must start from the same
         DataFrame, before `unpersist()`.
     Threshold: the time of these tasks, judged as a cost.
-    Explains: `gc_pressure` and `spill` of the same queries, which come behind it: the cache fills the memory.
+        Explained by it: `gc_pressure` and `spill` of the same queries, which come behind it: it fills the memory.
     Cost: not estimated, because the same tasks also computed the data: an info. The rule tracks 1000 caches and reports
         the 5 that took longest.
     """

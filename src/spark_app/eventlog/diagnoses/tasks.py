@@ -32,7 +32,7 @@ def partition_skew(view: StageView) -> Finding | None:
         host, or set `spark.speculation=true`.
     Threshold: {skew_longest_ms} (project; DataFlint has 5 s) and more than {skew_ratio} times the median (Dr. Elephant:
         severe; DataFlint has 10); from {skew_data_ratio} (project) on, the data is the cause.
-    Explains: `gc_pressure`, `spill` and `huge_partitions` of the same stages, which come behind it.
+        Explained by it: `gc_pressure`, `spill` and `huge_partitions` of the same stages, which come behind it.
     Cost: the longest task minus the median, at most the idle time of the stage. A long task delays nothing while all
         other cores have work, and is then not reported.
     """
@@ -138,7 +138,7 @@ def too_few_tasks(view: StageView) -> Finding | None:
     Change: the opposite of `tiny_tasks`. Usual causes of a single task are a window without `partitionBy`, a global
         limit, `coalesce(1)`, or a file that cannot be split.
     Threshold: at least one core without a task, in a stage of {few_tasks_stage_ms} (project).
-    Explains: `gc_pressure`, `spill` and `huge_partitions` of the same stages, which come behind it.
+        Explained by it: `gc_pressure`, `spill` and `huge_partitions` of the same stages, which come behind it.
     Cost: the idle time of the stage, less a tenth of what its work takes on all slots: tasks that compute side by side
         take longer, and do not end together (project). Its range is from a quarter of that less to the idle time. The
         rule ignores later attempts, which run only the missing tasks.

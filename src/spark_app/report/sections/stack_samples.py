@@ -13,15 +13,20 @@ from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.report.formatting import line
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope, stage_name
+from spark_app.report.sections.stack_steps import steps
+from spark_app.stack_samples import library_functions
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.counts import ENOUGH, LEAST, NOTHING, Tally
 from spark_app.stack_samples.difference import WORTH_NAMING
+from spark_app.stack_samples.library_functions import LibraryFunction
 from spark_app.stack_samples.spark_work import Work
 from spark_app.stack_samples.stack_profile import NO_NODE, Function, FunctionTime, Label, Node, Part, StackProfile
 
 COMPARABLE: Final = 0.2
 """How far the time of samples may be from the CPU time that Spark measured. Project: twice the aim of the samplers."""
 MOST_NAME: Final = 200
+MOST_OF_LIBRARIES: Final = 8
+"""Functions of Spark and libraries that are listed: below the first ones, all have some percent."""
 KINDS: Final = ("root", "java", "python")
 NAMES: Final[Mapping[Place, str]] = {
     "driver": "driver",
@@ -37,13 +42,13 @@ class HotFunction:
     """A function of the user's program in a stage, or in the driver.
 
     Attributes:
-        place: Where its samples are.
+        place: Where its samples are; in the list for people, it may be the title of a step of several stages.
         function: The function.
         time: Its samples.
         whole: All samples of that place, but those that wait for Python.
     """
 
-    place: Place
+    place: Place | str
     function: Function
     time: FunctionTime
     whole: Tally
@@ -124,6 +129,7 @@ class StackSection:
         limits: How much is listed and drawn.
         rows: The samples of its stages, the most first, and of the driver; all of them.
         functions: The user's hottest functions; those of too few samples are left out.
+        steps: The stages of steps that ran more than once.
     """
 
     scope: Scope
@@ -131,6 +137,26 @@ class StackSection:
     limits: Limits
     rows: list[Row]
     functions: list[HotFunction]
+    steps: dict[str, list[Place]]
+
+    @cached_property
+    def functions_of_steps(self) -> list[HotFunction]:
+        """The same, with the stages of a step as one."""
+        of_step = {place: title for title, places in self.steps.items() for place in places}
+        parts = defaultdict[Place | str, Part](Part)
+        for row in self.rows:
+            parts[of_step.get(row.place, row.place)].add(row.part)
+        return hottest(parts)
+
+    @cached_property
+    def whole(self) -> Part:
+        """All its samples together."""
+        return self.profile.of(row.place for row in self.rows)
+
+    @cached_property
+    def of_libraries(self) -> list[LibraryFunction]:
+        """The hottest functions that are not the user's."""
+        return library_functions.hottest(self.profile, self.whole, MOST_OF_LIBRARIES)
 
     @property
     def total(self) -> Tally:
@@ -203,7 +229,7 @@ def stack_samples(scope: Scope, profile: StackProfile | None, limits: Limits) ->
     parts = {place: part for place, part in profile.parts.items() if place in names}
     ranked = sorted(parts, key=lambda place: (isinstance(place, str), -parts[place].total.ms))
     rows = [Row(place, names[place], parts[place], _collecting(covered, place)) for place in ranked]
-    return StackSection(scope, profile, limits, rows, hottest(parts)) if rows else None
+    return StackSection(scope, profile, limits, rows, hottest(parts), steps(scope, names)) if rows else None
 
 
 def _collecting(stages: Mapping[tuple[int, int], StageAttempt], place: Place) -> float | None:
@@ -211,7 +237,7 @@ def _collecting(stages: Mapping[tuple[int, int], StageAttempt], place: Place) ->
     return totals.gc_ms / totals.run_ms if totals is not None and totals.run_ms else None
 
 
-def hottest(parts: Mapping[Place, Part]) -> list[HotFunction]:
+def hottest(parts: Mapping[Any, Part]) -> list[HotFunction]:
     """The user's functions in all places, the hottest first; UDFs also where only what they call is hot."""
     found = [
         HotFunction(place, function, time, part.shown)
@@ -226,6 +252,10 @@ def _views(section: StackSection) -> Iterator[tuple[str, list[Place] | None]]:
     """The pictures to choose from: everything, the stages, and the queries with several of them."""
     app, of_query = section.scope.app, defaultdict[int, list[Place]](list)
     yield ("the run" if section.scope.run else "the application"), None
+    for title, places in [*section.steps.items()][: section.limits.stages]:
+        sampled = [place for place in places if place in section.profile.parts]
+        if section.profile.of(sampled).shown.samples >= ENOUGH:
+            yield f"{title}, {len(places):,} stages", sampled
     for row in section.drawn[: section.limits.stages]:
         place = row.place
         if isinstance(place, str):

@@ -52,10 +52,14 @@ def test_the_hottest_functions_have_a_share_with_its_error(reading: Read) -> Non
 
 
 def test_a_picture_is_of_the_application_a_stage_or_a_query(reading: Read) -> None:
-    """Stages of too few samples have none; queries with one such stage are the same as that."""
+    """Stages of too few samples have none; queries with one such stage are the same as that.
+
+    The stages of a step are together, too: both queries have the same name.
+    """
     data = json.loads(section(reading).data)
     assert [(name.partition(":")[0], parts) for name, parts in data["views"]] == [
         ("the application", None),
+        ("a query, 4 stages", [0, 1, 2]),
         ("stage 0", [0]),
         ("stage 1", [1]),
         ("query 0", [0, 1]),

@@ -122,6 +122,9 @@ class StackCapture:
         """
         found = captured.read_folder(self.folder, patience=SECONDS_TO_END)
         remarks = [f"a recording cannot be read: {each}" for each in found.unread]
+        remarks += [
+            f"Python process {each.pid} is sampled in part: its file is full" for each in found.python if each.is_cut
+        ]
         for launch, sessions in readings.items():
             starts = [0, *(each.app.started or 0 for each in sessions[1:]), float("inf")]
             for reading, (begin, end) in zip(sessions, pairwise(starts), strict=True):

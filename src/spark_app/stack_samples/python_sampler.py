@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import FrameType
 
+# As they are before a program, such as one with gevent's monkey patches, replaces them: the sampler would become a
+# greenlet of the program, whose loop would never be empty.
+_start_new_thread, _get_ident, _get_native_id = _thread.start_new_thread, _thread.get_ident, _thread.get_native_id
+_sleep = time.sleep
 FOLDER: Final = "SPARK_STACK_SAMPLES"
 """Names the folder of the files, one for each process."""
 INTERVAL: Final = "SPARK_STACK_SAMPLES_MS"
@@ -104,7 +108,7 @@ def _start(role: str, jvm: int | None) -> None:
 def start(sampler: Sampler) -> None:
     """Samples this process."""
     # A thread that `threading` does not know is in no program's list of threads, and no exit waits for it.
-    _thread.start_new_thread(sampler.run, ())
+    _start_new_thread(sampler.run, ())
 
 
 class Sampler:
@@ -123,7 +127,7 @@ class Sampler:
         self.is_stopped = False
         self._interval = self._nominal = round(interval_ms * 1_000_000)
         self._is_worker, self._jvm, self._bytes = role == "python_worker", jvm, 0
-        self._main, self._main_native = _thread.get_ident(), _thread.get_native_id()
+        self._main, self._main_native = _get_ident(), _get_native_id()
         self._frames: dict[tuple[str, str, int], int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
         self._cpu: dict[int, int] = {}
@@ -140,10 +144,10 @@ class Sampler:
 
     def run(self) -> None:
         """Looks at all threads, again and again."""
-        own, before = _thread.get_ident(), time.monotonic_ns()
+        own, before = _get_ident(), time.monotonic_ns()
         with suppress(Exception):
             while self._bytes < MOST_BYTES and not self.is_stopped:
-                time.sleep(self._interval / 1e9)
+                _sleep(self._interval / 1e9)
                 now = time.monotonic_ns()
                 self._look(own, now - before)
                 before = now

@@ -169,3 +169,19 @@ def test_workers_elsewhere_get_the_variables_with_the_functions_of_the_driver(mo
     python_sampler.in_workers_of(SparkContext)
     context._do_init("/own")
     assert context.environment == {"PYTHONPATH": "/shared/hook:/own", **variables}
+
+
+def test_a_program_that_replaces_threads_is_sampled_by_a_real_one(tmp_path: Path) -> None:
+    """As gevent does it, whose threads are greenlets: nothing of the sampler runs in them."""
+    replaced = """
+import _thread, time
+def refuse(*_):
+    raise SystemExit("the sampler is a greenlet")
+real = _thread.start_new_thread
+_thread.start_new_thread = time.sleep = _thread.get_ident = refuse
+python_sampler.start_in_driver()
+_thread.start_new_thread = real
+much()
+"""
+    (process,) = sampled(tmp_path, replaced)
+    assert seconds(process, "running")["much"] > 0.5

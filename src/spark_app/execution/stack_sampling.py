@@ -28,6 +28,8 @@ Note = Callable[[str], None]
 DIAGNOSTICS: Final = "com.sun.management:type=DiagnosticCommand"
 """The bean of Java that does what `jcmd` does."""
 INVOKE: Final = ("javax.management.ObjectName", "java.lang.String", "[Ljava.lang.Object;", "[Ljava.lang.String;")
+BY_CPU_SINCE: Final = 25
+"""The Java from which on there are samples by the time on a processor; two samplers cost twice."""
 PROCESS: Final = re.compile(r"_(\d+)\s")
 """Ends the name of a JVM's folder in its repository, as the answer to `JFR.configure` has it."""
 
@@ -50,7 +52,8 @@ class StackSampling:
         is_here = master.startswith("local-cluster[") and flight_recorder.is_in(require_java().parents[1])
         if not (self._capture.is_shared or is_here):
             return ""
-        return flight_recorder.options_of_executors(self._capture.folder, _rates(self._capture))
+        rates = flight_recorder.rates(self._capture.interval_ms, captured.BY_CPU, *captured.BY_WALL_CLOCK)
+        return flight_recorder.options_of_executors(self._capture.folder, rates)
 
     def start(self, spark: SparkSession) -> None:
         """Samples the driver and the workers of a session from now on."""
@@ -84,7 +87,10 @@ class StackSampling:
             raise ValueError(" ".join(answer.split()))
         self._jvm = int(number[1])
         file = capture.folder / captured.JAVA / f"hotspot-pid-{self._jvm}-own.jfr"
-        self._diagnose("jfrStart", *flight_recorder.words_of_start(file, _rates(capture)))
+        is_by_cpu = self._gateway.jvm.java.lang.Runtime.version().feature() >= BY_CPU_SINCE
+        events = (captured.BY_CPU,) if is_by_cpu else captured.BY_WALL_CLOCK
+        rates = flight_recorder.rates(capture.interval_ms, *events)
+        self._diagnose("jfrStart", *flight_recorder.words_of_start(file, rates))
 
     def stop(self) -> None:
         """Ends the samples of the driver, whose session is about to end."""
@@ -143,11 +149,6 @@ class StackSampling:
         for index, value in enumerate(values):
             array[index] = value
         return array
-
-
-def _rates(capture: StackCapture) -> str:
-    """Those of any Java."""
-    return flight_recorder.rates(capture.interval_ms, captured.BY_CPU, *captured.BY_WALL_CLOCK)
 
 
 @contextmanager

@@ -24,9 +24,12 @@ class Taken:
     samples: list[Sample] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
 
-    def process(self, role: Role = "executor", executor: str | None = "1", *, interval_ms: float = 10.0) -> int:
+    def process(
+        self, role: Role = "executor", executor: str | None = "1", *, interval_ms: float = 10.0, is_of_cpu: bool = False
+    ) -> int:
         """A process begins to be sampled."""
-        self.processes.append(Process(role, executor, "h", len(self.processes), interval_ms, 0, 9000))
+        number = len(self.processes)
+        self.processes.append(Process(role, executor, "h", number, interval_ms, 0, 9000, is_of_cpu=is_of_cpu))
         return len(self.processes) - 1
 
     def add(
@@ -67,7 +70,7 @@ def run(number: int, stage: int, launched: int, finished: int, *, executor: str 
 def beside(log: Path, *, executor: str = "0", task: int = 1, udf: int = 40) -> None:
     """Samples beside a log with stage 0: of a UDF in a task of an executor, and of a sort."""
     taken = Taken()
-    taken.process(executor=executor)
+    taken.process(executor=executor, is_of_cpu=True)
     taken.process("python_worker", executor)
     taken.add(2210, TASK, "a.Sort.next", times=20)
     taken.add(2210, "main@worker.py:9", "score@job.py:3!", process=1, task=task, times=udf)

@@ -118,11 +118,3 @@ def test_values_sum_to_the_time_that_reports_show() -> None:
         for each in profile.observations.values()
     )
     assert total / 1e6 == stack_profile.profile(samples.done(), TASKS).all.shown.ms
-
-
-def test_functions_that_the_jvm_names_anew_in_each_run_are_one() -> None:
-    """So that no entry of a table is there twice."""
-    samples = taken()
-    for address in ("0x0000000800a1", "0x0000000800b2"):
-        samples.add(1100, TASK, f"a.B$$Lambda/{address}.apply", process=1)
-    assert len(found(samples)["cpu"].observations) == 1

@@ -137,8 +137,8 @@ def test_without_samples_the_page_is_as_before(reading: Read, tmp_path: Path) ->
     template, environment = page.environment().get_template("page.html.j2"), page.environment()
     assert template.filename is not None
     source = Path(template.filename).read_text()
-    cut = re.sub(r"{% if stacks %}.*?{% endif %}\n?|\+ \(\[\(\"stack-samples\".*? else \[\]\) ", "", source)
-    shown = dict.fromkeys(("compared", "replays", "now", "connect", "stacks", "capacity"))
+    cut = re.sub(r"{% if (?:stacks|doing) %}.*?{% endif %}\n?|\+ \(\[\(\"stack-samples\".*? else \[\]\) ", "", source)
+    shown = dict.fromkeys(("compared", "replays", "now", "connect", "stacks", "doing", "capacity"))
     content = page._sections(read, about, [], Limits()) | shown | {"links": [], "unread": [], "limits": Limits()}
     assert "stacks" in source
     assert "stack" not in cut

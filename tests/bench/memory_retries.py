@@ -119,7 +119,7 @@ def _lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
         "",
         (
             "Memory that is doubled is at most twice what the job needed, since it died with half; other steps follow "
-            "what Spark says that it needs. A job "
+            "what Spark says that it needs, or how much it had collected for a broadcast. A job "
             "that does not die is run once, as it is: nothing makes it slower."
         ),
     ]

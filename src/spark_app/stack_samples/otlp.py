@@ -11,10 +11,10 @@ from typing import Final
 from spark_app.eventlog import span_ids
 from spark_app.eventlog.model.application import Application
 from spark_app.stack_samples import attribution
-from spark_app.stack_samples.activity import Activities
+from spark_app.stack_samples.activity import WAITING, Activities
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.samples import Frame, Process, StackSamples
-from spark_app.stack_samples.stack_profile import ROOTS, is_idle
+from spark_app.stack_samples.stack_profile import ROOTS, is_idle, scaled
 from spark_app.stack_samples.task_runs import TaskRun
 from spark_app.telemetry import spark_names
 from spark_app.telemetry.profiles import (
@@ -39,7 +39,7 @@ _Kind = tuple[Unit, float]
 
 
 def profiles(taken: StackSamples, tasks: Sequence[TaskRun], app: Application) -> Iterator[Profile]:
-    """The samples that reports show, as a profile of processors and one of waits.
+    """The samples that reports show, with the same times, as a profile of processors and one of waits.
 
     Args:
         taken: All samples.
@@ -48,15 +48,17 @@ def profiles(taken: StackSamples, tasks: Sequence[TaskRun], app: Application) ->
     """
     stacks, activities = _stacks(taken), Activities(taken)
     kinds: defaultdict[_Kind, defaultdict[Origin, Observations]] = defaultdict(lambda: defaultdict(Observations))
-    link = cache(lambda place: _link(app, place))
-    for sample, place in zip(taken.samples, attribution.places(taken, tasks), strict=True):
+    link, places = cache(lambda place: _link(app, place)), attribution.places(taken, tasks)
+    factors, _ = scaled(taken, places, tasks, activities)
+    for sample, place in zip(taken.samples, places, strict=True):
         activity, process = activities.of(sample), taken.processes[sample.process]
         if activity in ROOTS and not is_idle(place, activity):
             origin = Origin(stacks[sample.stack], link(place), _attributes(place, process))
-            kind = OFF_CPU if activity == "waiting" else CPU, process.interval_ms
+            kind = OFF_CPU if activity in WAITING else CPU, process.interval_ms
+            factor = factors.get(place, 1.0) if activity == "jvm" else 1.0
             observations = kinds[kind][origin]
             observations.times.append(sample.at_ms * _NANOSECONDS)
-            observations.values.append(round(sample.weight * process.interval_ms * _NANOSECONDS))
+            observations.values.append(round(sample.weight * process.interval_ms * factor * _NANOSECONDS))
     for (unit, interval_ms), found in sorted(kinds.items(), key=lambda item: item[0]):
         key = "\0".join(map(str, (app.id, app.attempt, "profile", *unit, interval_ms)))
         yield Profile(key, unit, found, unit, round(interval_ms * _NANOSECONDS))

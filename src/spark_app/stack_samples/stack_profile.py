@@ -227,7 +227,7 @@ def of_places(taken: StackSamples, places: Sequence[Place], tasks: Sequence[Task
     parts = defaultdict[Place, Part](Part)
     by_stack = defaultdict[tuple[Place, Activity, int, bool], Tally](Tally)
     works = [*map(SparkWork(taken).of, taken.stacks)]
-    factors, scaled_from = _scaled(taken, places, tasks, activities)
+    factors, scaled_from = scaled(taken, places, tasks, activities)
     for sample, place in zip(taken.samples, places, strict=True):
         activity, process = activities.of(sample), taken.processes[sample.process]
         if is_idle(place, activity):
@@ -252,7 +252,7 @@ def of_places(taken: StackSamples, places: Sequence[Place], tasks: Sequence[Task
     return StackProfile(taken, merging.labels, merging.nodes, dict(parts), scaled_from)
 
 
-def _scaled(
+def scaled(
     taken: StackSamples, places: Sequence[Place], tasks: Sequence[TaskRun], activities: Activities
 ) -> tuple[dict[Place, float], float | None]:
     """The factors of the times of samples of the JVM in tasks, and which part of the CPU time they have seen."""

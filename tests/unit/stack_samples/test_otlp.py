@@ -1,7 +1,9 @@
 import msgspec
+import pytest
 
 from spark_app.eventlog import span_ids
 from spark_app.stack_samples import otlp, stack_profile
+from spark_app.stack_samples.task_runs import TaskRun
 from spark_app.telemetry.profiles import Observations, Profile, SpanLink
 from tests.unit.eventlog import log
 from tests.unit.stack_samples.made import PYTHON, TASK, Taken, run
@@ -89,12 +91,13 @@ def test_time_on_processors_and_waits_are_two_profiles() -> None:
     samples = taken()
     samples.add(1100, TASK, "a.B.c", process=1)
     samples.add(1110, TASK, "java/lang/Thread.sleep", process=1, state="waiting")
+    samples.add(1115, TASK, "a.Cache.get", process=1, state="locked")
     samples.add(1120, TASK, PYTHON, process=1, state="waiting")
     samples.add(1130, "java/lang/Thread.sleep", process=2, state="waiting")
     profiles = found(samples)
     assert {kind: sum(map(len, map(times_of, each.observations.values()))) for kind, each in profiles.items()} == {
         "cpu": 1,
-        "off_cpu": 1,
+        "off_cpu": 2,
     }
     assert len({each.key for each in profiles.values()}) == 2
 
@@ -105,16 +108,22 @@ def times_of(observations: Observations) -> list[int]:
 
 
 def test_values_sum_to_the_time_that_reports_show() -> None:
-    """Also of samples with a weight of their own, and of processes with other intervals."""
+    """Also of samples with a weight of their own, of processes with other intervals, and of Java before 25."""
     samples = taken()
     samples.process("executor", "2", interval_ms=50.0)
     samples.add(1100, "score@job.py:3!", task=1, times=3)
     samples.add(1100, "a.Loop.run", process=2, times=4)
     samples.add(1200, TASK, "a.B.c", process=3, times=5)
     samples.samples[0] = msgspec.structs.replace(samples.samples[0], weight=0.25)
-    total = sum(
-        sum(each.values)
-        for profile in otlp.profiles(samples.done(), TASKS, APP)
-        for each in profile.observations.values()
-    )
-    assert total / 1e6 == stack_profile.profile(samples.done(), TASKS).all.shown.ms
+    assert total_ms(samples, TASKS) == stack_profile.profile(samples.done(), TASKS).all.shown.ms
+    samples.add(1300, TASK, "a.B.c", process=1, times=30)
+    measured = [each._replace(cpu_ms=900.0) for each in TASKS]
+    reported = stack_profile.profile(samples.done(), measured)
+    assert reported.scaled_from is not None
+    assert total_ms(samples, measured) == pytest.approx(reported.all.shown.ms)
+
+
+def total_ms(samples: Taken, tasks: list[TaskRun]) -> float:
+    """The sum of all values, in milliseconds."""
+    profiles = otlp.profiles(samples.done(), tasks, APP)
+    return sum(sum(each.values) for profile in profiles for each in profile.observations.values()) / 1e6

@@ -51,6 +51,16 @@ def test_a_stage_has_its_hot_lines_and_what_its_threads_did() -> None:
     assert driver.endings == []
 
 
+def test_every_kind_of_work_and_wait_is_shown() -> None:
+    """As in the table of a report."""
+    samples = taken()
+    samples.add(2200, TASK, "a.Cache.get", state="locked", times=10)
+    samples.add(2200, TASK, "java.io.FileInputStream.readBytes", state="native", times=10)
+    html = page(at(samples, 3))
+    assert "waits for a lock <b>17 %" in html
+    assert "reads and writes <b>17 %" in html
+
+
 def test_nothing_is_said_of_few_samples() -> None:
     """And that there is none, is."""
     html = page(at(taken(), 3, 4, 5))

@@ -7,9 +7,10 @@ from typing import Final
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.formatting import count, share
-from spark_app.stack_samples.counts import LEAST, NOTHING, Tally
+from spark_app.stack_samples import library_functions
+from spark_app.stack_samples.counts import LEAST, Tally
 from spark_app.stack_samples.spark_work import Work
-from spark_app.stack_samples.stack_profile import Label, Part, StackProfile, WorkTime
+from spark_app.stack_samples.stack_profile import Part, StackProfile, WorkTime
 
 OF_PROGRAM: Final = frozenset({"row_python_udf", "gc_pressure", "collect_to_driver", "driver_gap between"})
 """Rules about code of the program: its hottest line is named; `driver_gap` has a kind of time as its cause."""
@@ -81,17 +82,11 @@ def _hottest_line(part: Part, whose: str) -> str:
 
 
 def _hottest_function(part: Part, stacks: StackProfile) -> str:
-    """The function that most stacks end with; empty if too few end with one."""
-    sums = dict[Label, Tally]()
-    for node, tally in part.own.items():
-        label = stacks.labels[stacks.nodes[node].label]
-        sums[label] = sums.get(label, NOTHING) + tally
-    label, tally = _largest(sums.items())
-    return f"its hottest function is {label.text}, with {_part(tally, part.shown)}" if tally.samples >= LEAST else ""
-
-
-def _largest(sums: Iterable[tuple[Label, Tally]]) -> tuple[Label, Tally]:
-    return max(sums, key=lambda item: (item[1].ms, item[0].text), default=(Label("root", ""), NOTHING))
+    """The function of Spark or a library that most stacks at work end with; empty if too few end with one."""
+    hottest = library_functions.hottest(stacks, part, 1)
+    return "".join(
+        f"its hottest function is {each.label.text}, with {_part(each.itself, part.shown)}" for each in hottest
+    )
 
 
 def _part(tally: Tally, whole: Tally, of: str = "samples") -> str:

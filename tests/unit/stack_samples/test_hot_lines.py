@@ -45,6 +45,17 @@ def test_garbage_collection_names_a_function_where_no_line_of_the_program_ran() 
     assert "score (job.py:3)" in found.text
 
 
+def test_a_function_that_waits_is_not_the_hottest() -> None:
+    """It takes time, but makes no garbage."""
+    taken = Taken()
+    taken.process()
+    taken.add(2210, TASK, "a.Sort.next", times=20)
+    taken.add(2210, TASK, "a.Queue.take", state="waiting", times=60)
+    finding = replace(FINDING, rule="gc_pressure", query=None, stage=(3, 0))
+    [found] = named([finding], profile(taken.done(), [run(1, 3, 2200, 2900)]), APP)
+    assert "its hottest function is a.Sort.next, with 25 %" in found.text
+
+
 PLAN = "org.apache.spark.sql.catalyst.rules.RuleExecutor.execute"
 
 

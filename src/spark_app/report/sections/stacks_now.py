@@ -8,8 +8,9 @@ from spark_app.report import formatting
 from spark_app.report.scope import Scope, stage_name
 from spark_app.report.sections.now import RunningStage
 from spark_app.report.sections.stack_samples import NAMES, HotFunction, Row, hottest
+from spark_app.stack_samples import library_functions
 from spark_app.stack_samples.attribution import Place
-from spark_app.stack_samples.counts import LEAST, NOTHING, Tally
+from spark_app.stack_samples.counts import Tally
 from spark_app.stack_samples.stack_profile import Label, Part, StackProfile
 
 MOST_STAGES: Final = 6
@@ -109,11 +110,7 @@ def _doing(place: Place, name: str, profile: StackProfile) -> Doing:
 
 
 def _endings(profile: StackProfile, part: Part) -> Iterator[Ending]:
-    """The functions of others that stacks end in, the hottest first; those of too few samples are left out."""
-    sums, whole = dict[Label, Tally](), part.shown
-    for node, tally in part.own.items():
-        label = profile.labels[profile.nodes[node].label]
-        sums[label] = sums.get(label, NOTHING) + tally
-    for label, tally in sorted(sums.items(), key=lambda item: (-item[1].ms, item[0])):
-        if tally.samples >= LEAST and label.kind != "root" and not label.is_own:
-            yield Ending(label, tally, tally.ms / whole.ms)
+    """The functions of others that stacks end in, the hottest first, also those that wait."""
+    whole = part.shown
+    for label, tally in library_functions.endings(profile, part.own).items():
+        yield Ending(profile.labels[label], tally, tally.ms / whole.ms)

@@ -18,7 +18,7 @@ from spark_app.errors import message_of
 from spark_app.eventlog import reader
 from spark_app.eventlog.reader import Reading
 from spark_app.local_files import local_path
-from spark_app.observe.stack_capture import HERTZ, SECONDS_TO_END, StackCapture, stack_capture, write_beside
+from spark_app.observe.stack_capture import HERTZ, SECONDS_TO_END, StackCapture, incomplete, stack_capture, write_beside
 from spark_app.settings import Settings, process_environment
 from spark_app.spark.java_runtime import require_java
 from spark_app.stack_samples import captured, flight_recorder, python_sampler
@@ -116,10 +116,8 @@ class StackSampling:
     def _write(self, capture: StackCapture, reading: Reading) -> None:
         found = captured.read_folder(capture.folder, patience=SECONDS_TO_END)
         self._complete(found)
-        for unread in found.unread:
-            self._note(f"a recording cannot be read: {unread}")
         of_app = found.of(self._jvm or 0, reading.app.id, 0, float("inf"), interval_ms=capture.interval_ms)
-        for remark in write_beside(of_app, reading):
+        for remark in (*incomplete(found), *write_beside(of_app, reading)):
             self._note(remark)
 
     def _complete(self, found: Captured) -> None:

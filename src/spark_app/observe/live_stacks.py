@@ -17,6 +17,7 @@ from spark_app.stack_samples import attribution, stack_profile, task_runs
 from spark_app.stack_samples.attribution import CLOCKS_APART_MS, SLACK_MS, Place
 from spark_app.stack_samples.captured import PYTHON, RUNNING
 from spark_app.stack_samples.growing import GrowingFiles
+from spark_app.stack_samples.python_stacks import jvm_of
 from spark_app.stack_samples.samples import StackSamples
 from spark_app.stack_samples.task_runs import ENDLESS, StageKey, TaskRun
 
@@ -67,14 +68,14 @@ class LiveStacks:
             launch: The launch that it belongs to.
             running: The stages that run, as its driver says; empty where that does not answer.
         """
-        pid, now = launch.rpartition("-")[2], round(time.time() * 1000)
-        if app.ended is not None or not pid.isdecimal():
+        jvm, now = jvm_of(launch), round(time.time() * 1000)
+        if app.ended is not None or jvm is None:
             return None
         self._note_stages(app, running, now)
         shown, before = frozenset((stage.id, stage.attempt) for stage in running), self._running
         if time.monotonic() >= (self._due if shown == before else self._rested):
             began, self._running = time.thread_time(), shown
-            self._window = self._look(app, int(pid), bool(running), now)
+            self._window = self._look(app, jvm, bool(running), now)
             self._rested = time.monotonic() + REST * (time.thread_time() - began)
             self._due = max(self._rested, time.monotonic() + LOOK_SECONDS)
         return self._window

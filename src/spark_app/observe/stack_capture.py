@@ -24,6 +24,7 @@ from spark_app.observe import python_start
 from spark_app.observe.live_stacks import LiveStacks
 from spark_app.stack_samples import captured, flight_recorder, python_sampler, samples
 from spark_app.stack_samples.captured import Captured
+from spark_app.stack_samples.python_stacks import jvm_of
 from spark_app.stack_samples.samples import StackSamples
 
 HERTZ: Final = 19.0
@@ -121,10 +122,7 @@ class StackCapture:
             A remark for each application without samples, and for each recording that cannot be read.
         """
         found = captured.read_folder(self.folder, patience=SECONDS_TO_END)
-        remarks = [f"a recording cannot be read: {each}" for each in found.unread]
-        remarks += [
-            f"Python process {each.pid} is sampled in part: its file is full" for each in found.python if each.is_cut
-        ]
+        remarks = incomplete(found)
         for launch, sessions in readings.items():
             starts = [0, *(each.app.started or 0 for each in sessions[1:]), float("inf")]
             for reading, (begin, end) in zip(sessions, pairwise(starts), strict=True):
@@ -132,9 +130,7 @@ class StackCapture:
         return remarks
 
     def _write(self, found: Captured, reading: Reading, launch: str, begin: float, end: float) -> list[str]:
-        # The script of Spark becomes the JVM: its number is that of the launch.
-        driver = launch.rpartition("-")[2]
-        of_app = found.of(int(driver), reading.app.id, begin, end, interval_ms=self.interval_ms)
+        of_app = found.of(jvm_of(launch) or 0, reading.app.id, begin, end, interval_ms=self.interval_ms)
         return write_beside(of_app, reading)
 
 
@@ -160,6 +156,13 @@ def stack_capture(scratch: Path, shared: Path | None, hertz: float) -> Iterator[
         yield StackCapture(folder, hertz, is_shared=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def incomplete(found: Captured) -> list[str]:
+    """A remark for each process whose samples cannot be read, or are not all there."""
+    unread = [f"a recording cannot be read: {each}" for each in found.unread]
+    cut = [each.pid for each in found.python if each.is_cut]
+    return [*unread, *(f"Python process {pid} is sampled in part: its file is full" for pid in cut)]
 
 
 def write_beside(of_app: StackSamples, reading: Reading) -> list[str]:

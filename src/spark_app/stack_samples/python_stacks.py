@@ -72,14 +72,19 @@ class PythonProcess:
     @property
     def jvm_of_launch(self) -> int | None:
         """The id of its JVM; of a driver that `spark-submit` has started, it is in the id of the launch."""
-        number = (self.launch or "").rpartition("-")[2]
-        return int(number) if self.jvm is None and number.isdecimal() else self.jvm
+        return jvm_of(self.launch or "") if self.jvm is None else self.jvm
 
     @property
     def program_folder(self) -> str:
         """The folder of the file of the program; of one without a file, where it was started."""
         file = Path(self.folder, self.program)
         return normpath(file.parent) if file.is_file() else self.folder
+
+
+def jvm_of(launch: str) -> int | None:
+    """The process id at the end of the id of a launch: the script of Spark becomes the JVM. None where it has none."""
+    number = launch.rpartition("-")[2]
+    return int(number) if number.isdecimal() else None
 
 
 def read(file: Path) -> PythonProcess | None:

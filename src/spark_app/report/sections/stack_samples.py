@@ -13,7 +13,7 @@ from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.report.formatting import line
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope, stage_name
-from spark_app.report.sections.stack_steps import steps
+from spark_app.report.sections.stack_steps import MOST_NAME, steps
 from spark_app.stack_samples import library_functions
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.counts import ENOUGH, LEAST, NOTHING, Tally
@@ -24,7 +24,6 @@ from spark_app.stack_samples.stack_profile import NO_NODE, Function, FunctionTim
 
 COMPARABLE: Final = 0.2
 """How far the time of samples may be from the CPU time that Spark measured. Project: twice the aim of the samplers."""
-MOST_NAME: Final = 200
 MOST_OF_LIBRARIES: Final = 8
 """Functions of Spark and libraries that are listed: below the first ones, all have some percent."""
 KINDS: Final = ("root", "java", "python")

@@ -47,6 +47,15 @@ ProfileOut = Annotated[
     ),
 ]
 
+NameHotKeys = Annotated[
+    bool,
+    typer.Option(
+        "--name-hot-keys",
+        metavar="",
+        help="Sample the Parquet files that were read, and show the key with most rows in findings of skew.",
+    ),
+]
+
 
 def report(  # noqa: PLR0913 - an argument for each option
     *,
@@ -55,6 +64,7 @@ def report(  # noqa: PLR0913 - an argument for each option
         Path | None, typer.Option("--output", metavar="FILE", help="HTML file to write, instead of one in reports/.")
     ] = None,
     profile_out: ProfileOut = None,
+    name_hot_keys: NameHotKeys = False,
     what_if: options.WhatIf = None,
     json: options.Json = False,
     fail_on: options.FailOn = None,
@@ -67,6 +77,7 @@ def report(  # noqa: PLR0913 - an argument for each option
     """Write a report about a spark-app run or any Spark application: one HTML file that needs no network."""
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
+    from spark_app.observe import hot_keys
     from spark_app.report import report_source
     from spark_app.report.results.fail_on import with_failed_conditions
     from spark_app.report.results.schema import Results
@@ -74,12 +85,13 @@ def report(  # noqa: PLR0913 - an argument for each option
 
     changes, conditions = options.changes(what_if), options.conditions(fail_on)
     settings, thresholds = load_settings(config), load_thresholds(config)
+    asked = hot_keys.named_by(thresholds.skew_data_ratio) if name_hot_keys else None
     terminal, name = Terminal(), source or str(settings.events_path)
     live.require_follow(name, is_given=follow, port=port)
     selected = report_source.source(name, settings)
     with _followed(terminal, selected, settings, thresholds, port, open_) if follow else nullcontext() as page:
         selected = _as_of_now(selected) if follow else selected
-        analysis = replace(_analysis(terminal, selected, settings, thresholds), changes=changes)
+        analysis = replace(_analysis(terminal, selected, settings, thresholds), changes=changes, hot_keys=asked)
         location = _write(analysis, selected.run, output)
         live.end(page, [location])
     _note(terminal, analysis, selected.run, profile_out)
@@ -95,7 +107,8 @@ def _note(terminal: "Terminal", analysis: "Analysis", run: "RunInfo | None", pro
     """Says what of the log could not be read, sends what is not in the run store yet, and writes samples of stacks."""
     from spark_app.observe import run_copies
 
-    for remark in analysis.reading.remarks:
+    unnamed = analysis.hot_keys.remarks if analysis.hot_keys else []
+    for remark in (*analysis.reading.remarks, *unnamed):
         terminal.note(remark)
     run_copies.send(analysis.settings, note=terminal.note)
     if profile_out is not None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple, TypeVar
 
-from spark_app.formatting import between, duration, share
+from spark_app.formatting import between, count, duration, share
 
 Severity = Literal["warning", "info"]
 Subject = Literal["job", "data", "host"]
@@ -76,6 +76,37 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class HotKey:
+    """A value of the columns that rows are shuffled by, which many rows have, by a sample of the input.
+
+    Attributes:
+        columns: The columns.
+        values: Their values, as shown; None is NULL.
+        ratio: The share of the sampled rows that have it.
+        rows: The sampled rows.
+        is_whole: Whether these are all rows.
+        source: The files.
+        between: The operators between the files and the shuffle that change which rows there are.
+    """
+
+    columns: tuple[str, ...]
+    values: tuple[str | None, ...]
+    ratio: float
+    rows: int
+    is_whole: bool
+    source: str
+    between: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """A sentence: `country = 'DE' has 63 % of 200,000 sampled rows of file:/data/sales`."""
+        pairs = zip(self.columns, self.values, strict=True)
+        key = ", ".join(f"{name} = {'NULL' if value is None else repr(value)}" for name, value in pairs)
+        kind = "" if self.is_whole else "sampled "
+        before = f", before {' and '.join(self.between)} of the query" if self.between else ""
+        return f"{key} has {share(self.ratio)} of {count(self.rows)} {kind}rows of {self.source}{before}"
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One conclusion.
 
@@ -86,6 +117,7 @@ class Finding:
         advice: What to change, with the property or the call to change it with.
         numbers: The evidence; the unit is in the name (`longest_task_ms`, `spilled_bytes`).
         cost_ms: The estimated cost in wall-clock time over all places; None if unknown.
+        hot_key: The key behind it, where it was asked for and a sample of the input has told it.
         because: The rule of the finding that this one is a consequence of; None for a cause of its own.
         cost_low_ms, cost_high_ms: At least and at most, where the log cannot tell it closely; else None.
         stage: The id and the attempt of its stage, if any; of several, that with the highest cost.
@@ -114,6 +146,7 @@ class Finding:
     cost_low_ms: float | None = None
     cost_high_ms: float | None = None
     because: str | None = None
+    hot_key: HotKey | None = None
 
     def within(self, bounds: tuple[float, float] | None) -> "Finding":
         """The same with the least and the most that it may cost; each is at least 0, and the estimate between them."""

@@ -24,6 +24,7 @@ from spark_app.eventlog.replay.what_if import Change
 from spark_app.local_files import local_path
 from spark_app.observe import profile_export, retention, run_copies
 from spark_app.observe.followed_log import FollowedLog
+from spark_app.observe.hot_keys import HotKeys
 from spark_app.report import index, page, run_info, run_store
 from spark_app.report.limits import Limits
 from spark_app.report.run_info import RunInfo
@@ -58,6 +59,7 @@ class Analysis:
         comparison: How it compares with the last successful ones; None without any.
         changes: What is forecast; None for other cores.
         stacks: Samples of its stacks by stage; None where there are none.
+        hot_keys: Names the keys behind skew; None where that was not asked for.
     """
 
     settings: Settings
@@ -68,6 +70,7 @@ class Analysis:
     comparison: Comparison | None
     changes: Sequence[Change] | None = None
     stacks: StackProfile | None = None
+    hot_keys: HotKeys | None = None
     _replays: dict[Path | None, Replays | None] = field(default_factory=dict)
 
     def replays_of(self, run: RunInfo | None) -> Replays | None:
@@ -83,10 +86,10 @@ class Analysis:
 
     def findings_of(self, run: RunInfo | None) -> list[Finding]:
         """The findings about all of it, or about a run in it, to which other runs add nothing."""
-        if run is None:
-            return self.findings
-        app = self.reading.app
-        return hot_lines.named(diagnose(app, self.thresholds, scope(app, run).covers()), self.stacks, app)
+        app, found = self.reading.app, self.findings
+        if run is not None:
+            found = hot_lines.named(diagnose(app, self.thresholds, scope(app, run).covers()), self.stacks, app)
+        return found if self.hot_keys is None else self.hot_keys.named(found, app)
 
     def report(self, output: Path, run: RunInfo | None = None) -> str:
         """Writes a report about the application or one run in it; returns its path, or its URL if reports are served.

@@ -1,13 +1,16 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html import escape
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import zstandard
+from pyarrow import parquet
 
 from spark_app.__main__ import run
 from spark_app.eventlog import reader
@@ -83,6 +86,36 @@ def test_samples_of_stacks_are_in_the_report_the_document_and_files(
     assert "Where the time goes inside stages" in (home / "reports" / "app-1.html").read_text()
     assert "2 profiles in" in notes
     assert (home / "out" / "stage-0-0.pb.gz").is_file()
+
+
+def test_hot_keys_are_named_where_that_is_asked_for(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A recorded skew, and the files that it read: in the report and the document; without the files a note says so."""
+    recorded = zstandard.ZstdDecompressor().stream_reader((ROOT / "tests/compare/recorded/hot-key.zst").read_bytes())
+    written, sales = home / "log", home / "hot_sales"
+    written.write_bytes(recorded.read().replace(b"file:/work/hot_sales", sales.as_uri().encode()))
+    sales.mkdir()
+    parquet.write_table(pa.table({"shop": [7] * 900 + [*range(100)]}), sales / "part-0.parquet")
+    assert _hot_key(written, capsys) == (None, "")
+    hot, notes = _hot_key(written, capsys, "--name-hot-keys")
+    assert hot == {
+        "columns": ["shop"], "values": ["7"], "ratio": 0.901, "rows": 1000, "is_whole": True,
+        "source": sales.as_uri(), "between": [],
+    }  # fmt: skip
+    assert "is named" not in notes
+    assert "has 90 % of 1,000 rows of" in (home / "skew.html").read_text()
+    shutil.rmtree(sales)
+    assert _hot_key(written, capsys, "--name-hot-keys") == (
+        None, "no hot key of stage 8 is named: its files are gone\n",
+    )  # fmt: skip
+
+
+def _hot_key(written: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[object, str]:
+    """What the document says of the key behind the skew, and the notes."""
+    assert run(["report", str(written), "--output", str(written.parent / "skew.html"), "--json", *options]) == 0
+    shown, notes = capsys.readouterr()
+    (about,) = json.loads(shown)["applications"]
+    (skew,) = (each for each in about["findings"] if each["rule"] == "partition_skew")
+    return skew["hot_key"], notes
 
 
 def test_what_if_prints_a_line_for_each_change(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

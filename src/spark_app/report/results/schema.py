@@ -127,12 +127,28 @@ class Place(Struct):
     cost_ms: Known
 
 
+class HotKey(Struct):
+    """A key that many rows of the input have, by a sample of it; `values` are those of the columns, None is NULL.
+
+    `is_whole` where the sample has all rows. `between` are the operators of the query between the files (`source`) and
+    the shuffle that change which rows there are.
+    """
+
+    columns: list[Name]
+    values: list[Name | None]
+    ratio: float
+    rows: Count
+    is_whole: bool
+    source: Name
+    between: list[Name]
+
+
 class Finding(Struct):
     """A conclusion with its evidence, its cost in wall-clock time, and advice; docs/diagnoses.md explains each rule.
 
     `subject` is what it is about: the job, the data that it reads, or the hosts that it runs on. `cost_low_ms` and
     `cost_high_ms` are the least and the most that it may cost, where the log cannot tell it closely. `because` is the
-    rule of the finding that it is a consequence of, and None for a cause of its own.
+    rule of the finding that it is a consequence of, and None for a cause of its own. `hot_key` needs `--name-hot-keys`.
     """
 
     rule: str
@@ -148,6 +164,7 @@ class Finding(Struct):
     cost_low_ms: Known = None
     cost_high_ms: Known = None
     because: str | None = None
+    hot_key: HotKey | None = None
 
 
 class TaskTimes(Struct):

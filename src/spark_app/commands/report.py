@@ -52,7 +52,7 @@ NameHotKeys = Annotated[
     typer.Option(
         "--name-hot-keys",
         metavar="",
-        help="Sample the Parquet files that were read, and show the key with most rows in findings of skew.",
+        help="Sample the Parquet and Delta files that were read, and show the key with most rows in findings of skew.",
     ),
 ]
 
@@ -107,7 +107,7 @@ def _note(terminal: "Terminal", analysis: "Analysis", run: "RunInfo | None", pro
     """Says what of the log could not be read, sends what is not in the run store yet, and writes samples of stacks."""
     from spark_app.observe import run_copies
 
-    unnamed = analysis.hot_keys.remarks if analysis.hot_keys else []
+    unnamed = analysis.hot_keys.remarks if analysis.hot_keys else ()
     for remark in (*analysis.reading.remarks, *unnamed):
         terminal.note(remark)
     run_copies.send(analysis.settings, note=terminal.note)

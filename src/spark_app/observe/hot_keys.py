@@ -16,6 +16,8 @@ MOST_VALUE: Final = 60
 LEAST_ROWS: Final = 100
 """Sampled rows that a value must have before it is called hot."""
 
+NOTHING_TO_NAME: Final = "no hot key is named: there is no partition_skew behind a shuffle"
+
 
 @dataclass(frozen=True, slots=True)
 class HotKeys:
@@ -23,15 +25,17 @@ class HotKeys:
 
     Attributes:
         ratio: How much more rows a hot key has than another key, and than a partition without it.
-        remarks: Why findings have no name of a key.
+        remarks: Why findings have no name of a key, in the order in which that was found, each once.
     """
 
     ratio: float
-    remarks: list[str] = field(default_factory=list)
+    remarks: dict[str, None] = field(default_factory=dict)
     _known: dict[tuple[int, int], HotKey | None] = field(default_factory=dict)
 
     def named(self, findings: Sequence[Finding], app: Application) -> list[Finding]:
         """Findings of skew by a key with the key, where a sample tells it; others as they are."""
+        if not any(is_by_key(each) for each in findings):
+            self.remarks[NOTHING_TO_NAME] = None
         return [self._named(each, app) if is_by_key(each) else each for each in findings]
 
     def _named(self, finding: Finding, app: Application) -> Finding:
@@ -53,7 +57,7 @@ class HotKeys:
                 reasons[str(error)] = None
         if not found:
             why = redacted("; ".join(reasons) or "the plan has no shuffle by columns that it read")
-            self.remarks.append(f"no hot key of {finding.place} is named: {why}")
+            self.remarks[f"no hot key of {finding.place} is named: {why}"] = None
         return max(found, key=lambda hot: hot.ratio, default=None)
 
 

@@ -1,4 +1,4 @@
-"""A sample of the values of some columns of Parquet files on this machine; the only reader of a program's own data."""
+"""A sample of the values of some columns of Parquet files and Delta tables on this machine."""
 
 import random
 from collections.abc import Sequence
@@ -7,8 +7,10 @@ from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from spark_app.errors import MachineError
+from spark_app.warehouse import freshness
 
 if TYPE_CHECKING:
     from pyarrow import Table, dataset
@@ -18,6 +20,7 @@ MOST_FILES: Final = 20
 MOST_GROUPS: Final = 40
 """Row groups that are read, evenly chosen over the files: Spark writes one of up to 128 MB for most files."""
 _DELTA_LOG: Final = "_delta_log"
+_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
 class NoSampleError(ValueError):
@@ -77,18 +80,26 @@ def sample(paths: Sequence[Path], columns: Sequence[str], never_null: Sequence[s
 
 def _pieces(paths: Sequence[Path]) -> "tuple[list[dataset.ParquetFileFragment], bool]":
     """Some row groups of some of the files, and whether these are all."""
-    from pyarrow import dataset
-
     missing = next((path for path in paths if not path.exists()), None)
     if missing is not None or not paths:
         raise NoSampleError("its files are gone")
-    if any((folder / _DELTA_LOG).is_dir() for path in paths for folder in (path, *path.parents)):
-        raise NoSampleError("its files are a Delta table, whose folder has files of other versions, too")
-    sets = [dataset.dataset(str(path), format="parquet", partitioning="hive") for path in paths]
-    files = list(chain.from_iterable(each.get_fragments() for each in sets))
+    files = list(chain.from_iterable(_dataset(path).get_fragments() for path in paths))
     chosen = _even(files, MOST_FILES)
     groups = list(chain.from_iterable(file.split_by_row_group() for file in chosen))
     return _even(groups, MOST_GROUPS), len(files) <= MOST_FILES and len(groups) <= MOST_GROUPS
+
+
+def _dataset(path: Path) -> "dataset.Dataset":
+    """The files of a folder; of a Delta table, those of its newest version."""
+    from pyarrow import dataset
+
+    table = next((folder for folder in (path, *path.parents) if (folder / _DELTA_LOG).is_dir()), None)
+    if table is None:
+        return dataset.dataset(str(path), format="parquet")
+    names = freshness.whole_files(table)
+    if names is None:
+        raise NoSampleError("the log of its Delta table does not say which rows it has now")
+    return dataset.dataset([str(table / unquote(name)) for name in names], format="parquet")
 
 
 def _even(items: list[Any], most: int) -> list[Any]:
@@ -115,12 +126,10 @@ def _read(pieces: "Sequence[dataset.ParquetFileFragment]", columns: Sequence[str
     return pa.concat_tables(tables, promote_options="permissive"), total
 
 
-def _partition(piece: "dataset.ParquetFileFragment") -> dict[str, Any]:
-    """The columns of a file that its path has."""
-    from pyarrow import dataset
-
-    keys: dict[str, Any] = dataset.get_partition_keys(piece.partition_expression)
-    return keys
+def _partition(piece: "dataset.ParquetFileFragment") -> dict[str, str | None]:
+    """The columns of a file that its path has, as Spark writes them: `/day=2026-01-01/`."""
+    parts = (part.partition("=") for part in Path(piece.path).parent.parts)
+    return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, equals, value in parts if equals}
 
 
 def _columns(piece: "dataset.ParquetFileFragment", columns: Sequence[str]) -> "Table":
@@ -129,7 +138,9 @@ def _columns(piece: "dataset.ParquetFileFragment", columns: Sequence[str]) -> "T
 
     known = _partition(piece)
     table = piece.to_table(columns=[column for column in columns if column not in known])
-    of_path = {name: pa.repeat(pa.scalar(known[name]), table.num_rows) for name in columns if name in known}
+    of_path = {
+        name: pa.repeat(pa.scalar(known[name], pa.string()), table.num_rows) for name in columns if name in known
+    }
     arrays = [of_path[name] if name in of_path else table.column(name) for name in columns]
     return pa.table(arrays, names=list(columns))
 

@@ -2,11 +2,11 @@
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import msgspec
 
@@ -14,7 +14,6 @@ _COMMIT: Final = re.compile(r"(\d{20})\.json")
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _FEW: Final = 100
 """Commits that are read one by one, even if there is a checkpoint of them."""
-_Partition = Mapping[str, str | None]
 
 
 class Files(Protocol):
@@ -58,6 +57,7 @@ class _File(msgspec.Struct):
     path: str
     is_change: bool = msgspec.field(name="dataChange", default=True)
     partition: dict[str, str | None] | None = msgspec.field(name="partitionValues", default=None)
+    deleted: dict[str, Any] | None = msgspec.field(name="deletionVector", default=None)
 
 
 class _Action(msgspec.Struct):
@@ -88,10 +88,29 @@ def freshness(table: Files, day: str | None = None) -> Freshness | None:
         published = _published_at(log, commits)
         if published is None and commits[0] == 0:  # it was created, and nothing was written
             return None
-        checkpoints = [int(match[1]) for name in names if (match := _CHECKPOINT.fullmatch(name))]
-        return Freshness(published, _newest_day(log, commits, max(checkpoints, default=-1), day) if day else None)
+        return Freshness(published, _newest_day(log, commits, _checkpoint(names), day) if day else None)
     except (OSError, ValueError):  # a log that cannot be read
         return Freshness()
+
+
+def whole_files(table: Files) -> list[str] | None:
+    """The paths of the files of the newest version, from the folder of the table, as the log has them.
+
+    None where the log does not have them all, or not readably, or where rows of a file are marked as deleted.
+    """
+    log = table / "_delta_log"
+    try:
+        names = [file.name for file in log.iterdir()]
+        commits = sorted(int(match[1]) for name in names if (match := _COMMIT.fullmatch(name)))
+        files = _files(log, commits, _checkpoint(names)) if commits else None
+    except (OSError, ValueError):
+        return None
+    return None if files is None or any(file.deleted for file in files.values()) else [*files]
+
+
+def _checkpoint(names: Sequence[str]) -> int:
+    """The version of the newest checkpoint; -1 without any."""
+    return max((int(match[1]) for name in names if (match := _CHECKPOINT.fullmatch(name))), default=-1)
 
 
 def _published_at(log: Files, commits: Sequence[int]) -> datetime.datetime | None:
@@ -106,13 +125,20 @@ def _published_at(log: Files, commits: Sequence[int]) -> datetime.datetime | Non
 
 def _newest_day(log: Files, commits: Sequence[int], checkpoint: int, column: str) -> datetime.date | None:
     """The newest day of the files of the newest version; None where the log does not have them all, or not readably."""
+    files = _files(log, commits, checkpoint)
+    days = {text for file in (files or {}).values() if (text := (file.partition or {}).get(column))}
+    return datetime.date.fromisoformat(max(days)) if days else None
+
+
+def _files(log: Files, commits: Sequence[int], checkpoint: int) -> dict[str, _File] | None:
+    """The files of the newest version by their paths; None where the log does not have them all, or not readably."""
     if commits[0] == 0 and len(commits) <= _FEW:
         checkpoint = -1
     needed = range(checkpoint + 1, commits[-1] + 1)
     if not {*needed} <= {*commits}:
         return None
     try:
-        files = dict(_checkpointed(log, checkpoint)) if checkpoint >= 0 else dict[str, _Partition]()
+        files = _checkpointed(log, checkpoint) if checkpoint >= 0 else {}
     except ImportError:
         return None
     for version in needed:
@@ -120,21 +146,24 @@ def _newest_day(log: Files, commits: Sequence[int], checkpoint: int, column: str
         for action in actions:  # a file whose rows are marked as deleted is removed and added in one commit
             if action.remove:
                 files.pop(action.remove.path, None)
-        files |= {action.add.path: action.add.partition or {} for action in actions if action.add}
-    days = {text for partition in files.values() if (text := partition.get(column))}
-    return datetime.date.fromisoformat(max(days)) if days else None
+        files |= {action.add.path: action.add for action in actions if action.add}
+    return files
 
 
-def _checkpointed(log: Files, version: int) -> list[tuple[str, _Partition]]:
+def _checkpointed(log: Files, version: int) -> dict[str, _File]:
     from pyarrow import parquet  # takes a moment, is not everywhere, and most tables are read without
 
     file = log / f"{version:020d}.checkpoint.parquet"
     adds = (
         parquet.ParquetFile(file if isinstance(file, Path) else BytesIO(file.read_bytes()))
-        .read(columns=["add.path", "add.partitionValues"])["add"]
+        .read(columns=["add.path", "add.partitionValues", "add.deletionVector"])["add"]
         .to_pylist()
     )
-    return [(add["path"], dict(add["partitionValues"])) for add in adds if add and add["path"]]
+    files = [add for add in adds if add and add["path"]]
+    return {
+        add["path"]: _File(add["path"], partition=dict(add["partitionValues"]), deleted=add.get("deletionVector"))
+        for add in files
+    }
 
 
 def _actions(log: Files, version: int) -> list[_Action]:

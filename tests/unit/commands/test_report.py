@@ -109,6 +109,13 @@ def test_hot_keys_are_named_where_that_is_asked_for(home: Path, capsys: pytest.C
     )  # fmt: skip
 
 
+def test_a_log_without_skew_has_no_hot_key_to_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One note."""
+    written = made.written(home / "log", [log.started(), log.ended()])
+    assert run(["report", str(written), "--name-hot-keys"]) == 0
+    assert capsys.readouterr().err.count("no hot key is named: there is no partition_skew behind a shuffle") == 1
+
+
 def _hot_key(written: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[object, str]:
     """What the document says of the key behind the skew, and the notes."""
     assert run(["report", str(written), "--output", str(written.parent / "skew.html"), "--json", *options]) == 0

@@ -1,3 +1,4 @@
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,9 @@ def test_of_large_files_a_bounded_part_is_read(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_key_may_be_of_several_columns_and_of_the_path(tmp_path: Path) -> None:
-    """As Spark writes partitions."""
+    """As Spark writes partitions; the column may be in the files, too."""
     written(tmp_path / "day=2026-01-01" / "a.parquet", shop=[1, 2, 3])
-    written(tmp_path / "day=2026-01-02" / "a.parquet", shop=[4, 4, 4])
+    written(tmp_path / "day=2026-01-02" / "a.parquet", shop=[4, 4, 4], day=[date(2026, 1, 2)] * 3)
     found = sample([tmp_path], ["day", "shop"])
     assert (found.value, found.count, found.rows) == (("2026-01-02", 4), 3, 6)
 
@@ -56,6 +57,20 @@ def test_rows_that_a_filter_drops_do_not_count(tmp_path: Path) -> None:
     assert (found.value, found.count, found.rows) == ((1,), 2, 3)
 
 
+def test_a_delta_table_has_the_files_of_its_newest_version(tmp_path: Path) -> None:
+    """Not those that a commit has removed, which are still in its folder; paths are encoded as in a URL."""
+    written(tmp_path / "old.parquet", shop=[1] * 9)
+    written(tmp_path / "day=2026-01-01 00%3A00" / "new.parquet", shop=[2, 2, 3])
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    add = '{"add": {"path": "%s", "partitionValues": {}}}'
+    (log / f"{0:020}.json").write_text(add % "old.parquet")
+    commit = [add % "day=2026-01-01%2000%253A00/new.parquet", '{"remove": {"path": "old.parquet"}}']
+    (log / f"{1:020}.json").write_text("\n".join(commit))
+    found = sample([tmp_path], ["shop"])
+    assert (found.value, found.count, found.rows) == ((2,), 2, 3)
+
+
 @pytest.mark.parametrize(
     ("path", "column", "why"),
     [
@@ -63,7 +78,7 @@ def test_rows_that_a_filter_drops_do_not_count(tmp_path: Path) -> None:
         ("sales", "place", "its files have no column place"),
         ("empty", "shop", "its folder has no Parquet files"),
         ("damaged", "shop", "its files cannot be read (ArrowInvalid)"),
-        ("delta", "shop", "its files are a Delta table"),
+        ("delta", "shop", "the log of its Delta table does not say which rows it has now"),
         ("nulls", "shop", "no sampled row has a value of the key"),
     ],
 )

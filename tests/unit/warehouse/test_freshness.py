@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from spark_app.spark.job_properties import setting
 from spark_app.warehouse.delta_log import history
-from spark_app.warehouse.freshness import Freshness, freshness
+from spark_app.warehouse.freshness import Freshness, freshness, whole_files
 
 AT = 1_704_067_200_000
 """2024-01-01T00:00:00Z, in milliseconds; each commit is a second later."""
@@ -37,6 +37,18 @@ def remove(path: str, **other: Any) -> dict[str, Any]:
 def at(version: int) -> datetime.datetime:
     """The instant of a commit."""
     return datetime.datetime.fromtimestamp(AT / 1000 + version, datetime.UTC)
+
+
+def test_the_files_of_the_newest_version_are_listed(tmp_path: Path) -> None:
+    """Unless rows of one are marked as deleted, which its file still has."""
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    assert whole_files(tmp_path) is None
+    (log / f"{0:020}.json").write_text('{"add": {"path": "a"}}\n{"add": {"path": "b"}}')
+    (log / f"{1:020}.json").write_text('{"remove": {"path": "a"}}')
+    assert whole_files(tmp_path) == ["b"]
+    (log / f"{2:020}.json").write_text('{"remove": {"path": "b"}}\n{"add": {"path": "b", "deletionVector": {"a": 1}}}')
+    assert whole_files(tmp_path) is None
 
 
 def test_a_table_that_was_never_published_has_no_freshness(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def partition_skew(view: StageView) -> Finding | None:
     Change: the text names the cause. More data behind a shuffle means a hot key: salt it, aggregate first, filter out
         nulls; in a join adaptive execution splits it (`spark.sql.adaptive.enabled`,
         `spark.sql.adaptive.skewJoin.enabled`), and the text names the one that is off. `report --name-hot-keys` names
-        the key, by a sample of the Parquet files that the query read. More data at the input means a
+        the key, by a sample of the Parquet files or Delta tables that the query read. More data at the input means a
         large file that cannot be split. The same amount of data means a slow host, or rows that cost more: check the
         host, or set `spark.speculation=true`.
     Threshold: {skew_longest_ms} (project; DataFlint has 5 s) and more than {skew_ratio} times the median (Dr. Elephant:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from spark_app.eventlog.reader import Reading
     from spark_app.observe.analysis import Analysis
     from spark_app.report.report_source import ReportSource
-    from spark_app.report.results.schema import Application
+    from spark_app.report.results.fail_on import Condition
+    from spark_app.report.results.schema import Application, Results
     from spark_app.report.run_info import RunInfo
     from spark_app.report.served.live import LivePage
     from spark_app.settings import Settings
@@ -38,6 +39,9 @@ Follow = Annotated[
     typer.Option("--follow", metavar="", help="Serve the report as a live page until the application ends, or Ctrl-C."),
 ]
 
+Output = Annotated[
+    Path | None, typer.Option("--output", metavar="FILE", help="HTML file to write, instead of one in reports/.")
+]
 ProfileOut = Annotated[
     Path | None,
     typer.Option(
@@ -46,7 +50,6 @@ ProfileOut = Annotated[
         help="Write the samples of stacks for other viewers, by stage: pprof, and collapsed stacks for flamegraph.pl.",
     ),
 ]
-
 NameHotKeys = Annotated[
     bool,
     typer.Option(
@@ -60,9 +63,7 @@ NameHotKeys = Annotated[
 def report(  # noqa: PLR0913 - an argument for each option
     *,
     source: Annotated[str | None, typer.Argument(metavar="RUN_OR_EVENT_LOG", help=SOURCE)] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="HTML file to write, instead of one in reports/.")
-    ] = None,
+    output: Output = None,
     profile_out: ProfileOut = None,
     name_hot_keys: NameHotKeys = False,
     what_if: options.WhatIf = None,
@@ -77,30 +78,36 @@ def report(  # noqa: PLR0913 - an argument for each option
     """Write a report about a spark-app run or any Spark application: one HTML file that needs no network."""
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
-    from spark_app.observe import hot_keys
+    from spark_app.observe.hot_keys import named_by
     from spark_app.report import report_source
-    from spark_app.report.results.fail_on import with_failed_conditions
-    from spark_app.report.results.schema import Results
     from spark_app.settings import load_settings
 
     changes, conditions = options.changes(what_if), options.conditions(fail_on)
     settings, thresholds = load_settings(config), load_thresholds(config)
-    asked = hot_keys.named_by(thresholds.skew_data_ratio) if name_hot_keys else None
+    hot_keys = named_by(thresholds.skew_data_ratio) if name_hot_keys else None
     terminal, name = Terminal(), source or str(settings.events_path)
     live.require_follow(name, is_given=follow, port=port)
     selected = report_source.source(name, settings)
     with _followed(terminal, selected, settings, thresholds, port, open_) if follow else nullcontext() as page:
         selected = _as_of_now(selected) if follow else selected
-        analysis = replace(_analysis(terminal, selected, settings, thresholds), changes=changes, hot_keys=asked)
+        analysis = replace(_analysis(terminal, selected, settings, thresholds), changes=changes, hot_keys=hot_keys)
         location = _write(analysis, selected.run, output)
         live.end(page, [location])
     _note(terminal, analysis, selected.run, profile_out)
     about = results.application(analysis, selected.run, location)
-    found = with_failed_conditions(Results(command="report", applications=[about]), conditions)
+    found = _judged(about, conditions)
     if open_ and page is None:  # else the live page was opened, and shows the report by now
         results.open_report(terminal, location)
     show = partial(_show, terminal, location, about if changes else None)
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
+
+
+def _judged(about: "Application", conditions: "list[Condition]") -> "Results":
+    """The results of the command, with the conditions that do not hold."""
+    from spark_app.report.results.fail_on import with_failed_conditions
+    from spark_app.report.results.schema import Results
+
+    return with_failed_conditions(Results(command="report", applications=[about]), conditions)
 
 
 def _note(terminal: "Terminal", analysis: "Analysis", run: "RunInfo | None", profile_out: Path | None) -> None:

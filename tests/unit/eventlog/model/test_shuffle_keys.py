@@ -27,8 +27,10 @@ def test_a_recorded_stage_names_the_key_of_its_shuffle() -> None:
     """By the id of the operator that its RDD has; other stages of the query have read none by a key."""
     app = reader.read(TESTS / "compare/recorded/hot-key.zst").app
     (found,) = exchanges_of(app.queries[1], app.stages[8, 0])
-    expected = ShuffleKey((KeyColumn("shop", is_never_null=False),), 8, ("file:/work/hot_sales",), "Parquet", ())
-    assert key_of(found) == expected
+    key = key_of(found)
+    (folder,) = key.paths
+    assert folder.endswith("/hot_sales")
+    assert key == ShuffleKey((KeyColumn("shop", is_never_null=False),), 8, (folder,), "Parquet", ())
     others = [stage for stage in app.stages_of(app.queries[1]) if stage.info.id != 8]
     assert others
     assert not any(exchanges_of(app.queries[1], stage) for stage in others)

@@ -36,7 +36,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for line, times in (("slow@job.py:7!", 70), ("quick@job.py:9!", 30)):
         taken.add(2050, "main@worker.py:9", "score@job.py:3!", line, process=worker, task=1, times=times)
     taken.add(2050, TASK, PYTHON, process=executor, state="waiting", times=40)
-    taken.add(2550, TASK, "a/b/Sort.next", process=executor, times=50)
+    taken.add(2550, TASK, "a.b.Sort.next", process=executor, times=50)
     runs = [run(1, 0, 2000, 2400), run(2, 1, 2500, 2900)]
     log = made.written(folder / "log", made.large(stages=4, tasks=8, queries=2))
     return page.write(read(log), output=folder / "r.html", stacks=profile(taken.done(), runs)).path
@@ -105,7 +105,7 @@ def test_a_stage_has_a_picture_of_its_own(browser: Page, report: Path) -> None:
     """Chosen in the list; who does not see the picture hears each function with its level and its share."""
     browser.open(report)
     browser.value(
-        "((e) => { e.value = 2; e.dispatchEvent(new Event('change')); })(document.querySelector('.flame select'))"
+        "((e) => { e.value = 3; e.dispatchEvent(new Event('change')); })(document.querySelector('.flame select'))"
     )
     assert browser.value(SHOWN) == ["JVM", "Executor$TaskRunner.run", "Sort.next"]
     roles = browser.roles(".flame .bars")
@@ -113,13 +113,14 @@ def test_a_stage_has_a_picture_of_its_own(browser: Page, report: Path) -> None:
 
 
 def test_the_tables_say_what_the_picture_says(browser: Page, report: Path) -> None:
-    """The hottest line first, and the samples of each stage."""
+    """The hottest line first, of the stages of both queries together; those of Spark; and the samples of each stage."""
     browser.open(report)
     browser.value("document.querySelector('#stack-samples details').open = true")
     first = "e.querySelector('tbody tr').innerText.split(/\\s+/).join(' ')"
     rows = browser.value(f"[...document.querySelectorAll('#stack-samples table')].map((e) => {first})")
-    assert rows[0].startswith("slow job.py:7 stage 0 70 %")
-    assert rows[1].startswith("stage 0")
+    assert rows[0].startswith("slow job.py:7 a query 47 %")
+    assert rows[1].startswith("a.b.Sort.next JVM")
+    assert rows[-1].startswith("stage 0")
 
 
 @pytest.fixture(scope="module")

@@ -20,12 +20,12 @@ from spark_app.formatting import quantity
 from spark_app.local_files import local_path
 from spark_app.observe import annotations
 from spark_app.observe.event_log_injection import LAUNCH, ConnectSession, EventLogInjection, Launch, options_of
-from spark_app.observe.live_stacks import LiveStacks
 from spark_app.observe.processes import PROCESSES, has_context, launches_alive
 from spark_app.observe.program_names import name_of
 
 if TYPE_CHECKING:
     from spark_app.eventlog.bridge.one_shot import IsWanted, LogExport
+    from spark_app.observe.live_stacks import LiveStacks
 
 SETTLE_SECONDS: Final = 20.0
 PAUSE_SECONDS: Final = 0.1
@@ -82,7 +82,7 @@ class LaunchWatcher:
             if launch not in self._with_context and any(map(has_context, processes)):
                 self._with_context.add(launch)
 
-    def live_stacks(self) -> LiveStacks | None:
+    def live_stacks(self) -> "LiveStacks | None":
         """What reads the samples of stacks while the command runs; None where none are taken."""
         return self._injection.profile.live() if self._injection.profile else None
 

@@ -1,6 +1,8 @@
-"""What is said of samples that are not whole."""
+"""What is said of samples that are not whole, and what a command waits for that has none."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from spark_app.observe.stack_capture import StackCapture
@@ -22,3 +24,11 @@ def test_a_process_whose_file_is_full_is_named(tmp_path: Path) -> None:
     write_full(tmp_path / "stacks", 7)
     write_full(tmp_path / "stacks", 8, is_full=False)
     assert capture.write({}) == ["Python process 7 is sampled in part: its file is full"]
+
+
+def test_a_command_that_is_not_sampled_does_not_wait_for_the_live_page() -> None:
+    """What `observe` loads before it starts the command has no report in it."""
+    shown = "print([name for name in sys.modules if name.startswith('spark_app.report')])"
+    program = f"import sys, spark_app.observe.results; {shown}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,9 +1,6 @@
 """Samples of the stacks of real jobs: functions whose shares of the time are known, in Python and in the JVM."""
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +14,7 @@ from spark_app.stack_samples.counts import NOTHING
 from spark_app.stack_samples.samples import Sample, StackSamples, file_of, read
 from spark_app.stack_samples.stack_profile import of_log
 from spark_app.stack_samples.task_runs import TaskRun
+from tests import observing
 
 PROGRAM: Final = """
 import sys
@@ -98,20 +96,8 @@ class Run:
 
 def observed(folder: Path, *options: str, program: str = PROGRAM) -> Run:
     """Runs the program."""
-    file = folder / "split.py"
-    file.write_text(program, encoding="utf-8")
-    events = folder / "events"
-    variables = {"SPARK_APP_HOME": str(folder / "home"), "PYSPARK_PYTHON": sys.executable, "TMPDIR": str(folder)}
-    command = [sys.executable, "-m", "spark_app", "observe", "--keep", str(events), *options]
-    done = subprocess.run(
-        [*command, "--", sys.executable, str(file)],
-        cwd=folder,
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return Run(done.returncode, done.stdout, done.stderr, events)
+    done = observing.observed(folder, program, *options)
+    return Run(done.returncode, done.stdout, done.stderr, folder / "events")
 
 
 @pytest.fixture(scope="module")

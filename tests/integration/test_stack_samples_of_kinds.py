@@ -1,8 +1,6 @@
 """Samples of all kinds of Python functions that Spark calls, and of a streaming query, in a program that ends hard."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +11,7 @@ from spark_app.report.limits import Limits
 from spark_app.report.scope import scope
 from spark_app.report.sections.stack_samples import StackSection, stack_samples
 from spark_app.stack_samples import stack_profile
+from tests import observing
 
 PROGRAM: Final = """
 import os
@@ -111,18 +110,8 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Compl
     """A run of the program, which has a `sitecustomize` of its own, and the section of its report."""
     folder = tmp_path_factory.mktemp("kinds")
     (folder / "sitecustomize.py").write_text("MARK = 'of the program'\n", encoding="utf-8")
-    (folder / "kinds.py").write_text(PROGRAM, encoding="utf-8")
-    own = {"SPARK_APP_HOME": str(folder / "home"), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(folder)}
-    command = [sys.executable, "-m", "spark_app", "observe", "--keep", "events", "--profile", "--profile-hertz", "49"]
-    done = subprocess.run(
-        [*command, "--", sys.executable, "kinds.py"],
-        cwd=folder,
-        env=os.environ | own,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done, _section(next(file for file in (folder / "events").iterdir() if file.suffix != ".zst"))
+    done = observing.observed(folder, PROGRAM, "--profile", "--profile-hertz", "49", PYTHONPATH=str(folder))
+    return done, _section(observing.log_of(folder))
 
 
 def _section(log: Path) -> StackSection:

@@ -1,9 +1,6 @@
 """Stack samples of a real job reach the collector of the stack as profiles, with the spans that its traces have."""
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +13,7 @@ from spark_app.eventlog import reader
 from spark_app.observe import profile_export
 from spark_app.settings import load_settings
 from spark_app.stack_samples import stack_profile
+from tests.observing import log_of, observed
 from tests.polling import poll_until
 from tests.receivers import receiver
 from tests.stack.test_collector import CONFIG, collector
@@ -68,7 +66,8 @@ def arrived(tmp_path_factory: pytest.TempPathFactory) -> Arrived:
             metrics=back_end.http_endpoint,
         ) as found,
     ):
-        done = observed(folder, found.otlp)
+        sent = {"OTEL_PROFILES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": found.otlp}
+        done = observed(folder, PROGRAM, "--profile", **sent)
         profiles = folder / "profiles.jsonl"
         poll_until(
             lambda: (
@@ -79,29 +78,8 @@ def arrived(tmp_path_factory: pytest.TempPathFactory) -> Arrived:
             lambda: done.stderr[-2000:],
         )
         spans = {span.span_id.hex(): span.name for span in back_end.spans}
-    [log] = [each for each in (folder / "events").iterdir() if each.suffix != ".zst"]
     lines = profiles.read_text(encoding="utf-8").splitlines()
-    return Arrived(done.returncode, done.stderr, log, spans, list(map(json.loads, lines)))
-
-
-def observed(folder: Path, endpoint: str) -> "subprocess.CompletedProcess[str]":
-    """Runs the program."""
-    (folder / "split.py").write_text(PROGRAM, encoding="utf-8")
-    variables = {
-        "SPARK_APP_HOME": str(folder / "home"),
-        "PYSPARK_PYTHON": sys.executable,
-        "OTEL_PROFILES_EXPORTER": "otlp",
-        "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
-    }
-    observe = ["observe", "--keep", str(folder / "events"), "--profile", "--", sys.executable, str(folder / "split.py")]
-    return subprocess.run(
-        [sys.executable, "-m", "spark_app", *observe],
-        cwd=folder,
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return Arrived(done.returncode, done.stderr, log_of(folder), spans, list(map(json.loads, lines)))
 
 
 def samples(request: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -49,6 +49,7 @@ PYTHON: Final = "python"
 EXECUTORS: Final = "executors"
 """A folder for each executor, with both kinds of recordings."""
 DUMPED: Final = re.compile(r"hotspot-pid-(\d+)-")
+"""Begins the name of the recording of a JVM that has ended, as Java names it."""
 REPOSITORY: Final = re.compile(r"_(\d+)$")
 OF_EXECUTOR: Final = re.compile(r"--executor-id (\S+)")
 OF_APPLICATION: Final = re.compile(r"--app-id (\S+)")

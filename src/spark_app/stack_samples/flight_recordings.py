@@ -148,14 +148,14 @@ class Chunk:
         if event == JVM:
             into.arguments = self.resolved(value["javaArguments"]) or ""
             return
-        at = self._began + (value["startTime"] - self._ticks) * 1_000_000_000 // self._rate
+        at = self._at(value)
         if event == THREAD_START:
             into.threads[self._thread(value["thread"])] = at / 1e6
             return
         stack, thread = value["stackTrace"], value.get("sampledThread", value.get("eventThread"))
         if not isinstance(stack, _Reference) or not isinstance(thread, _Reference) or not stack.key:
             return  # the sampler could not walk the stack
-        at, took = self._at(value), value.get("duration", 0) * 1000 / self._rate
+        took = value.get("duration", 0) * 1000 / self._rate
         sample = JavaSample(at // 1_000_000, event, self._thread(thread), *self._stack(stack), at / 1e6, took)
         (into.waits if event in WAITS else into.samples).append(sample)
 

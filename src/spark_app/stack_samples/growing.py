@@ -13,7 +13,16 @@ from typing import Final
 
 from spark_app.stack_samples import python_stacks
 from spark_app.stack_samples.captured import REPOSITORY, Captured
-from spark_app.stack_samples.flight_recordings import HEADER, JVM, SAMPLES, Chunk, Recording, Value, number_at
+from spark_app.stack_samples.flight_recordings import (
+    CHECKPOINT,
+    HEADER,
+    JVM,
+    SAMPLES,
+    Chunk,
+    Recording,
+    Value,
+    number_at,
+)
 from spark_app.stack_samples.python_stacks import PythonProcess
 
 MOST_BYTES: Final = 1 << 20
@@ -21,8 +30,6 @@ MOST_BYTES: Final = 1 << 20
 STATE: Final = 64
 """Where in its header a chunk says which version of the header it is."""
 WRITING: Final = 255
-CHECKPOINT: Final = 1
-"""The number of events with the values that other events share."""
 UNREADABLE: Final = (OSError, ValueError, LookupError, TypeError, struct.error, RecursionError)
 """What reading raises of a file that is gone, or is not what it should be."""
 

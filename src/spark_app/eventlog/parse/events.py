@@ -39,9 +39,9 @@ PROPERTIES_OF_RUN: Final = (
 EXECUTOR_LOST: Final = "ExecutorLostFailure"
 """The reason of a task whose executor went away."""
 RESUBMITTED: Final = "Resubmitted"
+"""The reason of a second end of a task that had succeeded: its shuffle output was lost with its executor."""
 RESULT_LOST: Final = "TaskResultLost"
 """The reason of a task whose result the driver could not get: Spark logs it as not failed, and counts it as failed."""
-"""The reason of a second end of a task that had succeeded: its shuffle output was lost with its executor."""
 NOT_THE_TASK: Final = frozenset({EXECUTOR_LOST, RESUBMITTED, "FetchFailed", "TaskCommitDenied"})
 """Reasons of failures that a task does not cause itself."""
 _PREFIX: Final = b'{"Event":"'

@@ -12,7 +12,6 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from spark_app.eventlog.parse.log_files import STACK_SAMPLES
 from spark_app.stack_samples import samples
 from spark_app.stack_samples.samples import StackSamples
 from tests.kubernetes import volumes
@@ -206,7 +205,7 @@ def sampled(namespace: Namespace, scratch: Path) -> StackSamples:
     with namespace.forwarded("service/s3", 7070) as endpoint:
         storage = client(endpoint)
         listed = storage.list_objects_v2(Bucket=BUCKET, Prefix="events/").get("Contents", [])
-        [key] = [each["Key"] for each in listed if each["Key"].endswith(STACK_SAMPLES)]
+        [key] = [each["Key"] for each in listed if each["Key"].endswith(samples.SUFFIX)]
         storage.download_file(BUCKET, key, str(scratch / "samples"))
     return samples.read(scratch / "samples")
 

@@ -4,16 +4,16 @@ The file holds one `StackSamples` as JSON, compressed by zstd. Frames hold names
 """
 
 from pathlib import Path
-from typing import Literal, overload
+from typing import Final, Literal, overload
 
 import msgspec
 import zstandard
 from msgspec import Struct
 
 from spark_app.eventlog.parse.locations import LogPath
-from spark_app.eventlog.parse.log_files import STACK_SAMPLES
 from spark_app.local_files import write_atomic
 
+SUFFIX: Final = ".stacks.zst"
 Language = Literal["java", "python"]
 Role = Literal["driver", "executor", "python_driver", "python_worker"]
 State = Literal["running", "native", "waiting", "locked"]
@@ -109,8 +109,8 @@ def file_of(log: Path) -> Path: ...
 @overload
 def file_of(log: LogPath) -> LogPath: ...
 def file_of(log: LogPath) -> LogPath:
-    """The file of the samples of the application with an event log."""
-    return log.with_name(log.name.removesuffix(".zst") + STACK_SAMPLES)
+    """The file of the samples of the application with an event log; hidden, or a History Server took it for a log."""
+    return log.with_name(f".{log.name.removesuffix('.zst')}{SUFFIX}")
 
 
 def write(samples: StackSamples, file: LogPath) -> None:

@@ -22,7 +22,7 @@ def test_samples_survive_their_file(tmp_path: Path) -> None:
     """What is written is read again, and no other file is left."""
     file = file_of(tmp_path / "local-1.zst")
     write(SAMPLES, file)
-    assert file == tmp_path / "local-1.stacks.zst"
+    assert file == tmp_path / ".local-1.stacks.zst"
     assert read(file) == SAMPLES
     assert list(tmp_path.iterdir()) == [file]
 
@@ -32,13 +32,13 @@ def test_samples_lie_beside_a_log_of_another_storage() -> None:
     driver = MemoryFileSystem()
     file = file_of(RemotePath("/logs/local-1.zst", "memory://logs/local-1.zst", Storage(driver)))
     write(SAMPLES, file)
-    assert driver.find("/logs") == ["/logs/local-1.stacks.zst"]
+    assert driver.find("/logs") == ["/logs/.local-1.stacks.zst"]
     assert read(file) == SAMPLES
 
 
 def test_other_content_is_an_error_with_the_name_of_the_file(tmp_path: Path) -> None:
     """The error names the file."""
-    file = tmp_path / "local-1.stacks.zst"
+    file = tmp_path / ".local-1.stacks.zst"
     file.write_bytes(b"no samples")
-    with pytest.raises(ValueError, match=r"local-1\.stacks\.zst has no stack samples"):
+    with pytest.raises(ValueError, match=r"\.local-1\.stacks\.zst has no stack samples"):
         read(file)

@@ -26,14 +26,18 @@ def copy(number: int, stage: int, begin: float, end: float, **info: Any) -> tupl
     return attempt(number, stage, begin, end, **{"Index": 1, "Attempt": 1, "Speculative": True, "Killed": True} | info)
 
 
-def found(*attempts: tuple[float, float, list[Line]], error: str | None = None, cores: int = 2) -> Finding | None:
-    """What is found about two stages that were submitted at once, and end after 60 s."""
+def found(
+    *attempts: tuple[float, float, list[Line]], error: str | None = None, cores: int = 2, later: float = 0
+) -> Finding | None:
+    """What is found about two stages that end after 60 s; the second is submitted so many seconds later."""
     moments = [(begin, 1, lines[0]) for begin, _, lines in attempts] + [
         (end, 0, lines[1]) for _, end, lines in attempts
     ]
     lines = [line for _, _, line in sorted(moments, key=lambda each: each[:2])]
     stages = [log.stage(number, tasks=2) for number in (0, 1)]
     over = [log.stage(number, end=BEGAN + 60 * SECOND, error=error, tasks=2) for number in (0, 1)]
+    for line in (stages[1], over[1]):
+        line["Stage Info"]["Submission Time"] = BEGAN + int(later * SECOND)
     jobs = [log.job(number, [number]) for number in (0, 1)]
     ends = [log.job_ended(number, time=BEGAN + 60 * SECOND) for number in (0, 1)]
     settings = log.environment({"spark.speculation": "true", "spark.speculation.multiplier": "1.1"})
@@ -84,8 +88,17 @@ def test_the_copies_of_a_stage_that_fails_end_with_it() -> None:
 
 
 def test_a_later_attempt_is_no_task_that_waited() -> None:
-    """The copy of the second stage began at 58 s; its tasks had all begun at 20 s."""
-    finding = found(*BUSY, copy(2, 0, 5, 20), copy(5, 1, 41, 58))
+    """The tasks of the second stage had all begun at 20 s, and a copy of one of them began at 25 s."""
+    first = (attempt(0, 0, 0, 5, Index=0), attempt(1, 0, 0, 30, Index=1), copy(2, 0, 5, 30))
+    finding = found(*first, *BUSY[2:], copy(5, 1, 25, 28), cores=4)
     assert finding is not None
     assert finding.numbers["waited_ms"] == 15_000
-    assert (finding.numbers["lost_copies"], finding.numbers["lost_copies_ms"]) == (2, 32_000)
+    assert (finding.numbers["lost_copies"], finding.numbers["lost_copies_ms"]) == (2, 28_000)
+
+
+def test_others_wait_from_their_submission_to_the_launch_of_their_last_task() -> None:
+    """The stage itself had a task that waited for 3 s; the other was submitted after 15 s and began after 40 s."""
+    first = (attempt(0, 0, 3, 5, Index=0), attempt(1, 0, 0, 50, Index=1), copy(2, 0, 5, 50))
+    finding = found(*first, attempt(3, 1, 40, 60, Index=0), attempt(4, 1, 40, 60, Index=1), later=15)
+    assert finding is not None
+    assert finding.numbers["waited_ms"] == 25_000

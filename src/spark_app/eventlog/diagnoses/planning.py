@@ -62,15 +62,23 @@ def slow_planning(app: Application, limits: Thresholds) -> list[Finding]:
         `localCheckpoint()` every some steps of an iteration.
     Threshold: a plan of {plan_operators} operators, {plan_columns} columns (from `spark.sql.codegen.maxFields` on
         Spark generates no code) or {plan_bytes} (project).
-    Cost: this time; before the first query without {first_plan_ms}, which any first plan takes (project, of the quiet
-        twins of `truth/`). It is between none, since the log does not tell what the driver did, and all of it.
-        `driver_gap` does not count it again. The rule ignores streaming applications.
+    Cost: this time without {large_plan_ms}, and before the first query without {first_plan_ms}, which such a plan takes
+        anyway (project, of the quiet twins of `truth/`). It is between none, since the log does not tell what the
+        driver did, and all of it. `driver_gap` does not count it again. The rule ignores streaming applications.
     """
     return [_finding(app, each, limits) for each in planned(app, limits)]
 
 
+def _usual_ms(each: Planned, limits: Thresholds) -> float:
+    """The time that a large plan takes anyway."""
+    return limits.first_plan_ms if each.before.kind == "startup" else limits.large_plan_ms
+
+
 def planned(app: Application, limits: Thresholds) -> Iterator[Planned]:
-    """The queries of an application with a large plan before which no task ran; none of streaming applications."""
+    """The queries of an application with a large plan before which no task ran for longer than such a plan takes.
+
+    None of streaming applications.
+    """
     if not app.is_whole or app.batches:
         return
     works = [(job.submitted, job.completed or app.last) for job in app.jobs.values()]
@@ -79,7 +87,9 @@ def planned(app: Application, limits: Thresholds) -> Iterator[Planned]:
     for query in app.queries.values():
         plan = size_of(query)
         if query.root is None and _is_large(plan, limits):
-            yield Planned(query, plan, _before(app, query, works), _within(app, query))
+            found = Planned(query, plan, _before(app, query, works), _within(app, query))
+            if found.ms > _usual_ms(found, limits):
+                yield found
 
 
 def size_of(query: Query) -> Size:
@@ -127,6 +137,6 @@ def _finding(app: Application, each: Planned, limits: Thresholds) -> Finding:
             "plan_columns": each.size.columns,
             "plan_bytes": each.size.bytes,
         },
-        cost_ms=max(0.0, each.ms - (limits.first_plan_ms if each.before.kind == "startup" else 0)),
+        cost_ms=each.ms - _usual_ms(each, limits),
         query=each.query.id,
     ).within((0.0, float(each.ms)))

@@ -133,8 +133,10 @@ class Thresholds(BaseModel):
     """Slow planning: columns of an operator of a large plan, at least."""
     plan_bytes: int = Field(default=64 * 1024, ge=1)
     """Slow planning: bytes that describe a large plan in the log, at least."""
+    large_plan_ms: float = Field(default=1500, ge=0)
+    """Slow planning: the time that a large plan takes anyway."""
     first_plan_ms: float = Field(default=2500, ge=0)
-    """Slow planning: the time that the first plan of an application takes anyway."""
+    """Slow planning: the same of the first plan of an application."""
 
 
 def load_thresholds(folder: Path | None = None) -> Thresholds:

@@ -60,6 +60,14 @@ def test_a_small_plan_says_nothing_about_the_time_before_it() -> None:
     assert not findings(query(1, long_plan(20), time=20_000, job=25_000, end=40_000), cost_ms=0, cost_ratio=0)
 
 
+def test_a_large_plan_takes_a_while_anyway() -> None:
+    """The first one longer, since the JVM loads its classes."""
+    first = query(1, WIDE, time=BEGAN + 2000, job=BEGAN + 2400, end=10_000)
+    assert not findings([*first, *query(2, WIDE, time=11_400, job=11_400, end=20_000)], cost_ms=0, cost_ratio=0)
+    later = query(2, WIDE, time=11_400, job=11_600, end=20_000)
+    assert [finding.cost_ms for finding in findings([*first, *later], cost_ms=0, cost_ratio=0)] == [100]
+
+
 def test_the_time_of_other_queries_and_jobs_is_no_time_of_planning() -> None:
     """Only what is between them; a query that is a part of another one has its time."""
     first = query(1, node("Range"), time=3000, job=3000, end=20_000)

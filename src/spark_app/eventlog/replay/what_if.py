@@ -234,6 +234,8 @@ def _executors(done: Work, value: str) -> _Lengths | list[str]:
     """As many executors, each with the cores that the others have."""
     if is_local(done.app.properties):
         return ["a local master has no executors: ask for cores"]
+    if done.app.properties.get("spark.master", "").startswith("local-cluster["):
+        return ["all executors of local-cluster share one host, whose processors they also need to start"]
     cores = [each.cores for each in done.app.executors.values()]
     return _cores(done, str(min(MOST_CORES, max(1, round(median(cores))) * int(value))))
 

@@ -104,6 +104,14 @@ def test_a_local_master_has_no_executors() -> None:
     assert (found.ms, found.reasons) == (None, ["a local master has no executors: ask for cores"])
 
 
+def test_executors_of_one_host_are_not_told() -> None:
+    """More of them take longer to start."""
+    settings = {"spark.master": "local-cluster[1,2,1024]"}
+    found = known(stage(0, in_turn(0, *[1000] * 8)), "executors=2", end=4000, settings=settings)
+    reason = "all executors of local-cluster share one host, whose processors they also need to start"
+    assert (found.ms, found.reasons) == (None, [reason])
+
+
 def shuffled(**metrics: Any) -> list[Line]:
     """A second of a map task, and four seconds of four tasks behind the shuffle."""
     maps = stage(0, in_turn(0, 1000))

@@ -17,6 +17,7 @@ from spark_app.eventlog.diagnoses.failure import failed_application, stopped_dri
 from spark_app.eventlog.diagnoses.judgement import FindingGroups
 from spark_app.eventlog.diagnoses.missing_executors import missing_executors
 from spark_app.eventlog.diagnoses.repeated_reads import evicted_cache, repeated_scan, unused_cache
+from spark_app.eventlog.diagnoses.speculation import speculation
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
@@ -155,11 +156,11 @@ def test_application_rule_fires_only_on_its_case(name: str, rules: set[str], wor
 
 def test_each_rule_has_a_case_and_a_twin() -> None:
     """But for rules that are tested with plans, with clusters or pods, in `test_planted_causes` or in unit tests."""
-    planted = {"cpu_starvation", "external_wait"}
+    planted = {"cpu_starvation", "external_wait", "slow_storage"}
     assert {rule for _, _, rule, _ in STAGE_CASES} == {rule.__name__ for rule in STAGE_RULES} - planted
     assert not {trouble for trouble, *_ in STAGE_CASES} & {twin for _, twin, *_ in STAGE_CASES}
     others = {repeated_scan, unused_cache, excluded_executors, failed_application, missing_executors, stopped_driver}
-    others |= {collect_to_driver, evicted_cache}
+    others |= {collect_to_driver, evicted_cache, speculation}
     wanted = {rule.__name__ for rule in APPLICATION_RULES if rule not in others}
     assert set().union(*(rules for _, rules, _ in APPLICATION_CASES)) == wanted
     healthy = {is_cluster(name) for name, rules, _ in APPLICATION_CASES if not rules}

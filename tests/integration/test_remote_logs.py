@@ -21,6 +21,8 @@ from spark_app.mcp.library import Library
 from spark_app.mcp.tools import Tools
 from spark_app.report import report_source
 from spark_app.settings import load_settings
+from spark_app.stack_samples import samples
+from spark_app.stack_samples.samples import StackSamples
 from tests import storages
 from tests.eventlogs import golden
 from tests.polling import poll_until
@@ -319,13 +321,17 @@ def test_a_folder_of_a_web_server_is_read_by_its_listing(tmp_path: Path) -> None
 def test_logs_of_a_history_server_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the URL of a page, of the API, or of the server, which means the newest application."""
+    """By the URL of a page, of the API, or of the server, which means the newest application.
+
+    The server takes samples of stacks, which lie beside a log, for none.
+    """
     monkeypatch.setenv("SPARK_APP_HOME", str(tmp_path / "home"))
     served = tmp_path / "served"
     served.mkdir()
     plain, rolled = golden.log(VERSION, "plain", served), golden.log(VERSION, "rolled-zstd", tmp_path)
     shutil.copytree(rolled, served / rolled.name)
     expected = {log: document(capsys, "report", str(log)) for log in (plain, rolled)}
+    samples.write(StackSamples([], [], [], []), samples.file_of(plain))
     with storages.history_server(served, tmp_path) as server:
         poll_until(lambda: storages.applications(server) == 2, "the applications of the History Server")
         for log, location in (
@@ -336,3 +342,4 @@ def test_logs_of_a_history_server_are_read(
             assert document(capsys, "report", location) == expected[log]
         assert run(["report", f"{server}/history/none"]) == 3
         assert f"no application none on the History Server {server}" in capsys.readouterr().err
+    assert "ERROR FsHistoryProvider" not in (tmp_path / "history-server.log").read_text(encoding="utf-8")

@@ -12,9 +12,11 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from spark_app.stack_samples import samples
+from spark_app.stack_samples.samples import StackSamples
 from tests.kubernetes import volumes
 from tests.kubernetes.cluster import CHART, POD, ROOT, Namespace, image, load_images, rendered, run
-from tests.kubernetes.test_applications import HERE, SEEN_SECONDS, SETTINGS, fill, has_ended, traces
+from tests.kubernetes.test_applications import BUCKET, HERE, SEEN_SECONDS, SETTINGS, client, fill, has_ended, traces
 from tests.polling import poll_until
 
 OPERATOR: Final = "github.com/kubeflow/spark-operator/v2@v2.5.2"
@@ -133,7 +135,7 @@ QUERIES: Final = (
     "pipelines.enabled=true", "pipelines.claim=data", "pipelines.operator.enabled=true", "pipelines.days.enabled=false",
     "pipelines.queries.enabled=true", "pipelines.queries.names={events}",
     "pipelines.operator.driver.coreRequest=100m", "pipelines.operator.executor.coreRequest=100m",
-    "bridge.enabled=false", "reports.enabled=false", "spark.serviceAccount.create=false",
+    "bridge.enabled=false", "reports.enabled=false", "spark.serviceAccount.create=false", "pipelines.profile=true",
     "otlpEndpoint=http://seen-spark-app-collector:4318",
 )  # fmt: skip
 COUNT: Final = """
@@ -198,6 +200,16 @@ def count(namespace: Namespace, scratch: Path) -> tuple[int, int]:
     return int(rows), int(events)
 
 
+def sampled(namespace: Namespace, scratch: Path) -> StackSamples:
+    """What was sampled of the only application of the release, beside its event log in the bucket."""
+    with namespace.forwarded("service/s3", 7070) as endpoint:
+        storage = client(endpoint)
+        listed = storage.list_objects_v2(Bucket=BUCKET, Prefix="events/").get("Contents", [])
+        [key] = [each["Key"] for each in listed if each["Key"].endswith(samples.SUFFIX)]
+        storage.download_file(BUCKET, key, str(scratch / "samples"))
+    return samples.read(scratch / "samples")
+
+
 def test_the_server_accepts_all_pipelines_as_applications(namespace: Namespace, tmp_path: Path) -> None:
     """Days, queries and training, with certificates; unknown and wrong fields are errors."""
     settings = (
@@ -217,7 +229,10 @@ def test_the_server_accepts_all_pipelines_as_applications(namespace: Namespace, 
 
 
 def test_queries_finish_their_micro_batch_and_the_next_driver_goes_on(queries: Namespace, tmp_path: Path) -> None:
-    """The pod of the driver is deleted while they run: it ends with exit code 0, and no event is written twice."""
+    """The pod of the driver is deleted while they run: it ends with exit code 0, and no event is written twice.
+
+    The stacks of driver and executors were sampled meanwhile, over the claim that their pods mount.
+    """
     poll_until(lambda: commits(queries) > 1, lambda: queries.kubectl("get", "pods"), seconds=5 * SEEN_SECONDS)
     assert queries.pods(spark_role="executor")
     template = "--output=jsonpath={.status.containerStatuses[0].state.terminated.exitCode} "
@@ -234,6 +249,8 @@ def test_queries_finish_their_micro_batch_and_the_next_driver_goes_on(queries: N
         codes = watching.communicate()[0].split()
     assert set(codes) == {"0"}, said
     assert "1 succeeded" in said
+    assert "sample" not in said
+    assert {each.role for each in sampled(queries, tmp_path).processes} >= {"driver", "python_driver", "executor"}
     poll_until(lambda: commits(queries) > before, lambda: queries.kubectl("get", "pods"), seconds=5 * SEEN_SECONDS)
     run("helm", "uninstall", "shop", "--namespace", queries.name, "--wait")
     queries.kubectl("wait", "--for=delete", f"pod/{DRIVER}", "--timeout=180s")

@@ -163,7 +163,7 @@ def test_the_lock_of_a_killed_run_is_free_after_half_a_minute(day: RepeatedDay, 
 
 
 def test_a_run_whose_event_log_is_on_s3_has_a_report(day: RepeatedDay, tmp_path: Path) -> None:
-    """The raw files are there, too, and the command reads the log from there as `spark-app report` does."""
+    """The raw files are there, too, and the command reads log and samples from there, as `spark-app report` does."""
     home = day.fresh.copied(tmp_path / "home")
     assert isinstance(home, S3Home)
     home.configure_spark({"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"s3a://{home.bucket}/events"})
@@ -171,8 +171,11 @@ def test_a_run_whose_event_log_is_on_s3_has_a_report(day: RepeatedDay, tmp_path:
     for file in (home.folder / "raw").rglob("*.json"):
         home.upload(f"raw/{file.relative_to(home.folder / 'raw')}", file.read_bytes())
     places = {"SPARK_APP_RAW__PATH": f"s3a://{home.bucket}/raw", "AWS_ENDPOINT_URL": home.server.url}
+    places["SPARK_APP_PROFILE"] = "1"
     code, said = ended(home, stderr=tmp_path / "stderr", **places)
     assert code == 0, said
     assert "no report" not in said
-    assert len(list((home.folder / "reports").glob("*etl.daily_sales*.html"))) == 1
+    assert "sample" not in said
+    [report] = (home.folder / "reports").glob("*etl.daily_sales*.html")
+    assert "Where the time goes inside stages" in report.read_text(encoding="utf-8")
     assert home.content() == day.first_content

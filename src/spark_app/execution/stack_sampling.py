@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from spark_app import project
 from spark_app.errors import message_of
 from spark_app.eventlog import reader
+from spark_app.eventlog.parse.locations import log_path
 from spark_app.eventlog.reader import Reading
-from spark_app.local_files import local_path
 from spark_app.observe.stack_capture import HERTZ, SECONDS_TO_END, StackCapture, incomplete, stack_capture, write_beside
 from spark_app.settings import Settings, process_environment
 from spark_app.spark.java_runtime import require_java
@@ -104,12 +104,11 @@ class StackSampling:
         """Writes the samples of a session that has ended beside its event log."""
         if self._capture is None:
             return
-        log = None if event_log is None else local_path(event_log)
-        if log is None:
-            self._note("stack samples are lost: they are written beside an event log in a local folder")
+        if event_log is None:
+            self._note("stack samples are lost: they are written beside the event log, and Spark wrote none")
             return
         try:
-            self._write(self._capture, reader.read(log))
+            self._write(self._capture, reader.read(log_path(event_log)))
         except Exception as error:  # noqa: BLE001 - samples never change a run
             self._note(f"no stack samples: {message_of(error)}")
 

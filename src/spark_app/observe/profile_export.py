@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from spark_app.errors import MachineError
@@ -70,8 +69,8 @@ def _requests(reading: Reading, settings: Settings) -> Iterator[Any]:
         OSError: The samples cannot be read.
         ValueError: They are something else.
     """
-    file = samples.file_of(reading.log) if isinstance(reading.log, Path) else None
-    if file is None or not file.is_file():
+    file = samples.file_of(reading.log)
+    if not file.is_file():
         return
     from spark_app.eventlog.bridge.export import resource_of  # what only an export needs takes a quarter of a second
     from spark_app.eventlog.bridge.metrics_aggregator import UNNAMED

@@ -172,7 +172,7 @@ def incomplete(found: Captured) -> list[str]:
 def write_beside(of_app: StackSamples, reading: Reading) -> list[str]:
     """Writes the samples of an application beside its event log; returns what is missing."""
     app = reading.app
-    if not isinstance(reading.log, Path) or not of_app.samples:
+    if not of_app.samples:
         return [f"{app.id}: no stack was sampled"]
     samples.write(of_app, samples.file_of(reading.log))
     sampled = {each.executor for each in of_app.processes if each.role == "executor"}

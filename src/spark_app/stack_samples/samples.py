@@ -4,15 +4,16 @@ The file holds one `StackSamples` as JSON, compressed by zstd. Frames hold names
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal, overload
 
 import msgspec
 import zstandard
 from msgspec import Struct
 
-from spark_app.eventlog.parse.log_files import STACK_SAMPLES
+from spark_app.eventlog.parse.locations import LogPath
 from spark_app.local_files import write_atomic
 
+SUFFIX: Final = ".stacks.zst"
 Language = Literal["java", "python"]
 Role = Literal["driver", "executor", "python_driver", "python_worker"]
 State = Literal["running", "native", "waiting", "locked"]
@@ -103,21 +104,35 @@ class StackSamples(Struct):
     spans: list[Span] = []
 
 
-def file_of(log: Path) -> Path:
-    """The file of the samples of the application with an event log."""
-    return log.with_name(log.name.removesuffix(".zst") + STACK_SAMPLES)
+@overload
+def file_of(log: Path) -> Path: ...
+@overload
+def file_of(log: LogPath) -> LogPath: ...
+def file_of(log: LogPath) -> LogPath:
+    """The file of the samples of the application with an event log; hidden, or a History Server took it for a log."""
+    return log.with_name(f".{log.name.removesuffix('.zst')}{SUFFIX}")
 
 
-def write(samples: StackSamples, file: Path) -> None:
-    """Writes the samples, in one step."""
-    write_atomic(file, zstandard.ZstdCompressor(level=9).compress(msgspec.json.encode(samples)))
+def write(samples: StackSamples, file: LogPath) -> None:
+    """Writes the samples, in one step.
+
+    Raises:
+        OSError: The file cannot be written.
+        InputError: The storage of the file refuses, or does not answer.
+    """
+    content = zstandard.ZstdCompressor(level=9).compress(msgspec.json.encode(samples))
+    if isinstance(file, Path):
+        write_atomic(file, content)
+    else:
+        file.write_bytes(content)
 
 
-def read(file: Path) -> StackSamples:
+def read(file: LogPath) -> StackSamples:
     """Reads the samples.
 
     Raises:
         OSError: The file cannot be read.
+        InputError: The storage of the file refuses, or does not answer.
         ValueError: It has other content.
     """
     try:

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from spark_app.errors import InputError
@@ -204,10 +203,10 @@ class StackProfile:
 
 def of_log(log: LogPath) -> StackProfile | None:
     """The samples beside a log, by stage; None where there are none, or where they cannot be read."""
-    file = samples.file_of(log) if isinstance(log, Path) else None
-    if file is None or not file.is_file():
-        return None
+    file = samples.file_of(log)
     try:
+        if not file.is_file():
+            return None
         return profile(samples.read(file), task_runs.of_log(log))
     except (InputError, OSError, ValueError):
         return None

@@ -21,6 +21,8 @@ from spark_app.eventlog.diagnoses import (
     processors,
     python_udfs,
     repeated_reads,
+    slow_storage,
+    speculation,
     spill_and_failures,
     stream_state,
     streams,
@@ -54,6 +56,7 @@ STAGE_RULES: Final[tuple[StageRule, ...]] = (
     spill_and_failures.retried_stage,
     processors.cpu_starvation,
     external_wait.external_wait,
+    slow_storage.slow_storage,
 )
 QUERY_RULES: Final[tuple[QueryRule, ...]] = (
     files.small_files_read,
@@ -84,6 +87,7 @@ APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (
     timeline.driver_gap,
     collected_rows.collect_to_driver,
     timeline.idle_cores,
+    speculation.speculation,
     executors.lost_executors,
     missing_executors.missing_executors,
     exclusions.excluded_executors,

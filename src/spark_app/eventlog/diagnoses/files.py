@@ -29,7 +29,7 @@ _FILTERING: Final = ("CSV", "JSON")
 _OF_NULLS: Final = re.compile(r"isnotnull\([^()]*\)")
 
 
-@rule(subject="data", adds=("read_bytes",))
+@rule(subject="data", adds=("read_bytes",), explains=("slow_storage",), explains_in="query")
 def small_files_read(view: QueryView) -> Iterator[Finding]:
     """A scan of many small files, except for the transaction log of a Delta table.
 
@@ -37,7 +37,8 @@ def small_files_read(view: QueryView) -> Iterator[Finding]:
     Why: opening a file takes as long as reading megabytes, and the driver lists all files.
     Change: merge the files where they are written: `OPTIMIZE` for a Delta table, `repartition(n)` or `coalesce(n)`
         before the write for others; until then a larger `spark.sql.files.maxPartitionBytes`.
-    Threshold: more than {small_files} of less than {small_file_bytes} on average (DataFlint).
+    Threshold: more than {small_files} of less than {small_file_bytes} on average (DataFlint). Explained by it:
+        `slow_storage` of the same queries, which comes behind it.
     Cost: the share of the scan time that Spark estimates for opening files (`spark.sql.files.openCostInBytes`, 4 MiB
         for each file), divided by the mean number of running tasks. Formats without a scan time (text, CSV, JSON) have
         at most the time of the tasks that scan, with that to start and to end them: many files make many tasks. The

@@ -6,9 +6,7 @@ from typing import Final
 from spark_app.eventlog.parse.locations import LogPath, State, is_readable, listing, state
 from spark_app.eventlog.parse.log_tailer import FOLDER, IN_PROGRESS, parts
 
-STACK_SAMPLES: Final = ".stacks.zst"
-"""Ends the name of the file of stack samples, which lies beside its log."""
-_NO_LOGS: Final = (".crc", ".tmp", ".lock", STACK_SAMPLES)
+_NO_LOGS: Final = (".crc", ".tmp", ".lock")
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,15 @@ class RemotePath:
         content: bytes = self.storage.ask(self.shown, request)
         return content
 
+    def write_bytes(self, content: bytes) -> None:
+        """Writes all of a small file, which readers see whole or not at all.
+
+        Raises:
+            InputError: The storage refuses, does not answer, or takes no files.
+        """
+        request = partial(self.storage.driver.pipe_file, self.path + self.storage.query, content)
+        self.storage.ask(self.shown, request, verb="write")
+
     def refresh(self) -> None:
         """Lists the folder and those in it, unless that was done a moment ago.
 

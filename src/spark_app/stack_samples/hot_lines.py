@@ -20,10 +20,11 @@ OF_SPARK: Final[Mapping[str, tuple[Work, ...]]] = {
     "driver_gap startup": ("class loading", "planning"),
     "driver_gap planning": ("planning", "code generation"),
     "driver_gap between": ("planning", "code generation"),
+    "slow_planning": ("planning", "code generation"),
     "batch_overhead": ("planning", "code generation"),
 }
 """Rules about work of Spark: that with the most samples is named, with its hottest function."""
-OF_DRIVER: Final = ("collect_to_driver", "driver_gap", "batch_overhead")
+OF_DRIVER: Final = ("collect_to_driver", "driver_gap", "slow_planning", "batch_overhead")
 """Rules about what the driver does. The log does not keep when it did, so that all its samples count."""
 
 

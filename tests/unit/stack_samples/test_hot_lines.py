@@ -76,6 +76,8 @@ def test_a_gap_of_the_driver_names_what_spark_planned_and_for_which_line() -> No
     assert named([gap], stacks, APP) == [replace(gap, text=f"{gap.text}; {line}; {planning}")]
     within = replace(gap, cause="planning")
     assert named([within], stacks, APP) == [replace(within, text=f"{gap.text}; {planning}")]
+    planned = replace(gap, rule="slow_planning", cause="")
+    assert named([planned], stacks, APP) == [replace(planned, text=f"{gap.text}; {planning}")]
     last = replace(gap, cause="ending")
     assert named([last], stacks, APP) == [last]
 

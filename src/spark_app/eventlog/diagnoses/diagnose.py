@@ -17,7 +17,10 @@ from spark_app.eventlog.diagnoses import (
     failure,
     files,
     joins,
+    missing_caches,
     missing_executors,
+    multiplied_rows,
+    planning,
     processors,
     python_udfs,
     repeated_reads,
@@ -66,6 +69,7 @@ QUERY_RULES: Final[tuple[QueryRule, ...]] = (
     joins.sort_merge_join_could_broadcast,
     joins.cross_join,
     python_udfs.row_python_udf,
+    multiplied_rows.explode,
 )
 STREAM_RULES: Final[tuple[StreamRule, ...]] = (
     streams.batch_longer_than_trigger,
@@ -86,6 +90,7 @@ APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (
     failure.stopped_driver,
     timeline.driver_gap,
     collected_rows.collect_to_driver,
+    planning.slow_planning,
     timeline.idle_cores,
     speculation.speculation,
     executors.lost_executors,
@@ -94,6 +99,7 @@ APPLICATION_RULES: Final[tuple[ApplicationRule, ...]] = (
     executors.memory_over,
     executors.memory_under,
     repeated_reads.repeated_scan,
+    missing_caches.missing_cache,
     repeated_reads.evicted_cache,
     repeated_reads.unused_cache,
 )

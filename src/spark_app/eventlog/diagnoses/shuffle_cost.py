@@ -31,7 +31,7 @@ def shuffle_ms(view: QueryView, steps: Sequence[Operator]) -> float:
         steps: Its `Exchange` and `Sort` operators.
     """
     stages = {(stage.info.id, stage.info.attempt): stage for step in steps for stage in view.stages_of(step)}
-    shared = sum(stage.totals.run_ms * _share(view, stage, steps) for stage in stages.values())
+    shared = sum(stage.totals.run_ms * share_of(view, stage, steps) for stage in stages.values())
     measured = sum(value(step, name) or 0 for step in steps for name in _MEASURED)
     return max(measured, min(shared, _most_ms(steps) * _stretch(list(stages.values()))))
 
@@ -45,7 +45,7 @@ def rows_of(operator: Operator) -> float | None:
     return None if None in below else sum(rows or 0 for rows in below)
 
 
-def _share(view: QueryView, stage: StageAttempt, steps: Sequence[Operator]) -> float:
+def share_of(view: QueryView, stage: StageAttempt, steps: Sequence[Operator]) -> float:
     """The share of some operators in all rows that passed the operators of a stage."""
     chosen = {step.accumulables for step in steps}
     ran = [operator for operator in view.operators if not operator.is_wrapper and ran_in(operator, stage)]

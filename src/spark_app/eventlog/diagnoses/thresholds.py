@@ -119,6 +119,24 @@ class Thresholds(BaseModel):
     """Python functions row by row: calls, at least."""
     repeated_scans: int = Field(default=3, ge=2)
     """Repeated scans: how often the same files were read, at least."""
+    repeated_work: int = Field(default=2, ge=2)
+    """Missing cache: how many queries computed the same from the same rows, at least."""
+    repeated_stages: int = Field(default=3, ge=2)
+    """Missing cache: how many stages of RDDs one line of the program ran from the same RDDs, at least."""
+    explode_ratio: float = Field(default=5, ge=1)
+    """Explode: rows behind it over those before it, at least."""
+    explode_saved_ratio: float = Field(default=0.6, ge=0, le=1)
+    """Explode: what is saved of the time of its operators by computing within the row, at least."""
+    plan_operators: int = Field(default=100, ge=1)
+    """Slow planning: operators of a large plan, at least."""
+    plan_columns: int = Field(default=100, ge=1)
+    """Slow planning: columns of an operator of a large plan, at least."""
+    plan_bytes: int = Field(default=64 * 1024, ge=1)
+    """Slow planning: bytes that describe a large plan in the log, at least."""
+    large_plan_ms: float = Field(default=1500, ge=0)
+    """Slow planning: the time that a large plan takes anyway."""
+    first_plan_ms: float = Field(default=2500, ge=0)
+    """Slow planning: the same of the first plan of an application."""
 
 
 def load_thresholds(folder: Path | None = None) -> Thresholds:

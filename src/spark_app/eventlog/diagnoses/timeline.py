@@ -4,6 +4,7 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.collected_rows import collected
+from spark_app.eventlog.diagnoses.planning import planned
 from spark_app.eventlog.diagnoses.query import query_name
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
@@ -52,14 +53,15 @@ def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
         between queries, {driver_edge_ms} before the first and after the last one, since every application starts
         (project). It is a warning within queries and jobs, else an info, because the log of a notebook does not say
         whether its user was thinking. The rule ignores streaming applications, which wait by design.
-    Cost: that time, without what `collect_to_driver` tells of.
+    Cost: that time, without what `collect_to_driver` and `slow_planning` tell of.
     """
     if not app.is_whole or app.batches:
         return []
     least = limits.driver_gap_ratio * app.usage.wall_ms
-    collecting = [each.after for each in collected(app, limits)]
+    told = [each.after for each in collected(app, limits)]
+    told += [stretch for each in planned(app, limits) for stretch in (each.before, each.within)]
     own = {
-        kind: ms - sum(each.length_ms for each in collecting if each.kind == kind)
+        kind: max(0, ms - sum(each.length_ms for each in told if each.kind == kind))
         for kind, ms in app.task_free.sums.items()
     }
     gaps = ((kind, ms) for kind, ms in own.items() if kind in _GAPS and ms >= least)

@@ -18,6 +18,7 @@ from spark_app.eventlog.model.memory import MemorySample
 from spark_app.eventlog.model.occupancy import Occupancy, Span, TaskFreeTime, Utilization
 from spark_app.eventlog.model.queries import Queries
 from spark_app.eventlog.model.repeated_reads import RepeatedReads
+from spark_app.eventlog.model.repeated_work import RepeatedWork
 from spark_app.eventlog.model.stream_skew import skew_of
 from spark_app.eventlog.model.streams import Batch, Streams
 from spark_app.eventlog.parse import events
@@ -53,6 +54,7 @@ class Application:
         host_load: The load of the driver's host, where something measured it; Spark does not.
         log_records: What its Python program has logged, where something collected it: the newest.
         repeated_reads: Repeated reads and caches.
+        repeated_work: What several queries computed.
         left_out: SQL executions that ended before the log was compacted.
         clock: What was corrected because the clock of the driver was set back.
     """
@@ -93,6 +95,7 @@ class Application:
         self.host_load: HostLoad | None = None
         self.log_records: deque[events.LogRecord] = deque(maxlen=MOST_LOG_RECORDS)
         self.repeated_reads = RepeatedReads()
+        self.repeated_work = RepeatedWork()
         self._open: dict[int, Job] = {}
         self._jobs_seen = self._lost_starts = 0
         self._last_job = -1
@@ -300,6 +303,7 @@ class Application:
         numbers = counted(info.accumulables)
         self._sql.counted(job.query if job else None, numbers)
         self.repeated_reads.stage_ended(stage, job)
+        self.repeated_work.stage_ended(stage, job)
         if job is not None and job.batch is not None:
             self.streams.stage_ended(job.batch, skew_of(stage))
         return stage
@@ -386,7 +390,9 @@ class Application:
         if query is not None:
             if query.operation is not None:
                 query.operation.part_ended(time)
-            self.repeated_reads.query_ended(query, self.stages_of(query), self.numbers)
+            stages = self.stages_of(query)
+            self.repeated_reads.query_ended(query, stages, self.numbers)
+            self.repeated_work.query_ended(query, stages, self.numbers)
         return query
 
     def _observed(self, event: events.Observed) -> None:

@@ -158,6 +158,7 @@ class RddInfo(EventField):
     level: StorageLevel = field(name="Storage Level", default_factory=StorageLevel)
     partitions: int = field(name="Number of Partitions", default=0)
     scope: str | None = field(name="Scope", default=None)
+    parents: list[int] = field(name="Parent IDs", default_factory=list)
 
 
 class StageInfo(EventField):

@@ -1,0 +1,142 @@
+"""The rule about large plans, which the driver makes while no task runs."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from spark_app.eventlog.diagnoses.query import query_name, sentence
+from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.findings import Finding, rule
+from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.entities import Query
+from spark_app.eventlog.model.occupancy import Stretch
+from spark_app.formatting import count, duration, quantity, size
+
+_OPERATOR: Final = b'"nodeName"'
+_MORE: Final = re.compile(rb"\.\.\. (\d+) more fields")
+_SHOWN: Final = 25
+"""How many columns of an operator Spark writes before it only counts them: `spark.sql.debug.maxToStringFields`."""
+
+
+class Size(NamedTuple):
+    """How large a plan is: its operators, the columns of the widest of them, and the bytes that describe it."""
+
+    operators: int
+    columns: int
+    bytes: int
+
+    def __str__(self) -> str:
+        """What is large of it."""
+        columns = f", {count(self.columns)} columns" if self.columns else ""
+        return f"{quantity(self.operators, 'operator')}{columns}, {size(self.bytes)} of text"
+
+
+class Planned(NamedTuple):
+    """A query with a large plan, with the time without work before it and that until its first job."""
+
+    query: Query
+    size: Size
+    before: Stretch
+    within: Stretch
+
+    @property
+    def ms(self) -> int:
+        """How long both took."""
+        return self.before.length_ms + self.within.length_ms
+
+
+@rule()
+def slow_planning(app: Application, limits: Thresholds) -> list[Finding]:
+    """A large plan, before which no task runs.
+
+    Spark logs a query when its plan is made, and not how long that took. So it is an info: the program may have done
+    something else in this time, and in a notebook its user may have been thinking.
+
+    Evidence: the operators of the plan, the columns of the widest, its bytes in the log, and the time without a query
+        or a job before it, and from its start to its first job. With samples of stacks (`spark-app observe --profile`)
+        it also says what of planning the driver did most.
+    Why: a loop that adds to a DataFrame has the whole plan made again at each step, and the executors wait meanwhile.
+    Change: one `select`, `withColumns`, `withColumnsRenamed` or `drop` with all columns instead of a loop; one read of
+        all paths instead of unions; a join with a small table instead of many `when` branches; `checkpoint()` or
+        `localCheckpoint()` every some steps of an iteration.
+    Threshold: a plan of {plan_operators} operators, {plan_columns} columns (from `spark.sql.codegen.maxFields` on
+        Spark generates no code) or {plan_bytes} (project).
+    Cost: this time without {large_plan_ms}, and before the first query without {first_plan_ms}, which such a plan takes
+        anyway (project, of the quiet twins of `truth/`). It is between none, since the log does not tell what the
+        driver did, and all of it. `driver_gap` does not count it again. The rule ignores streaming applications.
+    """
+    return [_finding(app, each, limits) for each in planned(app, limits)]
+
+
+def _usual_ms(each: Planned, limits: Thresholds) -> float:
+    """The time that a large plan takes anyway."""
+    return limits.first_plan_ms if each.before.kind == "startup" else limits.large_plan_ms
+
+
+def planned(app: Application, limits: Thresholds) -> Iterator[Planned]:
+    """The queries of an application with a large plan before which no task ran for longer than such a plan takes.
+
+    None of streaming applications.
+    """
+    if not app.is_whole or app.batches:
+        return
+    works = [(job.submitted, job.completed or app.last) for job in app.jobs.values()]
+    works += [(query.started, query.ended or app.last) for query in app.queries.values()]
+    works.sort()
+    for query in app.queries.values():
+        plan = size_of(query)
+        if query.root is None and _is_large(plan, limits):
+            found = Planned(query, plan, _before(app, query, works), _within(app, query))
+            if found.ms > _usual_ms(found, limits):
+                yield found
+
+
+def size_of(query: Query) -> Size:
+    """How large the plan of a query is."""
+    plan = bytes(query.plan)
+    more = max((int(number) for number in _MORE.findall(plan)), default=0)
+    return Size(plan.count(_OPERATOR), more + _SHOWN if more else 0, len(plan))
+
+
+def _is_large(plan: Size, limits: Thresholds) -> bool:
+    return (
+        plan.operators >= limits.plan_operators
+        or plan.columns >= limits.plan_columns
+        or plan.bytes >= limits.plan_bytes
+    )
+
+
+def _before(app: Application, query: Query, works: list[tuple[int, int]]) -> Stretch:
+    """The time before a query in which neither a query nor a job ran, since an executor was there."""
+    earlier = works[: bisect_right(works, (query.started, -1))]
+    if earlier:
+        return Stretch("between", min(query.started, max(ended for _, ended in earlier)), query.started)
+    ready = min((executor.added for executor in app.executors.values()), default=query.started)
+    return Stretch("startup", min(query.started, max(ready, app.began or ready)), query.started)
+
+
+def _within(app: Application, query: Query) -> Stretch:
+    """The time from the start of a query to its first job."""
+    first = min((app.jobs[job].submitted for job in query.jobs if job in app.jobs), default=query.started)
+    return Stretch("planning", query.started, max(query.started, first))
+
+
+def _finding(app: Application, each: Planned, limits: Thresholds) -> Finding:
+    name = sentence(query_name(app, each.query.id))
+    return Finding(
+        "slow_planning",
+        "info",
+        f"{name}: no task ran for {duration(each.ms)} before its first job, and its plan is large ({each.size})",
+        "Make the plan in one step: one select, withColumns, withColumnsRenamed or drop with all columns instead of a "
+        "loop, one read of all paths instead of many unions, a join with a small table instead of many when branches. "
+        "In an iteration, checkpoint() or localCheckpoint() every some steps keeps the plan short.",
+        {
+            "planning_ms": each.ms,
+            "plan_operators": each.size.operators,
+            "plan_columns": each.size.columns,
+            "plan_bytes": each.size.bytes,
+        },
+        cost_ms=each.ms - _usual_ms(each, limits),
+        query=each.query.id,
+    ).within((0.0, float(each.ms)))

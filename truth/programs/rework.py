@@ -1,0 +1,180 @@
+"""Work that is done more often than needed: plans made again in loops, rows multiplied, results computed again."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from truth.programs.common import digest, done, hashed, main, place, session
+
+
+def renames(*, planted: bool, columns: int = 180, tables: int = 3) -> None:
+    """Columns of wide tables that get other names one by one, and some that are dropped one by one; or all at once."""
+    spark = session("names")
+    kept = columns * 3 // 4
+    for _ in range(tables):
+        sales = spark.range(0, 100_000, 1, 4).select(
+            "id", *[(F.col("id") * each).alias(f"c{each}") for each in range(columns)]
+        )
+        with place(spark):
+            if planted:
+                for each in range(kept):
+                    sales = sales.withColumnRenamed(f"c{each}", f"amount_{each}")
+                for each in range(kept, columns):
+                    sales = sales.drop(f"c{each}")
+            else:
+                sales = sales.select("id", *[F.col(f"c{each}").alias(f"amount_{each}") for each in range(kept)])
+            done(sales)
+    spark.stop()
+
+
+def unions(*, planted: bool, months: int = 300, rows: int = 1000) -> None:
+    """The sales of months, which a loop appends one by one; or which are one table."""
+    spark = session("months")
+
+    def of(first: int, last: int) -> DataFrame:
+        month, shop, price = F.floor(F.col("id") / rows), F.col("id") % 64, F.col("id") % 97
+        return spark.range(first * rows, last * rows, 1, 1).select(
+            "id", month.alias("month"), shop.alias("shop"), price.alias("price")
+        )
+
+    with place(spark):
+        if planted:
+            sales = of(0, 1)
+            for month in range(1, months):
+                sales = sales.unionByName(of(month, month + 1))
+        else:
+            sales = of(0, months)
+        done(sales.coalesce(4).groupBy("shop").agg(F.sum("price"), F.max("month")))
+    spark.stop()
+
+
+def branches(*, planted: bool, codes: int = 3000) -> None:
+    """The shops of codes: by a condition for each code, or by a join with a table of them."""
+    spark = session("codes")
+    sales = spark.range(0, 20_000, 1, 4).select("id", (F.col("id") % codes).alias("code"))
+    with place(spark):
+        if planted:
+            shop = F.when(F.col("code") == 0, "shop 0")
+            for code in range(1, codes):
+                shop = shop.when(F.col("code") == code, f"shop {code}")
+            done(sales.select("id", shop.alias("shop")))
+        else:
+            known = spark.createDataFrame([(code, f"shop {code}") for code in range(codes)], "code long, shop string")
+            done(sales.join(F.broadcast(known), "code").select("id", "shop"))
+    spark.stop()
+
+
+def nights(*, planted: bool, form: str, stays: int = 600_000) -> None:
+    """The prices of stays: of a row for each night, or the difference of two sums of prices."""
+    spark = session("stays", sql_shuffle_partitions="4")
+    first, last = F.expr("id % 300 + 1"), F.expr("id % 300 + 300 + id % 60")
+    spark.range(0, stays, 1, 4).select("id", first.alias("first"), last.alias("last")).createOrReplaceTempView("stays")
+    days = [(day, 40 + day % 97) for day in range(700)]
+    sums = [(day, sum(price for _, price in days[: day + 1])) for day, _ in days]
+    spark.createDataFrame(days, "day long, price long").createOrReplaceTempView("prices")
+    spark.createDataFrame(sums, "day long, total long").createOrReplaceTempView("totals")
+    with place(spark):
+        if not planted:
+            ends = "JOIN totals AS a ON a.day = first - 1 JOIN totals AS b ON b.day = last"
+            done(spark.sql(f"SELECT /*+ BROADCAST(a, b) */ id, b.total - a.total AS price FROM stays {ends}"))
+        elif form == "sql":
+            nights = "SELECT id, explode(sequence(first, last)) AS day FROM stays"
+            prices = f"SELECT /*+ BROADCAST(prices) */ id, price FROM ({nights}) JOIN prices USING (day)"
+            done(spark.sql(f"SELECT id, sum(price) AS price FROM ({prices}) GROUP BY id"))
+        else:
+            each = spark.table("stays").withColumn("day", F.explode(F.sequence("first", "last")))
+            priced = each.join(F.broadcast(spark.table("prices")), "day")
+            done(priced.groupBy("id").agg(F.sum("price").alias("price")))
+    spark.stop()
+
+
+def positions(*, planted: bool, orders: int = 240_000, items: int = 60) -> None:
+    """A figure of the items of each order: of rows that each have a copy of the order's note, or within the row."""
+    spark = session("orders", sql_shuffle_partitions="4")
+    note = F.concat(*[F.sha2(F.concat("id", F.lit(each)), 512) for each in range(4)])
+    prices = F.expr(f"transform(sequence(1, {items}), item -> (id * item) % 97)")
+    rows = spark.range(0, orders, 1, 4).select("id", note.alias("note"), prices.alias("prices"))
+    with place(spark):
+        if planted:
+            each = rows.select("id", "note", F.posexplode("prices").alias("position", "price"))
+            totals = each.groupBy("id", "note").agg(F.sum(F.col("position") * F.col("price")).alias("total"))
+        else:
+            weighted = "transform(prices, (price, position) -> price * position)"
+            total = F.expr(f"aggregate({weighted}, 0L, (sum, each) -> sum + each)")
+            totals = rows.select("id", "note", total.alias("total"))
+        done(totals)
+    spark.stop()
+
+
+def outputs(*, planted: bool, lines: int = 500_000) -> None:
+    """Sales by shop and day with the regions of the shops, which four outputs need: computed for each, or kept."""
+    folder = Path("sales")
+    folder.mkdir()
+    for number in range(4):
+        of_file = range(number, lines, 4)
+        rows = (f"{row},{row % 640},{row % 365},{row % 97},a note about it {row}" for row in of_file)
+        (folder / f"{number}.csv").write_text("\n".join(rows), encoding="utf-8")
+    spark = session("outputs", sql_shuffle_partitions="4")
+    sales = spark.read.schema("id long, shop int, day int, price double, note string").csv(str(folder))
+    shops = spark.range(0, 640).select(F.col("id").cast("int").alias("shop"), (F.col("id") % 7).alias("region"))
+    by_day = (
+        sales.join(shops, "shop")
+        .groupBy("region", "shop", "day")
+        .agg(F.sum("price").alias("price"), F.max(digest("note")).alias("note"))
+    )
+    if not planted:
+        by_day = by_day.cache()
+    with place(spark):
+        by_day.groupBy("region").agg(F.sum("price"), F.max("note")).write.json("regions")
+        by_day.groupBy("day").agg(F.sum("price"), F.max("note")).write.json("days")
+        by_day.where("region = 3").orderBy("price").write.json("third")
+        by_day.select("shop", "day", "price", "note").write.json("all")
+    spark.stop()
+
+
+def shuffled(*, planted: bool, rows: int = 1_000_000, times: int = 4) -> None:
+    """Figures of groups, whose shuffle Spark keeps by itself: what comes behind it is computed for each, or kept."""
+    spark = session("groups")
+    groups = spark.sparkContext.range(0, rows, 1, 4).map(lambda row: (row % 4096, row)).groupByKey(4)
+
+    def of(number: int) -> Callable[[Any], bool]:
+        return lambda pair: pair[1] % times == number
+
+    def scored(group: Any) -> Any:
+        return sum(hashed(row, 20) for row in group)
+
+    scores = groups.mapValues(scored)
+    if not planted:
+        scores = scores.cache()
+    with place(spark):
+        for each in range(times):
+            scores.filter(of(each)).count()
+    sizes = spark.sparkContext.range(0, rows, 1, 4).map(lambda row: (hashed(row, 10), 1)).reduceByKey(int.__add__, 4)
+    for each in range(times):  # these start from the shuffle, too, and have nothing to compute behind it
+        sizes.filter(of(each)).count()
+    spark.stop()
+
+
+def counted(*, planted: bool, rows: int = 400_000) -> None:
+    """The best sales of each shop, which are counted, checked and written: computed for each, or kept."""
+    spark = session("best", sql_shuffle_partitions="4")
+    spark.range(0, rows, 1, 4).select(
+        "id", F.expr("id % 500").alias("shop"), F.expr("id % 500 % 9").alias("region"), digest("id", 4).alias("score")
+    ).createOrReplaceTempView("sales")
+    ranked = "SELECT *, row_number() OVER (PARTITION BY shop, region ORDER BY score) AS place FROM sales"
+    spark.sql(f"SELECT * FROM ({ranked}) WHERE place <= 100").createOrReplaceTempView("best")
+    if not planted:
+        spark.sql("CACHE LAZY TABLE best")
+    with place(spark):
+        spark.sql("SELECT count(*), max(score) FROM best").collect()
+        spark.sql("SELECT region, min(score) FROM best GROUP BY region").collect()
+        done(spark.sql("SELECT * FROM best WHERE region <> 3"))
+        spark.sql("CREATE TABLE best_of_shops USING json LOCATION 'best' AS SELECT * FROM best")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(renames, unions, branches, nights, positions, outputs, shuffled, counted)

@@ -33,6 +33,7 @@ class Pair:
         remaining: The causes that the twin has as well.
         needs_form: Whether the program gets the form.
         saves_time: Whether the twin does the same work, so that the difference of times is what the cause costs.
+        developed_on: Whether it was made to develop a rule with; so are all that were recorded before.
     """
 
     name: str
@@ -47,11 +48,12 @@ class Pair:
     remaining: tuple[str, ...] = ()
     needs_form: bool = True
     saves_time: bool = True
+    developed_on: bool = False
 
     @property
     def is_developed_on(self) -> bool:
-        """Whether rules were developed with its logs, which were tests before they were a measure."""
-        return bool(self.recorded)
+        """Whether rules were developed with its logs: it was made for that, or a test before it was a measure."""
+        return self.developed_on or bool(self.recorded)
 
     @property
     def is_sealed(self) -> bool:

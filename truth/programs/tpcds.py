@@ -21,17 +21,6 @@ def tables(spark: SparkSession, sales: int) -> None:
         spark.sql(rows.format(sales=sales)).createOrReplaceTempView(name)
 
 
-def broadcast_missing(*, planted: bool, sales: int = 6_000_000) -> None:
-    """The queries, where somebody has switched broadcasts off."""
-    settings = {"sql_autoBroadcastJoinThreshold": "-1"} if planted else {}
-    spark = session("tpcds", sql_shuffle_partitions="4", **settings)
-    tables(spark, sales)
-    with place(spark):
-        for query in QUERIES.values():
-            spark.sql(query).collect()
-    spark.stop()
-
-
 def too_many(*, planted: bool, sales: int = 400_000, partitions: int = 1500) -> None:
     """The queries by shuffled joins of few rows, in the number of partitions that was right for many."""
     settings = {"sql_adaptive_enabled": "false", "sql_autoBroadcastJoinThreshold": "-1"}
@@ -62,4 +51,4 @@ def unpruned(*, planted: bool, days: int = 120, sales: int = 10_000_000) -> None
 
 
 if __name__ == "__main__":
-    main(broadcast_missing, too_many, unpruned)
+    main(too_many, unpruned)

@@ -1,7 +1,7 @@
 """What was planted in a recorded program is reported first, and its quiet twin hears nothing.
 
-The programs are those of `tests/eventlogs/planted.py`, of the comparisons, and of the diagnoses of stages. Programs of
-seconds stand for those of a minute: the cause takes the same share of them.
+The programs are those of `tests/eventlogs/planted.py`, of the comparisons, of the diagnoses of stages, and the truth.
+Programs of seconds stand for those of a minute: the cause takes the same share of them.
 """
 
 from pathlib import Path
@@ -17,9 +17,10 @@ from tests.compare.record import HERE as COMPARED
 from tests.eventlogs import planted
 from tests.eventlogs.record_diagnoses import recorded as of_diagnoses
 from tests.eventlogs.record_planted import recorded
+from truth.declared import pairs
 
 JOIN: Final = "sort_merge_join_could_broadcast"
-LOGS: Final[dict[str, tuple[Path, Path]]] = {
+LOGS: dict[str, tuple[Path, Path]] = {
     "partition_skew": (COMPARED / "hot-key.zst", COMPARED / "usual-0.zst"),
     "gc_pressure": (COMPARED / "collections.zst", COMPARED / "usual-1.zst"),
     "failed_tasks": (COMPARED / "failing-tasks.zst", COMPARED / "usual-2.zst"),
@@ -27,6 +28,17 @@ LOGS: Final[dict[str, tuple[Path, Path]]] = {
     "lost_executors": (of_diagnoses("lost executor"), of_diagnoses("busy cluster")),
     "retried_stage": (COMPARED / "killed-executor.zst", of_diagnoses("busy cluster")),
 } | {cause: (recorded(cause, "planted"), recorded(cause, "quiet")) for cause in planted.CAUSES}
+OF_TRUTH: Final = {
+    "collect_to_driver": "collect-pandas",
+    "evicted_cache": "evicted-cache-sql",
+    "slow_planning": "planning-branches",
+    "explode": "explode-wide-rows",
+    "missing_cache": "missing-cache-outputs",
+    "slow_storage": "slow-storage-rdd",
+    "speculation": "speculation-dataframe",
+}
+"""Open pairs of the truth, by the rule that must report the cause."""
+LOGS |= {cause: (pairs()[name].log("planted"), pairs()[name].log("quiet")) for cause, name in OF_TRUTH.items()}
 """The log of a program with a planted cause and that of its quiet twin, by the rule that must report the cause."""
 ADVICE: Final = {
     "spill": "spark.memory.fraction is 0.05: remove the setting",

@@ -46,6 +46,7 @@ texts = spark.range(0, 1_500_000, 1, 4).select(F.sha2(F.repeat(F.col("id").cast(
 print(texts.filter("text like 'ab%'").count())
 sys.exit(3)
 """
+LONG: Final = PROGRAM.replace("range(0, 500_000", "range(0, 2_500_000")
 TWO_STAGES: Final = """
 import threading
 from pyspark.sql import SparkSession, functions as F
@@ -102,8 +103,8 @@ def observed(folder: Path, *options: str, program: str = PROGRAM) -> Run:
 
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """One run with samples."""
-    return observed(tmp_path_factory.mktemp("sampled"), "--profile", "--profile-hertz", "99")
+    """One run with samples; so many of workers that three points are four standard deviations of a share of 70 %."""
+    return observed(tmp_path_factory.mktemp("sampled"), "--profile", "--profile-hertz", "99", program=LONG)
 
 
 def weights(samples: StackSamples, role: str) -> Counter[str]:
@@ -172,7 +173,7 @@ def test_stages_that_run_at_once_on_one_executor_have_their_shares(tmp_path: Pat
 
 def test_a_job_is_as_without_samples(sampled: Run, tmp_path: Path) -> None:
     """Exit code, output and event log; nothing is left beside the log, and no folder of the command."""
-    plain = observed(tmp_path)
+    plain = observed(tmp_path, program=LONG)
     assert (sampled.code, sampled.stdout) == (plain.code, plain.stdout)
     assert sampled.code == 3
     assert not list(plain.events.glob("*.zst"))

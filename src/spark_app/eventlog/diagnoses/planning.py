@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from spark_app.eventlog.diagnoses.query import query_name, sentence
@@ -84,10 +85,13 @@ def planned(app: Application, limits: Thresholds) -> Iterator[Planned]:
     works = [(job.submitted, job.completed or app.last) for job in app.jobs.values()]
     works += [(query.started, query.ended or app.last) for query in app.queries.values()]
     works.sort()
+    ends = list(accumulate((ended for _, ended in works), max))
     for query in app.queries.values():
         plan = size_of(query)
         if query.root is None and _is_large(plan, limits):
-            found = Planned(query, plan, _before(app, query, works), _within(app, query))
+            earlier = bisect_right(works, (query.started, -1))
+            last_ended = ends[earlier - 1] if earlier else None
+            found = Planned(query, plan, _before(app, query, last_ended), _within(app, query))
             if found.ms > _usual_ms(found, limits):
                 yield found
 
@@ -107,11 +111,13 @@ def _is_large(plan: Size, limits: Thresholds) -> bool:
     )
 
 
-def _before(app: Application, query: Query, works: list[tuple[int, int]]) -> Stretch:
-    """The time before a query in which neither a query nor a job ran, since an executor was there."""
-    earlier = works[: bisect_right(works, (query.started, -1))]
-    if earlier:
-        return Stretch("between", min(query.started, max(ended for _, ended in earlier)), query.started)
+def _before(app: Application, query: Query, last_ended: int | None) -> Stretch:
+    """The time before a query in which neither a query nor a job ran, since an executor was there.
+
+    `last_ended` is when the last of those ended that had begun before it; None for the first one.
+    """
+    if last_ended is not None:
+        return Stretch("between", min(query.started, last_ended), query.started)
     ready = min((executor.added for executor in app.executors.values()), default=query.started)
     return Stretch("startup", min(query.started, max(ready, app.began or ready)), query.started)
 

@@ -23,6 +23,7 @@ from spark_app.settings import Settings, process_environment
 from spark_app.spark.java_runtime import require_java
 from spark_app.stack_samples import captured, flight_recorder, python_sampler
 from spark_app.stack_samples.captured import Captured
+from spark_app.telemetry.spark_settings import is_local_cluster
 
 Note = Callable[[str], None]
 DIAGNOSTICS: Final = "com.sun.management:type=DiagnosticCommand"
@@ -49,7 +50,7 @@ class StackSampling:
         """Options of executors, if they share the folder, or are of this machine and have the recorder."""
         if self._capture is None:
             return ""
-        is_here = master.startswith("local-cluster[") and flight_recorder.is_in(require_java().parents[1])
+        is_here = is_local_cluster(master) and flight_recorder.is_in(require_java().parents[1])
         if not (self._capture.is_shared or is_here):
             return ""
         rates = flight_recorder.rates(self._capture.interval_ms, captured.BY_CPU, *captured.BY_WALL_CLOCK)

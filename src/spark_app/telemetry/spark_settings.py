@@ -22,6 +22,11 @@ def is_local(properties: Mapping[str, str]) -> bool:
     return master == "local" or master.startswith("local[")
 
 
+def is_local_cluster(master: str) -> bool:
+    """Whether the driver starts executors on its own host."""
+    return master.startswith("local-cluster[")
+
+
 def without_recording(options: str) -> str:
     """Options of a JVM without those that sample its stacks, which say nothing about an application."""
     return _RECORDING.sub("", options) if FLIGHT_RECORDING in options else options

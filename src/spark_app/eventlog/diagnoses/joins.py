@@ -6,9 +6,9 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.query import QueryView, value
-from spark_app.eventlog.diagnoses.shuffle_cost import rows_of, shuffle_ms
+from spark_app.eventlog.diagnoses.shuffle_cost import shuffle_ms
 from spark_app.eventlog.findings import Finding, rule
-from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.operators import Operator, rows_of
 from spark_app.eventlog.model.plan_names import (
     BROADCAST_EXCHANGE,
     CARTESIAN_PRODUCT,

@@ -1,6 +1,5 @@
 """The rule about what several queries compute from the same rows."""
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
@@ -9,12 +8,12 @@ from spark_app.eventlog.diagnoses.query import MAX_OPERATOR, query_name
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.plan_names import EXPRESSION_ID
 from spark_app.eventlog.model.repeated_reads import SAVED_BY_CACHE
 from spark_app.eventlog.model.repeated_work import Work
 from spark_app.formatting import count, duration
 from spark_app.redaction import excerpt
 
-_ID: Final = re.compile(r"#\d+L?")
 MOST: Final = 5
 """How many such steps an application has at most: the worst ones."""
 
@@ -79,7 +78,7 @@ def _findings(app: Application, work: Work) -> Iterator[Finding]:
             stage=(place, 0) if work.is_of_rdds else None,
             query=None if work.is_of_rdds else place,
             operator=None if work.is_of_rdds else excerpt(work.name, MAX_OPERATOR),
-            cause=_ID.sub("", work.name),
+            cause=EXPRESSION_ID.sub("", work.name),
         ).within((low * part, high * part))
 
 

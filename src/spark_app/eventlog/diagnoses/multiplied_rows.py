@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from spark_app.eventlog.diagnoses.query import QueryView, value
-from spark_app.eventlog.diagnoses.shuffle_cost import rows_of, share_of
+from spark_app.eventlog.diagnoses.shuffle_cost import shared_ms
 from spark_app.eventlog.findings import Finding, rule
-from spark_app.eventlog.model.operators import Operator
+from spark_app.eventlog.model.operators import Operator, rows_of
 from spark_app.eventlog.model.plan_names import OUTPUT_ROWS
 from spark_app.formatting import count
 
@@ -50,7 +50,7 @@ def explode(view: QueryView) -> Iterator[Finding]:
         if found.rows < view.limits.explode_ratio * found.rows_before:
             continue
         share = view.limits.explode_saved_ratio
-        cost = view.wall_of(_task_ms(view, found.steps), *found.steps)
+        cost = view.wall_of(shared_ms(view, found.steps), *found.steps)
         estimate = None if cost is None else cost * (1 + share) / 2
         yield view.finding(
             "explode",
@@ -94,12 +94,6 @@ def _keys(operator: Operator) -> str | None:
     """The columns that an aggregate groups by; None of other operators."""
     keys = _KEYS.search(operator.text) if operator.name.startswith(_AGGREGATES) else None
     return None if keys is None else keys[1]
-
-
-def _task_ms(view: QueryView, steps: list[Operator]) -> float:
-    """The share that operators have of the run time of the stages that they ran in."""
-    stages = {(stage.info.id, stage.info.attempt): stage for step in steps for stage in view.stages_of(step)}
-    return sum(stage.totals.run_ms * share_of(view, stage, steps) for stage in stages.values())
 
 
 def _function(generate: Operator) -> str:

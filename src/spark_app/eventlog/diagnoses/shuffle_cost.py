@@ -5,8 +5,8 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses.query import QueryView, value
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.eventlog.model.operators import Operator
-from spark_app.eventlog.model.plan_names import DATA_SIZE, OUTPUT_ROWS, SHUFFLE_WRITE_TIME, SORT_TIME
+from spark_app.eventlog.model.operators import Operator, rows_of, rows_through
+from spark_app.eventlog.model.plan_names import DATA_SIZE, SHUFFLE_WRITE_TIME, SORT_TIME
 from spark_app.eventlog.model.repeated_reads import ran_in
 
 _MEASURED: Final = (SORT_TIME, SHUFFLE_WRITE_TIME, "fetch wait time")
@@ -30,33 +30,28 @@ def shuffle_ms(view: QueryView, steps: Sequence[Operator]) -> float:
         view: The query.
         steps: Its `Exchange` and `Sort` operators.
     """
-    stages = {(stage.info.id, stage.info.attempt): stage for step in steps for stage in view.stages_of(step)}
-    shared = sum(stage.totals.run_ms * share_of(view, stage, steps) for stage in stages.values())
     measured = sum(value(step, name) or 0 for step in steps for name in _MEASURED)
-    return max(measured, min(shared, _most_ms(steps) * _stretch(list(stages.values()))))
+    return max(measured, min(shared_ms(view, steps), _most_ms(steps) * _stretch(_stages(view, steps))))
 
 
-def rows_of(operator: Operator) -> float | None:
-    """The output rows of an operator; those of its children where it neither adds nor drops rows, nor counts them."""
-    rows = value(operator, OUTPUT_ROWS)
-    if rows is not None or not operator.children:
-        return rows
-    below = [rows_of(child) for child in operator.children]
-    return None if None in below else sum(rows or 0 for rows in below)
+def shared_ms(view: QueryView, steps: Sequence[Operator]) -> float:
+    """The share that some operators have of the run time of the stages that they ran in, by the rows of all of them."""
+    return sum(stage.totals.run_ms * _share(view, stage, steps) for stage in _stages(view, steps))
 
 
-def share_of(view: QueryView, stage: StageAttempt, steps: Sequence[Operator]) -> float:
+def _stages(view: QueryView, steps: Sequence[Operator]) -> list[StageAttempt]:
+    """The stages that any of some operators ran in."""
+    stages = {(stage.info.id, stage.info.attempt): stage for step in steps for stage in view.stages_of(step)}
+    return list(stages.values())
+
+
+def _share(view: QueryView, stage: StageAttempt, steps: Sequence[Operator]) -> float:
     """The share of some operators in all rows that passed the operators of a stage."""
     chosen = {step.accumulables for step in steps}
     ran = [operator for operator in view.operators if not operator.is_wrapper and ran_in(operator, stage)]
-    passed = [(_passed(operator), operator.accumulables in chosen) for operator in ran]
+    passed = [(rows_through(operator), operator.accumulables in chosen) for operator in ran]
     total = sum(rows for rows, _ in passed)
     return sum(rows for rows, is_chosen in passed if is_chosen) / total if total else 0.0
-
-
-def _passed(operator: Operator) -> float:
-    """The rows that an operator took or made, whichever is more; 0 where the plan does not say."""
-    return max(rows_of(each) or 0 for each in (operator, *operator.children))
 
 
 def _most_ms(steps: Sequence[Operator]) -> float:

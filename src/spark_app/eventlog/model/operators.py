@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from spark_app.eventlog.model.entities import Query
-from spark_app.eventlog.model.plan_names import CACHE_SCANS, REUSED_EXCHANGE
+from spark_app.eventlog.model.plan_names import CACHE_SCANS, OUTPUT_ROWS, REUSED_EXCHANGE
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import SqlMetric, SqlPlan
 
@@ -140,6 +140,25 @@ def own_plan_of(query: Query) -> Plan:
     """
     plan = plan_of(query, query.numbers)
     return replace(plan, root=_marked(plan.root, reads_cache=query.reads_cache))
+
+
+def rows_of(operator: Operator) -> float | None:
+    """The output rows of an operator; those of its children where it neither adds nor drops rows, nor counts them."""
+    number = operator.numbers.get(OUTPUT_ROWS)
+    if number is not None or not operator.children:
+        return None if number is None else number.value
+    rows = 0.0
+    for child in operator.children:  # a comprehension would be a frame more for each of 500 levels
+        below = rows_of(child)
+        if below is None:
+            return None
+        rows += below
+    return rows
+
+
+def rows_through(operator: Operator) -> float:
+    """The rows that an operator took or made, whichever is more; 0 where the plan does not say."""
+    return max(rows_of(each) or 0.0 for each in (operator, *operator.children))
 
 
 def python_functions(operator: Operator) -> list[str]:

@@ -4,7 +4,7 @@ A name that one module alone knows stands there.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 EXCHANGE: Final = "Exchange"
@@ -45,7 +45,22 @@ SESSION_CATALOG: Final = "spark_catalog."
 SCAN_OF_TABLE: Final = rf"(?:Batch)?Scan (?:\w+ )?(?:{re.escape(SESSION_CATALOG)})?([\w-]+(?:\.[\w-]+)+)"
 """A pattern of the name of an operator that scans a table of a catalog; its group is the table."""
 
+EXPRESSION_ID: Final = re.compile(r"#\d+L?")
+"""What Spark adds to the name of a column, another number in each query: `price#12L`."""
+
 
 def pattern_of_nodes(names: Iterable[str]) -> re.Pattern[bytes]:
     """Finds operators whose names begin with one of these, in a plan as the log has it: decoding it takes longer."""
     return re.compile(rf'"nodeName":\s*"(?:{"|".join(map(re.escape, names))})'.encode())
+
+
+def parts(text: str) -> Iterator[str]:
+    """The parts of a list of expressions, between the commas that are in no brackets."""
+    depth = start = 0
+    for number, sign in enumerate(text):
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and not depth:
+            yield text[start:number].strip()
+            start = number + 1
+    if text[start:].strip():
+        yield text[start:].strip()

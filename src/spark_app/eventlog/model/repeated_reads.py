@@ -13,6 +13,7 @@ from spark_app.eventlog.model.plan_names import (
     CACHE_SCANS,
     COMMAND,
     DELTA_LOG,
+    EXPRESSION_ID,
     FILE_BYTES_READ,
     FILES_READ,
     LOCATION,
@@ -40,7 +41,6 @@ _CACHE_SCAN: Final = pattern_of_nodes(CACHE_SCANS)
 _INTERNAL: Final = ("Delta Table State", "mergeMaterializedSource")
 _LOCATION: Final = f'"{LOCATION}"'.encode()
 _PATHS: Final = re.compile(r"\[(.*)", re.DOTALL)
-_EXPRESSION_ID: Final = re.compile(r"#\d+L?")
 
 
 @dataclass(slots=True)
@@ -198,7 +198,7 @@ class RepeatedReads:
             cache.name = rdd.name  # Delta names its caches when they are filled
             if job is None or job.query is None:
                 cache.uses += max(1, stage.info.tasks // max(1, rdd.partitions))
-            _keep(self._caches, rdd.id, cache)
+            keep(self._caches, rdd.id, cache)
 
     def query_ended(self, query: Query, stages: Sequence[StageAttempt], numbers: Mapping[int, int]) -> None:
         """Takes note of the files and the caches that the query has read."""
@@ -237,19 +237,19 @@ class RepeatedReads:
             known = self._plans.pop(below[0], None) or CachedPlan(scan.text or scan.name)
             if any(value > known.values.get(number, 0) for number, value in values.items()):
                 known.computed(stage, known.values | values, query.id)
-            _keep(self._plans, below[0], known)
+            keep(self._plans, below[0], known)
 
     def _drop_numbers_of_others(self, query: Query, root: Operator) -> None:
         """Accumulators below a cache keep counting across queries: only the query that filled it may report them."""
         for number in _below_caches(root) & query.numbers.keys():
             first = self._filled.get(number, query.id)
-            _keep(self._filled, number, first, most=MOST_NUMBERS)
+            keep(self._filled, number, first, most=MOST_NUMBERS)
             if first != query.id:
                 del query.numbers[number]
 
     def _scanned(self, query: Query, scan: Operator, most_ms: float | None) -> None:
         files, size = (int(scan.numbers[name].value) for name in (FILES_READ, FILE_BYTES_READ))
-        filters = _EXPRESSION_ID.sub("", scan.metadata.get(PARTITION_FILTERS, ""))
+        filters = EXPRESSION_ID.sub("", scan.metadata.get(PARTITION_FILTERS, ""))
         key = (location(scan), filters, files, size)
         reads = self._reads.pop(key, None) or Reads(location(scan), files, size)
         reads.times += 1
@@ -258,7 +258,7 @@ class RepeatedReads:
         reads.took(most_ms)
         if query.id not in reads.queries[-MOST_QUERIES:]:
             reads.queries = [*reads.queries, query.id][:MOST_QUERIES]
-        _keep(self._reads, key, reads)
+        keep(self._reads, key, reads)
 
 
 def ran(plan: Plan, stages: Sequence[StageAttempt]) -> Iterator[Operator]:
@@ -331,7 +331,7 @@ def _cached(stage: StageAttempt) -> list[RddInfo]:
     return [rdd for rdd in stage.info.rdds if rdd.level.use_memory or rdd.level.use_disk]
 
 
-def _keep(known: dict[Key, Value], key: Key, value: Value, *, most: int = MOST) -> None:
+def keep(known: dict[Key, Value], key: Key, value: Value, *, most: int = MOST) -> None:
     """Adds a value at the end; removes the oldest value if there are too many."""
     known[key] = value
     if len(known) > most:

@@ -16,15 +16,18 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
-from spark_app.eventlog.model.operators import PYTHON, Operator, plan_of
+from spark_app.eventlog.model.operators import PYTHON, Operator, plan_of, rows_through
 from spark_app.eventlog.model.plan_names import (
     CACHE_SCANS,
+    EXPRESSION_ID,
     FILE_BYTES_READ,
     FILES_READ,
     LOCATION,
     OUTPUT_ROWS,
     REUSED_EXCHANGE,
+    parts,
 )
+from spark_app.eventlog.model.repeated_reads import keep
 from spark_app.eventlog.parse.events import RddInfo
 
 MOST: Final = 2000
@@ -45,7 +48,6 @@ _PARTIAL: Final = re.compile(r"\b(?:partial|merge)_")
 _JOIN: Final = re.compile(r"Join \[(.*?)\], \[(.*?)\], (\w+)", re.DOTALL)
 _NAMED: Final = re.compile(r" AS ([^\s,\[\]]+)#(\d+)L?$")
 _ATTRIBUTE: Final = re.compile(r"(?<![\w.`])[\w.`]*#(\d+)L?")
-_ID: Final = re.compile(r"#\d+L?")
 _LONG: Final = 200
 """Texts that are longer are remembered by their digests."""
 
@@ -173,9 +175,7 @@ class RepeatedWork:
         if len(work.places) < MOST_PLACES:
             work.name, work.places[place] = found.name, took
             work.source_rows = max(work.source_rows, found.source_rows)
-        self._works[digest] = work
-        if len(self._works) > MOST:
-            del self._works[next(iter(self._works))]
+        keep(self._works, digest, work, most=MOST)
 
 
 class _Steps:
@@ -275,7 +275,7 @@ class _Steps:
 
     def _known(self, text: str) -> str:
         """A text in which each column is how it was computed, and ids are left out: they differ in each query."""
-        replaced = _ATTRIBUTE.sub(lambda match: self._columns.get(match[1], _ID.sub("#", match[0])), text)
+        replaced = _ATTRIBUTE.sub(lambda match: self._columns.get(match[1], EXPRESSION_ID.sub("#", match[0])), text)
         return _short(replaced)
 
 
@@ -293,18 +293,6 @@ def _begins_with(rdds: Sequence[RddInfo]) -> set[int]:
         if not parents:
             begins.add(rdd.id)
     return begins
-
-
-def parts(text: str) -> Iterator[str]:
-    """The parts of a list, without commas within brackets."""
-    depth = start = 0
-    for number, sign in enumerate(text):
-        depth += (sign in "([{") - (sign in ")]}")
-        if sign == "," and not depth:
-            yield text[start:number].strip()
-            start = number + 1
-    if text[start:].strip():
-        yield text[start:].strip()
 
 
 def digest_of(text: str) -> str:
@@ -329,27 +317,14 @@ def _took(step: Operator, root: Operator, stages: Sequence[_Ran]) -> Took:
     for run_ms, counted in stages:
         if counted.isdisjoint(own):
             continue
-        inside = sum(_passed(operator) for _, operator in step.walk() if not counted.isdisjoint(operator.accumulables))
-        beside = [_passed(operator) for operator in others if not counted.isdisjoint(operator.accumulables)]
+        inside = sum(
+            rows_through(operator) for _, operator in step.walk() if not counted.isdisjoint(operator.accumulables)
+        )
+        beside = [rows_through(operator) for operator in others if not counted.isdisjoint(operator.accumulables)]
         most += run_ms
         least += 0 if beside else run_ms
         likely += run_ms * (inside / (inside + sum(beside)) if beside and inside else not beside)
     return Took(least, likely, most)
-
-
-def _passed(operator: Operator) -> float:
-    """The rows that an operator took or made, whichever is more; 0 where the plan does not say."""
-    return max(_rows(each) for each in (operator, *operator.children))
-
-
-def _rows(operator: Operator) -> float:
-    number = operator.numbers.get(OUTPUT_ROWS)
-    if number is not None:
-        return number.value
-    rows = 0.0
-    for child in operator.children:
-        rows += _rows(child)
-    return rows
 
 
 def _numbers(operator: Operator) -> set[int]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from spark_app.eventlog.model.entities import Query, StageAttempt
 from spark_app.eventlog.model.operators import MAX_TEXT
-from spark_app.eventlog.model.plan_names import EXCHANGE, LOCATION, PATHS
+from spark_app.eventlog.model.plan_names import EXCHANGE, LOCATION, PATHS, parts
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import SqlPlan
 
@@ -90,8 +90,7 @@ def key_of(exchange: SqlPlan) -> ShuffleKey:
         UnknownKeyError: It is computed, or its columns are in no scan of files that the plan has.
     """
     match = _HASHED.search(exchange.text[:MAX_TEXT])
-    parts = _parts(match[1]) if match else []
-    found = [(part, _ATTRIBUTE.fullmatch(part)) for part in parts]
+    found = [(part, _ATTRIBUTE.fullmatch(part)) for part in (parts(match[1]) if match else ())]
     columns = []
     for part, attribute in found:
         if attribute is None:
@@ -141,15 +140,3 @@ def _between(way: list[SqlPlan]) -> tuple[str, ...]:
 def _paths(scan: SqlPlan) -> tuple[str, ...]:
     located = _LOCATED.fullmatch(scan.metadata.get(LOCATION, ""))
     return tuple(path for path in located[1].split(", ") if path not in ("", "...")) if located else ()
-
-
-def _parts(text: str) -> list[str]:
-    """The parts between commas that are in no brackets."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]

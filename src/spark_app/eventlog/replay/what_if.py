@@ -21,7 +21,7 @@ from spark_app.eventlog.replay import blocked_time, doubts
 from spark_app.eventlog.replay.schedule import Piece, replay
 from spark_app.eventlog.replay.work import Part, Work
 from spark_app.formatting import size
-from spark_app.telemetry.spark_settings import is_local
+from spark_app.telemetry.spark_settings import is_local, is_local_cluster
 
 What = Literal["cores", "executors", "memory", "partitions", "without"]
 UNLIMITED: Final = "unlimited"
@@ -234,7 +234,7 @@ def _executors(done: Work, value: str) -> _Lengths | list[str]:
     """As many executors, each with the cores that the others have."""
     if is_local(done.app.properties):
         return ["a local master has no executors: ask for cores"]
-    if done.app.properties.get("spark.master", "").startswith("local-cluster["):
+    if is_local_cluster(done.app.properties.get("spark.master", "")):
         return ["all executors of local-cluster share one host, whose processors they also need to start"]
     cores = [each.cores for each in done.app.executors.values()]
     return _cores(done, str(min(MOST_CORES, max(1, round(median(cores))) * int(value))))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from spark_app.eventlog.model.plan_names import SCAN_OF_TABLE, SHUFFLED_JOINS, pattern_of_nodes
+from spark_app.eventlog.model.plan_names import SCAN_OF_TABLE, SHUFFLED_JOINS, parts, pattern_of_nodes
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,8 @@ def test_a_scan_names_its_table_without_the_catalog_of_the_session(name: str, ta
     """A scan of files has none."""
     found = re.fullmatch(SCAN_OF_TABLE, name)
     assert (found and found[1]) == table
+
+
+def test_parts_of_a_list_keep_what_is_within_brackets() -> None:
+    """Functions of an aggregate have arguments."""
+    assert list(parts("sum(a, b), max(struct(c, [d, e])), f")) == ["sum(a, b)", "max(struct(c, [d, e]))", "f"]

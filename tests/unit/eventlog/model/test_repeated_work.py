@@ -1,6 +1,7 @@
 import pytest
 
-from spark_app.eventlog.model.repeated_work import MOST, Work, parts
+from spark_app.eventlog.model import repeated_work
+from spark_app.eventlog.model.repeated_work import Work
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.plans import Node, application, node, ran
 from tests.unit.eventlog.log import Line
@@ -147,10 +148,12 @@ def test_stages_that_read_a_cache_or_other_rdds_or_run_for_queries_are_not() -> 
     assert not stages(query=True)
 
 
-def test_parts_of_a_list_keep_what_is_within_brackets() -> None:
-    """Functions of an aggregate have arguments."""
-    assert list(parts("sum(a, b), max(struct(c, [d, e])), f")) == ["sum(a, b)", "max(struct(c, [d, e]))", "f"]
-    assert MOST > 0
+def test_only_so_many_steps_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for one, each of two steps in turn is forgotten before it comes again."""
+    plans = [grouped(ids=70 * number, source="/sales" if number % 2 else "/returns") for number in range(4)]
+    assert len(works(*plans)) == 2
+    monkeypatch.setattr(repeated_work, "MOST", 1)
+    assert works(*plans) == []
 
 
 def test_a_cache_is_known_by_what_filled_it() -> None:

@@ -17,6 +17,9 @@ OPEN: Final = HERE / "open.json"
 SEALED: Final = HERE / "sealed.zst"
 BUSY_CORES: Final = 0.3
 """From so many busy cores of others on, a run may wait for a processor though nobody planted that."""
+SLOWER: Final = 1.25
+"""A round whose quiet twin took so many times as long as in the fastest one ran on a slower machine: a virtual one that
+shares its host can be, without any load of its own."""
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -31,22 +34,26 @@ class Where(msgspec.Struct, frozen=True):
 
 
 class Round(msgspec.Struct, frozen=True):
-    """One run of each twin, one after the other: their durations, and how busy others kept the machine, in cores."""
+    """One run of each twin, one after the other: their durations, and how busy others kept the machine, in cores.
+
+    `observed` says whether both ran below `spark-app observe`, which adds to the log what it measures.
+    """
 
     planted_ms: int
     quiet_ms: int
     planted_load: float | None
     quiet_load: float | None
     recorded: str
+    observed: bool = False
 
     @property
-    def is_calm(self) -> bool:
-        """Whether others are known to have left the machine alone, so that the times can be compared."""
+    def is_left_alone(self) -> bool:
+        """Whether other programs of the machine are known to have left it alone."""
         return all(load is not None and load < BUSY_CORES for load in (self.planted_load, self.quiet_load))
 
 
 class Answer(msgspec.Struct):
-    """The truth about a pair."""
+    """The truth about a pair; `kept` is the round whose logs are kept."""
 
     planted: str
     quiet: str
@@ -59,13 +66,24 @@ class Answer(msgspec.Struct):
     developed_on: bool
     place: Where
     rounds: list[Round]
-    planted_kept_load: float | None = None
-    quiet_kept_load: float | None = None
+    kept: int = 0
 
     @property
     def calm(self) -> list[Round]:
-        """The rounds whose times can be compared."""
-        return [each for each in self.rounds if each.is_calm]
+        """The rounds whose times can be compared: the machine was left alone, and as fast as in the others."""
+        alone = [each for each in self.rounds if each.is_left_alone]
+        fastest = min((each.quiet_ms for each in alone), default=0)
+        return [each for each in alone if each.quiet_ms <= SLOWER * fastest]
+
+    @property
+    def best(self) -> int:
+        """The round whose logs tell most: a calm one, below `observe`, with the least load."""
+        calm = self.calm
+
+        def worth(round_: Round) -> tuple[bool, bool, float]:
+            return round_ in calm, round_.observed, -(round_.planted_load or 0) - (round_.quiet_load or 0)
+
+        return max(range(len(self.rounds)), key=lambda number: worth(self.rounds[number]))
 
     @property
     def saved_ms(self) -> float | None:
@@ -95,18 +113,20 @@ def unsealed() -> dict[str, Answer]:
     return _read(SEALED)
 
 
-def add(pair: Pair, answer: Answer) -> None:
-    """Writes what a round has found; the rounds before it stay. Says nothing of a sealed pair."""
+def merged(pair: Pair, found: Answer) -> Answer:
+    """What a new round has found, with the rounds before it; the place is that of the round whose logs are kept."""
+    before = _read(_file(pair)).get(pair.name)
+    if before is None:
+        return found
+    number = len(before.rounds)
+    both = msgspec.structs.replace(found, rounds=[*before.rounds, *found.rounds], kept=number)
+    return both if both.best == number else msgspec.structs.replace(both, place=before.place, kept=before.kept)
+
+
+def write(pair: Pair, answer: Answer) -> None:
+    """Writes what is true of a pair, in place of what was known before. Says nothing of a sealed one."""
     file = _file(pair)
-    answers = _read(file)
-    before = answers.get(pair.name)
-    if before is not None:
-        answer.rounds = [*before.rounds, *answer.rounds]
-        if not keeps_log(pair, answer.planted_kept_load, answer.quiet_kept_load):
-            answer.place = before.place
-            answer.planted_kept_load, answer.quiet_kept_load = before.planted_kept_load, before.quiet_kept_load
-    answers[pair.name] = answer
-    _write(file, answers)
+    _write(file, _read(file) | {pair.name: answer})
 
 
 def forget(pair: Pair) -> None:
@@ -123,14 +143,6 @@ def rounds(pair: Pair, *, calm: bool = False) -> int:
     if answer is None:
         return 0
     return len(answer.calm if calm else answer.rounds)
-
-
-def keeps_log(pair: Pair, planted_load: float | None, quiet_load: float | None) -> bool:
-    """Whether the logs of a new round replace those that are kept: the machine was calmer."""
-    before = _read(_file(pair)).get(pair.name)
-    if before is None or before.planted_kept_load is None or before.quiet_kept_load is None:
-        return True
-    return (planted_load or 0) + (quiet_load or 0) < before.planted_kept_load + before.quiet_kept_load
 
 
 def _file(pair: Pair) -> Path:

@@ -76,7 +76,7 @@ class Run:
         self.lines: list[dict[str, Any]] = []
 
     def start(self) -> None:
-        """Runs the program to its end, alone."""
+        """Runs the program to its end, alone, below `spark-app observe`."""
         conf, logs, programs = (self._folder / name for name in ("conf", "logs", "code/truth/programs"))
         for folder in (conf, logs):
             folder.mkdir(parents=True)
@@ -101,14 +101,16 @@ class Run:
     def _run(self, conf: Path, programs: Path) -> None:
         python = python_of(self._pair.spark)
         own = {"SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": str(python), "SPARK_USER": "somebody"}
-        own |= {"PYTHONPATH": str(programs.parents[1])}
+        own |= {"PYTHONPATH": str(programs.parents[1]), "SPARK_APP_HOME": str(self._folder / "state")}
         own |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
         if self._pair.properties.get("spark.master", "").startswith("local-cluster"):
             own |= {"SPARK_HOME": str(spark_home(python, self._folder))}
         file, _, function = self._pair.program.partition(".")
         parameters = {"planted": self._kind == "planted"} | self._pair.parameters
         parameters |= {"form": self._pair.form} if self._pair.needs_form else {}
-        command = [str(python), str(programs / f"{file}.py"), function, json.dumps(parameters)]
+        # What it measures of the host and of Python workers, it adds to the end of the log.
+        observe = [sys.executable, "-m", "spark_app", "observe", "--keep", str(self._folder / "logs"), "--"]
+        command = [*observe, str(python), str(programs / f"{file}.py"), function, json.dumps(parameters)]
         # A session of its own: the JVM outlives its Python by a moment.
         program = subprocess.Popen(command, env=os.environ | own, cwd=self._folder, start_new_session=True)
         try:
@@ -157,13 +159,12 @@ def _packed(lines: list[dict[str, Any]]) -> bytes:
 def _add(pair: Pair, runs: dict[Kind, Run]) -> str:
     planted, quiet = runs["planted"], runs["quiet"]
     today = datetime.now(UTC).date().isoformat()
-    keeps = answers.keeps_log(pair, planted.load, quiet.load)
-    answer = _answer(pair, planted.place(), Round(planted.ms, quiet.ms, planted.load, quiet.load, today))
-    answer.planted_kept_load, answer.quiet_kept_load = planted.load, quiet.load
-    if keeps:
+    found = Round(planted.ms, quiet.ms, planted.load, quiet.load, today, observed=True)
+    answer = answers.merged(pair, _answer(pair, planted.place(), found))
+    if answer.kept == len(answer.rounds) - 1:
         for kind, run in runs.items():
             pair.log(kind).write_bytes(run.packed())
-    answers.add(pair, answer)
+    answers.write(pair, answer)
     times = "sealed" if pair.is_sealed else f"{planted.ms / 1000:.1f} s planted, {quiet.ms / 1000:.1f} s quiet"
     little = "; SAVES TOO LITTLE" if pair.saves_time and not costs_enough(planted.ms, quiet.ms) else ""
     return f"{pair.name}: {times}; others had {planted.load} and {quiet.load} cores{little}"
@@ -184,7 +185,7 @@ def _taken(pair: Pair) -> str:
         found[kind] = [json.loads(line) for line in lines]
     day = datetime.fromtimestamp(_times(found["planted"])[0] / 1000, UTC).date().isoformat()
     rounds = Round(duration(found["planted"]), duration(found["quiet"]), None, None, day)
-    answers.add(pair, _answer(pair, Where(), rounds))
+    answers.write(pair, _answer(pair, Where(), rounds))
     return f"{pair.name}: taken from {pair.recorded[0]}"
 
 

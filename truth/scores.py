@@ -137,8 +137,9 @@ def read(content: bytes, opened: dict[str, Answer] | None = None, sealed: dict[s
 
 def _judged(name: str, answer: Answer, output: Output) -> Judged:
     """Runs that the output lacks have no causes."""
-    found = _kept(output.runs.get(answer.planted, []), answer.causes, answer.planted_kept_load)
-    of_twin = _kept(output.runs.get(answer.quiet, []), answer.remaining, answer.quiet_kept_load)
+    kept = answer.rounds[answer.kept]
+    found = _judgeable(output.runs.get(answer.planted, []), answer.causes, kept.planted_load)
+    of_twin = _judgeable(output.runs.get(answer.quiet, []), answer.remaining, kept.quiet_load)
     cause = answer.causes[0]
     right = [each for each in found if is_named(cause, each.cause)]
     away = set(answer.causes) - set(answer.remaining)
@@ -166,7 +167,7 @@ def _range_ms(fixed: Sequence[Named]) -> tuple[float, float] | None:
     return sum(lows), sum(highs)
 
 
-def _kept(found: Sequence[Named], causes: Sequence[str], load: float | None) -> list[Named]:
+def _judgeable(found: Sequence[Named], causes: Sequence[str], load: float | None) -> list[Named]:
     """What is judged: that tasks wait for a processor may be true but where others are known to have had few."""
     may_starve = STARVED not in causes and (load is None or load >= BUSY_CORES)
     return [each for each in found if not (may_starve and each.cause == STARVED)]

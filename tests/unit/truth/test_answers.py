@@ -19,12 +19,14 @@ def pair(*, is_sealed: bool) -> Pair:
     return next(each for each in (Pair(name, ("spill",), "sql") for name in names) if each.is_sealed == is_sealed)
 
 
-def answer(of: Pair, load: float, stage: int) -> Answer:
-    """The truth that one round has found."""
-    rounds = [Round(2000, 1000, load, load, "2026-11-25")]
+def add(of: Pair, load: float, stage: int, *, quiet_ms: int = 1000, observed: bool = False) -> Answer:
+    """The truth about a pair with one round more."""
+    rounds = [Round(2 * quiet_ms, quiet_ms, load, load, "2026-11-25", observed)]
     place = Where(stages=[stage])
     ids = of.run("planted"), of.run("quiet")
-    return Answer(*ids, ["spill"], [], "sql", "strong", "4.2.0", True, False, place, rounds, load, load)
+    found = answers.merged(of, Answer(*ids, ["spill"], [], "sql", "strong", "4.2.0", True, False, place, rounds))
+    answers.write(of, found)
+    return found
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_sealed_answer_is_not_in_the_open_file(files: Path) -> None:
     """Nor is it readable as it is."""
     sealed = pair(is_sealed=True)
-    answers.add(sealed, answer(sealed, 0.1, 3))
+    add(sealed, 0.1, 3)
     assert [file.name for file in files.iterdir()] == ["sealed.zst"]
     assert sealed.name.encode() not in (files / "sealed.zst").read_bytes()
     assert answers.opened() == {}
@@ -49,15 +51,31 @@ def test_a_round_is_added_and_the_place_is_of_the_log_that_is_kept(files: Path) 
     """That is the log of the calmest round."""
     about = pair(is_sealed=False)
     for load, stage in ((0.5, 1), (0.1, 2), (0.9, 3)):
-        answers.add(about, answer(about, load, stage))
+        add(about, load, stage)
     found = answers.opened()[about.name]
-    assert (len(found.rounds), found.place.stages, found.planted_kept_load) == (3, [2], 0.1)
+    assert (len(found.rounds), found.place.stages, found.kept) == (3, [2], 1)
+
+
+def test_the_log_of_an_observed_round_is_kept_rather_than_one_of_less_load(files: Path) -> None:
+    """It has more to tell; but not from a machine that others kept busy."""
+    about = pair(is_sealed=False)
+    kept = [add(about, load, 0, observed=observed).kept for load, observed in ((0.0, False), (0.9, True), (0.1, True))]
+    assert kept == [0, 0, 2]
+
+
+def test_a_round_of_a_slower_machine_is_neither_counted_nor_kept(files: Path) -> None:
+    """Its quiet twin tells it: this takes as long in all rounds on the same machine."""
+    about = pair(is_sealed=False)
+    found = [add(about, 0.0, 0, quiet_ms=quiet_ms) for quiet_ms in (1000, 1100, 2100, 500)]
+    assert [len(each.calm) for each in found] == [1, 2, 2, 1]
+    assert [each.kept for each in found] == [0, 0, 0, 3]
+    assert found[2].saved_ms == 1050
 
 
 def test_a_pair_that_is_forgotten_is_recorded_anew(files: Path) -> None:
     """Its rounds do not count any longer."""
     about = pair(is_sealed=False)
-    answers.add(about, answer(about, 0.5, 1))
+    add(about, 0.5, 1)
     assert answers.rounds(about) == 1
     answers.forget(about)
     assert answers.rounds(about) == 0

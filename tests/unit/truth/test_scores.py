@@ -71,10 +71,9 @@ def test_a_twin_has_a_false_alarm_for_what_is_not_true_of_it() -> None:
 def test_waiting_for_a_processor_is_judged_on_a_calm_machine_or_where_it_was_planted() -> None:
     """Elsewhere it may be true."""
     found = [{"cause": "cpu_starvation"}, {"cause": "spill"}]
-    (unknown,) = score(found, [], pair=answer("spill")).open
-    (calm,) = score(found, [], pair=answer("spill", planted_kept_load=0.1)).open
-    (busy,) = score(found, [], pair=answer("spill", planted_kept_load=1.5)).open
-    (planted,) = score(found[:1], [], pair=answer("cpu_starvation", planted_kept_load=1.5)).open
+    rounds = {load: [Round(20_000, 10_000, load, 0.0, "")] for load in (None, 0.1, 1.5)}
+    unknown, calm, busy = (score(found, [], pair=answer("spill", rounds=each)).open[0] for each in rounds.values())
+    (planted,) = score(found[:1], [], pair=answer("cpu_starvation", rounds=rounds[1.5])).open
     assert [each.is_exact for each in (unknown, calm, busy, planted)] == [True, False, True, True]
 
 

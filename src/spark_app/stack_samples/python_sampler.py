@@ -2,7 +2,9 @@
 
 A thread of the interpreter looks at `sys._current_frames()`. How long each thread has been on a processor since the
 last look tells whether it ran, and how many samples it stands for: where a function of C holds the interpreter's lock,
-the look comes late, and the one sample that follows has the whole time (docs/decisions/0035-stack-samples.md).
+the look comes late, and the one sample that follows stands for all that were due. A thread that gives the lock away
+itself, as each call that reads a file does, would be seen at such calls only: so this thread asks for the lock at once,
+where the program has one thread that runs (docs/decisions/0035-stack-samples.md).
 
 `spark-app observe --profile` loads a copy of this file into the programs of others. So it imports nothing of this
 project, runs on Python 3.8 and later, and raises nothing. `spark_app.stack_samples.python_stacks` reads the files.
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 # As they are before a program, such as one with gevent's monkey patches, replaces them: the sampler would become a
 # greenlet of the program, whose loop would never be empty.
 _start_new_thread, _get_ident, _get_native_id = _thread.start_new_thread, _thread.get_ident, _thread.get_native_id
-_sleep = time.sleep
+_sleep, _current_frames = time.sleep, sys._current_frames
 FOLDER: Final = "SPARK_STACK_SAMPLES"
 """Names the folder of the files, one for each process."""
 INTERVAL: Final = "SPARK_STACK_SAMPLES_MS"
@@ -44,6 +46,12 @@ RUNNING_SHARE: Final = 0.1
 """Of the time since the last look that a thread has been on a processor, from which on it runs."""
 MERGED_NS: Final = 1_000_000_000
 """The time for which looks at a thread that waits at one place are one sample."""
+SOON: Final = 5e-5
+"""The time in seconds after which this thread asks for the interpreter's lock (`sys.setswitchinterval`)."""
+LATE_NS: Final = 2_000_000
+"""A look that comes so late has asked in vain: a function of C holds the lock, and asking costs a processor."""
+MOST_PATIENT: Final = 64
+"""Looks that do not ask soon after one that did so in vain; twice as many after each."""
 
 
 def start_in_driver() -> None:
@@ -107,6 +115,7 @@ def _start(role: str, jvm: int | None) -> None:
 
 def start(sampler: Sampler) -> None:
     """Samples this process."""
+    sampler.ask_soon()
     # A thread that `threading` does not know is in no program's list of threads, and no exit waits for it.
     _start_new_thread(sampler.run, ())
 
@@ -132,7 +141,10 @@ class Sampler:
         self._stacks: dict[tuple[int, ...], int] = {}
         self._cpu: dict[int, int] = {}
         self._owed: dict[int, int] = {}
+        self._next: dict[int, int] = {}
         self._waits: dict[int, tuple[int, int | None, int, int]] = {}
+        self._given = self._set = sys.getswitchinterval()
+        self._running, self._patient, self._penalty, self._has_asked_soon = 0, 0, 1, False
         file = os.path.join(folder, f"{os.getpid()}-{time.time_ns()}.stacks")
         self._file = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._write([
@@ -145,55 +157,102 @@ class Sampler:
     def run(self) -> None:
         """Looks at all threads, again and again."""
         own, before = _get_ident(), time.monotonic_ns()
+        due = before + self._interval
+        _wake_on_time()
         with suppress(Exception):
             while self._bytes < MOST_BYTES and not self.is_stopped:
-                _sleep(self._interval / 1e9)
+                _sleep(max(0, due - time.monotonic_ns()) / 1e9)
+                frames = _current_frames()  # at once: the program may get the lock back after each statement
+                self._keep_lock()
+                stacks = {each: _stack_of(frame) for each, frame in frames.items() if each != own}
+                del frames  # they hold the variables of the program
+                self.ask_soon()  # after each write, too
                 now = time.monotonic_ns()
-                self._look(own, now - before)
-                before = now
+                missed = (now - due) // self._interval
+                self._look(stacks, now - before, (1 + missed) * self._interval)
+                self._learn(now - due)
+                self.ask_soon(is_wanted=self._running <= 1 and self._patient <= 0)
+                before, due = now, due + (1 + missed) * self._interval
                 if self._bytes > MOST_BYTES // 2:
                     self._interval = self._nominal * 2 ** (8 * self._bytes // MOST_BYTES - 3)
             if not self.is_stopped:
                 self._write(["full"])
+        self._keep_lock()
 
-    def _look(self, own: int, elapsed: int) -> None:
-        task, at = self._task(), time.time_ns() // 1_000_000
-        frames = sys._current_frames()
-        for thread, frame in frames.items():
-            if thread != own and (not self._is_worker or task is not None):
-                self._sample(thread, frame, task, at, elapsed)
-        for thread in [each for each in self._cpu if each not in frames]:
+    def ask_soon(self, *, is_wanted: bool = True) -> None:
+        """Lets the next look ask for the lock at once, and not after some milliseconds as is usual."""
+        sys.setswitchinterval(min(SOON, self._given) if is_wanted else self._given)
+        self._set = sys.getswitchinterval()
+
+    def _keep_lock(self) -> None:
+        """Lets threads keep the lock as long as the program wants it."""
+        if sys.getswitchinterval() != self._set:
+            self._given = sys.getswitchinterval()  # the program has set it meanwhile
+        self._has_asked_soon = self._set != self._given
+        sys.setswitchinterval(self._given)
+
+    def _learn(self, late_ns: int) -> None:
+        """Asks less often where asking is in vain: a function of C holds the lock, and asking costs a processor."""
+        if self._has_asked_soon:
+            is_in_vain = late_ns > LATE_NS
+            self._penalty = min(2 * self._penalty, MOST_PATIENT) if is_in_vain else max(1, self._penalty // 2)
+            self._patient = self._penalty if is_in_vain else 0
+        else:
+            self._patient -= 1
+
+    def _look(self, stacks: dict[int, list[tuple[str, str, int]]], elapsed: int, due: int) -> None:
+        """Writes what the threads do.
+
+        Args:
+            stacks: The frames of each, the innermost first.
+            elapsed: Nanoseconds since the last look.
+            due: Nanoseconds that this look stands for: the intervals that have begun since the last one.
+        """
+        task, at, self._running = self._task(), time.time_ns() // 1_000_000, 0
+        if not self._is_worker or task is not None:
+            for thread, stack in stacks.items():
+                self._sample(thread, stack, task, at, elapsed, due)
+        for thread in [each for each in self._cpu if each not in stacks]:
             self._end_wait(thread)
-            self._cpu.pop(thread, None)
-            self._owed.pop(thread, None)
+            for known in (self._cpu, self._owed, self._next):
+                known.pop(thread, None)
         if self._is_worker and task is None:
             for thread in list(self._waits):
                 self._end_wait(thread)
-            self._cpu = {thread: self._used(thread) or 0 for thread in frames if thread != own}
+            self._cpu = {thread: self._used(thread) or 0 for thread in stacks}
             self._owed.clear()
+            self._next.clear()
         elif self._jvm is None:
             self._note_jvm()
 
-    def _sample(self, thread: int, frame: FrameType, task: int | None, at: int, elapsed: int) -> None:
-        """Writes a sample of a thread, or counts it to the one before where the thread still waits at its place."""
+    def _sample(
+        self, thread: int, frames: list[tuple[str, str, int]], task: int | None, at: int, elapsed: int, due: int
+    ) -> None:
+        """Writes a sample of a thread, or counts it to the one before where the thread still waits at its place.
+
+        What a thread has used beyond what a late look stands for belongs to its next sample.
+        """
         cpu = self._used(thread)
         if cpu is None:
             return
         used = cpu - self._cpu.get(thread, max(0, cpu - elapsed)) + self._owed.pop(thread, 0)
         self._cpu[thread] = cpu
         if used >= RUNNING_SHARE * elapsed:
+            self._running += 1
             self._end_wait(thread)
-            weight = round(used / self._nominal, 3)
-            self._write(["sample", at, thread, self._stack(frame), "running", task, weight])
+            used += self._next.get(thread, 0)
+            self._next[thread] = max(0, used - due)
+            weight = round(min(used, due) / self._nominal, 3)
+            self._write(["sample", at, thread, self._stack(frames), "running", task, weight])
             return
         self._owed[thread] = used
-        stack = self._stack(frame)
+        stack = self._stack(frames)
         known = self._waits.get(thread)
         if known is not None and (known[0], known[1]) == (stack, task) and known[3] < MERGED_NS:
-            self._waits[thread] = (stack, task, known[2], known[3] + elapsed)
+            self._waits[thread] = (stack, task, known[2], known[3] + due)
             return
         self._end_wait(thread)
-        self._waits[thread] = (stack, task, at, elapsed)
+        self._waits[thread] = (stack, task, at, due)
 
     def _end_wait(self, thread: int) -> None:
         known = self._waits.pop(thread, None)
@@ -201,19 +260,13 @@ class Sampler:
             stack, task, at, waited = known
             self._write(["sample", at, thread, stack, "waiting", task, round(waited / self._nominal, 3)])
 
-    def _stack(self, frame: FrameType | None) -> int:
+    def _stack(self, frames: list[tuple[str, str, int]]) -> int:
         """The index of a stack, which is written when it is new, as its frames are."""
-        found: list[int] = []
-        while frame is not None and len(found) < MOST_DEPTH:
-            code = frame.f_code
-            key = (code.co_filename, getattr(code, "co_qualname", code.co_name), frame.f_lineno or 0)
-            index = self._frames.get(key)
-            if index is None:
-                index = self._frames[key] = len(self._frames)
-                self._write(["frame", *key])
-            found.append(index)
-            frame = frame.f_back
-        stack = tuple(reversed(found))
+        for frame in frames:
+            if frame not in self._frames:
+                self._frames[frame] = len(self._frames)
+                self._write(["frame", *frame])
+        stack = tuple(self._frames[frame] for frame in reversed(frames))
         known = self._stacks.get(stack)
         if known is None:
             known = self._stacks[stack] = len(self._stacks)
@@ -255,6 +308,26 @@ class Sampler:
         content = json.dumps(line, separators=(",", ":")).encode() + b"\n"
         self._bytes += len(content)
         os.write(self._file, content)
+
+
+def _stack_of(frame: FrameType | None) -> list[tuple[str, str, int]]:
+    """The file, the function and the line of each frame, the innermost first."""
+    found: list[tuple[str, str, int]] = []
+    while frame is not None and len(found) < MOST_DEPTH:
+        code = frame.f_code
+        found.append((code.co_filename, getattr(code, "co_qualname", code.co_name), frame.f_lineno or 0))
+        frame = frame.f_back
+    return found
+
+
+def _wake_on_time() -> None:
+    """Lets Linux wake this thread within a nanosecond of a time that it waits for, not within 50 microseconds."""
+    with suppress(OSError):
+        file = os.open(f"/proc/{_get_native_id()}/timerslack_ns", os.O_WRONLY)
+        try:
+            os.write(file, b"1")
+        finally:
+            os.close(file)
 
 
 def _native(thread: int) -> int | None:

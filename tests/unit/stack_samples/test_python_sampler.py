@@ -1,5 +1,6 @@
 """A program is sampled in a process of its own, as drivers and workers of Spark are."""
 
+import json
 import subprocess
 import sys
 from collections import defaultdict
@@ -42,13 +43,13 @@ used(0.1)
 START: Final = "from spark_app.stack_samples import python_sampler\n"
 
 
-def sampled(folder: Path, program: str) -> list[PythonProcess]:
+def sampled(folder: Path, program: str, interval_ms: float = INTERVAL_MS) -> list[PythonProcess]:
     """What a program leaves."""
     file = folder / "job.py"
     file.write_text(START + COMPUTE + program, encoding="utf-8")
     logs = folder / "logs"
     logs.mkdir()
-    variables = {python_sampler.FOLDER: str(logs), python_sampler.INTERVAL: str(INTERVAL_MS)}
+    variables = {python_sampler.FOLDER: str(logs), python_sampler.INTERVAL: str(interval_ms)}
     variables |= {"PYTHONPATH": str(Path(python_sampler.__file__).parents[2]), python_sampler.LAUNCH: "token-7"}
     done = subprocess.run([sys.executable, str(file)], env=variables, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -82,6 +83,72 @@ def test_a_function_that_holds_the_lock_of_the_interpreter_has_its_time(tmp_path
     ran = seconds(process, "running")
     assert max(sample.weight for sample in process.samples) > 10
     assert ran["held"] > 0.1
+
+
+SPLIT: Final = """
+import json, os, sys
+big = json.dumps(list(range(100_000)))
+clock, spent = time.perf_counter, {"looping": 0.0, "other": 0.0}
+
+def looping(rounds):
+    for index in range(rounds):
+        index % 7
+
+def other():
+    OTHER
+
+python_sampler.start_in_driver()
+until = time.monotonic() + 6
+while time.monotonic() < until:
+    began = clock()
+    looping(ROUNDS)
+    between = clock()
+    other()
+    spent["looping"] += between - began
+    spent["other"] += clock() - between
+with open("SPENT", "w") as file:
+    json.dump(spent, file)
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "rounds", "apart"),
+    [("os.path.exists('missing')", 20_000, 0.65), ("json.loads(big)", 300_000, 0.2)],
+    ids=["gives the lock away", "holds the lock"],
+)
+def test_what_a_function_does_with_the_lock_does_not_make_it_hot(
+    tmp_path: Path, other: str, rounds: int, apart: float
+) -> None:
+    """The share of a loop beside it is near the truth: not a small part, as where looks wait for the lock.
+
+    A look still comes some time after it is due, so that a call that gives the lock away has too much by that.
+    """
+    program = SPLIT.replace("OTHER", other).replace("ROUNDS", str(rounds)).replace("SPENT", str(tmp_path / "spent"))
+    (process,) = sampled(tmp_path, program, interval_ms=20)
+    spent, found = json.loads((tmp_path / "spent").read_text(encoding="utf-8")), seconds(process, "running")
+    truth = spent["looping"] / (spent["looping"] + spent["other"])
+    assert found["looping"] / (found["looping"] + found["other"]) == pytest.approx(truth, abs=apart)
+
+
+def test_threads_that_run_take_turns_as_ever(tmp_path: Path) -> None:
+    """To ask for the lock at once would make them change all the time."""
+    (process,) = sampled(
+        tmp_path,
+        """
+import sys, threading
+usual, found = sys.getswitchinterval(), []
+python_sampler.start_in_driver()
+threads = [threading.Thread(target=much) for _ in range(3)]
+for thread in threads:
+    thread.start()
+while any(thread.is_alive() for thread in threads):
+    used(0.01)
+    found.append(sys.getswitchinterval())
+assert found.count(usual) > len(found) / 2, found
+""",
+        interval_ms=50,
+    )
+    assert seconds(process, "running")["much"] > 1.5
 
 
 def test_a_thread_that_waits_does_not_run(tmp_path: Path) -> None:

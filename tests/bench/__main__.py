@@ -3,8 +3,9 @@
 `python -m tests.bench decoding workers` measures only the parts that it names: `first_result`, `wheel`, `plain`,
 `checks`, `telemetry`, `sizes`, `starts`, `decoding`, `bridge`, `large_log`, `listing`, `observing`, `sampling`,
 `workers`, `throughput`, `first_batch`, `latency`, `alert_latency`, `prediction_latency`, `recovery`, `state`,
-`small_files`, `month`, `training`, `tuning`, `memory_retries`, `what_if`. BENCH_ROUNDS (5), and the variables that the
-modules of the parts name, make it shorter for a try. Each part is on the page as soon as it has been measured.
+`small_files`, `month`, `training`, `tuning`, `memory_retries`, `healthy_jobs`, `what_if`. BENCH_ROUNDS (5), and the
+variables that the modules of the parts name, make it shorter for a try. Each part is on the page as soon as it has
+been measured.
 """
 
 import sys
@@ -17,6 +18,7 @@ from tests.bench import (
     bridging,
     days,
     decoding,
+    healthy_jobs,
     installing,
     large_log,
     listing,
@@ -64,6 +66,7 @@ PARTS: Final[Mapping[str, Callable[[Path], list[str]]]] = {
     "Training and scoring a model": training.training,
     "Programs that were tuned": tuning.tuning,
     "Jobs that die for lack of memory": memory_retries.memory_retries,
+    "Jobs that have memory enough": healthy_jobs.healthy_jobs,
     "What if": what_if.what_if,
 }
 

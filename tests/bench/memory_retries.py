@@ -63,7 +63,7 @@ JOBS: Final = (
 def memory_retries(scratch: Path) -> list[str]:
     """How many jobs died, and succeeded after so many changes."""
     chosen = [int(number) for number in os.environ.get("BENCH_JOBS", "").split()] or range(len(JOBS))
-    known = _known()
+    known = measured(FILE)
     jobs = {number: " ".join(JOBS[number].command) for number in chosen}
     for number, command in jobs.items():
         if command not in known:
@@ -73,9 +73,9 @@ def memory_retries(scratch: Path) -> list[str]:
     return _lines([known[command] for command in jobs.values()])
 
 
-def _known() -> dict[str, dict[str, Any]]:
+def measured(file: Path) -> dict[str, dict[str, Any]]:
     """What was measured before, by the commands of the jobs."""
-    lines = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return {each["command"]: each for each in map(json.loads, lines) if "command" in each}
 
 

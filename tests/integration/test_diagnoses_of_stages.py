@@ -37,6 +37,7 @@ STAGE_THRESHOLDS: Final = Thresholds(
     disk_bytes_per_second=MIB,
     gc_ratio=0.5,
     cpu_ratio=0.01,
+    cpu_unmeasured_ratio=0.01,
     external_wait_ratio=1,
     huge_bytes=6 * MIB,
 )
@@ -59,6 +60,7 @@ CLUSTER_THRESHOLDS: Final = Thresholds(
     idle_ratio=0.45,
     idle_core_ms=2000,
     cpu_ratio=0.01,
+    cpu_unmeasured_ratio=0.01,
     external_wait_ratio=1,
 )
 """The same on a cluster, where executors begin cold: their first tasks are no skew, and load classes slowly."""

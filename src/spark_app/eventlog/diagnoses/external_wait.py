@@ -28,9 +28,9 @@ def external_wait(view: StageView) -> Finding | None:
         the time on a processor, garbage collection and waits for a shuffle; attempts that were killed or failed do not
         count. What else may explain it is subtracted: the bytes that were read, written and spilled, at
         `disk_bytes_per_second`; the time that Python workers were on a processor or waited for one; and the wait for a
-        processor, which is the time on one times the slowdown of `cpu_starvation`, and four times that where the host
-        was starved or nobody measured it (project); a stage whose tasks were deserialised too fast to tell is as slow
-        as the application. Of stages that run Python, the rule says nothing where nobody measured the Python workers,
+        processor, which is the time on one times the slowdown of `cpu_starvation`, and four times that where it is two
+        or more, or nobody measured the host (project); a stage whose tasks were deserialised too fast to tell is as
+        slow as the application. Of stages that run Python, the rule says nothing where nobody measured the workers,
         because the log does not tell whether their functions compute or wait: `spark-app observe` samples those of a
         local master each second (`/proc/*/task/*/schedstat`). Threads that a task starts itself, as native libraries
         do, count as a wait. Where only the storage of files explains the wait, `slow_storage` has it instead.

@@ -5,7 +5,6 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses import processors
 from spark_app.eventlog.diagnoses.stage import StageView
-from spark_app.eventlog.model.operators import PYTHON
 
 MARGIN: Final = 4.0
 """How many times its slowdown a host may delay tasks where it is starved or was not measured: the scheduler favours
@@ -43,21 +42,16 @@ def of(view: StageView) -> OutsideWait | None:
     slowdown = None if most <= 0 or most < least_of_all else processors.largest_slowdown(view)
     if slowdown is None:
         return None
-    is_calm = processors.is_measured(view) and slowdown < 1 / view.limits.cpu_ratio
+    is_calm = processors.is_measured(view) and slowdown < 1 / view.limits.cpu_unmeasured_ratio
     least = most - worked * (slowdown * (1 if is_calm else MARGIN) - 1)
     if least <= 0 or least < least_of_all:
         return None
     return OutsideWait(run_ms, worked + python_ms, least, most - worked * (slowdown - 1), most)
 
 
-def has_python(view: StageView) -> bool:
-    """Whether tasks of the stage run Python."""
-    return any(PYTHON.search(f"{rdd.name} {rdd.scope}") for rdd in view.stage.info.rdds)
-
-
 def _python_ms(view: StageView) -> float | None:
     """How long Python workers of the stage were on a processor or waited for one; 0 without any, None if unknown."""
-    return processors.python_ms(view) if has_python(view) else 0.0
+    return processors.python_ms(view) if processors.has_python(view) else 0.0
 
 
 def _transfer_ms(view: StageView) -> float:

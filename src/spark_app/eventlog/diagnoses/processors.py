@@ -1,11 +1,13 @@
 """Rules about processors that tasks had to wait for."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from spark_app.eventlog.diagnoses.stage import StageView
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model import contention
+from spark_app.eventlog.model.entities import unmeasured_wait_ms
 from spark_app.eventlog.model.host_load import HostLoad, Resource
+from spark_app.eventlog.model.operators import PYTHON
 from spark_app.formatting import count, duration, quantity, share
 from spark_app.redaction import excerpt
 from spark_app.telemetry.spark_settings import is_local
@@ -21,18 +23,24 @@ def cpu_starvation(view: StageView) -> Finding | None:
     Why: other programs, or more tasks than the host has processors, take turns with them.
     Change: find what else runs on the host, or run fewer tasks at once; where the threads of a local master exceed the
         processors, the text says so.
-    Threshold: less than {cpu_ratio} (project). The log has the time on a processor, but not what tasks waited for. The
-        rule takes the wait from the slowdown of pure computation: the runnable threads for each processor, which
-        `spark-app observe` samples each second (`/proc/loadavg`; `/proc/pressure/*` is shown), else how much longer
-        Spark took to deserialise the tasks than they had a processor meanwhile. So tasks that wait for a service or a
-        disk are not taken for starved, and a host that was measured and not busy is not blamed. The log does not
-        contain the time of Python workers on a processor.
+    Threshold: less than {cpu_ratio} where the load of the host was measured, between a job that has its processors
+        alone and one that shares them with an equal; less than {cpu_unmeasured_ratio} elsewhere, since to deserialise
+        tasks takes longer than a processor for other reasons, too (project). The log has the time on a processor, but
+        not what tasks waited for. The rule takes the wait from the slowdown of pure computation: the runnable threads
+        for each processor, which `spark-app observe` samples each second (`/proc/loadavg`; `/proc/pressure/*` is
+        shown), else how much longer Spark took to deserialise the tasks than they had a processor meanwhile. So tasks
+        that wait for a service or a disk are not taken for starved, and a host that was measured and not busy is not
+        blamed. The log does not contain the time of Python workers on a processor; `observe` measures those of a local
+        master, on a processor or waiting for one, and that slowdown tells how much of it was which. A worker that
+        computes beside the thread of its own task is no other program: of the runnable threads, each task counts once.
     Cost: the time that tasks waited for a processor, at most their run time without waits for a shuffle and garbage
         collection, divided by the mean number of running tasks.
     """
-    worked, waited = (view.stage.totals.cpu_ns or 0) / 1e6, contention.processor_wait_ms(view.app, view.stage)
-    if not waited or worked >= view.limits.cpu_ratio * (worked + waited):
+    time = _processor_time(view)
+    most = view.limits.cpu_ratio if is_measured(view) else view.limits.cpu_unmeasured_ratio
+    if time is None or not time.waited_ms or time.worked_ms >= most * (time.worked_ms + time.waited_ms):
         return None
+    worked, waited = time
     return view.finding(
         "cpu_starvation",
         f"its tasks worked for {duration(worked)} and waited about {duration(waited)} for a processor{_evidence(view)}",
@@ -40,6 +48,27 @@ def cpu_starvation(view: StageView) -> Finding | None:
         numbers={"cpu_task_ms": worked, "waited_task_ms": waited, "cpu_ratio": worked / (worked + waited)},
         cost_ms=view.wall_of(waited),
     )
+
+
+class _ProcessorTime(NamedTuple):
+    """How long tasks and their Python workers were on a processor, and waited for one that something else had."""
+
+    worked_ms: float
+    waited_ms: float
+
+
+def _processor_time(view: StageView) -> _ProcessorTime | None:
+    """The same of the tasks of a stage, about; None if nothing tells how long they waited."""
+    totals, load, host = view.stage.totals, _load(view), _host(view)
+    worked, python = (totals.cpu_ns or 0) / 1e6, python_ms(view) if has_python(view) else None
+    if not python or load is None or host is None or not view.wall_ms:
+        waited = contention.processor_wait_ms(view.app, view.stage)
+        return None if waited is None else _ProcessorTime(worked, waited)
+    slowdown = max(1.0, load)
+    beside_ms = max(0.0, python + min(worked * slowdown, totals.run_ms) - totals.run_ms)
+    of_others = max(1.0, load - beside_ms / view.wall_ms / host.processors)
+    worked += python / slowdown
+    return _ProcessorTime(worked, min(unmeasured_wait_ms(totals), worked * (of_others - 1)))
 
 
 def largest_slowdown(view: StageView) -> float | None:
@@ -54,6 +83,11 @@ def largest_slowdown(view: StageView) -> float | None:
 def is_measured(view: StageView) -> bool:
     """Whether the load of the host of all executors was measured during the stage."""
     return _load(view) is not None
+
+
+def has_python(view: StageView) -> bool:
+    """Whether tasks of the stage run Python."""
+    return any(PYTHON.search(f"{rdd.name} {rdd.scope}") for rdd in view.stage.info.rdds)
 
 
 def python_ms(view: StageView) -> int | None:

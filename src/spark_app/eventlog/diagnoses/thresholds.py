@@ -45,8 +45,10 @@ class Thresholds(BaseModel):
     """Throughput of a disk, to estimate the cost of spilling."""
     gc_ratio: float = Field(default=0.10, gt=0, le=1)
     """Garbage collection over the run time of tasks, at least."""
-    cpu_ratio: float = Field(default=0.50, gt=0, le=1)
-    """CPU starvation: time on a processor over the same and the wait for one, below this."""
+    cpu_ratio: float = Field(default=0.67, gt=0, le=1)
+    """CPU starvation: time on a processor over the same and the wait for one, below this on a measured host."""
+    cpu_unmeasured_ratio: float = Field(default=0.50, gt=0, le=1)
+    """CPU starvation: the same where nobody measured the load of the host."""
     external_wait_ratio: float = Field(default=0.50, gt=0, le=1)
     """Tasks that wait for something outside Spark: that time over their run time, at least."""
     huge_bytes: int = Field(default=5 * GIB, ge=1)

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -17,9 +17,23 @@ HUNGRY: dict[str, Any] = {
 """A tenth of a minute, and of the time to deserialise it."""
 
 
-def host(runnable: int, processors: int = 2) -> HostLoad:
-    """A host with so many runnable threads while the stages run."""
-    samples = [LoadSample(BEGAN + second * 1000, runnable, {"cpu": second * 900_000}) for second in range(61)]
+COMPUTING: dict[str, Any] = HUNGRY | {"Executor CPU Time": 30_000_000_000}
+"""Half of the time."""
+IN_PYTHON: dict[str, Any] = HUNGRY | {"Executor CPU Time": 100_000_000}
+PYTHON: Final = [{"RDD ID": 1, "Name": "PythonRDD"}]
+
+
+def host(runnable: float, processors: int = 2, *, python_ms: int | None = None) -> HostLoad:
+    """A host with so many runnable threads, and so much work in Python, while the stages run."""
+    samples = [
+        LoadSample(
+            BEGAN + second * 1000,
+            int(runnable * (second + 1)) - int(runnable * second),
+            {"cpu": second * 900_000},
+            None if python_ms is None else python_ms * second // 60,
+        )
+        for second in range(61)
+    ]
     return HostLoad(processors, samples)
 
 
@@ -69,7 +83,34 @@ def test_a_busy_host_is_known_where_it_was_measured() -> None:
     assert "; the host had 4.5 runnable threads for each processor, and some thread waited for a" in finding.text
     assert finding.text.endswith("a processor 90 % of the time")
     assert "Look for other programs" in finding.advice
-    assert "cpu_starvation" not in found(lines_of(HUNGRY), host(4))
+    assert "cpu_starvation" not in found(lines_of(HUNGRY), host(2))
+
+
+@pytest.mark.parametrize(("runnable", "is_starved"), [(2, False), (2.8, False), (3.2, True), (4, True)])
+def test_an_equal_on_the_same_host_starves_a_job(runnable: float, *, is_starved: bool) -> None:
+    """Both have half of the processors; a collector or a compiler beside two tasks is no other job."""
+    starved = found(lines_of(COMPUTING), host(runnable)).get("cpu_starvation")
+    assert (starved is not None) == is_starved
+    if starved is not None:
+        assert starved.cost_ms == pytest.approx(30_000 * (runnable / 2 - 1), rel=0.02)
+
+
+def test_python_workers_share_a_host_too() -> None:
+    """They were on a processor or waited for one all the time, and two others as well: they had half of it."""
+    lines = lines_of(IN_PYTHON, properties={"master": "local[2]"}, **{"RDD Info": PYTHON})
+    finding = found(lines, host(4, python_ms=119_000))["cpu_starvation"]
+    assert finding.cost_ms == pytest.approx(30_000, rel=0.02)
+    assert finding.numbers["cpu_ratio"] == pytest.approx(0.5)
+    assert "cpu_starvation" not in found(lines, host(2, python_ms=119_000))
+    assert "cpu_starvation" not in found(lines, host(4, python_ms=9000))
+
+
+def test_python_workers_that_compute_beside_their_tasks_are_nobody_else() -> None:
+    """Two tasks and their two workers take turns on two processors: what helps is less Python, and no other host."""
+    lines = lines_of(COMPUTING, properties={"master": "local[2]"}, **{"RDD Info": PYTHON})
+    assert "cpu_starvation" not in found(lines, host(4, python_ms=119_000))
+    assert "cpu_starvation" in found(lines, host(6, python_ms=119_000))
+    assert "cpu_starvation" in found(lines, host(4)), "nobody measured the workers"
 
 
 def test_the_load_of_another_host_says_nothing() -> None:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from typing import Final
 
-from spark_app.eventlog.diagnoses import lost_pods, settings_advice
+from spark_app.eventlog.diagnoses import lost_pods, lost_tasks, settings_advice
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model import memory_settings
@@ -36,7 +36,8 @@ def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:
     """Executors that disappeared, except by dynamic allocation, by decommissioning or at the end of the application.
 
     Evidence: their number, the most frequent reason, and the tasks and task time that were lost: tasks that ran there,
-        and tasks of running stages whose shuffle output was there (`Resubmitted`).
+        that ended them by their failure, as an `OutOfMemoryError` does, and tasks of running stages whose shuffle
+        output was there (`Resubmitted`).
     Why: Spark repeats their tasks, and writes their shuffle output once more.
     Change: depends on the reason: memory (`spark.executor.memoryOverhead`, `spark.executor.memory`), a kill, or missing
         heartbeats (`spark.network.timeout`). On Kubernetes the text has what the API server said of the pod: killed at
@@ -45,7 +46,10 @@ def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:
         evicted for its disk or for its node, or deleted. Who deleted a pod, a preemption, a drain or a person, is in no
         event log.
     Threshold: any is an info, a warning if it costs enough.
-    Cost: the time of the lost tasks divided by the mean number of running tasks; `retried_stage` reports the cost of
+    Cost: the time of the lost tasks divided by the mean number of running tasks; or how much sooner their stages would
+        have ended without these attempts, and without the wait for the next executor, if the others are laid on as many
+        slots again, which is more where few tasks are left to run beside a repeated one. At least it is their time
+        divided by all slots, at most all of it and the wait for the next executor; `retried_stage` reports the cost of
         repeated stages.
     """
     lost = [executor for executor in app.executors.values() if is_lost(app, executor)]
@@ -54,18 +58,36 @@ def lost_executors(app: Application, _limits: Thresholds) -> list[Finding]:
     reason, _ = Counter(summary_of(executor.reason or "") for executor in lost).most_common(1)[0]
     pod = next(pod_exit(each.reason or "") for each in lost if summary_of(each.reason or "") == reason)
     tasks, task_ms = sum(executor.lost_tasks for executor in lost), sum(executor.lost_task_ms for executor in lost)
+    cost, between = _cost(app, task_ms)
     return [
         Finding(
             "lost_executors",
             "info",
             f"Lost {count(len(lost))} of {quantity(len(app.executors), 'executor')} and {quantity(tasks, 'task')} "
-            f"that ran there ({duration(task_ms)} of task time); most frequent reason: {reason}",
+            f"that ran there ({duration(task_ms)} of task time); most frequent reason: {reason}{_failure(app)}",
             (lost_pods.advice(app, pod) if pod else None) or _advice(reason),
             {"lost_executors": len(lost), "executors": len(app.executors)}
             | {"lost_tasks": tasks, "lost_task_ms": task_ms},
-            cost_ms=app.usage.wall_of(task_ms),
-        )
+            cost_ms=cost,
+        ).within(between)
     ]
+
+
+def _cost(app: Application, task_ms: float) -> tuple[float | None, tuple[float, float] | None]:
+    """The wall-clock time that lost tasks cost; the least and the most, where the log tells."""
+    wall = app.usage.wall_of(task_ms)
+    if wall is None or not app.slots:
+        return wall, None
+    sooner = sum(lost_tasks.saved_ms(app, stage) for stage in app.stages.values())
+    absent = sum(lost_tasks.absent_ms(app, stage) for stage in app.stages.values() if lost_tasks.lost_of(app, stage))
+    return max(wall, sooner), (task_ms / max(1.0, app.slots), task_ms + absent)
+
+
+def _failure(app: Application) -> str:
+    """The most frequent failure of tasks that ended their executors."""
+    kept = (task for stage in app.stages.values() for task in stage.kept if task.reason.error_type)
+    failures = Counter(lost_tasks.reason_of(task) for task in kept if lost_tasks.is_of_loss(app, task))
+    return f", after a task had failed there: {failures.most_common(1)[0][0]}" if failures else ""
 
 
 def _advice(reason: str) -> str:

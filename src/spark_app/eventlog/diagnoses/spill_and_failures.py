@@ -3,15 +3,14 @@
 from collections import Counter
 from typing import Final
 
-from spark_app.eventlog.diagnoses import lost_pods, settings_advice
+from spark_app.eventlog.diagnoses import lost_pods, lost_tasks, settings_advice
 from spark_app.eventlog.diagnoses.excerpts import error
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
-from spark_app.eventlog.model.failures import TRACEBACK
 from spark_app.eventlog.model.shares import gc_share
-from spark_app.eventlog.parse.events import NOT_THE_TASK, TaskEnd
+from spark_app.eventlog.parse.events import NOT_THE_TASK
 from spark_app.formatting import count, duration, quantity, share, size
 from spark_app.redaction import excerpt
 
@@ -125,16 +124,17 @@ def failed_tasks(view: StageView) -> Finding | None:
     Threshold: any failure is an info. It is a warning if the stage failed, or if all failures with the same error cost
         enough.
     Cost: the time of the failed attempts (of 50 of a stage at most), divided by the mean number of running tasks.
-        `lost_executors` and `retried_stage` report tasks that were lost with an executor, lost their output or did not
-        find their shuffle blocks.
+        `lost_executors` and `retried_stage` report tasks that were lost with an executor or ended it (as one does that
+        fails with an `OutOfMemoryError`), lost their output or did not find their shuffle blocks.
     """
     kept = [task for task in view.stage.kept if task.info.has_failed]
-    failed = [task for task in kept if task.reason.reason not in NOT_THE_TASK]
+    itself = [task for task in kept if task.reason.reason not in NOT_THE_TASK]
+    failed = [task for task in itself if not lost_tasks.is_of_loss(view.app, task)]
     if not failed:
         return None
-    attempts, failures = len(view.stage.durations_ms), view.stage.failed_itself
+    attempts, failures = len(view.stage.durations_ms), view.stage.failed_itself - len(itself) + len(failed)
     cost = view.wall_of(sum(map(duration_ms, failed)))
-    reason, _ = Counter(map(_reason, failed)).most_common(1)[0]
+    reason, _ = Counter(map(lost_tasks.reason_of, failed)).most_common(1)[0]
     hosts = {excerpt(task.info.host, MAX_PLACE) for task in failed}
     where = f", all on {hosts.pop()}" if len(hosts) == 1 and len(failed) > 1 and _hosts(view) > 1 else ""
     outcome = "and the stage failed" if view.stage.info.failure is not None else "and Spark retried them"
@@ -147,11 +147,6 @@ def failed_tasks(view: StageView) -> Finding | None:
         severity="info" if view.stage.info.failure is None else "warning",
         cause=reason,
     )
-
-
-def _reason(task: TaskEnd) -> str:
-    kind, text = task.reason.error_type or task.reason.reason, task.reason.description
-    return kind if not text else error(text) if TRACEBACK in text else excerpt(f"{kind}: {text}")
 
 
 @rule(adds=("tasks", "stage_ms"), reports_always=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from spark_app.eventlog.model.failures import is_of_executor
 from spark_app.eventlog.model.memory import MemoryHistory, MemorySample
 from spark_app.eventlog.parse.events import EXECUTOR_LOST, ExecutorAdded, ExecutorRemoved, TaskEnd
 
@@ -13,7 +14,8 @@ class Executor:
 
     Attributes:
         node: The node of its pod on Kubernetes, where the pod tells it.
-        lost_tasks, lost_task_ms: Tasks that were lost with it: they ran there, or had left their output there.
+        lost_tasks, lost_task_ms: Tasks that were lost with it, if it was lost: they ran there, had ended it by their
+            failure, or had left their output there.
         peak_heap: The most of `heap_samples` reports.
         stored: What cached blocks took of its memory by its last report.
         memory: The most that it used over time.
@@ -38,7 +40,7 @@ class Executor:
         if task.peaks is not None and task.peaks.heap > 0:
             stage = (task.stage, task.stage_attempt)
             self.used(MemorySample(task.info.launched, task.info.finished, stage, task.peaks))
-        if task.reason.reason == EXECUTOR_LOST:
+        if task.reason.reason == EXECUTOR_LOST or is_of_executor(task.reason):
             self.lost_tasks += 1
             self.lost_task_ms += task.info.duration_ms
 

@@ -4,12 +4,14 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from spark_app.eventlog.parse.events import RESUBMITTED, TaskEndReason
+from spark_app.eventlog.parse.events import RESUBMITTED, RESULT_LOST, TaskEndReason
 from spark_app.redaction import shortened
 
 MAX_TEXT: Final = 1000
 """Characters of a text on a span; longer ones are truncated."""
 OUTPUT_LOST: Final = "its shuffle output was lost with its executor, and Spark runs it again"
+FATAL: Final = frozenset({"OutOfMemoryError", "StackOverflowError", "InternalError", "UnknownError"})
+"""The errors of a JVM (`VirtualMachineError`) with which a task ends its executor, by Spark's `Utils.isFatalError`."""
 _HEAD: Final = 4000
 """How far into a text the class of an error is looked for."""
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
@@ -55,6 +57,12 @@ def failure_of_task(reason: TaskEndReason) -> Failure:
     return failure or Failure(
         reason.error_type or reason.reason, shortened(reason.message or reason.kill or reason.loss or "", MAX_TEXT)
     )
+
+
+def is_of_executor(reason: TaskEndReason) -> bool:
+    """Whether a task attempt failed with an error that ends its executor, or because its result was lost there."""
+    package, _, name = (reason.error_type or "").rpartition(".")
+    return reason.reason == RESULT_LOST or (package == "java.lang" and name in FATAL)
 
 
 def _of_python(text: str) -> Failure | None:

@@ -1,9 +1,12 @@
+from typing import Any
+
 import pytest
 
 from spark_app.eventlog.diagnoses.executors import executor_memory
 from spark_app.eventlog.model.executor_loss import summary_of
 from tests.unit.eventlog import log
 from tests.unit.eventlog.diagnoses.cases import BEGAN, found, peaks, settings, stage, task
+from tests.unit.eventlog.log import Line
 
 GIB = 1024**3
 
@@ -17,6 +20,48 @@ def test_a_lost_executor_costs_the_tasks_that_were_lost() -> None:
     assert finding.severity == "warning"
     assert "Lost 1 of 1 executor and 1 task that ran there (40.0 s of task time)" in finding.text
     assert "SIGKILL" in finding.advice
+
+
+def out_of_memory(number: int, seconds: float, **fields: Any) -> list[Line]:
+    """A task that needs more heap than there is, which ends its executor."""
+    begin, end = task(number, seconds, error="Java heap space", **fields)
+    reason = end["Task End Reason"] | {"Class Name": "java.lang.OutOfMemoryError"}
+    return [begin, end | {"Task End Reason": reason}]
+
+
+def test_a_task_that_ends_its_executor_is_lost_with_it() -> None:
+    """One cause, and its task is no failure beside it; one that fails of its own accord is, also there."""
+    tasks = [out_of_memory(0, 30), task(1, 1, begin=29.5, loss="gone"), task(2, 30, executor="1")]
+    lines = [log.executor("1", cores=1), *stage(tasks, seconds=31, cores=1), log.ended(BEGAN + 32_000)]
+    gone = log.removed(time=BEGAN + 30_600, reason="Command exited with code 52")
+    lost = found([*lines[:-2], gone, *lines[-2:]])
+    assert lost.keys() == {"lost_executors"}
+    assert "Lost 1 of 2 executors and 2 tasks that ran there (31.0 s of task time)" in lost["lost_executors"].text
+    assert "a task had failed there: java.lang.OutOfMemoryError: Java heap space" in lost["lost_executors"].text
+    assert found(lines).keys() == {"failed_tasks"}, "the executor is still there"
+    released = log.removed(time=BEGAN + 30_600, reason="Executor killed by driver.")
+    assert found([*lines[:-2], released, *lines[-2:]]).keys() == {"failed_tasks"}
+    broken = [task(0, 30, error="broken row"), *tasks[1:]]
+    both = [log.executor("1", cores=1), *stage(broken, seconds=31, cores=1), gone, log.ended(BEGAN + 32_000)]
+    assert found(both).keys() == {"failed_tasks", "lost_executors"}
+    assert "after a task had failed" not in found(both)["lost_executors"].text
+
+
+def test_a_lost_task_that_runs_last_costs_the_time_of_the_others_too() -> None:
+    """Four tasks of 20 s on two slots: with one that is lost at its end, 60 s instead of 40 s and not 10 s more."""
+    tasks = [out_of_memory(0, 20), task(1, 20, executor="1"), task(2, 20, begin=20, executor="1")]
+    tasks += [task(3, 20, begin=25, executor="2"), task(4, 20, begin=40, executor="1")]
+    begin, *rest = stage(tasks, seconds=60, cores=1)
+    lines = [begin, log.executor("1", cores=1), *rest[:-1]]
+    gone = log.removed(time=BEGAN + 20_000, reason="Command exited with code 52")
+    over = log.ended(BEGAN + 60_100)
+    place = next(at for at, line in enumerate(lines) if line.get("Task Info", {}).get("Launch Time") == BEGAN + 20_000)
+    before, after = lines[:place], lines[place:]
+    finding = found([*before, gone, log.executor("2", cores=1, time=BEGAN + 25_000), *after, rest[-1], over])
+    cost = finding["lost_executors"]
+    assert cost.cost_ms == 20_000
+    assert cost.cost_low_ms == pytest.approx(10_000, rel=0.1)
+    assert cost.cost_high_ms == 25_000, "and the 5 s until the next executor came"
 
 
 def test_an_executor_that_is_lost_while_idle_is_an_info() -> None:

@@ -59,7 +59,7 @@ def _observed(app: Application) -> Observed:
     python_ms = [sample.python_ms for sample in load.samples if sample.python_ms is not None]
     is_known = len(python_ms) == len(samples)
     known = python_ms if is_known else []
-    return Observed(app.process_exit_code, load.processors, samples, known, app.program)  # type: ignore[arg-type]
+    return Observed(app.process_exit_code, load.processors, samples, known, app.program, app.can_type)  # type: ignore[arg-type]
 
 
 def _newest(records: Sequence[LogRecord]) -> Sequence[LogRecord]:

@@ -1,4 +1,4 @@
-"""Names the program of a command, for applications that PySpark calls `pyspark-shell`: `flights`, `shop`."""
+"""The program of a command: its name, for applications that PySpark calls `pyspark-shell`, and who may type into it."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,6 +12,19 @@ from spark_app.settings import read_yaml
 PIPELINES: Final = "spark-pipelines"
 SPECIFICATIONS: Final = ("spark-pipeline.yml", "spark-pipeline.yaml")
 """Where `spark-pipelines` looks for its pipeline in the working folder, unless `--spec` names a file."""
+SHELLS: Final = frozenset(
+    {
+        *("pyspark", "spark-shell", "spark-sql", "sparkR", "ipython", "ipython3", "IPython", "ipykernel_launcher"),
+        *("jupyter", "jupyter-lab", "jupyter-notebook", "jupyter-console", "jupyterlab", "notebook", "ipykernel"),
+        *("voila", "marimo", "streamlit", "gradio", "panel", "bokeh", "solara", "shiny"),
+    }
+)
+"""Programs that a person types into, or that serve pages that people use."""
+
+
+def can_type(command: Sequence[str]) -> bool:
+    """Whether somebody may type into a command: a shell, a notebook, a server of pages, or a Python with `-i`."""
+    return "-i" in command or any(Path(word).name in SHELLS for word in command)
 
 
 def name_of(command: Sequence[str]) -> str:

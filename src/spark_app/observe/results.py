@@ -21,7 +21,7 @@ from spark_app.local_files import local_path
 from spark_app.observe import annotations
 from spark_app.observe.event_log_injection import LAUNCH, ConnectSession, EventLogInjection, Launch, options_of
 from spark_app.observe.processes import PROCESSES, has_context, launches_alive
-from spark_app.observe.program_names import name_of
+from spark_app.observe.program_names import can_type, name_of
 
 if TYPE_CHECKING:
     from spark_app.eventlog.bridge.one_shot import IsWanted, LogExport
@@ -121,7 +121,7 @@ class LaunchWatcher:
         self._settle()
         launches = self._injection.launches()
         running = frozenset(launches_alive(self._injection.token))
-        readings, problems = self._readings(launches, running, code, export, name_of(command))
+        readings, problems = self._readings(launches, running, code, export, command)
         logged = {reading.app.properties.get(LAUNCH) for reading in readings}
         unlogged = [launch for launch in launches if launch.id not in logged and not launch.is_query]
         unseen = [self._unseen(launch) for launch in unlogged]
@@ -182,14 +182,14 @@ class LaunchWatcher:
         running: frozenset[str],
         code: int | None,
         export: "LogExport | None",
-        program: str,
+        command: Sequence[str],
     ) -> tuple[list[Reading], list[str]]:
         readings, problems, logs = [], [], list(self._logs(launches))
         for log in logs:
             is_wanted = partial(self._is_exported, log, running)
             known = code if len(logs) == 1 else None
             try:
-                listen = partial(_listener, program=program, code=known, export=export, is_wanted=is_wanted)
+                listen = partial(_listener, command=command, code=known, export=export, is_wanted=is_wanted)
                 reading = read(log.path, make_listener=listen)
             except (InputError, OSError) as error:
                 problems.append(str(error))
@@ -233,13 +233,13 @@ def _listener(
     log: Path,
     app: Application,
     *,
-    program: str,
+    command: Sequence[str],
     code: int | None,
     export: "LogExport | None",
     is_wanted: "IsWanted",
 ) -> Listener | None:
     """Notes the program, and the exit code of the only application, before spans are made; the listener for them."""
-    app.program, app.process_exit_code = program, code
+    app.program, app.can_type, app.process_exit_code = name_of(command), can_type(command), code
     return export.listener(log, app, is_wanted=is_wanted) if export else None
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_app.observe.program_names import name_of
+from spark_app.observe.program_names import can_type, name_of
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,19 @@ def test_a_pipeline_is_called_by_its_specification(tmp_path: Path, monkeypatch: 
     assert name_of(["spark-pipelines", "run", "--spec", "other.yml"]) == "sales"
     assert name_of(["spark-pipelines", "run", "--spec=other.yml"]) == "sales"
     assert name_of(["spark-pipelines", "run", "--spec", "broken.yml"]) == "spark-pipelines"
+
+
+@pytest.mark.parametrize(
+    ("command", "is_typed"),
+    [
+        ("python jobs/flights.py 2024-01-01", False),
+        ("spark-submit --py-files libs.zip flights.py", False),
+        ("/opt/spark/bin/pyspark --master local[2]", True),
+        ("python -i flights.py", True),
+        ("python -m jupyterlab", True),
+        ("streamlit run page.py", True),
+    ],
+)
+def test_somebody_types_into_shells_and_notebooks(command: str, *, is_typed: bool) -> None:
+    """And uses pages that a program serves; a script runs alone."""
+    assert can_type(command.split()) == is_typed

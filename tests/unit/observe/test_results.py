@@ -291,6 +291,16 @@ def test_an_application_without_a_name_has_that_of_its_program(command: Command)
     assert [read(each.log).app.name for each in readings] == ["flights", "own"]
 
 
+@pytest.mark.parametrize("is_typed", [False, True])
+def test_whether_somebody_types_into_a_program_travels_with_its_log(command: Command, *, is_typed: bool) -> None:
+    """A later report knows as well that nobody thought between its queries."""
+    command.log(command.launch().id, ended=2000)
+    (reading,) = command.seen("python", *["-i"] * is_typed, "flights.py", code=0).readings
+    command.watch.annotate([reading], None)
+    for app in (reading.app, read(reading.log).app):
+        assert (app.can_type, app.is_batch) == (is_typed, not is_typed)
+
+
 def test_a_session_of_a_server_is_named(command: Command) -> None:
     """By its id, which the log of the server has, too; that of an application of the command is in its report."""
     launch = command.launch().id

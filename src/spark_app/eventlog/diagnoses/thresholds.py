@@ -55,6 +55,8 @@ class Thresholds(BaseModel):
     """Huge partitions: input, output or shuffle of one task."""
     driver_gap_ms: float = Field(default=10_000, ge=0)
     """Driver gaps: time without a running task within queries, or between them, at least."""
+    driver_batch_gap_ms: float = Field(default=5000, ge=0)
+    """Driver gaps: the longest time between queries of a program that nobody types into, at least."""
     driver_edge_ms: float = Field(default=60_000, ge=0)
     """Driver gaps: time before the first query or after the last one, at least."""
     driver_gap_ratio: float = Field(default=0.30, gt=0, le=1)

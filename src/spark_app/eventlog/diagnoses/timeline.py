@@ -1,5 +1,6 @@
 """Rules about idle time of the whole application."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice
@@ -22,10 +23,8 @@ _PLANNING: Final = (
     "List and commit fewer files, broadcast and collect less, and shorten plans that a loop of withColumn or union "
     "makes long."
 )
-_BETWEEN: Final = (
-    "Avoid toPandas and loops over rows in the driver, and run small jobs concurrently, in threads. In a notebook, it "
-    "may be the time of its user."
-)
+_BETWEEN: Final = "Avoid toPandas and loops over rows in the driver, and run small jobs concurrently, in threads."
+_THINKING: Final = " In a notebook, it may be the time of its user."
 _ENDING: Final = "Stop the session after the last action, so that what the program does afterwards holds no executors."
 _GAPS: Final[dict[Kind, tuple[str, str]]] = {
     "startup": ("before the first query or job", _STARTING),
@@ -52,7 +51,10 @@ def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
     Threshold: {driver_gap_ratio} of the duration of the application for each kind, and {driver_gap_ms} within and
         between queries, {driver_edge_ms} before the first and after the last one, since every application starts
         (project). It is a warning within queries and jobs, else an info, because the log of a notebook does not say
-        whether its user was thinking. The rule ignores streaming applications, which wait by design.
+        whether its user was thinking. `spark-app observe` knows more: between the queries of a command that names its
+        program, which is no shell, notebook or server of pages, and that ended by itself and not by a signal, as a
+        service does, only the driver can be at work. It is a warning there, whatever its share, if the longest time is
+        {driver_batch_gap_ms} (project). The rule ignores streaming applications, which wait by design.
     Cost: that time, without what `collect_to_driver` and `slow_planning` tell of.
     """
     if not app.is_whole or app.batches:
@@ -64,8 +66,19 @@ def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
         kind: max(0, ms - sum(each.length_ms for each in told if each.kind == kind))
         for kind, ms in app.task_free.sums.items()
     }
-    gaps = ((kind, ms) for kind, ms in own.items() if kind in _GAPS and ms >= least)
-    return [_gap(app, kind, ms) for kind, ms in gaps if ms >= _least_of(kind, limits)]
+    return [
+        _gap(app, kind, ms)
+        for kind, ms in own.items()
+        if kind in _GAPS
+        and (ms >= max(least, _least_of(kind, limits)) or (kind == "between" and _is_stopped(app, limits, told)))
+    ]
+
+
+def _is_stopped(app: Application, limits: Thresholds, told: Sequence[Stretch]) -> bool:
+    """Whether a program that nobody types into kept Spark waiting between queries, once for long."""
+    longest = app.task_free.longest.get("between")
+    is_own = longest is not None and longest.length_ms >= limits.driver_batch_gap_ms and longest not in told
+    return is_own and app.is_batch
 
 
 def _least_of(kind: Kind, limits: Thresholds) -> float:
@@ -74,14 +87,15 @@ def _least_of(kind: Kind, limits: Thresholds) -> float:
 
 def _gap(app: Application, kind: Kind, ms: int) -> Finding:
     where, advice = _GAPS[kind]
+    is_known = kind == "planning" or (kind == "between" and app.is_batch)
     longest, total = app.task_free.longest[kind], app.usage.wall_ms
     numbers: dict[str, float] = {f"{kind}_ms": ms, "longest_gap_ms": longest.length_ms, "wall_ms": total}
     part = f"{duration(ms)} of {duration(total)} ({share(ms / total)})"
     return Finding(
         "driver_gap",
-        "warning" if kind == "planning" else "info",
+        "warning" if is_known else "info",
         f"No task ran for {part}, {where}{_longest_stretch(app, longest, ms)}.",
-        advice,
+        advice if is_known or kind != "between" else advice + _THINKING,
         numbers,
         cost_ms=ms,
         cause=kind,

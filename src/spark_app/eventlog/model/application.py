@@ -31,6 +31,8 @@ NAME: Final = "spark.observed.name"
 UNNAMED: Final = "pyspark-shell"
 """What PySpark calls an application that gives itself no name."""
 MOST_LOG_RECORDS: Final = 1000
+SIGNALS: Final = 128
+"""From here on, an exit code is the number of a signal that has ended the process, as shells have it."""
 
 
 class Application:
@@ -45,7 +47,8 @@ class Application:
         exit_code: What the driver passed to `SparkContext.stop`, from Spark 4.0 on.
         process_exit_code: Of its process, where whoever started it knows.
         is_alive: Whether its process still runs, where whoever started it knows.
-        program: What whoever started it calls it, if PySpark has no name for it.
+        program: What whoever started it calls it, if PySpark has no name for it: a file, a module or a pipeline.
+        can_type: Whether somebody may type into that program; None where nobody has noted it.
         running: The number of running tasks.
         first, last: The earliest and the latest time in any event.
         usage: What cores and driver did so far.
@@ -73,6 +76,7 @@ class Application:
         self.process_exit_code: int | None = None
         self.is_alive: bool | None = None
         self.program = ""
+        self.can_type: bool | None = None
         self.jobs: dict[int, Job] = {}
         self.stages: dict[tuple[int, int], StageAttempt] = {}
         self._executors = Executors()
@@ -97,8 +101,7 @@ class Application:
         self.repeated_reads = RepeatedReads()
         self.repeated_work = RepeatedWork()
         self._open: dict[int, Job] = {}
-        self._jobs_seen = self._lost_starts = 0
-        self._last_job = -1
+        self._jobs_seen, self._last_job, self._lost_starts = 0, -1, 0
         self._handlers = self._handler_by_type()
 
     def _handler_by_type(self) -> dict[type, Callable[[Any], Ended | None]]:
@@ -143,6 +146,15 @@ class Application:
         """Applies one event; returns what ends with it, if anything does."""
         handler = self._handlers.get(type(event))
         return handler(event) if handler else None
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether it is known to be of a program that nobody types into, and that ended by itself.
+
+        A service, which waits for requests, is ended by a signal; the exit code is then 128 and more.
+        """
+        code = self.process_exit_code
+        return bool(self.program) and not self.can_type and code is not None and 0 <= code < SIGNALS
 
     @property
     def has_begun(self) -> bool:
@@ -398,6 +410,7 @@ class Application:
     def _observed(self, event: events.Observed) -> None:
         self.process_exit_code, self.is_alive = event.exit_code, False
         self.program = self.program or event.program
+        self.can_type = event.can_type if self.can_type is None else self.can_type
         self.name = self._given_name or self._named(self.name)
         if event.processors and event.samples:
             known = event.python_ms if len(event.python_ms) == len(event.samples) else [None] * len(event.samples)

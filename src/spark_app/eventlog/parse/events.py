@@ -582,7 +582,8 @@ class Observed(_Event, tag="spark-app.Observed"):
 
     `samples` are times in milliseconds since the epoch, runnable threads, and microseconds of waiting by resource;
     `python_ms` is what Python workers had used of processors, or waited for them, at the time of each.
-    `program` names an application that PySpark has no name for.
+    `program` names an application that PySpark has no name for, by the file or the module that the command names;
+    `can_type` is whether somebody may type into that, as into a shell or a notebook. Older logs lack it.
     """
 
     exit_code: int | None = None
@@ -590,6 +591,7 @@ class Observed(_Event, tag="spark-app.Observed"):
     samples: list[tuple[Time, int, dict[str, int]]] = field(default_factory=list)
     python_ms: list[int] = field(default_factory=list)
     program: str = ""
+    can_type: bool | None = None
 
 
 class Excluded(EventField):

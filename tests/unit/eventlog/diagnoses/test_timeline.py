@@ -134,6 +134,48 @@ def test_the_longest_time_between_jobs_is_named_by_the_query_after_it() -> None:
     assert "Stop the session after the last action" in found_gaps["ending"].advice
 
 
+def two_jobs(gap: int, **observed: Any) -> list[Line]:
+    """Two jobs of ten seconds with a time between them, and what `observe` knows of their program."""
+    after = 12_000 + gap
+    lines = [log.started(1000), log.executor(), *job(0, 2000, 12_000), *job(1, after, after + 10_000)]
+    return [*lines, log.ended(after + 10_100), {"Event": "spark-app.Observed", **observed}]
+
+
+@pytest.mark.parametrize(
+    ("gap", "observed", "severity"),
+    [
+        (7000, {"program": "model", "exit_code": 0}, "warning"),
+        (7000, {"program": "model", "exit_code": 1, "can_type": False}, "warning"),
+        (4900, {"program": "model", "exit_code": 0}, None),
+        (7000, {"program": "model", "exit_code": 0, "can_type": True}, None),
+        (20_000, {"program": "model", "exit_code": 0, "can_type": True}, "info"),
+        (7000, {"program": "", "exit_code": 0}, None),
+        (7000, {"program": "server", "exit_code": 143}, None),
+        (20_000, {"program": "server"}, "info"),
+        (20_000, {"program": "model", "exit_code": 0}, "warning"),
+    ],
+)
+def test_nobody_thinks_between_the_jobs_of_a_batch_program(
+    gap: int, observed: dict[str, Any], severity: Severity | None
+) -> None:
+    """A shell, a notebook, a server that a signal ends, and a program that nobody knows may wait for a person."""
+    between = gap_findings(two_jobs(gap, **observed)).get("between")
+    assert (between and between.severity) == severity
+    if between is not None:
+        assert between.cost_ms == gap
+        assert ("may be the time of its user" in between.advice) == (severity == "info")
+
+
+def test_many_short_times_between_the_jobs_of_a_batch_program_are_no_gap() -> None:
+    """Ten times a second; each program takes some time from one action to the next."""
+    lines = [log.started(1000), log.executor()]
+    for number in range(11):
+        lines += job(number, 2000 + number * 5000, 6000 + number * 5000)
+    over = [log.ended(57_000), {"Event": "spark-app.Observed", "program": "model", "exit_code": 0}]
+    assert log.application([*lines, *over]).task_free.sums["between"] == 10_000
+    assert not gap_findings([*lines, *over])
+
+
 def test_a_streaming_application_has_no_gaps() -> None:
     """It waits for data by design."""
     stream = {"sql.streaming.queryId": "q", "streaming.sql.batchId": "0"}

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from spark_app.eventlog.diagnoses import settings_advice
+from spark_app.eventlog.diagnoses import processors, settings_advice
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import Totals, task_totals
@@ -107,7 +107,8 @@ def tiny_tasks(view: StageView) -> Finding | None:
     Threshold: more than {tiny_tasks} tasks of a stage (project; DataFlint has 5000) with a median below
         {tiny_median_ms} (DataFlint).
     Cost: the time for scheduling, deserialising and sending results, divided by the cores, plus the idle time; at most
-        the duration of the stage.
+        the duration of the stage. A task that runs Python has to set up its worker, which the log does not tell from
+        work: then the cost has a range, up to the median time of a task for each of them.
     """
     tasks, totals = len(view.stage.durations_ms), view.stage.totals
     if tasks <= view.limits.tiny_tasks or view.median_ms >= view.limits.tiny_median_ms or not view.slots:
@@ -127,7 +128,15 @@ def tiny_tasks(view: StageView) -> Finding | None:
         advice=f"{merge}Make fewer and larger tasks: {fewer}, or coalesce.",
         numbers={"tasks": tasks, "median_task_ms": view.median_ms, "overhead_task_ms": overhead},
         cost_ms=cost,
-    )
+    ).within(_with_workers(view, cost))
+
+
+def _with_workers(view: StageView, cost_ms: float) -> tuple[float, float] | None:
+    """What tiny tasks cost at least, and with the time to set up their Python workers; None without Python."""
+    if not view.slots or not processors.has_python(view):
+        return None
+    whole = len(view.stage.durations_ms) * view.median_ms / view.slots
+    return cost_ms, min(float(view.wall_ms), whole + (view.idle_ms or 0))
 
 
 @rule(explains=("gc_pressure", "spill", "huge_partitions"))

@@ -115,6 +115,16 @@ def test_tiny_tasks_cost_what_starting_and_ending_them_took() -> None:
     assert not found(stage(tasks[:-1], seconds=15, cores=2), limits)
 
 
+def test_tiny_tasks_in_python_may_cost_all_of_their_time() -> None:
+    """To set a worker up is a part of their run time: 1000 tasks of 28 ms on two cores, in 20 s."""
+    tasks = [task(number, 0.028, begin=number // 2 * 0.04) for number in range(1000)]
+    lines = stage(tasks, seconds=20, cores=2, **{"RDD Info": [{"RDD ID": 1, "Name": "PythonRDD"}]})
+    finding = found(lines, EVERY_COST)["tiny_tasks"]
+    assert (finding.cost_low_ms, finding.cost_high_ms) == (finding.cost_ms, 14_000 + 6000)
+    without = found(stage(tasks, seconds=20, cores=2), EVERY_COST)["tiny_tasks"]
+    assert (without.cost_ms, without.cost_high_ms) == (finding.cost_ms, None)
+
+
 def test_many_tasks_that_do_something_are_not_tiny() -> None:
     """The median is at the threshold."""
     limits = DEFAULTS.model_copy(update={"tiny_tasks": 99})

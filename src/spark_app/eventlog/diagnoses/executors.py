@@ -105,7 +105,8 @@ def memory_over(app: Application, limits: Thresholds) -> list[Finding]:
     Change: `spark.executor.memory`, or more `spark.executor.cores`; in local mode `spark.driver.memory`, or more
         threads in `spark.master`.
     Threshold: below {memory_over_ratio} (DataFlint) of at least {memory_over_bytes} (project), with {memory_samples}
-        reports of an executor (project).
+        reports of an executor (project). Where tasks spilled to disk, they lacked memory, whatever the use of the heap:
+        the rule then says nothing.
     Cost: no time. By default Spark measures memory with each heartbeat (10 s), and logs the peaks of tasks that run at
         that moment. `spark.executor.metrics.pollingInterval=1s` measures every task, and
         `spark.eventLog.logStageExecutorMetrics=true` logs peaks by stage. Without reports the rule says nothing. The
@@ -113,7 +114,8 @@ def memory_over(app: Application, limits: Thresholds) -> list[Finding]:
     """
     executors = _measured(app, limits)
     memory = executor_memory(app)
-    if not executors or memory is None or memory < limits.memory_over_bytes:
+    has_spilled = any(stage.totals.disk_spilled for stage in app.stages.values())
+    if not executors or has_spilled or memory is None or memory < limits.memory_over_bytes:
         return []
     peak = max(executor.peak_heap or 0 for executor in executors)
     if peak >= limits.memory_over_ratio * memory:

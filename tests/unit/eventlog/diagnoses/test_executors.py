@@ -130,6 +130,13 @@ def test_memory_is_not_judged_by_a_few_reports() -> None:
     assert not found(lines)
 
 
+def test_memory_that_tasks_lacked_is_not_too_much() -> None:
+    """They spilled, as with a low `spark.memory.fraction`; less heap would make them spill more."""
+    for spilled, rules in ((0, {"memory_over"}), (1, set())):
+        begin, *rest = stage([task(number, 1, **{"Disk Bytes Spilled": spilled}) for number in range(4)], seconds=1)
+        assert set(found([begin, settings(executor_memory="8g"), *rest, *([peaks("0", GIB)] * 10)])) == rules
+
+
 def test_the_most_that_any_executor_used_counts() -> None:
     """One of two needs its memory."""
     lines = [log.started(), settings(executor_memory="8g"), log.executor("0"), log.executor("1")]

@@ -36,13 +36,14 @@ def in_tasks(application: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_run_with_the_switch_shows_functions_of_executors(day: Day) -> None:
-    """Its report has its stages, and its executors leave nothing in the folder that they share with the driver."""
+    """Its report has its stages and its driver; executors leave nothing in the folder that they share with that."""
     assert day.runs
     done = run_in("spark-master", "run_etl.sh", "2024-01-01", "--json", SPARK_APP_PROFILE="1")
     assert "sample" not in done.stderr
     for run in records(done.stdout):
         report = run_in("spark-master", "spark-app", "report", run["run_id"], "--json").stdout
-        in_tasks(json.loads(report)["applications"][0])
+        places = in_tasks(json.loads(report)["applications"][0])["places"]
+        assert "driver" in {place["place"] for place in places}, "one run follows another"
     assert run_in("spark-worker-1", "sh", "-c", "ls -d /data/spark-app-*", check=False).stdout == ""
 
 

@@ -22,6 +22,7 @@ from spark_app.observe import run_copies
 from spark_app.observe.analysis import SENDING_SECONDS, finish
 from spark_app.observe.followed_log import FollowedLog
 from spark_app.runs import liveness
+from spark_app.runs.open_runs import OpenRuns
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings
 from spark_app.spark import jars, session
@@ -48,6 +49,7 @@ class Application:
         spark_id: Spark's id of the application, asked for once: the JVM may die before a run is recorded.
         event_log: The event log of the application; None where Spark writes none.
         results: The runs so far.
+        open_runs: Those that have not ended.
     """
 
     id: str
@@ -61,6 +63,7 @@ class Application:
     spark_id: str
     event_log: str | None
     results: list[RunRecord] = field(default_factory=list)
+    open_runs: OpenRuns = field(default_factory=OpenRuns)
 
 
 @contextmanager

@@ -160,28 +160,31 @@ def recorded_run(
 
     What leaves the with-statement decides the outcome, and is raised in the words of `translate_errors`.
     """
-    started_at, began = datetime.datetime.now(datetime.UTC), time.monotonic()
-    context, note = _context(application, name, day, context_type, started_at), application.listener.note
+    with application.open_runs.opened() as opened:
+        started_at, began = datetime.datetime.now(datetime.UTC), time.monotonic()
+        context, note = _context(application, name, day, context_type, started_at), application.listener.note
 
-    def record(outcome: Outcome | Literal["running"], error: BaseException | None = None) -> RunRecord:
-        result = _record(application, context, started_at, time.monotonic() - began, outcome)
-        result = replace(result, error=summary_of(error) if error else None)
-        run_record.write(result, note=note)
-        return result
+        def record(outcome: Outcome | Literal["running"], error: BaseException | None = None) -> RunRecord:
+            is_alone = None if outcome == "running" else opened.is_alone
+            result = _record(application, context, started_at, time.monotonic() - began, outcome)
+            result = replace(result, error=summary_of(error) if error else None, is_alone=is_alone)
+            run_record.write(result, note=note)
+            return result
 
-    failure: BaseException | None = None
-    try:
-        with liveness.hold_liveness_lock(context.telemetry.identity.folder, note=note), context.telemetry, _logged():
-            record("running")
-            with translate_errors(application.log_file):
-                yield context
-    except BaseException as error:
-        failure = error
-        raise
-    finally:
-        application.results.append(record(outcome_of(failure), failure))
-        if failure is not None:
-            failure.results = application.results  # type: ignore[attr-defined]
+        failure: BaseException | None = None
+        try:
+            folder = context.telemetry.identity.folder
+            with liveness.hold_liveness_lock(folder, note=note), context.telemetry, _logged():
+                record("running")
+                with translate_errors(application.log_file):
+                    yield context
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            application.results.append(record(outcome_of(failure), failure))
+            if failure is not None:
+                failure.results = application.results  # type: ignore[attr-defined]
 
 
 @contextmanager

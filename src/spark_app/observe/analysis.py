@@ -88,7 +88,8 @@ class Analysis:
         """The findings about all of it, or about a run in it, to which other runs add nothing."""
         app, found = self.reading.app, self.findings
         if run is not None:
-            found = hot_lines.named(diagnose(app, self.thresholds, scope(app, run).covers()), self.stacks, app)
+            stacks = self.stacks and self.stacks.within(run.alone)
+            found = hot_lines.named(diagnose(app, self.thresholds, scope(app, run).covers()), stacks, app)
         return found if self.hot_keys is None else self.hot_keys.named(found, app)
 
     def report(self, output: Path, run: RunInfo | None = None) -> str:

@@ -85,6 +85,13 @@ class RunInfo:
         )
 
     @property
+    def alone(self) -> tuple[float, float] | None:
+        """Its time, in milliseconds since the epoch, if no other run of its application was in it; None if unknown."""
+        if self.record is None or not self.record.is_alone or self.started is None or self.ended is None:
+            return None
+        return self.started, self.ended
+
+    @property
     def is_running(self) -> bool:
         """Whether it recorded no end: it is running, or it was killed and is not marked so yet."""
         return self.record is None or self.record.outcome == "running"

@@ -52,6 +52,7 @@ class RunRecord:
         nulls: Rows without a value, by column.
         facts: Further numbers of the pipeline.
         report: A path, or a URL where reports are served.
+        is_alone: Whether no other run of its application lasted at any time of it; None until its end.
     """
 
     run_id: str
@@ -73,6 +74,7 @@ class RunRecord:
     nulls: dict[str, int] = field(default_factory=dict)
     facts: dict[str, float] = field(default_factory=dict)
     report: str | None = None
+    is_alone: bool | None = None
 
 
 def write(record: RunRecord, *, note: Callable[[str], None]) -> None:

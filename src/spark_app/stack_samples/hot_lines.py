@@ -25,7 +25,8 @@ OF_SPARK: Final[Mapping[str, tuple[Work, ...]]] = {
 }
 """Rules about work of Spark: that with the most samples is named, with its hottest function."""
 OF_DRIVER: Final = ("collect_to_driver", "driver_gap", "slow_planning", "batch_overhead")
-"""Rules about what the driver does. The log does not keep when it did, so that all its samples count."""
+"""Rules about what the driver does. The log does not keep when it did, so that all its samples count, of a run
+all in its time."""
 
 
 def named(findings: Sequence[Finding], stacks: StackProfile | None, app: Application) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
@@ -13,7 +13,7 @@ from spark_app.stack_samples.activity import WAITING, Activities, Activity
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.counts import LEAST, NOTHING, Tally
 from spark_app.stack_samples.driver_calls import DriverCalls
-from spark_app.stack_samples.samples import Frame, Language, StackSamples
+from spark_app.stack_samples.samples import Frame, Language, Sample, StackSamples
 from spark_app.stack_samples.spark_work import SparkWork, Work
 from spark_app.stack_samples.task_runs import TaskRun
 
@@ -173,14 +173,32 @@ class StackProfile:
     """All samples of an application; the parent of a node has a lower number than itself.
 
     `scaled_from` is the part of the CPU time of tasks that samples of the JVM have seen, where their times are scaled
-    to it; None where they are as they were taken.
+    to it; None where they are as they were taken. `driver` are the samples of the driver, of which `filling` makes a
+    part.
     """
 
     samples: StackSamples
     labels: list[Label]
     nodes: list[Node]
     parts: dict[Place, Part]
-    scaled_from: float | None = None
+    scaled_from: float | None
+    driver: list[Sample]
+    filling: "_Filling"
+
+    def within(self, period: tuple[float, float] | None) -> "StackProfile":
+        """The same with the driver's samples of a time only, in milliseconds since the epoch; None for no time.
+
+        A sample counts if all the time that it stands for is within.
+        """
+        parts = {place: part for place, part in self.parts.items() if place != "driver"}
+        if period is not None:
+            taken = (sample for sample in self.driver if period[0] <= self._begin(sample) and sample.at_ms <= period[1])
+            parts |= self.filling.parts((sample, "driver") for sample in taken)
+        return replace(self, parts=parts)
+
+    def _begin(self, sample: Sample) -> float:
+        """When the time that a sample stands for has begun, to one interval."""
+        return sample.at_ms - (sample.weight - 1) * self.samples.processes[sample.process].interval_ms
 
     def of(self, places: Iterable[Place]) -> Part:
         """The samples of some places together."""
@@ -222,33 +240,13 @@ def of_places(taken: StackSamples, places: Sequence[Place], tasks: Sequence[Task
 
     Threads of the driver and of executors that run no task and wait are left out: most of them always do.
     """
-    merging, activities, calls = _Merging(taken), Activities(taken), DriverCalls(taken)
-    parts = defaultdict[Place, Part](Part)
-    by_stack = defaultdict[tuple[Place, Activity, int, bool], Tally](Tally)
-    works = [*map(SparkWork(taken).of, taken.stacks)]
+    activities = Activities(taken)
     factors, scaled_from = scaled(taken, places, tasks, activities)
-    for sample, place in zip(taken.samples, places, strict=True):
-        activity, process = activities.of(sample), taken.processes[sample.process]
-        if is_idle(place, activity):
-            continue
-        key = place, activity, sample.stack, process.role == "python_worker"
-        factor = factors.get(place, 1.0) if activity == "jvm" else 1.0
-        tally = Tally(max(1, round(sample.weight)), sample.weight * process.interval_ms * factor)
-        by_stack[key] += tally
-        step = None if activity in WAITING else works[sample.stack]
-        if step is not None:
-            time = parts[place].works[step.work]
-            time.functions[step.function] += tally
-            line = calls.line_of(sample) if place == "driver" and activity == "jvm" else ""
-            if line:
-                time.lines[line] += tally
-    for (place, activity, stack, is_worker), tally in by_stack.items():
-        part = parts[place]
-        part.activities[activity] += tally
-        if activity in ROOTS:
-            part.own[merging.node(activity, stack)] += tally
-            merging.count_functions(part, stack, tally, is_worker=is_worker)
-    return StackProfile(taken, merging.labels, merging.nodes, dict(parts), scaled_from)
+    filling = _Filling(taken, activities, factors)
+    placed = [*zip(taken.samples, places, strict=True)]
+    parts, merging = filling.parts(placed), filling.merging
+    driver = [sample for sample, place in placed if place == "driver"]
+    return StackProfile(taken, merging.labels, merging.nodes, parts, scaled_from, driver, filling)
 
 
 def scaled(
@@ -268,6 +266,48 @@ def scaled(
 def is_idle(place: Place, activity: Activity) -> bool:
     """Whether a thread that runs no task waits."""
     return isinstance(place, str) and place != "unknown" and activity in WAITING
+
+
+class _Filling:
+    """Makes parts of samples, all by the same nodes."""
+
+    def __init__(self, taken: StackSamples, activities: Activities, factors: Mapping[Place, float]) -> None:
+        """Looks at each stack once; times of the JVM in a place are multiplied by its factor."""
+        self.merging = _Merging(taken)
+        self._taken, self._activities, self._factors = taken, activities, factors
+        self._calls, self._works = DriverCalls(taken), [*map(SparkWork(taken).of, taken.stacks)]
+
+    def parts(self, placed: Iterable[tuple[Sample, Place]]) -> dict[Place, Part]:
+        """The parts of samples, of which each has its place."""
+        parts = defaultdict[Place, Part](Part)
+        by_stack = defaultdict[tuple[Place, Activity, int, bool], Tally](Tally)
+        for sample, place in placed:
+            activity, process = self._activities.of(sample), self._taken.processes[sample.process]
+            if is_idle(place, activity):
+                continue
+            factor = self._factors.get(place, 1.0) if activity == "jvm" else 1.0
+            tally = Tally(max(1, round(sample.weight)), sample.weight * process.interval_ms * factor)
+            by_stack[place, activity, sample.stack, process.role == "python_worker"] += tally
+            if activity not in WAITING:
+                self._count_work(parts[place], sample, tally, has_line=place == "driver" and activity == "jvm")
+        for (place, activity, stack, is_worker), tally in by_stack.items():
+            part = parts[place]
+            part.activities[activity] += tally
+            if activity in ROOTS:
+                part.own[self.merging.node(activity, stack)] += tally
+                self.merging.count_functions(part, stack, tally, is_worker=is_worker)
+        return dict(parts)
+
+    def _count_work(self, part: Part, sample: Sample, tally: Tally, *, has_line: bool) -> None:
+        """Counts what Spark did in a sample, in the driver also for the line of the program that waited for it."""
+        step = self._works[sample.stack]
+        if step is None:
+            return
+        time = part.works[step.work]
+        time.functions[step.function] += tally
+        line = self._calls.line_of(sample) if has_line else ""
+        if line:
+            time.lines[line] += tally
 
 
 class _Merging:

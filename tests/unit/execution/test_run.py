@@ -157,3 +157,23 @@ def test_the_id_of_a_run_begins_with_its_start(tmp_path: Path, monkeypatch: pyte
     run_batch(started, job(lambda *_: None), DATE)
     (result,) = started.results
     assert result.run_id.startswith(f"{result.started_at:%Y%m%dT%H%M%SZ}-{PIPELINE}-{DATE}-")
+
+
+def test_a_run_says_whether_another_lasted_at_the_same_time(tmp_path: Path) -> None:
+    """At its end; one that fails and one that follows were alone."""
+    started = application(tmp_path, InMemory(tmp_path))
+
+    def fail(*_: object) -> None:
+        raise ValueError("no rows")
+
+    def nested(*_: object) -> None:
+        run_batch(started, job(lambda *_: None, "etl.customers"), DATE)
+        (other,) = (folder for folder in (tmp_path / "runs").iterdir() if PIPELINE in folder.name)
+        assert run_record.read(other).is_alone is None
+
+    run_batch(started, job(nested), DATE)
+    with pytest.raises(ValueError, match="no rows"):
+        run_batch(started, job(fail), DATE)
+    run_batch(started, job(lambda *_: None), DATE)
+    assert [result.is_alone for result in started.results] == [False, False, True, True]
+    assert run_record.read(started.results[-1].folder).is_alone

@@ -145,3 +145,38 @@ def test_work_of_spark_is_told_by_its_classes() -> None:
     planning = found.of(["driver"]).works["planning"]
     assert (planning.total.samples, planning.function) == (14, plan)
     assert (planning.line, planning.lines["main (job.py:4)"].samples) == ("main (job.py:4)", 7)
+
+
+def test_the_driver_of_a_time_is_its_samples_then() -> None:
+    """Stages are as before. A sample that stands for a longer time counts if all of it is within."""
+    taken = shop()
+    driver = taken.process("python_driver", None, interval_ms=10.0)
+    taken.add(1500, "<module>@job.py:9!", process=driver, times=4)
+    taken.samples.append(replace(taken.samples[-1], at_ms=1550, weight=12.0))
+    found = profile(taken.done(), [run(1, 3, 1000, 2000), run(2, 4, 3000, 4000)])
+    assert stacks(found.within((1000, 1200)), "driver") == {"JVM > plan.Rule.apply": 3}
+    assert stacks(found.within((1101, 1502)), "driver") == {
+        "JVM > plan.Rule.apply": 2,
+        "Python > <module> (job.py:9)": 3,
+    }
+    assert stacks(found.within((1440, 1550)), "driver") == {"Python > <module> (job.py:9)": 16}
+    assert stacks(found.within((1441, 1550)), "driver") == {"Python > <module> (job.py:9)": 4}
+    assert "driver" not in found.within((2000, 9000)).parts
+    assert "driver" not in found.within(None).parts
+    assert found.within(None).parts[3, 0] == found.parts[3, 0]
+    assert found.parts["driver"].total.samples == 19
+
+
+def test_lines_that_wait_for_the_driver_are_those_of_the_time() -> None:
+    """As the works of Spark are."""
+    taken = Taken()
+    driver, program = taken.process("driver", "driver"), taken.process("python_driver", None)
+    planning = "org.apache.spark.sql.catalyst.rules.RuleExecutor.execute"
+    for begun, line in ((1000, 3), (2000, 8)):
+        stack = ("<module>@job.py:1!", f"main@job.py:{line}!", "send@py4j/java_gateway.py:1")
+        taken.add(begun, *stack, process=program, state="waiting", times=40)
+        taken.add(begun, planning, process=driver, times=20)
+    found = profile(taken.done(), [])
+    for begun, line in ((1000, 3), (2000, 8)):
+        work = found.within((begun, begun + 100)).parts["driver"].works["planning"]
+        assert (work.total.samples, work.line) == (20, f"main (job.py:{line})")

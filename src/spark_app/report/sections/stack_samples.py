@@ -219,12 +219,16 @@ class StackSection:
 
 
 def stack_samples(scope: Scope, profile: StackProfile | None, limits: Limits) -> StackSection | None:
-    """The samples of what a report covers; None without any."""
+    """The samples of what a report covers; None without any.
+
+    Those of the driver are of a run if they were taken in its time, and no other run of its application was.
+    """
     if profile is None or not profile.all.shown.samples:
         return None
+    profile = profile if scope.run is None else profile.within(scope.run.alone)
     covered = {(stage.info.id, stage.info.attempt): stage for stage in scope.stages}
     names: dict[Place, str] = {key: stage_name(scope, stage) for key, stage in covered.items()}
-    names |= NAMES if scope.run is None else {}
+    names |= NAMES if scope.run is None else {"driver": NAMES["driver"]}
     parts = {place: part for place, part in profile.parts.items() if place in names}
     ranked = sorted(parts, key=lambda place: (isinstance(place, str), -parts[place].total.ms))
     rows = [Row(place, names[place], parts[place], _collecting(covered, place)) for place in ranked]

@@ -1,3 +1,4 @@
+import datetime
 import json
 import re
 from pathlib import Path
@@ -7,21 +8,29 @@ from msgspec import structs
 
 from spark_app.report import page
 from spark_app.report.limits import MAX_BYTES, Limits
+from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
 from spark_app.report.sections.stack_samples import StackSection, stack_samples
+from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.stack_profile import StackProfile, profile
 from tests.unit.eventlog import log
 from tests.unit.report import made
 from tests.unit.report.conftest import Read
+from tests.unit.run_records import example_record
 from tests.unit.stack_samples.made import TASK, Taken, run
 
 SPLIT = (("slow@job.py:7!", 70), ("quick@job.py:9!", 30), ("rare@job.py:11!", 4))
 
 
-def profiled(*, functions: tuple[tuple[str, int], ...] = SPLIT) -> StackProfile:
-    """Samples of stages 0, 1 and 2, of which the last has few."""
+def profiled(
+    *, functions: tuple[tuple[str, int], ...] = SPLIT, driver: list[tuple[int, int]] | None = None
+) -> StackProfile:
+    """Samples of stages 0, 1 and 2, of which the last has few; and of the driver, so many from a moment on."""
     taken = Taken()
     executor, worker = taken.process(), taken.process("python_worker")
+    program = taken.process("python_driver", None)
+    for at, times in driver or []:
+        taken.add(at, "<module>@job.py:20!", process=program, times=times)
     for function, times in functions:
         taken.add(2050, "main@worker.py:9", "score@job.py:3!", function, process=worker, task=1, times=times)
     taken.add(2550, TASK, "a.Sort.next", process=executor, times=30)
@@ -118,6 +127,34 @@ def test_what_is_missing_is_said(reading: Read, tmp_path: Path) -> None:
     content = page.write(read, output=tmp_path / "r.html", stacks=stacks).path.read_text()
     assert "The last samples of 1 Python process are missing" in content
     assert "No samples of the JVM" not in content
+
+
+@pytest.mark.parametrize(
+    ("is_alone", "seconds", "places"),
+    [
+        (True, 0.9, {(0, 0): 104, (1, 0): 30, "driver": 8}),
+        (True, 0.2, {(0, 0): 104, "driver": 5}),
+        (False, 0.9, {(0, 0): 104, (1, 0): 30}),
+        (None, 0.9, {(0, 0): 104, (1, 0): 30}),
+    ],
+)
+def test_a_run_has_the_driver_of_its_time(
+    reading: Read,
+    is_alone: bool | None,  # noqa: FBT001 - as the record has it
+    seconds: float,
+    places: dict[Place, int],
+) -> None:
+    """Unless another lasted then, or that is not known, as of a run that was killed; its stages are there."""
+    started = datetime.datetime.fromtimestamp(2.0, datetime.UTC)
+    record = example_record(started_at=started, seconds=seconds, trace_id=None, is_alone=is_alone)
+    app = reading(made.large(stages=4, tasks=8, queries=2)).app
+    stacks = profiled(driver=[(1900, 20), (2100, 5), (2300, 3), (3100, 7)])
+    found = stack_samples(scope(app, RunInfo(record.folder, record)), stacks, Limits())
+    assert found is not None
+    assert {row.place: row.part.total.samples for row in found.rows} == places
+    whole = stack_samples(scope(app, None), stacks, Limits())
+    assert whole is not None
+    assert whole.rows[-1].part.total.samples == 35
 
 
 def test_no_samples_are_no_section(reading: Read) -> None:

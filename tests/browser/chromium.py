@@ -56,13 +56,23 @@ class Page:
 
     def click(self, selector: str) -> None:
         """Clicks the first element of a selector, as a person does: in its midst, after scrolling to it."""
+        x, y = self._midst(selector)
+        for kind in ("mousePressed", "mouseReleased"):
+            self._ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def hover(self, selector: str) -> None:
+        """Moves the mouse over the first element of a selector."""
+        x, y = self._midst(selector)
+        self._ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def _midst(self, selector: str) -> tuple[float, float]:
+        """Scrolls to the first element of a selector; returns where its midst is then."""
         found = f"document.querySelector({json.dumps(selector)})"
         self.value(f"{found}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
-        box = self.value(
+        x, y = self.value(
             f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({found}.getBoundingClientRect())"
         )
-        for kind in ("mousePressed", "mouseReleased"):
-            self._ask("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
+        return x, y
 
     def roles(self, selector: str) -> list[str]:
         """The role that a screen reader says of each element in the first one of a selector."""

@@ -4,19 +4,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from markupsafe import Markup
+
 from spark_app.report import formatting
 from spark_app.report.scope import Scope, stage_name
 from spark_app.report.sections.now import RunningStage
-from spark_app.report.sections.stack_samples import NAMES, HotFunction, Row, hottest
+from spark_app.report.sections.stack_samples import NAMES, HotFunction, Row, View, drawing, hottest
+from spark_app.report.sections.stack_steps import MOST_NAME
 from spark_app.stack_samples import library_functions
 from spark_app.stack_samples.attribution import Place
-from spark_app.stack_samples.counts import Tally
+from spark_app.stack_samples.counts import ENOUGH, Tally
 from spark_app.stack_samples.stack_profile import Label, Part, StackProfile
 
 MOST_STAGES: Final = 6
 """Stages whose samples are shown, those with the most."""
 MOST_FUNCTIONS: Final = 5
 """Functions of each of them."""
+MOST_NODES: Final = 400
+"""Bars of the picture, those with the most time: a page is sent every few seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,11 @@ class Doing:
     endings: list[Ending]
 
     @property
+    def title(self) -> str:
+        """Its number and its name."""
+        return f"stage {self.stage}: {self.row.name}" if self.stage else self.row.name
+
+    @property
     def is_told(self) -> bool:
         """Whether any of what it does has enough samples to be shown."""
         return bool(self.functions or self.endings) or any(map(self.row.share, self.row.part.activities))
@@ -73,6 +83,17 @@ class StacksNow:
     window: Window
     doing: list[Doing]
     left_out: int
+
+    @property
+    def data(self) -> Markup:
+        """The picture of what they do, all together and each that has enough samples, as the script reads it."""
+        each: list[View] = [
+            (formatting.line(doing.title, MOST_NAME), [number])
+            for number, doing in enumerate(self.doing)
+            if doing.row.part.shown.samples >= ENOUGH
+        ]
+        profile, parts = self.window.profile, [doing.row.part for doing in self.doing]
+        return drawing(profile.labels, profile.nodes, parts, [("all of it", None), *each], MOST_NODES)
 
 
 def stacks_now(scope: Scope, running: Sequence[RunningStage], window: Window | None) -> StacksNow | None:

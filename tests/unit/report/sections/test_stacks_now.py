@@ -1,5 +1,7 @@
 """What a live page says of the samples of the last seconds: of each stage that runs, and of the driver."""
 
+import json
+
 from spark_app.report.page import environment
 from spark_app.report.scope import scope
 from spark_app.report.sections.now import RunningStage
@@ -90,3 +92,33 @@ def test_without_the_driver_the_open_stages_of_the_log_are_meant() -> None:
     assert [(each.stage, each.row.place) for each in moment.doing] == [("3", (3, 0)), ("", "driver"), ("", "unknown")]
     assert "is still being read" in page(moment)
     assert stacks_now(scope(log.application([log.started()]), None), [], None) is None
+
+
+def test_the_picture_is_of_all_and_of_each_with_enough_samples() -> None:
+    """The driver's six are few, and those of a stage that has ended are not in it."""
+    moment = at(taken(), 3)
+    data = json.loads(moment.data)
+    assert [(name.partition(":")[0], parts) for name, parts in data["views"]] == [("all of it", None), ("stage 3", [0])]
+    assert [sum(counts) for _, counts, _ in data["parts"]] == [40, 6]
+    assert {label[1] for label in data["labels"]} >= {"score", "dot", "a.Sort.next", "<module>"}
+    assert "other" not in {label[1] for label in data["labels"]}
+    assert json.loads(at(Taken()).data)["views"] == [["all of it", None]]
+
+
+def test_the_section_of_the_picture_is_the_same_at_each_moment() -> None:
+    """A live page replaces what has changed: what a person does in the picture would be lost. The data is outside."""
+    html = [page(at(samples, stage, is_behind=bool(stage % 2))) for samples, stage in ((taken(), 3), (Taken(), 4))]
+    sections = [each[each.index('<section id="flame-now">') :] for each in html]
+    assert sections[0] == sections[1]
+    assert "data-flame" in sections[0]
+    assert "stack-data" not in sections[0]
+    assert html[0] != html[1]
+    assert 'data-when="00:00:02 to 00:00:03 UTC"' in html[0]
+
+
+def test_hostile_names_end_no_element_of_the_page() -> None:
+    """The data is in a script element, which `</script>` would end."""
+    samples = Taken()
+    samples.add(2200, TASK, "a.</script><b>.next", process=samples.process(), times=30)
+    html = page(at(samples, 3))
+    assert (html.count("<script"), html.count("</script>")) == (1, 1)

@@ -190,7 +190,7 @@ class StackProfile:
 
         A sample counts if all the time that it stands for is within.
         """
-        parts = {place: part for place, part in self.parts.items() if place != "driver"}
+        parts: dict[Place, Part] = {place: part for place, part in self.parts.items() if place != "driver"}
         if period is not None:
             taken = (sample for sample in self.driver if period[0] <= self._begin(sample) and sample.at_ms <= period[1])
             parts |= self.filling.parts((sample, "driver") for sample in taken)

@@ -1,7 +1,9 @@
 """The one place where tests wait: until something holds, with a message of what is missing."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 SHARE: Final = 20
@@ -32,3 +34,12 @@ def poll_until(
         waited = time.monotonic() - began
         assert waited < seconds, missing() if callable(missing) else missing
         time.sleep(min(LONGEST_SECONDS, 0.02 + waited / SHARE) if pause is None else pause)
+
+
+@contextmanager
+def lets_end(file: Path) -> Iterator[None]:
+    """Makes a file in the end, also after a failure, for which a program waits that would run for ever without."""
+    try:
+        yield
+    finally:
+        file.touch()

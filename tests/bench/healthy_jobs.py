@@ -5,8 +5,6 @@ A part that was interrupted goes on: each job is a line in `healthy_jobs.jsonl` 
 BENCH_JOBS, the numbers of jobs (`0 3 7`), makes it shorter for a try.
 """
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -15,8 +13,7 @@ from typing import Any, Final
 from spark_app.eventlog.model.memory_settings import DRIVER_MEMORY, EXECUTOR_MEMORY
 from spark_app.tuning import history
 from spark_app.tuning.runs import Runner
-from tests.bench import memory_retries
-from tests.bench.measure import CACHE, alone, in_turn, ratio
+from tests.bench.measure import CACHE, alone, in_turn, once_each, ratio
 from tests.bench.memory_retries import COMMON, Job
 from truth.programs.tpch import QUERIES
 
@@ -37,15 +34,7 @@ JOBS: Final[Sequence[Sequence[str]]] = (
 
 def healthy_jobs(scratch: Path) -> list[str]:
     """How many jobs get another memory, and how much longer they take with it."""
-    chosen = [int(number) for number in os.environ.get("BENCH_JOBS", "").split()] or range(len(JOBS))
-    known = memory_retries.measured(FILE)
-    commands = [" ".join(JOBS[number]) for number in chosen]
-    for number, command in zip(chosen, commands, strict=True):
-        if command not in known:
-            known[command] = {"command": command, **_tried(JOBS[number], scratch / str(number))}
-            with FILE.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(known[command]) + "\n")
-    return _lines([known[command] for command in commands])
+    return _lines(once_each(FILE, JOBS, lambda number: _tried(JOBS[number], scratch / str(number))))
 
 
 def _tried(command: Sequence[str], folder: Path) -> dict[str, Any]:
@@ -64,11 +53,10 @@ def _tried(command: Sequence[str], folder: Path) -> dict[str, Any]:
 
 def _lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
     changed = [each for each in found if each["memory"]]
-    times = {id(each): median(each["with"]) / median(each["without"]) for each in changed}
-    slower = sum(time > GOAL for time in times.values())
+    slower = sum(_longer(each) > GOAL for each in changed)
     rows = [
         f"| {each['command'].rpartition('/')[2]} | {_memory(each)} | {ratio(each['with'], each['without'])} |"
-        for each in sorted(changed, key=lambda each: -times[id(each)])
+        for each in sorted(changed, key=_longer, reverse=True)
     ]
     return [
         (
@@ -81,6 +69,11 @@ def _lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
         "|---|---|---|",
         *rows,
     ]
+
+
+def _longer(each: Mapping[str, Any]) -> float:
+    """How many times as long a job takes with the memory that is proposed."""
+    return float(median(each["with"]) / median(each["without"]))
 
 
 def _memory(each: Mapping[str, Any]) -> str:

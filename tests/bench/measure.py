@@ -4,6 +4,7 @@ BENCH_ROUNDS (5) makes every comparison shorter for a try. BENCH_LOCK, a file, k
 runs of `tuning` and `memory_retries`: those that lock it, too.
 """
 
+import json
 import os
 import statistics
 import subprocess
@@ -14,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -78,6 +79,25 @@ def alone(command: Sequence[str]) -> list[str]:
     """A command that runs while nothing else holds the file BENCH_LOCK, if it is named."""
     lock = os.environ.get("BENCH_LOCK")
     return [*(("flock", "--close", lock) if lock else ()), *command]
+
+
+def once_each(
+    file: Path, commands: Sequence[Sequence[str]], measure: Callable[[int], Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """What is known of commands by the lines of a file, where an interrupted part goes on; the rest is measured now.
+
+    BENCH_JOBS, numbers of commands (`0 3 7`), chooses some of them.
+    """
+    chosen = [int(number) for number in os.environ.get("BENCH_JOBS", "").split()] or range(len(commands))
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    known = {each["command"]: each for each in map(json.loads, lines) if "command" in each}
+    names = {number: " ".join(commands[number]) for number in chosen}
+    for number, name in names.items():
+        if name not in known:
+            known[name] = {"command": name, **measure(number)}
+            with file.open("a", encoding="utf-8") as added:
+                added.write(json.dumps(known[name]) + "\n")
+    return [known[name] for name in names.values()]
 
 
 def pinned(core: int | None) -> list[str]:

@@ -5,7 +5,6 @@ BENCH_JOBS, the numbers of jobs (`0 3 7`), makes it shorter for a try.
 """
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from spark_app.eventlog.diagnoses.thresholds import load_thresholds
 from spark_app.settings import load_settings
 from spark_app.tuning.runs import Runner
 from spark_app.tuning.tuning import Tuning
-from tests.bench.measure import CACHE, alone
+from tests.bench.measure import CACHE, alone, once_each
 
 FILE: Final = CACHE / "memory_retries.jsonl"
 JOB: Final = Path(__file__).with_name("memory_job.py")
@@ -62,21 +61,7 @@ JOBS: Final = (
 
 def memory_retries(scratch: Path) -> list[str]:
     """How many jobs died, and succeeded after so many changes."""
-    chosen = [int(number) for number in os.environ.get("BENCH_JOBS", "").split()] or range(len(JOBS))
-    known = measured(FILE)
-    jobs = {number: " ".join(JOBS[number].command) for number in chosen}
-    for number, command in jobs.items():
-        if command not in known:
-            known[command] = _tried(number, scratch)
-            with FILE.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"command": command, **known[command]}) + "\n")
-    return _lines([known[command] for command in jobs.values()])
-
-
-def measured(file: Path) -> dict[str, dict[str, Any]]:
-    """What was measured before, by the commands of the jobs."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return {each["command"]: each for each in map(json.loads, lines) if "command" in each}
+    return _lines(once_each(FILE, [job.command for job in JOBS], lambda number: _tried(number, scratch)))
 
 
 def _tried(number: int, scratch: Path) -> dict[str, Any]:

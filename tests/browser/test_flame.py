@@ -1,6 +1,5 @@
 """What a person does with a flame graph: looks for a function, goes into it, by mouse and keyboard, at any width."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from spark_app.eventlog.reader import read
 from spark_app.report import flame_page, page
 from spark_app.stack_samples.difference import changes
 from spark_app.stack_samples.stack_profile import profile
-from tests.browser.chromium import Page, chromium
+from tests.browser.chromium import Page
 from tests.unit.report import made
 from tests.unit.stack_samples.made import PYTHON, TASK, Taken, run
 from tests.unit.stack_samples.test_difference import profiled
@@ -19,13 +18,7 @@ FOCUSED = "document.activeElement.textContent"
 SHOWN = "[...document.querySelectorAll('.flame .bars div')].map((e) => e.textContent)"
 SAID = "document.querySelector('.flame .said').textContent"
 WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """One browser for all tests."""
-    with chromium(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
+BARS = "['.flame .bars', '[aria-label^=slow]'].map((e) => document.querySelector(e).getBoundingClientRect().width)"
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +46,7 @@ def test_the_picture_is_drawn_at_any_width(browser: Page, report: Path, width: i
     ]  # fmt: skip
     scrolled, window = browser.value(WIDTHS)
     assert scrolled == window
-    widths = (
-        "['.flame .bars', '[aria-label^=slow]'].map((e) => document.querySelector(e).getBoundingClientRect().width)"
-    )
-    whole, slow = browser.value(widths)
+    whole, slow = browser.value(BARS)
     assert slow / whole == pytest.approx(70 / 150, abs=0.01)
 
 

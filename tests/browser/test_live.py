@@ -15,20 +15,13 @@ from spark_app.report.served import live
 from spark_app.report.served.live import LivePage
 from spark_app.report.served.server import PageServer
 from spark_app.settings import load_settings
-from tests.browser.chromium import Page, chromium
+from tests.browser.chromium import Page
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 from tests.unit.report import made
 
 WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
 SAID = "document.getElementById('connection').textContent"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """One browser for all tests."""
-    with chromium(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 class Running:

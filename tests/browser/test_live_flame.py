@@ -21,25 +21,16 @@ from spark_app.report.served.live import LivePage
 from spark_app.report.served.server import PageServer
 from spark_app.settings import load_settings
 from spark_app.stack_samples.stack_profile import profile
-from tests.browser.chromium import Page, chromium
+from tests.browser.chromium import Page
+from tests.browser.test_flame import BARS, SAID, SHOWN, WIDTHS
 from tests.unit.eventlog import log
 from tests.unit.stack_samples.made import Taken, run
 
-SHOWN: Final = "[...document.querySelectorAll('.flame .bars div')].map((e) => e.textContent)"
-SAID: Final = "document.querySelector('.flame .said').textContent"
 WHEN: Final = "document.querySelector('#flame-now small').textContent"
 TABLES: Final = "document.querySelector('#stacks-now h2 small').textContent"
-WIDTHS: Final = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
 EVERY_MS: Final = 50
 LASTING_MS: Final = 300_000
 WHOLE: Final = ["Python", "main", "score:3", "quick:9", "slow:7"]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """One browser for all tests."""
-    with chromium(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def write_samples(file: Path, jvm: int) -> None:
@@ -121,8 +112,7 @@ def test_the_picture_is_drawn_at_any_width(browser: Page, sampled: Sampled, widt
     assert browser.problems == []
     scrolled, window = browser.value(WIDTHS)
     assert scrolled == window
-    bars = "['.flame .bars', '[aria-label^=slow]'].map((e) => document.querySelector(e).getBoundingClientRect().width)"
-    whole, slow = browser.value(bars)
+    whole, slow = browser.value(BARS)
     assert slow / whole == pytest.approx(0.7, abs=0.03)
     assert browser.value(WHEN).startswith(browser.value(TABLES).removeprefix("samples of stacks, "))
 

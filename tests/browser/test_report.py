@@ -1,6 +1,5 @@
 """What a person sees of a report in a real browser: that of a hostile application, wide, narrow, light and dark."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from spark_app.eventlog.reader import read
 from spark_app.report import page, run_info
 from spark_app.runs import model_card
-from tests.browser.chromium import Page, chromium
+from tests.browser.chromium import Page
 from tests.unit.eventlog import log
 from tests.unit.report import cards, made
 from tests.unit.report.conftest import TRACE, line, span
@@ -29,13 +28,6 @@ WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.client
 DEAD = """
 [...document.querySelectorAll('main a[href^="#"]')].filter((e) => !document.querySelector(e.hash)).map((e) => e.hash)
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """One browser for all tests."""
-    with chromium(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -14,19 +14,12 @@ from spark_app.report.served.run_files import LocalRunFiles
 from spark_app.report.served.runs import Runs
 from spark_app.report.served.server import PageServer
 from spark_app.settings import Prices
-from tests.browser.chromium import Page, chromium
+from tests.browser.chromium import Page
 from tests.unit.eventlog import log
 from tests.unit.report import made
 
 WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
 SHOWN = "[...document.querySelectorAll('.runs tbody tr')].filter((e) => e.offsetHeight > 0).length"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """One browser for all tests."""
-    with chromium(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

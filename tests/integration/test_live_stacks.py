@@ -6,13 +6,11 @@ import re
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 from typing import Final
 
-from tests.polling import poll_until
+from tests.polling import lets_end, poll_until
 
 PROGRAM: Final = """
 import os, sys
@@ -31,15 +29,6 @@ spark = SparkSession.builder.master("local[2]").appName("live").getOrCreate()
 print(spark.range(0, 8, 1, 2).select(F.udf(planted, "long")("id").alias("all")).agg(F.sum("all")).first()[0])
 sys.exit(3)
 """
-
-
-@contextmanager
-def lets_end(file: Path) -> Iterator[None]:
-    """Tells the program in the end that it may go on, also after a failure: it would compute for ever."""
-    try:
-        yield
-    finally:
-        file.touch()
 
 
 def section(address: str) -> str:

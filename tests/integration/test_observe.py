@@ -21,7 +21,7 @@ from spark_app.eventlog.spans import SparkSpan
 from spark_app.report import index
 from spark_app.spark.java_runtime import spark_home
 from spark_app.telemetry.spark_names import APPLICATION_SPAN
-from tests.polling import poll_until
+from tests.polling import lets_end, poll_until
 from tests.receivers import Receiver, dead_port, receiver
 
 EXAMPLES: Final = spark_home() / "examples" / "src" / "main" / "python"
@@ -322,7 +322,10 @@ def test_a_live_page_shows_the_stage_that_runs(tmp_path: Path) -> None:
     """With its tasks and its line, while the command runs; then exit code and report are as ever."""
     home, errors = Home(tmp_path), tmp_path / "stderr"
     (tmp_path / "held.py").write_text(HELD, encoding="utf-8")
-    with home.started(sys.executable, "held.py", stderr=errors, options=["--live"]) as process:
+    with (
+        home.started(sys.executable, "held.py", stderr=errors, options=["--live"]) as process,
+        lets_end(tmp_path / "go"),
+    ):
         section = what_runs(process, errors)
         assert "hold a stage, sum at " in section, errors.read_text(encoding="utf-8")
         assert "held.py:" in section
@@ -365,11 +368,11 @@ def terminated(tmp_path_factory: pytest.TempPathFactory) -> Terminated:
     home = Home(tmp_path_factory.mktemp("terminated"))
     errors = home.folder / "stderr"
     (home.folder / "unseen.py").write_text(UNSEEN.replace("PORT", f"{dead_port()}"), encoding="utf-8")
-    with home.started(sys.executable, "unseen.py", stderr=errors, options=["--live"]) as process:
+    started = home.started(sys.executable, "unseen.py", stderr=errors, options=["--live"])
+    with started as process, lets_end(home.folder / "go"):  # Spark's Python workers, too
         section = what_runs(process, errors)
         process.terminate()
         code = process.wait(300)
-    (home.folder / "go").touch()  # Spark's Python workers end, too
     return Terminated(code, section, errors.read_text(encoding="utf-8"), home)
 
 

@@ -1,10 +1,10 @@
 """Samples the stacks of the threads of this Python program, a driver or a worker of Spark, into a file.
 
 A thread of the interpreter looks at `sys._current_frames()`. How long each thread has been on a processor since the
-last look tells whether it ran, and how many samples it stands for: where a function of C holds the interpreter's lock,
-the look comes late, and the one sample that follows stands for all that were due. A thread that gives the lock away
-itself, as each call that reads a file does, would be seen at such calls only: so this thread asks for the lock at once,
-where the program has one thread that runs (docs/decisions/0035-stack-samples.md).
+last look tells whether it ran, and how many samples it stands for: where a function of C holds the lock of the
+interpreter (GIL), the look comes late, and the one sample that follows stands for all that were due. A thread that
+gives the lock away itself, as each call that reads a file does, would be seen at such calls only: so this thread asks
+for the lock at once, where the program has one thread that runs (docs/decisions/0035-stack-samples.md).
 
 `spark-app observe --profile` loads a copy of this file into the programs of others. So it imports nothing of this
 project, runs on Python 3.8 and later, and raises nothing. `spark_app.stack_samples.python_stacks` reads the files.
@@ -141,10 +141,10 @@ class Sampler:
         self._stacks: dict[tuple[int, ...], int] = {}
         self._cpu: dict[int, int] = {}
         self._owed: dict[int, int] = {}
-        self._next: dict[int, int] = {}
+        self._carried: dict[int, int] = {}
         self._waits: dict[int, tuple[int, int | None, int, int]] = {}
         self._given = self._set = sys.getswitchinterval()
-        self._running, self._patient, self._penalty, self._has_asked_soon = 0, 0, 1, False
+        self._running, self._patient, self._penalty = 0, 0, 1
         file = os.path.join(folder, f"{os.getpid()}-{time.time_ns()}.stacks")
         self._file = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._write([
@@ -163,16 +163,16 @@ class Sampler:
             while self._bytes < MOST_BYTES and not self.is_stopped:
                 _sleep(max(0, due - time.monotonic_ns()) / 1e9)
                 frames = _current_frames()  # at once: the program may get the lock back after each statement
-                self._keep_lock()
+                has_asked_soon = self._keep_lock()
                 stacks = {each: _stack_of(frame) for each, frame in frames.items() if each != own}
                 del frames  # they hold the variables of the program
                 self.ask_soon()  # after each write, too
                 now = time.monotonic_ns()
-                missed = (now - due) // self._interval
-                self._look(stacks, now - before, (1 + missed) * self._interval)
-                self._learn(now - due)
+                passed = (1 + (now - due) // self._interval) * self._interval
+                self._look(stacks, now - before, passed)
+                self._learn(now - due, has_asked_soon=has_asked_soon)
                 self.ask_soon(is_wanted=self._running <= 1 and self._patient <= 0)
-                before, due = now, due + (1 + missed) * self._interval
+                before, due = now, due + passed
                 if self._bytes > MOST_BYTES // 2:
                     self._interval = self._nominal * 2 ** (8 * self._bytes // MOST_BYTES - 3)
             if not self.is_stopped:
@@ -184,16 +184,16 @@ class Sampler:
         sys.setswitchinterval(min(SOON, self._given) if is_wanted else self._given)
         self._set = sys.getswitchinterval()
 
-    def _keep_lock(self) -> None:
-        """Lets threads keep the lock as long as the program wants it."""
+    def _keep_lock(self) -> bool:
+        """Lets threads keep the lock as long as the program wants it; returns whether this look has asked soon."""
         if sys.getswitchinterval() != self._set:
             self._given = sys.getswitchinterval()  # the program has set it meanwhile
-        self._has_asked_soon = self._set != self._given
         sys.setswitchinterval(self._given)
+        return self._set != self._given
 
-    def _learn(self, late_ns: int) -> None:
+    def _learn(self, late_ns: int, *, has_asked_soon: bool) -> None:
         """Asks less often where asking is in vain: a function of C holds the lock, and asking costs a processor."""
-        if self._has_asked_soon:
+        if has_asked_soon:
             is_in_vain = late_ns > LATE_NS
             self._penalty = min(2 * self._penalty, MOST_PATIENT) if is_in_vain else max(1, self._penalty // 2)
             self._patient = self._penalty if is_in_vain else 0
@@ -214,14 +214,14 @@ class Sampler:
                 self._sample(thread, stack, task, at, elapsed, due)
         for thread in [each for each in self._cpu if each not in stacks]:
             self._end_wait(thread)
-            for known in (self._cpu, self._owed, self._next):
+            for known in (self._cpu, self._owed, self._carried):
                 known.pop(thread, None)
         if self._is_worker and task is None:
             for thread in list(self._waits):
                 self._end_wait(thread)
             self._cpu = {thread: self._used(thread) or 0 for thread in stacks}
             self._owed.clear()
-            self._next.clear()
+            self._carried.clear()
         elif self._jvm is None:
             self._note_jvm()
 
@@ -240,8 +240,8 @@ class Sampler:
         if used >= RUNNING_SHARE * elapsed:
             self._running += 1
             self._end_wait(thread)
-            used += self._next.get(thread, 0)
-            self._next[thread] = max(0, used - due)
+            used += self._carried.get(thread, 0)
+            self._carried[thread] = max(0, used - due)
             weight = round(min(used, due) / self._nominal, 3)
             self._write(["sample", at, thread, self._stack(frames), "running", task, weight])
             return

@@ -28,7 +28,7 @@ from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.connect import is_own_server
 from spark_app.eventlog.model.entities import StageAttempt, Totals
 from spark_app.eventlog.model.executor_loss import is_lost
-from spark_app.eventlog.model.operators import PYTHON
+from spark_app.eventlog.model.operators import has_python
 from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.model.plan_names import PYTHON_TIME, SCAN_TIME
 from spark_app.eventlog.parse.events import PROPERTIES_OF_RUN, counted
@@ -172,7 +172,7 @@ def _group(
         stages=len({key[0] for key in keys}),
         tasks=len(durations),
         failed=sum(stage.failed for stage in stages),
-        has_python=any(PYTHON.search(f"{rdd.name} {rdd.scope}") for s in stages for rdd in s.info.rdds),
+        has_python=any(has_python(stage.info) for stage in stages),
         median_ms=median(durations) if durations else 0,
         longest_ms=durations[-1] if durations else 0,
         largest_share=max((_largest_share(stage) for stage in stages), default=0),

@@ -78,8 +78,9 @@ def _cost(app: Application, task_ms: float) -> tuple[float | None, tuple[float, 
     wall = app.usage.wall_of(task_ms)
     if wall is None or not app.slots:
         return wall, None
-    sooner = sum(lost_tasks.saved_ms(app, stage) for stage in app.stages.values())
-    absent = sum(lost_tasks.absent_ms(app, stage) for stage in app.stages.values() if lost_tasks.lost_of(app, stage))
+    stages = [stage for stage in app.stages.values() if lost_tasks.lost_of(app, stage)]
+    sooner = sum(lost_tasks.saved_ms(app, stage) for stage in stages)
+    absent = sum(lost_tasks.absent_ms(app, stage) for stage in stages)
     return max(wall, sooner), (task_ms / max(1.0, app.slots), task_ms + absent)
 
 

@@ -31,7 +31,7 @@ def lost_of(app: Application, stage: StageAttempt) -> list[TaskEnd]:
     return [
         task
         for task in stage.kept
-        if (task.reason.reason in (EXECUTOR_LOST, RESUBMITTED) or is_of_executor(task.reason)) and _is_lost(app, task)
+        if is_of_loss(app, task) or (task.reason.reason in (EXECUTOR_LOST, RESUBMITTED) and _is_lost(app, task))
     ]
 
 

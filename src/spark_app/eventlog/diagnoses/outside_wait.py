@@ -5,6 +5,7 @@ from typing import Final
 
 from spark_app.eventlog.diagnoses import processors
 from spark_app.eventlog.diagnoses.stage import StageView
+from spark_app.eventlog.model.operators import has_python
 
 MARGIN: Final = 4.0
 """How many times its slowdown a host may delay tasks where it is starved or was not measured: the scheduler favours
@@ -51,7 +52,7 @@ def of(view: StageView) -> OutsideWait | None:
 
 def _python_ms(view: StageView) -> float | None:
     """How long Python workers of the stage were on a processor or waited for one; 0 without any, None if unknown."""
-    return processors.python_ms(view) if processors.has_python(view) else 0.0
+    return processors.python_ms(view) if has_python(view.stage.info) else 0.0
 
 
 def _transfer_ms(view: StageView) -> float:

@@ -7,7 +7,7 @@ from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model import contention
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
 from spark_app.eventlog.model.host_load import HostLoad, Resource
-from spark_app.eventlog.model.operators import PYTHON
+from spark_app.eventlog.model.operators import has_python
 from spark_app.formatting import count, duration, quantity, share
 from spark_app.redaction import excerpt
 from spark_app.telemetry.spark_settings import is_local
@@ -60,7 +60,7 @@ class _ProcessorTime(NamedTuple):
 def _processor_time(view: StageView) -> _ProcessorTime | None:
     """The same of the tasks of a stage, about; None if nothing tells how long they waited."""
     totals, load, host = view.stage.totals, _load(view), _host(view)
-    worked, python = (totals.cpu_ns or 0) / 1e6, python_ms(view) if has_python(view) else None
+    worked, python = (totals.cpu_ns or 0) / 1e6, python_ms(view) if has_python(view.stage.info) else None
     if not python or load is None or host is None or not view.wall_ms:
         waited = contention.processor_wait_ms(view.app, view.stage)
         return None if waited is None else _ProcessorTime(worked, waited)
@@ -83,11 +83,6 @@ def largest_slowdown(view: StageView) -> float | None:
 def is_measured(view: StageView) -> bool:
     """Whether the load of the host of all executors was measured during the stage."""
     return _load(view) is not None
-
-
-def has_python(view: StageView) -> bool:
-    """Whether tasks of the stage run Python."""
-    return any(PYTHON.search(f"{rdd.name} {rdd.scope}") for rdd in view.stage.info.rdds)
 
 
 def python_ms(view: StageView) -> int | None:

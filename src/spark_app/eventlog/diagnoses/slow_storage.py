@@ -4,10 +4,11 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from spark_app.eventlog.diagnoses import outside_wait, processors
+from spark_app.eventlog.diagnoses import outside_wait
 from spark_app.eventlog.diagnoses.outside_wait import OutsideWait
 from spark_app.eventlog.diagnoses.stage import StageView
 from spark_app.eventlog.findings import Finding, rule
+from spark_app.eventlog.model.operators import has_python
 from spark_app.eventlog.model.plan_names import SCAN_TIME
 from spark_app.eventlog.parse.events import counted
 from spark_app.formatting import duration, quantity, size
@@ -143,7 +144,7 @@ def _reads_others(view: StageView) -> bool:
 def _may_call_functions(view: StageView) -> bool:
     """Whether tasks may have called functions of the program, which may wait for anything, as far as the log tells."""
     info, query = view.stage.info, view.app.query_of(view.app.job_of(view.stage))
-    if processors.has_python(view):
+    if has_python(info):
         return True
     if query is not None:
         return _FUNCTIONS.search(query.plan) is not None

@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from spark_app.eventlog.diagnoses import processors, settings_advice
+from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
 from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.entities import Totals, task_totals
+from spark_app.eventlog.model.operators import has_python
 from spark_app.eventlog.model.stream_skew import has_state
 from spark_app.eventlog.parse.events import TaskEnd
 from spark_app.formatting import count, duration, quantity, size
@@ -133,7 +134,7 @@ def tiny_tasks(view: StageView) -> Finding | None:
 
 def _with_workers(view: StageView, cost_ms: float) -> tuple[float, float] | None:
     """What tiny tasks cost at least, and with the time to set up their Python workers; None without Python."""
-    if not view.slots or not processors.has_python(view):
+    if not view.slots or not has_python(view.stage.info):
         return None
     whole = len(view.stage.durations_ms) * view.median_ms / view.slots
     return cost_ms, min(float(view.wall_ms), whole + (view.idle_ms or 0))

@@ -8,7 +8,7 @@ from typing import Final
 from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.plan_names import CACHE_SCANS, OUTPUT_ROWS, REUSED_EXCHANGE
 from spark_app.eventlog.parse import events
-from spark_app.eventlog.parse.events import SqlMetric, SqlPlan
+from spark_app.eventlog.parse.events import SqlMetric, SqlPlan, StageInfo
 
 MAX_OPERATORS: Final = 500
 """Operators of one plan that are kept; generated queries have thousands."""
@@ -28,6 +28,11 @@ _REUSED: Final = (REUSED_EXCHANGE, "ReusedSubquery")
 PYTHON: Final = re.compile(r"Python|Pandas|InArrow")
 """Finds the operators and RDDs that run Python, by their names: `ArrowEvalPython`, `MapInPandas`, `PythonRDD`."""
 _CALL: Final = re.compile(r"([\w.<>]*)\(|\)(#\d)?")
+
+
+def has_python(stage: StageInfo) -> bool:
+    """Whether tasks of a stage run Python, by its RDDs."""
+    return any(PYTHON.search(f"{rdd.name} {rdd.scope}") for rdd in stage.rdds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Final
 
 from spark_app.eventlog.model import contention
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.eventlog.model.operators import PYTHON
+from spark_app.eventlog.model.operators import has_python
 from spark_app.eventlog.replay.work import Work
 from spark_app.formatting import quantity, share
 from spark_app.telemetry.spark_settings import is_local
@@ -63,7 +63,7 @@ def contention_ratio(done: Work) -> float:
         totals = stage.totals
         waited += contention.processor_wait_ms(done.app, stage) or 0.0
         waited += max(0.0, totals.deserialize_ms - totals.deserialize_cpu_ns / 1e6) if totals.deserialize_cpu_ns else 0
-        waited += (_python_ms(stage, done) or 0) * share_lost if _has_python(stage) else 0  # it counts waits, too
+        waited += (_python_ms(stage, done) or 0) * share_lost if has_python(stage.info) else 0  # it counts waits, too
     took = sum(sum(part.piece.durations) for part in done.parts)
     return min(1.0, waited / took) if took else 0.0
 
@@ -112,7 +112,7 @@ def processors_per_task(own: Sequence[StageAttempt], done: Work) -> float | None
     for stage in own:
         cpu_ms += (stage.totals.cpu_ns or 0) / 1e6
         ran += stage.totals.run_ms
-        if _has_python(stage):
+        if has_python(stage.info):
             python_ms = _python_ms(stage, done)
             if python_ms is None:
                 return None
@@ -124,10 +124,6 @@ def processor_wait_ratio(done: Work, stage: StageAttempt) -> float:
     """The share of their time in which tasks of a stage waited for a processor, about; 0 if nothing tells."""
     took = sum(stage.durations_ms)
     return min(1.0, (contention.processor_wait_ms(done.app, stage) or 0.0) / took) if took else 0.0
-
-
-def _has_python(stage: StageAttempt) -> bool:
-    return any(PYTHON.search(f"{rdd.name} {rdd.scope}") for rdd in stage.info.rdds)
 
 
 def _python_ms(stage: StageAttempt, done: Work) -> int | None:

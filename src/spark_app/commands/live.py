@@ -63,15 +63,22 @@ def end(page: "LivePage | None", reports: Sequence[str]) -> None:
 
 
 def wait_for_end(log: "LogPath") -> None:
-    """Waits until an application has closed its log, the log is gone, or Ctrl-C."""
-    import threading
+    """Waits until an application has closed its log, the log is gone, or Ctrl-C.
+
+    The signal is waited for, since Python loses a KeyboardInterrupt that it raises while it frees an object.
+    """
+    import signal
 
     from spark_app.eventlog.parse.log_tailer import LogTailer, parts
 
-    tailer, never = LogTailer(log), threading.Event()
-    with suppress(KeyboardInterrupt):
-        while parts(log) and not tailer.is_finished:
-            never.wait(LOOK_SECONDS)
+    tailer = LogTailer(log)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        with suppress(KeyboardInterrupt):  # of a signal that came before, or to a thread of a library
+            while parts(log) and not tailer.is_finished and not signal.sigtimedwait({signal.SIGINT}, LOOK_SECONDS):
+                pass
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def require_follow(location: str, *, is_given: bool, port: int) -> None:

@@ -11,10 +11,14 @@ from pyspark.sql import SparkSession
 from spark_app import testing
 from spark_app.settings import load_settings
 from spark_app.spark import session
+from spark_app.spark.class_data_archive import NO_RELOCATION, class_data_archive
+from spark_app.spark.java_runtime import require_java
 from tests.unit.telemetry.memory import InMemory
 
 LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 """Java compiles lightly. With one compiler it reserves 48 MB for code by default; streaming queries fill that."""
+ARCHIVED: Final = '-Xlog:cds*=off {} "-XX:SharedArchiveFile={}"'
+"""Java maps classes that are ready to run; nothing is said where the archive is of another Java or other jars."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,9 +58,14 @@ SET_BY_DELTA: Final = ("spark.databricks.delta.lastCommitVersionInSession", "spa
 
 @pytest.fixture(scope="session", autouse=True)
 def light_java() -> Iterator[None]:
-    """Each driver of a test compiles lightly: most see a handful of rows once, and compiling takes half of the time."""
+    """Each driver of a test compiles lightly, and loads classes that are ready where `make archive` has been.
+
+    Most drivers see a handful of rows once: compiling and loading take most of their time.
+    """
+    archive = class_data_archive(require_java())
+    ready = "" if archive is None else ARCHIVED.format(NO_RELOCATION, archive)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_SUBMIT_OPTS", LIGHT)
+        patch.setenv("SPARK_SUBMIT_OPTS", f"{LIGHT} {ready}".strip())
         yield
 
 

@@ -38,7 +38,7 @@ def cluster(folder: Path) -> Iterator[str]:
 def _daemon(folder: Path, name: str, *command: str) -> Iterator[Path]:
     home = Path(pyspark.__file__).parent
     own = {"SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m", "SPARK_NO_DAEMONIZE": "1"}
-    own |= {"SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    own |= {"SPARK_DAEMON_JAVA_OPTS": os.environ.get("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")}
     log = folder / f"{name}.log"
     with log.open("wb") as said:
         whole = [str(home / "bin" / "spark-class"), *command, "--webui-port", "0"]

@@ -18,6 +18,9 @@ KILLS_ON_KAFKA: Final = 30
 RECORDS_PER_KILL: Final = 240
 SEED: Final = int(os.environ.get("CHAOS_SEED", "2"))
 BROKER_KILLS: Final = (3, 9, 15, 21, 27)
+BETWEEN: Final = {0: "streaming.events", 1: "streaming.dead_letters", 4: "streaming.balances", 5: "streaming.activity"}
+"""Which query is killed after Delta's commit and before the checkpoint's, one of each kind: appended by Delta's sink,
+appended by `foreachBatch`, merged by `foreachBatch`, aggregated in windows."""
 
 
 def test_queries_that_read_files_lose_and_double_nothing(tmp_path: Path, spark: SparkSession) -> None:
@@ -34,5 +37,7 @@ def test_queries_that_read_kafka_lose_and_double_nothing(tmp_path: Path, spark: 
     folder.mkdir()
     with running_broker(folder) as broker:
         streams = Round(Home(tmp_path / "home", spark), Topics(broker), records=records, seed=SEED)
-        streams.run(kills=KILLS_ON_KAFKA, disturb=dict.fromkeys(BROKER_KILLS, broker.restart))
+        streams.run(kills=KILLS_ON_KAFKA, between=BETWEEN, disturb=dict.fromkeys(BROKER_KILLS, broker.restart))
         assert streams.differences() == {}, streams.kills
+        for number, query in BETWEEN.items():
+            assert f"of {query} in {streams.tables[query]} only" in streams.kills[number], streams.kills

@@ -21,7 +21,6 @@ from app.streaming import predictions
 from spark_app.engine.model import labelled_data
 from spark_app.errors import InputError, PromotionError
 from spark_app.execution.run import load_jobs
-from spark_app.execution.training import Phase, run_phase
 from spark_app.models import judging, registry
 from spark_app.models.estimators import PROBABILITY
 from spark_app.runs import model_card
@@ -30,30 +29,11 @@ from spark_app.telemetry.names import TRACEPARENT
 from tests import shop_rows
 from tests.integration.home import Home
 from tests.integration.processes import kill_when, make_quick
-from tests.shop_rows import DAY, FIRST
+from tests.integration.refunds_shop import DAYS, HELD_OUT, MODEL, OPEN, ROWS, do, production, train
+from tests.shop_rows import DAY
 from tests.unit.streaming.drained import Drained
 
-MODEL: Final = "ml.refunds"
-DAYS: Final = [FIRST + age * DAY for age in range(6)]
-HELD_OUT: Final = DAYS[4]
-ROWS: Final = 4_000
-QUICK: Final[dict[str, Any]] = {
-    "history_days": len(DAYS),
-    "held_out_days": 1,
-    "folds": 2,
-    "bootstrap": 20,
-    "candidates": {
-        "logistic_regression": {"regParam": [0.003], "maxIter": [30]},
-        "random_forest": None,
-        "gradient_boosted_trees": None,
-    },
-}
 INSTANT: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSX"
-OPEN: Final = {"margin": 0, "max_age_days": 0, "lift": 1, "slice_loss": 1, "calibration": 1}
-"""A gate that refuses nothing but a worse version."""
-FOREST: Final = {"logistic_regression": None, "random_forest": {"numTrees": [5], "maxDepth": [5]}}
-ARTIFACT: Final = "_models/*/*/stages/5_*/metadata/_SUCCESS"
-"""The last file of an artifact."""
 ROW: Final = "models/_delta_log/*1.json"
 FIT: Final = re.compile(r"fit (?P<algorithm>\w+) .*on (?:fold (?P<fold>\d)/2|all rows)")
 SOURCES: Final = {"logistic_regression": "RDDLossFunction.scala", "random_forest": "RandomForest.scala"}
@@ -76,34 +56,13 @@ def few_rows_for_importances() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def trained(new_home: Callable[[str], Home]) -> Home:
     """A shop with six days of sales, and a model that was trained and promoted."""
-    home = new_home("trained")
-    sold = shop_rows.sold(home.spark, *DAYS, rows=ROWS)
-    home.warehouse.create(sold, "transactions", "sales")
-    home.warehouse.create(shop_rows.refunded(home.spark, *DAYS, rows=ROWS), "refund_events", "refunds")
-    home.configure(MODEL, **QUICK)
-    do(home, "run")
-    return home
+    return train(new_home("trained"))
 
 
 @pytest.fixture
 def shop(trained: Home, tmp_path: Path) -> Home:
     """A copy of it, with the artifact where the copy has it."""
     return trained.copied(tmp_path / "shop")
-
-
-def do(home: Home, phase: Phase, **options: Any) -> ModelCard | None:
-    """Runs a phase as `spark-app ml` does, and returns the card that it left."""
-    with home.application("spark-app ml") as application:
-        [job] = load_jobs(home.settings, "ml", [MODEL])
-        run_phase(application, job, phase, **options)
-    [result] = application.results
-    return model_card.read(result.folder) if (result.folder / model_card.CARD).exists() else None
-
-
-def production(home: Home) -> int | None:
-    """The number of the version in production."""
-    found = registry.production(home.warehouse, MODEL)
-    return None if found is None else found.number
 
 
 def judged(home: Home) -> ModelCard:
@@ -182,21 +141,6 @@ def test_a_worse_version_is_refused(shop: Home) -> None:
     assert card.production.score("roc_auc") == judged(shop).evaluation.score("roc_auc")  # type: ignore[union-attr]
 
 
-def test_another_seed_on_the_same_rows_is_not_promoted(shop: Home) -> None:
-    """Its forest scores higher by chance: on other rows of the same kind it does not."""
-    shop.configure(MODEL, seed=9, candidates=FOREST, gate=OPEN | {"margin": 1})
-    do(shop, "run")
-    assert production(shop) == 2
-    shop.configure(MODEL, seed=7, gate={"margin": 0.02, "max_age_days": 7})
-    with pytest.raises(PromotionError, match=r"version 3 is not promoted, .*not better than that of version 2"):
-        do(shop, "run")
-    card = registry.evaluation(shop.warehouse, MODEL, 3)
-    assert card is not None
-    assert card.comparison is not None
-    assert (card.comparison.difference.value or 0) > 0.005, "no difference that a limit of 0.005 takes for progress"
-    assert production(shop) == 2
-
-
 def requests(shop: Home) -> list[dict[str, Any]]:
     """A request for each transaction of the held-out day."""
     sold = shop.table("transactions").where(F.col("processed_date") == F.lit(HELD_OUT))
@@ -244,14 +188,22 @@ def held_out(shop: Home) -> Judged:
     return Judged({row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows})
 
 
-def test_what_is_served_is_what_was_judged(shop: Home, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def scored(trained: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A copy of the shop in which the held-out day is scored."""
+    shop = trained.copied(tmp_path_factory.mktemp("scored") / "shop")
+    do(shop, "score", date=HELD_OUT)
+    return shop
+
+
+def test_what_is_served_is_what_was_judged(scored: Home, tmp_path: Path) -> None:
     """On the held-out day: training, the scores of a day, and replies from tables that end at the midnight before.
 
     They are equal to the last digit, and so the average precision is that of the gate. Where the tables end a day
     earlier, replies are marked as stale, and the average precision is another one.
     """
+    shop = scored.copied(tmp_path / "shop")
     seen = held_out(shop)
-    do(shop, "score", date=HELD_OUT)
     written = {row.transaction_id: row for row in shop.table("refund_scores").collect()}
     assert {row.model_version for row in written.values()} == {1}
     bought = shop.table("transactions").where(F.col("processed_date") == F.lit(HELD_OUT)).collect()
@@ -276,12 +228,11 @@ def test_what_is_served_is_what_was_judged(shop: Home, tmp_path: Path) -> None:
     assert without != served
 
 
-def test_a_repeated_score_changes_nothing(shop: Home) -> None:
+def test_a_repeated_score_changes_nothing(scored: Home, tmp_path: Path) -> None:
     """The rows of the day are replaced by the same."""
+    shop = scored.copied(tmp_path / "shop")
     do(shop, "score", date=HELD_OUT)
-    before = shop.content("refund_scores")
-    do(shop, "score", date=HELD_OUT)
-    assert shop.content("refund_scores") == before
+    assert shop.content("refund_scores") == scored.content("refund_scores")
 
 
 def test_a_changed_feature_is_trained_anew_and_never_scored_with_the_old_version(
@@ -302,38 +253,26 @@ def test_a_changed_feature_is_trained_anew_and_never_scored_with_the_old_version
     assert {row.model_version for row in shop.table("refund_scores").collect()} == {2}
 
 
-class Killed(NamedTuple):
-    """What trainings leave that were killed when the artifact was written, and when the row of the version was."""
-
-    artifact: Home
-    row: Home
-
-
 @pytest.fixture(scope="module")
-def killed(trained: Home, tmp_path_factory: pytest.TempPathFactory) -> Killed:
+def killed(trained: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
     """The program, killed between the row of a second version and its promotion; its event log is on."""
     folder = tmp_path_factory.mktemp("killed")
     shop = trained.copied(folder / "row")
     make_quick(shop, spark_eventLog_enabled="true")
     shop.configure(MODEL, seed=8, candidates={"random_forest": {"numTrees": [2], "maxDepth": [2]}}, gate=OPEN)
-    kill_when(shop, ROW, stderr=folder / "stderr", command=("ml",), copies={ARTIFACT: folder / "artifact"})
-    return Killed(Home(folder / "artifact", shop.spark), shop)
+    kill_when(shop, ROW, stderr=folder / "stderr", command=("ml",))
+    return shop
 
 
-def artifacts(home: Home) -> list[Path]:
-    """The folders of fitted pipelines that are whole, oldest first."""
-    return sorted(path.parents[3] for path in Path(home.settings.warehouse_path).glob(ARTIFACT))
+def test_a_training_that_is_killed_before_the_promotion_leaves_a_candidate(killed: Home) -> None:
+    """It has a number and an artifact that loads; the old version stays in production."""
+    assert ([each.number for each in registry.versions(killed.warehouse, MODEL)], production(killed)) == ([1, 2], 1)
+    registry.load(registry.version(killed.warehouse, MODEL, 2))
 
 
-def test_a_training_that_is_killed_before_its_version_has_a_row_leaves_nothing_behind(killed: Killed) -> None:
-    """Its artifact is whole and nobody's; the next training writes one of its own, which can be promoted."""
-    shop = killed.artifact
-    [first], [_, orphan] = registry.versions(shop.warehouse, MODEL), artifacts(shop)
-    assert (first.number, production(shop)) == (1, 1)
-    do(shop, "train")
-    [_, second] = registry.versions(shop.warehouse, MODEL)
-    assert second.artifact != str(orphan)
-    assert Path(second.artifact) in artifacts(shop)
+def test_a_candidate_is_promoted_and_rolled_back(killed: Home, tmp_path: Path) -> None:
+    """As often as somebody asks for it; a version that was rolled back is not promoted again."""
+    shop = killed.copied(tmp_path / "shop")
     do(shop, "evaluate", version=2)
     do(shop, "promote", version=2)
     assert production(shop) == 2
@@ -344,21 +283,14 @@ def test_a_training_that_is_killed_before_its_version_has_a_row_leaves_nothing_b
         do(shop, "promote")
 
 
-def test_a_training_that_is_killed_before_the_promotion_leaves_a_candidate(killed: Killed) -> None:
-    """It has a number and an artifact that loads; the old version stays in production."""
-    shop = killed.row
-    assert ([each.number for each in registry.versions(shop.warehouse, MODEL)], production(shop)) == ([1, 2], 1)
-    registry.load(registry.version(shop.warehouse, MODEL, 2))
-
-
-def test_jobs_of_fits_in_parallel_threads_hang_on_their_own_fit(killed: Killed) -> None:
+def test_jobs_of_fits_in_parallel_threads_hang_on_their_own_fit(killed: Home) -> None:
     """In the event log of a training: what only one algorithm does is below its fits, also while the other one works.
 
     Each fit of each fold has a trace context of its own, which all of its jobs have.
     """
     contexts = defaultdict[tuple[str, str], set[str]](set)
     order = defaultdict[str, list[str]](list)
-    for job in started_jobs(killed.row):
+    for job in started_jobs(killed):
         stages = " ".join(stage["Stage Name"] for stage in job["Stage Infos"])
         fit = FIT.search(job["Properties"].get("spark.job.description", ""))
         if fit is not None and fit["fold"]:
@@ -374,9 +306,9 @@ def test_jobs_of_fits_in_parallel_threads_hang_on_their_own_fit(killed: Killed) 
     assert all(changes(order[fold]) > 1 for fold in "12"), "no two fits at the same time: the test shows nothing"
 
 
-def test_the_event_log_of_a_training_has_no_plan_twice(killed: Killed) -> None:
+def test_the_event_log_of_a_training_has_no_plan_twice(killed: Home) -> None:
     """It was 136 MB, most of it texts of one plan and metrics that tasks have twice; the tree of each plan is there."""
-    logged = events(killed.row)
+    logged = events(killed)
     texts = [event["physicalPlanDescription"] for event in logged if "physicalPlanDescription" in event]
     assert max(map(len, texts)) <= LONGEST_PLAN
     assert all(event["sparkPlanInfo"]["nodeName"] for event in logged if "sparkPlanInfo" in event)

@@ -28,7 +28,6 @@ from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.schemas import RECORD
 from spark_app.warehouse.tables import Warehouse
 from tests.integration.home import Home
-from tests.integration.processes import left_behind, make_quick
 from tests.integration.test_streams import CONFIG, LINES, Process, Streams, job
 from tests.polling import poll_until
 from tests.unit.streaming.drained import Drained, event, observed
@@ -258,20 +257,3 @@ def test_a_record_is_left_out_beside_a_compaction(streams: Streams, tmp_path: Pa
     opened.touch()
     thread.join(120)
     assert sorted(row.offset for row in warehouse.table("dead_letters").collect()) == [0, 1, 2]
-
-
-def test_a_compaction_that_is_killed_leaves_the_table_as_it_was(tmp_path: Path, spark: SparkSession) -> None:
-    """Its file is no part of the table until it is committed; the next compaction goes on."""
-    query = Drained(tmp_path, spark, events, files_per_trigger=1)
-    for number in range(3):
-        query.deliver("user_events", event(number))
-    query.drain()
-    make_quick(query.home)
-    (tmp_path / "left").mkdir()
-    command, file = ("tables", "--optimize"), "events/event_date=*/*.parquet"
-    folder = left_behind(query.home, [file], tmp_path / "left", command=command)[file]
-    left = Warehouse(spark, str(folder / "data" / "warehouse"), query.context.warehouse.tables.values())
-    for _ in range(2):
-        assert sorted(row.event_id for row in left.table("events").collect()) == ["e-0", "e-1", "e-2"]
-        left.optimize("events")
-    assert files_of(left, "events") == 1

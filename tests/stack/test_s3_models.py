@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from spark_app.models import judging
 from tests import s3, shop_rows
-from tests.integration import test_ml as line
+from tests.integration import refunds_shop as line
 from tests.stack.s3_home import S3Home
 from tests.unit.engine import test_training_phases as phases
 

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession, functions as F
 
 def spin(turns):
     total = 0
-    for index in range(turns):
+    for index in range(1000, 1000 + turns):  # Python has the numbers up to 256 ready, and adds them faster
         total += index % 7
     return total
 
@@ -41,12 +41,14 @@ def both(number):
 
 
 spark = SparkSession.builder.master("local[2]").appName("split").config("spark.ui.enabled", "false").getOrCreate()
-print(spark.range(0, 500_000, 1, 4).select(F.udf(both, "long")("id").alias("all")).agg(F.sum("all")).first()[0])
-texts = spark.range(0, 1_500_000, 1, 4).select(F.sha2(F.repeat(F.col("id").cast("string"), 100), 512).alias("text"))
+print(spark.range(0, {rows}, 1, 4).select(F.udf(both, "long")("id").alias("all")).agg(F.sum("all")).first()[0])
+texts = spark.range(0, {texts}, 1, 4).select(F.sha2(F.repeat(F.col("id").cast("string"), 100), 512).alias("text"))
 print(texts.filter("text like 'ab%'").count())
 sys.exit(3)
 """
-LONG: Final = PROGRAM.replace("range(0, 500_000", "range(0, 2_500_000")
+MANY: Final = 1_000_000
+"""Rows that keep two Python workers busy for so long that three points are three deviations of a share of 70 %."""
+FEW: Final = 20_000
 TWO_STAGES: Final = """
 import threading
 from pyspark.sql import SparkSession, functions as F
@@ -95,16 +97,21 @@ class Run:
         return task_runs.of_log(self.log)
 
 
-def observed(folder: Path, *options: str, program: str = PROGRAM) -> Run:
-    """Runs the program."""
+def program(rows: int, texts: int = 1_500_000) -> str:
+    """The program of known shares, of so many rows for functions in Python and texts for one in the JVM."""
+    return PROGRAM.format(rows=rows, texts=texts)
+
+
+def observed(folder: Path, *options: str, program: str) -> Run:
+    """Runs a program."""
     done = observing.observed(folder, program, *options)
     return Run(done.returncode, done.stdout, done.stderr, folder / "events")
 
 
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """One run with samples; so many of workers that three points are four standard deviations of a share of 70 %."""
-    return observed(tmp_path_factory.mktemp("sampled"), "--profile", "--profile-hertz", "99", program=LONG)
+    """One run with samples."""
+    return observed(tmp_path_factory.mktemp("sampled"), "--profile", "--profile-hertz", "99", program=program(MANY))
 
 
 def weights(samples: StackSamples, role: str) -> Counter[str]:
@@ -171,11 +178,14 @@ def test_stages_that_run_at_once_on_one_executor_have_their_shares(tmp_path: Pat
     assert share == pytest.approx(0.7, abs=0.05)
 
 
-def test_a_job_is_as_without_samples(sampled: Run, tmp_path: Path) -> None:
+def test_a_job_is_as_without_samples(tmp_path: Path) -> None:
     """Exit code, output and event log; nothing is left beside the log, and no folder of the command."""
-    plain = observed(tmp_path, program=LONG)
+    short = program(FEW, texts=FEW)
+    (tmp_path / "sampled").mkdir()
+    sampled, plain = observed(tmp_path / "sampled", "--profile", program=short), observed(tmp_path, program=short)
     assert (sampled.code, sampled.stdout) == (plain.code, plain.stdout)
     assert sampled.code == 3
+    assert sampled.samples.samples
     assert not list(plain.events.glob("*.zst"))
     assert not list(sampled.events.parent.glob("spark-app-*"))
     assert settings(sampled.log) == settings(plain.log)

@@ -8,9 +8,12 @@ import pytest
 
 from spark_app.eventlog import reader
 from tests.eventlogs.standalone import cluster
-from tests.integration.test_stack_samples import PROGRAM, WORKER, Run, observed, of_role, weights
+from tests.integration.test_stack_samples import FEW, WORKER, Run, observed, of_role, program, weights
 
-OF_CLUSTER: Final = '.master("{master}").config("spark.executor.memory", "512m").config("spark.executor.cores", "1")'
+OF_CLUSTER: Final = (
+    '.master("{master}").config("spark.executor.memory", "512m").config("spark.executor.cores", "1")'
+    '.config("spark.executor.extraJavaOptions", __import__("os").environ["SPARK_SUBMIT_OPTS"])'
+)
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +23,9 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-def program(master: str) -> str:
-    """The program of known shares, on the cluster."""
-    return PROGRAM.replace('.master("local[2]")', OF_CLUSTER.format(master=master))
+def on_cluster(program: str, master: str) -> str:
+    """A program, on the cluster."""
+    return program.replace('.master("local[2]")', OF_CLUSTER.format(master=master))
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +33,7 @@ def sampled(tmp_path_factory: pytest.TempPathFactory, master: str) -> Run:
     """One run with samples, whose executors share a folder with the driver."""
     folder, shared = tmp_path_factory.mktemp("sampled"), tmp_path_factory.mktemp("shared")
     options = ("--profile", "--profile-hertz", "99", "--profile-executors", str(shared))
-    run = observed(folder, *options, program=program(master))
+    run = observed(folder, *options, program=on_cluster(program(200_000), master))
     assert not list(shared.iterdir())
     return run
 
@@ -54,7 +57,7 @@ def test_executors_of_a_master_in_another_process_are_sampled(sampled: Run) -> N
 
 def test_executors_without_a_folder_are_named(tmp_path: Path, master: str) -> None:
     """They start as before, and the remark says what to do."""
-    run = observed(tmp_path, "--profile", program=program(master))
+    run = observed(tmp_path, "--profile", program=on_cluster(program(FEW, texts=FEW), master))
     assert run.code == 3
     assert {each.role for each in run.samples.processes} == {"driver", "python_driver"}
     assert "executors was sampled: those of another master need --profile-executors" in run.stderr

@@ -24,6 +24,8 @@ RUN_SECONDS: Final = 600
 STORES: Final = ("prometheus", "elasticsearch", "jaeger")
 WEBHOOK: Final = "http://jupyter:9999/"
 """Where Alertmanager sends alerts: to Jupyter's container, so that no program of this machine listens to others."""
+DRIVER_PORT: Final = "14040"
+"""The port of the web UI of drivers: Spark of other tests on this machine has 4040."""
 [START] = [command for command in commands() if command.endswith("start-full-stack.sh")]
 """The command of the README."""
 ADVICE: Final = re.compile(r"^To start without them: \S+ (.+)$", re.MULTILINE)
@@ -112,8 +114,8 @@ class Stack:
 
 
 def environment() -> dict[str, str]:
-    """The environment of the stack's commands: alerts go to the tests' receiver."""
-    return os.environ | {"ALERT_WEBHOOK_URL": WEBHOOK}
+    """The environment of the stack's commands: alerts go to the tests' receiver, and drivers have their own port."""
+    return os.environ | {"ALERT_WEBHOOK_URL": WEBHOOK, "SPARK_DRIVER_PORT": DRIVER_PORT}
 
 
 def compose(*arguments: str, file: str = FULL) -> str:

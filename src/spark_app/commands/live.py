@@ -65,20 +65,22 @@ def end(page: "LivePage | None", reports: Sequence[str]) -> None:
 def wait_for_end(log: "LogPath") -> None:
     """Waits until an application has closed its log, the log is gone, or Ctrl-C.
 
-    The signal is waited for, since Python loses a KeyboardInterrupt that it raises while it frees an object.
+    A handler notes Ctrl-C, since Python loses a KeyboardInterrupt that it raises while it frees an object.
     """
     import signal
+    from queue import Empty, SimpleQueue
 
     from spark_app.eventlog.parse.log_tailer import LogTailer, parts
 
-    tailer = LogTailer(log)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    interrupts = SimpleQueue[None]()
+    before = signal.signal(signal.SIGINT, lambda *_: interrupts.put(None))
     try:
-        with suppress(KeyboardInterrupt):  # of a signal that came before, or to a thread of a library
-            while parts(log) and not tailer.is_finished and not signal.sigtimedwait({signal.SIGINT}, LOOK_SECONDS):
-                pass
+        tailer = LogTailer(log)
+        while parts(log) and not tailer.is_finished:
+            with suppress(Empty):
+                return interrupts.get(timeout=LOOK_SECONDS)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, before)
 
 
 def require_follow(location: str, *, is_given: bool, port: int) -> None:

@@ -1,18 +1,20 @@
 """`spark-app report --follow` as a process: its page while a log grows, its end, and what it refuses."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Any
 
 import pytest
 
 from spark_app.__main__ import run
+from spark_app.commands import live
 from tests.polling import poll_until
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
@@ -87,6 +89,36 @@ def test_ctrl_c_writes_the_report_of_what_is_there(home: Path) -> None:
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
     assert "The log has no end" in Path(out.strip()).read_text(encoding="utf-8")
+
+
+class Interrupting:
+    """An object during whose end Ctrl-C comes: Python only prints what is raised there."""
+
+    def __del__(self) -> None:
+        """Sends the signal."""
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+class Looked(PosixPath):
+    """A log that is gone after some looks; each look frees an object during whose end Ctrl-C comes."""
+
+    looks = 0
+
+    def exists(self) -> bool:
+        """Whether it is there."""
+        Looked.looks += 1
+        Interrupting()
+        if Looked.looks > 9:
+            self.unlink(missing_ok=True)
+        return super().exists()
+
+
+def test_ctrl_c_while_an_object_is_freed_ends_the_waiting(tmp_path: Path) -> None:
+    """Long before the log is gone."""
+    file = Looked(tmp_path / "app-1.inprogress")
+    append(file, log.started())
+    live.wait_for_end(file)
+    assert file.is_file()
 
 
 def test_a_finished_log_is_not_followed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,14 +11,14 @@ from pyspark.sql import SparkSession
 from spark_app import testing
 from spark_app.settings import load_settings
 from spark_app.spark import session
-from spark_app.spark.class_data_archive import NO_RELOCATION, class_data_archive
+from spark_app.spark.class_data_archive import mapping_options
 from spark_app.spark.java_runtime import require_java
 from tests.unit.telemetry.memory import InMemory
 
 LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 """Java compiles lightly. With one compiler it reserves 48 MB for code by default; streaming queries fill that."""
-ARCHIVED: Final = '-Xlog:cds*=off {} "-XX:SharedArchiveFile={}"'
-"""Java maps classes that are ready to run; nothing is said where the archive is of another Java or other jars."""
+SILENT: Final = "-Xlog:cds*=off"
+"""Java says nothing of an archive of classes that is of another Java or other jars, and starts without it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,10 +62,8 @@ def light_java() -> Iterator[None]:
 
     Most drivers see a handful of rows once: compiling and loading take most of their time.
     """
-    archive = class_data_archive(require_java())
-    ready = "" if archive is None else ARCHIVED.format(NO_RELOCATION, archive)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_SUBMIT_OPTS", f"{LIGHT} {ready}".strip())
+        patch.setenv("SPARK_SUBMIT_OPTS", f"{LIGHT} {SILENT} {mapping_options(require_java())}")
         yield
 
 

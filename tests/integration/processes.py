@@ -6,10 +6,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from tests.integration.home import DAY, Home
@@ -18,7 +17,6 @@ from tests.polling import poll_until
 PATIENCE_SECONDS: Final = 400
 PAUSE_SECONDS: Final = 0.002
 ETL: Final = ("etl", "--date", DAY.isoformat())
-NOTHING: Final[Mapping[str, Path]] = MappingProxyType({})
 QUICK: Final = {
     "spark.ui.enabled": "false",
     "spark.eventLog.enabled": "false",
@@ -64,9 +62,7 @@ def ended(home: Home, *, stderr: Path, **variables: str) -> tuple[int, str]:
     return code, stderr.read_text(encoding="utf-8")
 
 
-def kill_when(
-    home: Home, appears: str, *, stderr: Path, command: Sequence[str] = ETL, copies: Mapping[str, Path] = NOTHING
-) -> None:
+def kill_when(home: Home, appears: str, *, stderr: Path, command: Sequence[str] = ETL) -> None:
     """Starts a command of `spark-app` and kills it with SIGKILL as soon as a new file of a name is in the warehouse.
 
     Fails if the program ends before. Comes back when the JVM is gone, which ends by itself.
@@ -76,15 +72,10 @@ def kill_when(
         appears: The name of the file.
         stderr: Where the program's standard error goes.
         command: What it does.
-        copies: By the name of an earlier file, where the home folder is copied to when that is there: this is what a
-            kill at that moment leaves.
     """
-    before = {moment: _files(home, moment) for moment in (*copies, appears)}
+    before = _files(home, appears)
     with started(home, stderr=stderr, command=command) as process:
-        for moment, folder in copies.items():
-            _wait_for(home, moment, process, before[moment])
-            _copy_still(home, process, folder)
-        _wait_for(home, appears, process, before[appears])
+        _wait_for(home, appears, process, before)
         children = children_of(process.pid)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL, f"ended before {appears}: {stderr.read_text(encoding='utf-8')}"

@@ -30,11 +30,15 @@ OPEN: Final = {"margin": 0, "max_age_days": 0, "lift": 1, "slice_loss": 1, "cali
 """A gate that refuses nothing but a worse version."""
 
 
+def sell(home: Home, rows: int = ROWS) -> None:
+    """Gives a home six days with so many sales each, and their refunds."""
+    home.warehouse.create(shop_rows.sold(home.spark, *DAYS, rows=rows), "transactions", "sales")
+    home.warehouse.create(shop_rows.refunded(home.spark, *DAYS, rows=rows), "refund_events", "refunds")
+
+
 def train(home: Home) -> Home:
     """Gives a home six days of sales, and a model that was trained and promoted; returns it."""
-    sold = shop_rows.sold(home.spark, *DAYS, rows=ROWS)
-    home.warehouse.create(sold, "transactions", "sales")
-    home.warehouse.create(shop_rows.refunded(home.spark, *DAYS, rows=ROWS), "refund_events", "refunds")
+    sell(home)
     home.configure(MODEL, **QUICK)
     do(home, "run")
     return home

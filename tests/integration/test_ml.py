@@ -257,7 +257,7 @@ def test_a_changed_feature_is_trained_anew_and_never_scored_with_the_old_version
 def killed(trained: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
     """The program, killed between the row of a second version and its promotion; its event log is on."""
     folder = tmp_path_factory.mktemp("killed")
-    shop = trained.copied(folder / "row")
+    shop = trained.copied(folder / "shop")
     make_quick(shop, spark_eventLog_enabled="true")
     shop.configure(MODEL, seed=8, candidates={"random_forest": {"numTrees": [2], "maxDepth": [2]}}, gate=OPEN)
     kill_when(shop, ROW, stderr=folder / "stderr", command=("ml",))

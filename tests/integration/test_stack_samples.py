@@ -46,9 +46,9 @@ texts = spark.range(0, {texts}, 1, 4).select(F.sha2(F.repeat(F.col("id").cast("s
 print(texts.filter("text like 'ab%'").count())
 sys.exit(3)
 """
-MANY: Final = 1_000_000
-"""Rows that keep two Python workers busy for so long that three points are three deviations of a share of 70 %."""
-FEW: Final = 20_000
+SHORT: Final = PROGRAM.format(rows=20_000, texts=20_000)
+LONG: Final = PROGRAM.format(rows=1_000_000, texts=1_500_000)
+"""Keeps two Python workers busy for so long that three points are three deviations of a share of 70 %."""
 TWO_STAGES: Final = """
 import threading
 from pyspark.sql import SparkSession, functions as F
@@ -97,11 +97,6 @@ class Run:
         return task_runs.of_log(self.log)
 
 
-def program(rows: int, texts: int = 1_500_000) -> str:
-    """The program of known shares, of so many rows for functions in Python and texts for one in the JVM."""
-    return PROGRAM.format(rows=rows, texts=texts)
-
-
 def observed(folder: Path, *options: str, program: str) -> Run:
     """Runs a program."""
     done = observing.observed(folder, program, *options)
@@ -111,7 +106,7 @@ def observed(folder: Path, *options: str, program: str) -> Run:
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """One run with samples."""
-    return observed(tmp_path_factory.mktemp("sampled"), "--profile", "--profile-hertz", "99", program=program(MANY))
+    return observed(tmp_path_factory.mktemp("sampled"), "--profile", "--profile-hertz", "99", program=LONG)
 
 
 def weights(samples: StackSamples, role: str) -> Counter[str]:
@@ -180,9 +175,8 @@ def test_stages_that_run_at_once_on_one_executor_have_their_shares(tmp_path: Pat
 
 def test_a_job_is_as_without_samples(tmp_path: Path) -> None:
     """Exit code, output and event log; nothing is left beside the log, and no folder of the command."""
-    short = program(FEW, texts=FEW)
     (tmp_path / "sampled").mkdir()
-    sampled, plain = observed(tmp_path / "sampled", "--profile", program=short), observed(tmp_path, program=short)
+    sampled, plain = observed(tmp_path / "sampled", "--profile", program=SHORT), observed(tmp_path, program=SHORT)
     assert (sampled.code, sampled.stdout) == (plain.code, plain.stdout)
     assert sampled.code == 3
     assert sampled.samples.samples

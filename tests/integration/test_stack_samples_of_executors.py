@@ -1,5 +1,6 @@
 """Samples of the stacks of executors of a real standalone cluster, whose workers started before the command."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -8,11 +9,11 @@ import pytest
 
 from spark_app.eventlog import reader
 from tests.eventlogs.standalone import cluster
-from tests.integration.test_stack_samples import FEW, WORKER, Run, observed, of_role, program, weights
+from tests.integration.test_stack_samples import PROGRAM, SHORT, WORKER, Run, observed, of_role, weights
 
 OF_CLUSTER: Final = (
     '.master("{master}").config("spark.executor.memory", "512m").config("spark.executor.cores", "1")'
-    '.config("spark.executor.extraJavaOptions", __import__("os").environ["SPARK_SUBMIT_OPTS"])'
+    '.config("spark.executor.extraJavaOptions", {java!r})'
 )
 
 
@@ -24,8 +25,9 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def on_cluster(program: str, master: str) -> str:
-    """A program, on the cluster."""
-    return program.replace('.master("local[2]")', OF_CLUSTER.format(master=master))
+    """A program, on the cluster, whose executors start as drivers of tests do."""
+    of_cluster = OF_CLUSTER.format(master=master, java=os.environ["SPARK_SUBMIT_OPTS"])
+    return program.replace('.master("local[2]")', of_cluster)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,7 @@ def sampled(tmp_path_factory: pytest.TempPathFactory, master: str) -> Run:
     """One run with samples, whose executors share a folder with the driver."""
     folder, shared = tmp_path_factory.mktemp("sampled"), tmp_path_factory.mktemp("shared")
     options = ("--profile", "--profile-hertz", "99", "--profile-executors", str(shared))
-    run = observed(folder, *options, program=on_cluster(program(200_000), master))
+    run = observed(folder, *options, program=on_cluster(PROGRAM.format(rows=200_000, texts=1_500_000), master))
     assert not list(shared.iterdir())
     return run
 
@@ -57,7 +59,7 @@ def test_executors_of_a_master_in_another_process_are_sampled(sampled: Run) -> N
 
 def test_executors_without_a_folder_are_named(tmp_path: Path, master: str) -> None:
     """They start as before, and the remark says what to do."""
-    run = observed(tmp_path, "--profile", program=on_cluster(program(FEW, texts=FEW), master))
+    run = observed(tmp_path, "--profile", program=on_cluster(SHORT, master))
     assert run.code == 3
     assert {each.role for each in run.samples.processes} == {"driver", "python_driver"}
     assert "executors was sampled: those of another master need --profile-executors" in run.stderr

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_app.models import judging
-from tests import s3, shop_rows
-from tests.integration import refunds_shop as line
+from tests import s3
+from tests.integration import refunds_shop
 from tests.stack.s3_home import S3Home
 from tests.unit.engine import test_training_phases as phases
 
@@ -42,14 +42,13 @@ def test_a_model_is_trained_judged_promoted_and_scored(
 ) -> None:
     """The whole of `spark-app ml`: the artifact, its reference and the scores of a day are in the bucket."""
     monkeypatch.setattr(judging, "IMPORTANCE_ROWS", 100)
-    home, days = S3Home(tmp_path / "home", spark, server), line.DAYS
-    home.warehouse.create(shop_rows.sold(spark, *days, rows=ROWS), "transactions", "sales")
-    home.warehouse.create(shop_rows.refunded(spark, *days, rows=ROWS), "refund_events", "refunds")
-    home.configure(line.MODEL, **line.QUICK, gate=line.OPEN)
-    card = line.do(home, "run")
+    home = S3Home(tmp_path / "home", spark, server)
+    refunds_shop.sell(home, rows=ROWS)
+    home.configure(refunds_shop.MODEL, **refunds_shop.QUICK, gate=refunds_shop.OPEN)
+    card = refunds_shop.do(home, "run")
     assert card is not None
-    assert line.production(home) == 1
-    line.do(home, "score", date=days[-1])
+    assert refunds_shop.production(home) == 1
+    refunds_shop.do(home, "score", date=refunds_shop.DAYS[-1])
     scored = home.table("refund_scores")
     assert scored.where("model_version = 1 AND probability BETWEEN 0 AND 1").count() == scored.count() > ROWS / 2
     assert list(home.tables.glob("_models/*/*/metadata/_SUCCESS"))

@@ -37,6 +37,12 @@ def class_data_archive(java: Path) -> Path | None:
     return next((file for file in _folder().glob(f"{name}-*.jsa") if _is_whole(file)), None)
 
 
+def mapping_options(java: Path) -> str:
+    """The options with which this Java maps its archive; empty if that has not been built."""
+    archive = class_data_archive(java)
+    return "" if archive is None else f'{NO_RELOCATION} "-XX:SharedArchiveFile={archive}"'
+
+
 def build_class_data(java: Path, *, rehearse: Rehearse | None = None) -> Path | None:
     """Builds the archive in a rehearsal of a small day, unless it exists; None where it cannot be built.
 

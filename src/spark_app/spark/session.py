@@ -28,7 +28,7 @@ from spark_app.errors import MachineError, SparkAppError
 from spark_app.local_files import ensure_dir, local_path
 from spark_app.settings import Settings, config_folder, process_environment
 from spark_app.spark import call_sites
-from spark_app.spark.class_data_archive import NO_RELOCATION, class_data_archive
+from spark_app.spark.class_data_archive import mapping_options
 from spark_app.spark.jars import are_installed
 from spark_app.spark.java_runtime import require_java
 from spark_app.spark.jvm import launch_jvm, stop_jvm
@@ -256,10 +256,8 @@ def _embedded(properties: Mapping[str, str], log_file: Path, collector: str) -> 
         f'"-Dlog4j2.configurationFile={_log_config()}"',
         f'"-Dapp.log.file={log_file.absolute()}"',
         f'"-XX:ErrorFile={log_file.absolute().parent}/java-crash-%p.log"',
+        mapping_options(require_java()),
     ]
-    archive = class_data_archive(require_java())
-    if archive is not None:
-        options.append(f'{NO_RELOCATION} "-XX:SharedArchiveFile={archive}"')
     alone = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if is_local(properties) else {}
     return alone | dict(properties) | {OPTIONS: " ".join(options).strip()}
 

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from functools import cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -36,8 +37,9 @@ def versions_of(table: Path) -> dict[int, Rows]:
     return versions
 
 
+@cache
 def rows_of(file: Path, table: str) -> Rows:
-    """Some columns of the rows of a data file, as text."""
+    """Some columns of the rows of a data file, as text; a file never changes."""
     columns = pq.ParquetFile(file).read(list(COLUMNS[table])).to_pydict()
     return [tuple(map(str, values)) for values in zip(*columns.values(), strict=True)]
 

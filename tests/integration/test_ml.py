@@ -228,6 +228,7 @@ def test_what_is_served_is_what_was_judged(scored: Home, tmp_path: Path) -> None
     assert without != served
 
 
+@pytest.mark.before_release
 def test_a_repeated_score_changes_nothing(scored: Home, tmp_path: Path) -> None:
     """The rows of the day are replaced by the same."""
     shop = scored.copied(tmp_path / "shop")
@@ -235,10 +236,8 @@ def test_a_repeated_score_changes_nothing(scored: Home, tmp_path: Path) -> None:
     assert shop.content("refund_scores") == scored.content("refund_scores")
 
 
-def test_a_changed_feature_is_trained_anew_and_never_scored_with_the_old_version(
-    shop: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Scores and evaluations of version 1 are refused; the next training makes version 2, and promotes it."""
+def test_changed_features_are_never_scored_with_the_old_version(shop: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores and evaluations of version 1 are refused."""
     monkeypatch.setattr(features, "PRIOR_RATIO", 0.2)
     for phase in ("score", "evaluate"):
         with pytest.raises(
@@ -246,6 +245,12 @@ def test_a_changed_feature_is_trained_anew_and_never_scored_with_the_old_version
         ):
             do(shop, phase, date=HELD_OUT if phase == "score" else DAYS[-1])
     assert not shop.warehouse.exists("refund_scores")
+
+
+@pytest.mark.before_release
+def test_a_model_of_changed_features_is_trained_anew(shop: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next training makes version 2, and promotes it."""
+    monkeypatch.setattr(features, "PRIOR_RATIO", 0.2)
     do(shop, "run")
     assert ([each.number for each in registry.versions(shop.warehouse, MODEL)], production(shop)) == ([1, 2], 2)
     assert any(note.startswith("version 1 in production is not compared") for note in shop.notes)
@@ -338,6 +343,7 @@ def test_a_day_that_nobody_published_is_named(shop: Home) -> None:
         do(shop, "score", date=datetime.date(2024, 1, 8))
 
 
+@pytest.mark.before_release
 def test_a_day_on_which_a_shop_was_closed_is_told_and_left_out(shop: Home) -> None:
     """A model is trained and a day is scored without it; not so without the first day, or without what judges."""
     for table, day in (("transactions", "processed_date"), ("refund_events", "refunded_date")):

@@ -35,7 +35,7 @@ def sampled(tmp_path_factory: pytest.TempPathFactory, master: str) -> Run:
     """One run with samples, whose executors share a folder with the driver."""
     folder, shared = tmp_path_factory.mktemp("sampled"), tmp_path_factory.mktemp("shared")
     options = ("--profile", "--profile-hertz", "99", "--profile-executors", str(shared))
-    run = observed(folder, *options, program=on_cluster(PROGRAM.format(rows=200_000, texts=1_500_000), master))
+    run = observed(folder, *options, program=on_cluster(PROGRAM.format(seconds=4, texts=600_000), master))
     assert not list(shared.iterdir())
     return run
 

@@ -25,8 +25,8 @@ with start_application(settings, "sampled", listener=listener) as application:
     def busy(number):
         return sum(range(20_000)) + number
 
-    frame = application.spark.range(0, 20_000, 1, 2).select(F.udf(busy, "long")("id").alias("busy"))
-    texts = application.spark.range(0, 700_000, 1, 2).select(F.sha2(F.repeat(F.col("id").cast("string"), 100), 512))
+    frame = application.spark.range(0, 6_000, 1, 2).select(F.udf(busy, "long")("id").alias("busy"))
+    texts = application.spark.range(0, 300_000, 1, 2).select(F.sha2(F.repeat(F.col("id").cast("string"), 100), 512))
     frame.write.format("noop").mode("overwrite").save()
     texts.write.format("noop").mode("overwrite").save()
     print(application.event_log)

@@ -37,6 +37,7 @@ def test_a_rollback_beside_another_change_does_not_undo_it(training_run: phases.
     phases.test_a_rollback_beside_another_change_does_not_undo_it(training_run)
 
 
+@pytest.mark.before_release
 def test_a_model_is_trained_judged_promoted_and_scored(
     tmp_path: Path, spark: SparkSession, server: s3.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

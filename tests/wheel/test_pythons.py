@@ -23,7 +23,10 @@ def of_pyenv() -> dict[str, str]:
     return {"PYENV_VERSION": ":".join(found.split())}
 
 
-@pytest.mark.parametrize("minor", range(OLDEST + 1, BEYOND))
+BETWEEN: Final = [pytest.param(minor, marks=pytest.mark.before_release) for minor in range(OLDEST + 1, BEYOND - 1)]
+
+
+@pytest.mark.parametrize("minor", [*BETWEEN, BEYOND - 1])
 def test_a_written_project_works_with_each_newer_python(minor: int, wheel: Path, tmp_path: Path) -> None:
     """Its tests pass and its day is published. uv fetches a Python that is missing."""
     made = ran([UV, "venv", "--python", f"3.{minor}", tmp_path / "venv"], tmp_path, **of_pyenv())

@@ -1,7 +1,7 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
 .PHONY: help install install-dev archive format lint type-check test test-faults test-streams test-compare test-readme test-recipes test-browser \
-        test-stack test-wheel wheel release e2e e2e-ha e2e-s3 e2e-tls e2e-kubernetes check dev-check chaos record bench bench-stack run-etl run-streaming run-ml requirements docker-up docker-full-up \
+        test-stack test-wheel wheel release e2e e2e-long e2e-ha e2e-s3 e2e-tls e2e-kubernetes check dev-check chaos record bench bench-stack run-etl run-streaming run-ml requirements docker-up docker-full-up \
         docker-down docker-clean status logs clean
 
 VENV := .venv/bin
@@ -66,8 +66,11 @@ test-wheel: wheel ## Install the wheel, observe jobs of Spark 3.5 and of this Sp
 release: install ## Build and check sdist, wheel and image of the version in the CHANGELOG; without the image: ARGS=--no-image
 	@scripts/release.sh $(ARGS)
 
-e2e: install ## Start the full stack, which builds its image, use it and break it; needs Docker
+e2e: install ## Start the full stack, which builds its image, and see a day and programs in it; needs Docker
 	$(PYTHON) -m pytest tests/e2e
+
+e2e-long: install ## The same, and train and stream in it, break it, and wait for its alerts; needs Docker
+	$(PYTHON) -m pytest -m "" tests/e2e
 
 e2e-ha: install ## Start the stack with two masters, and kill the one that leads; needs Docker
 	$(PYTHON) -m pytest tests/ha

@@ -43,6 +43,7 @@ def health(container: str) -> str:
     return docker("inspect", "--format", "{{.State.Health.Status}}", container)
 
 
+@pytest.mark.before_release
 def test_stopping_and_starting_the_stack_loses_nothing(stack: Stack, day: Day) -> None:
     """Traces, metrics, log lines, tables, event logs and Kafka topics are as before.
 

@@ -17,6 +17,7 @@ RECOVERY_SECONDS: Final = 50
 FILES = "find /data -path '*warehouse*' -type f -exec sha256sum {} + | sort && ls /data/spark-events"
 
 
+@pytest.mark.before_release
 @pytest.mark.usefixtures("stack")
 def test_restarted_master_knows_its_applications() -> None:
     """A session continues on the same application, and both workers are registered.

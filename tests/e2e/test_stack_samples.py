@@ -35,6 +35,7 @@ def in_tasks(application: dict[str, Any]) -> dict[str, Any]:
     return samples
 
 
+@pytest.mark.before_release
 def test_a_run_with_the_switch_shows_functions_of_executors(day: Day) -> None:
     """Its report has its stages and its driver; executors leave nothing in the folder that they share with that."""
     assert day.runs

@@ -18,7 +18,7 @@ BROKER_KILL: Final = 1
 """The incarnation of the queries in which the broker is killed, too."""
 BETWEEN: Final = {0: "streaming.balances"}
 """Which query is killed after Delta's commit and before the checkpoint's: merged by `foreachBatch`.
-`tests/stack/test_s3_streams.py` has one that Delta's sink appends, `tests/chaos/test_streams.py` each kind."""
+`tests/chaos/test_streams.py` has each kind."""
 
 
 @pytest.fixture(scope="module")

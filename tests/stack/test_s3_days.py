@@ -32,7 +32,7 @@ MOMENTS: Final = [
     f"{table}/_delta_log/*.json" for table in ("bronze_customers", "customers", "bronze", "transactions", "daily_sales")
 ]
 """The commits of a run, in their order."""
-BETWEEN: Final = "transactions/_delta_log/*.json"
+BETWEEN: Final = MOMENTS[3]
 """The one between the two tables that a run publishes: sales are new, and the totals are those of the run before."""
 
 

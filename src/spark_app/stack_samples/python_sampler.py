@@ -162,14 +162,15 @@ class Sampler:
         with suppress(Exception):
             while self._bytes < MOST_BYTES and not self.is_stopped:
                 _sleep(max(0, due - time.monotonic_ns()) / 1e9)
-                frames = _current_frames()  # at once: the program may get the lock back after each statement
+                # Both at once: the program may get the lock back after each statement, and have it for long.
+                at, frames = time.time_ns() // 1_000_000, _current_frames()
                 has_asked_soon = self._keep_lock()
                 stacks = {each: _stack_of(frame) for each, frame in frames.items() if each != own}
                 del frames  # they hold the variables of the program
                 self.ask_soon()  # after each write, too
                 now = time.monotonic_ns()
                 passed = (1 + (now - due) // self._interval) * self._interval
-                self._look(stacks, now - before, passed)
+                self._look(stacks, at, now - before, passed)
                 self._learn(now - due, has_asked_soon=has_asked_soon)
                 self.ask_soon(is_wanted=self._running <= 1 and self._patient <= 0)
                 before, due = now, due + passed
@@ -200,15 +201,16 @@ class Sampler:
         else:
             self._patient -= 1
 
-    def _look(self, stacks: dict[int, list[tuple[str, str, int]]], elapsed: int, due: int) -> None:
+    def _look(self, stacks: dict[int, list[tuple[str, str, int]]], at: int, elapsed: int, due: int) -> None:
         """Writes what the threads do.
 
         Args:
             stacks: The frames of each, the innermost first.
+            at: When they were taken, in milliseconds since the epoch.
             elapsed: Nanoseconds since the last look.
             due: Nanoseconds that this look stands for: the intervals that have begun since the last one.
         """
-        task, at, self._running = self._task(), time.time_ns() // 1_000_000, 0
+        task, self._running = self._task(), 0
         if not self._is_worker or task is not None:
             for thread, stack in stacks.items():
                 self._sample(thread, stack, task, at, elapsed, due)

@@ -1,6 +1,7 @@
 """A program is sampled in a process of its own, as drivers and workers of Spark are."""
 
 import json
+import statistics
 import subprocess
 import sys
 from collections import defaultdict
@@ -83,6 +84,32 @@ def test_a_function_that_holds_the_lock_of_the_interpreter_has_its_time(tmp_path
     ran = seconds(process, "running")
     assert max(sample.weight for sample in process.samples) > 10
     assert ran["held"] > 0.1
+
+
+TAKEN: Final = """
+taken, current_frames = [], python_sampler._current_frames
+
+def frames():
+    found = current_frames()
+    taken.append(time.time_ns() // 1_000_000)
+    time.sleep(0.03)
+    return found
+
+python_sampler._current_frames = frames
+python_sampler.start_in_driver()
+much()
+with open("FILE", "w") as file:
+    file.write(" ".join(map(str, taken)))
+"""
+
+
+def test_a_sample_has_the_time_at_which_its_stack_was_taken(tmp_path: Path) -> None:
+    """Also where the program works on before the sampler notes it: it may be in another step by then."""
+    (process,) = sampled(tmp_path, TAKEN.replace("FILE", str(tmp_path / "taken")), interval_ms=100)
+    taken = [int(word) for word in (tmp_path / "taken").read_text(encoding="utf-8").split()]
+    late = [min(abs(sample.at_ms - each) for each in taken) for sample in process.samples]
+    assert len(late) > 3
+    assert statistics.median(late) < 10
 
 
 SPLIT: Final = """

@@ -28,13 +28,13 @@ def udf_and_skew(*, planted: bool, form: str, checks: int = 20_000_000, sales: i
     spark.stop()
 
 
-def wait_and_partitions(*, planted: bool, rows: int = 24_000, partitions: int = 4000) -> None:
-    """What a service says of each row, which takes a millisecond; then a sum in thousands of partitions."""
+def wait_and_partitions(*, planted: bool, rows: int = 48_000, partitions: int = 400) -> None:
+    """What a service says of each row, which takes two milliseconds; then a sum in hundreds of partitions."""
     spark = session("answers")
 
     def answer(number: int) -> int:
         if planted:
-            time.sleep(0.001)
+            time.sleep(0.002)
         return hashed(number, 20)
 
     with place(spark):
@@ -43,7 +43,7 @@ def wait_and_partitions(*, planted: bool, rows: int = 24_000, partitions: int = 
     spark.stop()
 
 
-def gap_and_scan(*, planted: bool, seconds: float = 14, lines: int = 800_000, times: int = 12) -> None:
+def gap_and_scan(*, planted: bool, seconds: float = 45, lines: int = 800_000, times: int = 12) -> None:
     """A model that the driver computes; then figures of the same JSON files, which are read for each, or kept."""
     folder = Path("sales")
     folder.mkdir(exist_ok=True)

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from spark_app.errors import InputError
 from spark_app.eventlog.model.application import Application, Ended
+from spark_app.eventlog.model.releases import release
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Event
 from spark_app.eventlog.parse.locations import LogPath
@@ -152,9 +153,9 @@ def _unread(read_errors: ReadErrors, unreadable_lines: int) -> Iterator[str]:
 
 
 def is_known(version: str) -> bool:
-    """Whether a version of Spark is one whose logs this program knows; distributions add words to it."""
-    numbers = tuple(int(part) for part in version.split("-", maxsplit=1)[0].split(".")[:2] if part.isdecimal())
-    return len(numbers) == 2 and OLDEST <= numbers <= NEWEST
+    """Whether a version of Spark is one whose logs this program knows."""
+    number = release(version)
+    return number is not None and OLDEST <= number <= NEWEST
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,15 @@ from spark_app.eventlog.model import contention
 from spark_app.eventlog.model.entities import unmeasured_wait_ms
 from spark_app.eventlog.model.host_load import HostLoad, Resource
 from spark_app.eventlog.model.operators import has_python
+from spark_app.eventlog.model.releases import release
 from spark_app.formatting import count, duration, quantity, share
 from spark_app.redaction import excerpt
 from spark_app.telemetry.spark_settings import is_local
 
 _RESOURCES: Final[dict[Resource, str]] = {"cpu": "a processor", "io": "a disk", "memory": "memory"}
+
+_ONE_THREAD: Final = (4, 0)
+"""The release of Spark from which a task writes rows to its Python worker and reads results in one thread."""
 
 
 @rule(subject="host")
@@ -33,6 +37,7 @@ def cpu_starvation(view: StageView) -> Finding | None:
         blamed. The log does not contain the time of Python workers on a processor; `observe` measures those of a local
         master, on a processor or waiting for one, and that slowdown tells how much of it was which. A worker that
         computes beside the thread of its own task is no other program: of the runnable threads, each task counts once.
+        Nor is the thread that writes rows to a worker before Spark 4.0 (SPARK-44705), which nothing measures.
     Cost: the time that tasks waited for a processor, at most their run time without waits for a shuffle and garbage
         collection, divided by the mean number of running tasks.
     """
@@ -66,6 +71,8 @@ def _processor_time(view: StageView) -> _ProcessorTime | None:
         return None if waited is None else _ProcessorTime(worked, waited)
     slowdown = max(1.0, load)
     beside_ms = max(0.0, python + min(worked * slowdown, totals.run_ms) - totals.run_ms)
+    if (release(view.app.spark_version) or _ONE_THREAD) < _ONE_THREAD:
+        beside_ms += totals.run_ms
     of_others = max(1.0, load - beside_ms / view.wall_ms / host.processors)
     worked += python / slowdown
     return _ProcessorTime(worked, min(unmeasured_wait_ms(totals), worked * (of_others - 1)))

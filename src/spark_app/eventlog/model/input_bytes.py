@@ -5,6 +5,7 @@ from typing import Final
 
 from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.plan_names import LOCATION
+from spark_app.eventlog.model.releases import release
 from spark_app.eventlog.parse.events import StageInfo
 from spark_app.telemetry.spark_settings import is_local
 
@@ -31,6 +32,6 @@ def is_missed(info: StageInfo, query: Query | None, version: str | None, propert
     """
     if not any(_SCAN in (rdd.scope or "") for rdd in info.rdds) or properties.get(_VECTORED) == "false":
         return False
-    numbers = re.findall(r"\d+", version or "")[:2]
-    is_new = tuple(map(int, numbers)) >= SINCE
+    number = release(version)
+    is_new = number is not None and number >= SINCE
     return is_new and (is_local(properties) if query is None else _LOCAL.search(bytes(query.plan)) is not None)

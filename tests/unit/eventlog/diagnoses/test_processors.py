@@ -113,6 +113,15 @@ def test_python_workers_that_compute_beside_their_tasks_are_nobody_else() -> Non
     assert "cpu_starvation" in found(lines, host(4)), "nobody measured the workers"
 
 
+def test_threads_that_write_to_python_workers_are_nobody_else() -> None:
+    """Before Spark 4.0 each task has one, of which no log tells how long it was on a processor."""
+    lines = lines_of(IN_PYTHON, properties={"master": "local[2]"}, **{"RDD Info": PYTHON})
+    before = [{"Event": "SparkListenerLogStart", "Spark Version": "3.5.9"}, *lines]
+    assert "cpu_starvation" in found(lines, host(4, python_ms=119_000))
+    assert "cpu_starvation" not in found(before, host(4, python_ms=119_000))
+    assert "cpu_starvation" in found(before, host(6, python_ms=119_000))
+
+
 def test_the_load_of_another_host_says_nothing() -> None:
     """`observe` measures the host of the driver; with a remote master, the executors are elsewhere."""
     calm_tasks = HUNGRY | {"Executor Deserialize CPU Time": 1_000_000_000}

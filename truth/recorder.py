@@ -111,8 +111,11 @@ class Run:
         # What it measures of the host and of Python workers, it adds to the end of the log.
         observe = [sys.executable, "-m", "spark_app", "observe", "--keep", str(self._folder / "logs"), "--"]
         command = [*observe, str(python), str(programs / f"{file}.py"), function, json.dumps(parameters)]
+        shown = subprocess.DEVNULL if self._pair.is_sealed else None  # observe says what it finds
         # A session of its own: the JVM outlives its Python by a moment.
-        program = subprocess.Popen(command, env=os.environ | own, cwd=self._folder, start_new_session=True)
+        program = subprocess.Popen(
+            command, env=os.environ | own, cwd=self._folder, stdout=shown, stderr=shown, start_new_session=True
+        )
         try:
             if program.wait(MOST_SECONDS):
                 raise RuntimeError(f"{self._pair.name} {self._kind} ended with exit code {program.returncode}")

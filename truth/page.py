@@ -26,6 +26,7 @@ def markdown(score: Score) -> str:
         ranges={"open": totals(made).ranges, "sealed": score.sealed.ranges},
         parts={"open": totals(made), "sealed": score.sealed, "tests of rules": totals(tested)},
         timed=len(made),
+        observed=sum(each.answer.rounds[each.answer.kept].observed for each in made),
         few=sum(len(each.answer.calm) < FEW_ROUNDS for each in made),
         busy_cores=BUSY_CORES,
         few_rounds=FEW_ROUNDS,

@@ -6,7 +6,6 @@ promise: only the runs with it tell whether it helps.
 
 import math
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +17,7 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model import call_sites, memory_settings
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt
+from spark_app.eventlog.model.releases import release
 from spark_app.telemetry.spark_settings import is_local
 
 MIB: Final = 1 << 20
@@ -202,8 +202,7 @@ def _rows_to_pandas(evidence: Evidence) -> Iterator[Sign]:
 
 def _has_arrow(evidence: Evidence, name: str) -> bool:
     """Whether a switch for Arrow is on; also where the log has no version to know the default by."""
-    version = re.match(r"(\d+)\.(\d+)", evidence.app.spark_version or "")
-    is_default = version is None or (int(version[1]), int(version[2])) >= ARROW_BY_DEFAULT
+    is_default = (release(evidence.app.spark_version) or ARROW_BY_DEFAULT) >= ARROW_BY_DEFAULT
     return evidence.settings.get(name, str(is_default)).strip().lower() != "false"
 
 

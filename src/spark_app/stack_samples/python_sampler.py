@@ -145,6 +145,7 @@ class Sampler:
         self._waits: dict[int, tuple[int, int | None, int, int]] = {}
         self._given = self._set = sys.getswitchinterval()
         self._running, self._patient, self._penalty = 0, 0, 1
+        self._lines: list[bytes] = []
         file = os.path.join(folder, f"{os.getpid()}-{time.time_ns()}.stacks")
         self._file = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._write([
@@ -153,6 +154,7 @@ class Sampler:
         ])  # fmt: skip
         if jvm is not None:
             self._note_executor(jvm)
+        self._flush()
 
     def run(self) -> None:
         """Looks at all threads, again and again."""
@@ -161,23 +163,26 @@ class Sampler:
         _wake_on_time()
         with suppress(Exception):
             while self._bytes < MOST_BYTES and not self.is_stopped:
-                _sleep(max(0, due - time.monotonic_ns()) / 1e9)
+                wait = due - time.monotonic_ns()
+                if wait > 0:  # even a sleep of 0 s gives the lock away, and with it the place that a late look is for
+                    _sleep(wait / 1e9)
                 # Both at once: the program may get the lock back after each statement, and have it for long.
                 at, frames = time.time_ns() // 1_000_000, _current_frames()
                 has_asked_soon = self._keep_lock()
                 stacks = {each: _stack_of(frame) for each, frame in frames.items() if each != own}
                 del frames  # they hold the variables of the program
-                self.ask_soon()  # after each write, too
                 now = time.monotonic_ns()
                 passed = (1 + (now - due) // self._interval) * self._interval
                 self._look(stacks, at, now - before, passed)
                 self._learn(now - due, has_asked_soon=has_asked_soon)
                 self.ask_soon(is_wanted=self._running <= 1 and self._patient <= 0)
+                self._flush()
                 before, due = now, due + passed
                 if self._bytes > MOST_BYTES // 2:
                     self._interval = self._nominal * 2 ** (8 * self._bytes // MOST_BYTES - 3)
             if not self.is_stopped:
                 self._write(["full"])
+                self._flush()
         self._keep_lock()
 
     def ask_soon(self, *, is_wanted: bool = True) -> None:
@@ -307,9 +312,18 @@ class Sampler:
                 self._write(["executor", app, executor])
 
     def _write(self, line: list[Any]) -> None:
-        content = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        self._lines.append(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+    def _flush(self) -> None:
+        """Writes the lines of a look in one call: each call gives the lock away, and may wait long to have it back.
+
+        The next look comes at once then, and finds the function that had the lock.
+        """
+        content = b"".join(self._lines)
+        self._lines.clear()
         self._bytes += len(content)
-        os.write(self._file, content)
+        if content:
+            os.write(self._file, content)
 
 
 def _stack_of(frame: FrameType | None) -> list[tuple[str, str, int]]:

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from tests.polling import poll_until
+from tests.polling import patience, poll_until
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 FLAGS: Final = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
@@ -152,5 +152,5 @@ def chromium(profile: Path) -> Iterator[Page]:
     finally:
         os.close(into)
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=patience(20))
         os.close(out)

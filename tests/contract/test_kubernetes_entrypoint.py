@@ -13,6 +13,7 @@ from msgspec.structs import fields
 
 from spark_app.eventlog.model import kubernetes_pods
 from spark_app.eventlog.parse import events
+from tests.polling import patience
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SCRIPT: Final = ROOT / "scripts" / "kubernetes-entrypoint.sh"
@@ -83,7 +84,13 @@ def start(pod: Path, *arguments: str, folder: str | Path = "opt", **variables: s
     }
     command = [str(SCRIPT), *arguments]
     done = subprocess.run(
-        command, cwd=pod / folder, env=environment | variables, capture_output=True, text=True, check=False, timeout=60
+        command,
+        cwd=pod / folder,
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patience(60),
     )
     assert (done.returncode, done.stderr) == (3, "")
     return done.stdout.splitlines()

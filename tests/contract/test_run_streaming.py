@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.polling import poll_until
+from tests.polling import patience, poll_until
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DAY_SECONDS: Final = 86_400
@@ -49,7 +49,7 @@ def run(
     path = f"{home / 'bin'}:{os.environ['PATH']}"
     command = [str(ROOT / "scripts" / script), *arguments]
     environment = {"PATH": path, "SPARK_APP_HOME": str(home), **variables}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=patience(60))
 
 
 def test_the_demo_shop_sends_records_as_long_as_the_queries_run(home: Path) -> None:

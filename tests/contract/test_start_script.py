@@ -11,6 +11,8 @@ from typing import Final
 
 import pytest
 
+from tests.polling import patience
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 SCRIPT: Final = ROOT / "scripts" / "start-full-stack.sh"
 INFO: Final = {"ServerVersion": "20.10.24+dfsg1", "MemTotal": 16 * 10**9}
@@ -33,7 +35,12 @@ def run(folder: Path, *options: str, tools: tuple[str, ...]) -> subprocess.Compl
         )  # no shim of a version manager
         (folder / "bin" / tool).symlink_to(found or pytest.fail(f"this machine has no {tool}"))
     return subprocess.run(
-        [SCRIPT, *options], env={"PATH": str(folder / "bin")}, capture_output=True, text=True, check=False, timeout=60
+        [SCRIPT, *options],
+        env={"PATH": str(folder / "bin")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patience(60),
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from spark_app.eventlog.spans import SparkSpan
 from tests.eventlogs import connect, record_connect
+from tests.polling import patience
 from tests.unit.eventlog.logs import Bridged
 
 JOB: Final = connect.__file__
@@ -32,7 +33,9 @@ def observe(home: Path, *command: str, **variables: str) -> dict[str, Any]:
     found = home / "found.json"
     words = [sys.executable, "-m", "spark_app", "observe", "--json", str(found), "--", *command]
     environment = {**os.environ, "SPARK_APP_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", **variables}
-    done = subprocess.run(words, env=environment, cwd=home, check=False, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(
+        words, env=environment, cwd=home, check=False, capture_output=True, text=True, timeout=patience(200)
+    )
     assert done.returncode == 0, done.stderr
     content: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
     return content

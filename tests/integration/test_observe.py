@@ -21,7 +21,7 @@ from spark_app.eventlog.spans import SparkSpan
 from spark_app.report import index
 from spark_app.spark.java_runtime import spark_home
 from spark_app.telemetry.spark_names import APPLICATION_SPAN
-from tests.polling import lets_end, poll_until
+from tests.polling import lets_end, patience, poll_until
 from tests.receivers import Receiver, dead_port, receiver
 
 EXAMPLES: Final = spark_home() / "examples" / "src" / "main" / "python"
@@ -486,7 +486,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mixed]:
     with receiver() as collector:
         endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.http_endpoint}
         with home.started("bash", "-c", MIXED, stderr=errors, **endpoint) as process:
-            stdout, _ = process.communicate(timeout=400)
+            stdout, _ = process.communicate(timeout=patience(400))
         yield Mixed(process.returncode, stdout, errors.read_text(encoding="utf-8"), collector, home)
 
 

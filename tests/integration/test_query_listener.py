@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_app.spark.query_listener import QueryEvent, QueryListener
 from spark_app.telemetry.spark_progress import parse
-from tests.polling import poll_until
+from tests.polling import patience, poll_until
 
 NAME: Final = "streaming.listened"
 END_WHILE_LISTENING: Final = """
@@ -166,6 +166,6 @@ def test_a_closed_listener_has_handled_what_was_queued_and_hears_nothing_more(
 def test_a_session_ends_while_its_queries_are_listened_to(tmp_path: Path) -> None:
     """Java calls Python from its threads; neither of them waits for the other at the end."""
     program = [sys.executable, "-c", END_WHILE_LISTENING, str(tmp_path)]
-    done = subprocess.run(program, check=False, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(program, check=False, capture_output=True, text=True, timeout=patience(120))
     assert (done.returncode, done.stderr) == (0, "")
     assert float(done.stdout) < 10

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.polling import patience
 from tests.receivers import dead_port
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -62,7 +63,7 @@ class Machine:
         """Runs the script; the memory and the disk of the machine do not matter."""
         return subprocess.run(
             self._command(options), cwd=self.folder, env=environment() | variables, capture_output=True, text=True,
-            check=False, timeout=120, stdin=subprocess.DEVNULL,
+            check=False, timeout=patience(120), stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
     def starting(self, *options: str) -> subprocess.Popen[str]:

@@ -27,7 +27,7 @@ from spark_app.telemetry.export import Exporters
 from spark_app.telemetry.instruments import Measurements
 from spark_app.telemetry.otlp_client import OtlpClient
 from spark_app.telemetry.stored_records import logs_of
-from tests.polling import poll_until
+from tests.polling import patience, poll_until
 from tests.receivers import Receiver, attributes, receiver
 
 CONFIG: Final = Path(__file__).resolve().parents[2] / "config" / "otel" / "collector.yaml"
@@ -66,7 +66,7 @@ class Collector:
     def end(self) -> None:
         """Ends it as `docker compose stop` does: it waits for the answers of the back ends."""
         self._process.terminate()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=patience(30))
 
     def own_metrics(self, name: str) -> list[str]:
         """The series of one of its own metrics."""

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from tests.integration.test_bridge import Running, bridge
-from tests.polling import poll_until
+from tests.polling import patience, poll_until
 from tests.receivers import Receiver, receiver
 from tests.stack.test_collector import Collector, collector, free_ports, is_open
 from tests.unit.eventlog import log
@@ -165,7 +165,7 @@ class Fleet:
         variables |= {"OTEL_RESOURCE_ATTRIBUTES": f"team={team}", "OTEL_EXPORTER_OTLP_ENDPOINT": self.collector.otlp}
         variables |= {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}
         command = [sys.executable, "-c", BATCH_RUN, str(folder), outcome, str(every)]
-        subprocess.run(command, env=variables, check=True, timeout=120)
+        subprocess.run(command, env=variables, check=True, timeout=patience(120))
 
     def values(self, query: str) -> dict[tuple[str | None, ...], float]:
         """What Prometheus answers, by cluster and team."""

@@ -15,7 +15,7 @@ import pytest
 
 from spark_app.__main__ import run
 from spark_app.commands import live
-from tests.polling import poll_until
+from tests.polling import patience, poll_until
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
 from tests.unit.report import made
@@ -70,7 +70,7 @@ def test_a_page_follows_a_log_and_the_report_is_written_at_its_end(home: Path) -
         wait_for(url, "<b>stage 0</b>")
         append(file, log.stage(0, end=2900), log.job_ended(0), log.ended())
         file.rename(home / "app-1")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=patience(60))
         assert (process.returncode, out.strip()) == (0, str(home / "reports" / "app-1.html")), err
     report = (home / "reports" / "app-1.html").read_text(encoding="utf-8")
     assert "ended, no job failed" in report
@@ -86,7 +86,7 @@ def test_ctrl_c_writes_the_report_of_what_is_there(home: Path) -> None:
         wait_for(url, "Job 0 began")
         process.send_signal(signal.SIGINT)
         poll_until(lambda: shown(url, 999)["ended"] is not None or process.poll() is not None, "the end")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=patience(60))
         assert process.returncode == 0, err
     assert "The log has no end" in Path(out.strip()).read_text(encoding="utf-8")
 
@@ -151,6 +151,6 @@ def test_a_deleted_log_ends_the_page(home: Path) -> None:
     append(file, log.started(), log.job(0, [0]))
     with following(file) as (process, _):
         file.unlink()
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=patience(60))
         assert process.returncode == 3
     assert "no event log at" in err

@@ -22,6 +22,7 @@ from spark_app.mcp.library import Library
 from spark_app.mcp.server import server
 from spark_app.mcp.tools import Tools
 from spark_app.settings import load_settings
+from tests.polling import patience
 
 ROOT: Final = Path(__file__).parents[3]
 LOGS: Final = ROOT / "tests" / "eventlogs" / "causes"
@@ -159,7 +160,7 @@ def test_an_assistant_asks_over_http(tmp_path: Path) -> None:
             refused = httpx2.post(address, json={}, headers=header)
             assert refused.status_code in (403, 421), refused.text
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=patience(20))
         assert (process.returncode, "Traceback" in said) == (0, False), said
 
 
@@ -183,7 +184,7 @@ def test_a_signal_ends_the_server(tmp_path: Path, kind: signal.Signals) -> None:
         process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
         assert '"id":1' in process.stdout.readline()
         process.send_signal(kind)
-        assert (*process.communicate(timeout=20), process.returncode) == ("", "", 0)
+        assert (*process.communicate(timeout=patience(20)), process.returncode) == ("", "", 0)
 
 
 def test_a_port_that_is_taken_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spark_app.__main__ import run
-from tests.polling import poll_until
+from tests.polling import patience, poll_until
 from tests.unit.eventlog.logs import program, text
 
 
@@ -24,7 +24,7 @@ def test_the_list_is_served_until_ctrl_c(tmp_path: Path) -> None:
         with urllib.request.urlopen(url, timeout=30) as page:
             assert b"No runs yet" in page.read()
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=patience(30)) == 0
 
 
 def test_applications_of_a_folder_get_reports_meanwhile(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_applications_of_a_folder_get_reports_meanwhile(tmp_path: Path) -> None:
         poll_until(lambda: b"/reports/app-1.html" in page(), "the list has no report")
         assert b"shop" in page("reports/app-1.html")
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=patience(30)) == 0
 
 
 def test_a_port_in_use_is_an_error_of_the_machine(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from spark_app.errors import MachineError
 from spark_app.settings import PROJECT, Settings, config_folder, load_settings
 from spark_app.spark.session import start
-from tests.polling import poll_until
+from tests.polling import patience, poll_until
 
 LOOK_AROUND = """
 import json, sys
@@ -249,7 +249,7 @@ def test_java_ends_with_its_python(tmp_path: Path, sent: signal.Signals) -> None
         java = int(process.stdout.readline())
         poll_until(lambda: has_started_a_job(tmp_path / "spark-events"), "no job was started")
         process.send_signal(sent)
-        said, complained = process.communicate(timeout=180)
+        said, complained = process.communicate(timeout=patience(180))
     poll_until(lambda: not is_alive(java), f"Java {java} lives on")
     if sent == signal.SIGINT:
         assert (said, complained, process.returncode) == ("interrupted\n", "", 0)

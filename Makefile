@@ -1,7 +1,7 @@
 # Needs git, make, Python 3.11-3.13 and Java 17 or newer; every target sets up the rest by itself.
 .DEFAULT_GOAL := help
 .PHONY: help install install-dev archive format lint type-check test test-faults test-streams test-compare test-readme test-recipes test-browser \
-        test-stack test-wheel wheel release e2e e2e-long e2e-ha e2e-s3 e2e-tls e2e-kubernetes check dev-check chaos record bench bench-stack run-etl run-streaming run-ml requirements docker-up docker-full-up \
+        test-stack test-wheel wheel release e2e e2e-long e2e-ha e2e-s3 e2e-tls e2e-kubernetes check dev-check ci chaos record bench bench-stack run-etl run-streaming run-ml requirements docker-up docker-full-up \
         docker-down docker-clean status logs clean
 
 VENV := .venv/bin
@@ -86,6 +86,9 @@ e2e-kubernetes: install ## Install the chart, run Spark on Kubernetes and see it
 
 check: lint type-check ## Run the fast checks: lint, type-check and the contract tests
 	$(PYTHON) -m pytest tests/contract
+
+ci: ## Run one part of .ci/run as CI does, with an empty home folder: make ci PART=unit; all of them without PART
+	.ci/run $(PART)
 
 dev-check: format lint type-check test ## Format, lint, type-check and test: before a commit
 

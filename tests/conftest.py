@@ -1,4 +1,5 @@
 import random
+import signal
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +20,11 @@ LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseS
 """Java compiles lightly. With one compiler it reserves 48 MB for code by default; streaming queries fill that."""
 SILENT: Final = "-Xlog:cds*=off"
 """Java says nothing of an archive of classes that is of another Java or other jars, and starts without it."""
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell lets what it starts with `&` ignore Ctrl-C, and so would every program that a test stops with it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 MAX_FINDINGS: Final = 3
 """Findings listed per application; the report has all."""
+COLUMNS: Final = ("application", "outcome", "time", "jobs", "tasks", "read", "written", "shuffled", "spilled")
 RIGHT: Final = ("time", "jobs", "tasks", "read", "written", "shuffled", "spilled")
 NO_EXPORT: Final = {"SPARK_APP_EVENT_LOG_EXPORTER": "bridge"}
 """An observed `spark-app etl` does not export its event log: `observe` does."""
@@ -262,8 +263,11 @@ def list_applications(terminal: "Terminal", seen: "ObservedApplications", *, cod
         style="bold",
     )
     if seen.readings:
-        rows = [figures(reading) for reading in seen.readings]
-        terminal.table(list(rows[0]), [list(row.values()) for row in rows], right=RIGHT, styles=STYLES)
+        made = (
+            each.app.failed_parts.get("table of applications", partial(figures, each), {}) for each in seen.readings
+        )
+        rows = [list(row.values()) for row in made if row]
+        terminal.table(COLUMNS, rows, right=RIGHT, styles=STYLES)
     for line in seen.unseen:
         terminal.line(f"not observed: {cells.literal(line)}")
 
@@ -284,22 +288,34 @@ def report_each(
     The profile of a finished application is stored for later comparisons, unless the command failed and the exit code
     of the application itself is not known.
     """
+    from spark_app.eventlog.model.failed_parts import failure_of, remark
     from spark_app.observe.analysis import analyze
     from spark_app.report import index
 
     is_only = len(seen.readings) == 1
     for reading in seen.readings:
-        analysis = analyze(reading, settings, thresholds)
         terminal.line()
         if not is_only:
             terminal.line(_name(reading), style="bold")
-        location = _report(terminal, analysis, _output(reading, settings=settings, report=report, is_only=is_only))
-        found.append(results.application(analysis, None, location))
-        is_known = not code or reading.app.process_exit_code is not None
-        if is_known and analysis.profile.outcome != "running":
-            _save_baseline(terminal, analysis)
+        try:
+            analysis = analyze(reading, settings, thresholds)
+            location = _report(terminal, analysis, _output(reading, settings=settings, report=report, is_only=is_only))
+            found.append(results.application(analysis, None, location))
+            is_known = not code or reading.app.process_exit_code is not None
+            if is_known and analysis.profile.outcome != "running":
+                _save_baseline(terminal, analysis)
+        except OSError:  # the disk, or the folder of reports: no other report can be written either
+            raise
+        except Exception as error:  # noqa: BLE001 - other applications have their reports
+            terminal.note(remark(f"report of {reading.log}", failure_of(error)))
+        for line in reading.app.failed_parts.remarks:
+            terminal.note(line)
     if seen.readings and report is None:
         index.write(settings.reports_path)
+
+
+def _row(reading: "Reading") -> dict[str, str]:
+    return reading.app.failed_parts.get("table of applications", partial(figures, reading), {})
 
 
 def figures(reading: "Reading") -> dict[str, str]:

@@ -134,6 +134,7 @@ def remarks(app: Application, read_errors: ReadErrors, unreadable_lines: int) ->
     if read_errors.failed_events:
         failed = quantity(read_errors.failed_events, "event")
         yield f"A bug of spark-app: {failed} could not be processed, and numbers are wrong ({read_errors.failure})."
+    yield from app.failed_parts.remarks
     yield from _unread(read_errors, unreadable_lines)
 
 

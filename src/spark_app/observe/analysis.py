@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from spark_app.eventlog.diagnoses.diagnose import diagnose
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.labels import LabelSources
+from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.outcome import GOOD
 from spark_app.eventlog.parse.locations import log_path
 from spark_app.eventlog.reader import Reading, find_log
@@ -77,19 +79,22 @@ class Analysis:
         """Blocked time and forecasts of all of it, or of a run in it; made once for the report and the document."""
         key = run.folder if run else None
         if key not in self._replays:
-            self._replays[key] = replays(scope(self.reading.app, run), self.changes)
+            about = scope(self.reading.app, run)
+            make = partial(replays, about, self.changes)
+            self._replays[key] = self.reading.app.failed_parts.get("section replays", make, None)
         return self._replays[key]
 
     def stacks_of(self, run: RunInfo | None) -> StackSection | None:
         """Samples of the stacks of all of it, or of a run in it; None where there are none."""
-        return stack_samples(scope(self.reading.app, run), self.stacks, Limits())
+        make = partial(stack_samples, scope(self.reading.app, run), self.stacks, Limits())
+        return self.reading.app.failed_parts.get("section stacks", make, None)
 
     def findings_of(self, run: RunInfo | None) -> list[Finding]:
         """The findings about all of it, or about a run in it, to which other runs add nothing."""
         app, found = self.reading.app, self.findings
         if run is not None:
             stacks = self.stacks and self.stacks.within(run.alone)
-            found = hot_lines.named(diagnose(app, self.thresholds, scope(app, run).covers()), stacks, app)
+            found = _with_hot_lines(diagnose(app, self.thresholds, scope(app, run).covers()), stacks, app)
         return found if self.hot_keys is None else self.hot_keys.named(found, app)
 
     def report(self, output: Path, run: RunInfo | None = None) -> str:
@@ -169,10 +174,15 @@ def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Ana
     profile = with_other(
         profiling.of(reading), labels=LabelSources.configured(settings, resource_attributes()).of(reading.app)
     )
-    comparison = baselines.compare_with_baseline(settings.profiles_path, profile)
-    stacks = stack_profile.of_log(reading.log)
-    findings = hot_lines.named(diagnose(reading.app, thresholds), stacks, reading.app)
+    app, compare = reading.app, partial(baselines.compare_with_baseline, settings.profiles_path, profile)
+    comparison = app.failed_parts.get("comparison with earlier runs", compare, None)
+    stacks = app.failed_parts.get("section stacks", partial(stack_profile.of_log, reading.log), None)
+    findings = _with_hot_lines(diagnose(app, thresholds), stacks, app)
     return Analysis(settings, thresholds, reading, profile, findings, comparison, stacks=stacks)
+
+
+def _with_hot_lines(findings: list[Finding], stacks: StackProfile | None, app: Application) -> list[Finding]:
+    return app.failed_parts.get("hot lines of findings", lambda: hot_lines.named(findings, stacks, app), findings)
 
 
 def with_profiles_of_store(reading: Reading, settings: Settings) -> Reading:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from spark_app.errors import InputError
 from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.failed_parts import failure_of, remark
 from spark_app.eventlog.model.host_load import HostLoad
 from spark_app.eventlog.parse.log_files import EventLog, logs_in
 from spark_app.eventlog.parse.log_tailer import LogTailer
@@ -193,6 +194,9 @@ class LaunchWatcher:
                 reading = read(log.path, make_listener=listen)
             except (InputError, OSError) as error:
                 problems.append(str(error))
+                continue
+            except Exception as error:  # noqa: BLE001 - other applications have their reports
+                problems.append(remark(f"reader of {log.path}", failure_of(error)))
                 continue
             if reading.app.properties.get(LAUNCH, "").startswith(self._injection.token):
                 readings.append(reading)

@@ -2,12 +2,13 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import jinja2
@@ -41,7 +42,7 @@ from spark_app.report.sections.stack_samples import stack_samples
 from spark_app.report.sections.stacks_now import StacksNow
 from spark_app.report.sections.stages import functions, stages
 from spark_app.report.sections.streams import streams
-from spark_app.report.sections.timeline import timeline
+from spark_app.report.sections.timeline import ticks, timeline
 from spark_app.settings import Backends, Prices
 from spark_app.stack_samples.counts import ENOUGH, LEAST
 from spark_app.stack_samples.stack_profile import StackProfile
@@ -70,6 +71,34 @@ FILTERS: Final = (
     "metric",
     "words",
 )
+
+
+TEMPLATES: Final = {
+    "memory": "memory.html.j2",
+    "capacity": "capacity.html.j2",
+    "now": "now.html.j2",
+    "doing": "stacks_now.html.j2",
+    "headline": "headline.html.j2",
+    "model": "model.html.j2",
+    "findings": "findings.html.j2",
+    "compared": "compared.html.j2",
+    "connect": "connect.html.j2",
+    "streams": "streams.html.j2",
+    "timeline": "timeline.html.j2",
+    "stages": "stages.html.j2",
+    "functions": "functions.html.j2",
+    "stacks": "stack_samples.html.j2",
+    "queries": "queries.html.j2",
+    "executors": "executors.html.j2",
+    "replays": "replays.html.j2",
+    "quality": "quality.html.j2",
+    "columns": "columns.html.j2",
+    "configuration": "configuration.html.j2",
+    "logs": "logs.html.j2",
+}
+"""The template of each section, in the order of the page; those of memory and capacity are within that of executors."""
+NO_HEADLINE: Final = SimpleNamespace(outcome="outcome not known", mood="unsure", error=None, figures=None)
+"""Stands above a page whose headline raised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +141,13 @@ def write(  # noqa: PLR0913 - an argument for each part of the page
     """
     about = scope(reading.app, run)
     ranked = diagnose(reading.app, Thresholds(), about.covers()) if findings is None else findings
-    shown = replays(about) if replayed is None else replayed
+    failed = reading.app.failed_parts
+    shown = replayed or failed.get("section replays", lambda: replays(about), None)
     content = html(
         reading, about, ranked, compared=compared, backends=backends, prices=prices, replayed=shown, stacks=stacks
     )
     write_atomic(output, content)
-    top = headline(about)
+    top = failed.get("section headline", lambda: headline(about), NO_HEADLINE)
     return Report(output, about.title, top.outcome, top.mood)
 
 
@@ -141,49 +171,71 @@ def html(  # noqa: PLR0913 - as for `write`
     """
     limits = Limits()
     shared = {
-        "compared": compared,
+        "app": reading.app,
+        "reading": reading,
+        "scope": about,
+        "written": datetime.now(UTC).timestamp() * 1000,
+        "compared": compared or False,
         "links": links(about, backends),
-        "capacity": capacity(about, prices),
+        "ticks": ticks(about.period.length),
+        "capacity": reading.app.failed_parts.get("section capacity", lambda: capacity(about, prices), None),
         "replays": replayed,
         "now": now,
         "doing": doing,
-        "unread": unread(reading, about, is_live=now is not None),
     }
     while True:
-        clients = connect(about, limits, prices)
-        sections = _sections(reading, about, ranked, limits) | {"connect": clients}
-        sections |= {"stacks": stack_samples(about, stacks, limits)}
-        content = _rendered({**sections, **shared, "limits": limits})
+        sections = _sections(reading, about, ranked, limits, prices, stacks)
+        content = _rendered(reading, about, {**sections, **shared, "limits": limits}, is_live=now is not None)
         if len(content) <= MAX_BYTES or limits == limits.halved():
             return content
         limits = limits.halved()
 
 
-def _sections(reading: Reading, about: Scope, ranked: list[Finding], limits: Limits) -> dict[str, Any]:
-    return {
-        "reading": reading,
-        "scope": about,
-        "app": reading.app,
-        "written": datetime.now(UTC).timestamp() * 1000,
-        "headline": headline(about),
-        "findings": findings_of(about, ranked, limits),
-        "model": model(about, limits),
-        "streams": streams(about, limits),
-        "timeline": timeline(about, limits),
-        "stages": stages(about, limits),
-        "functions": functions(about, limits, events=reading.log.parent),
-        "queries": queries(about, limits),
-        "executors": executors(about, limits),
-        "memory": memory(about),
-        "quality": quality(about),
-        "columns": columns(about, limits),
-        "configuration": configuration(about, limits),
-        "logs": logs(about, limits),
+def _sections(
+    reading: Reading,
+    about: Scope,
+    ranked: list[Finding],
+    limits: Limits,
+    prices: Prices | None,
+    stacks: StackProfile | None,
+) -> dict[str, Any]:
+    """What each section shows; None where it has nothing to show, or raised."""
+    makers: dict[str, Callable[[], Any]] = {
+        "headline": lambda: headline(about),
+        "findings": lambda: findings_of(about, ranked, limits),
+        "model": lambda: model(about, limits),
+        "connect": lambda: connect(about, limits, prices),
+        "streams": lambda: streams(about, limits),
+        "timeline": lambda: timeline(about, limits),
+        "stages": lambda: stages(about, limits),
+        "functions": lambda: functions(about, limits, events=reading.log.parent),
+        "stacks": lambda: stack_samples(about, stacks, limits),
+        "queries": lambda: queries(about, limits),
+        "executors": lambda: executors(about, limits),
+        "memory": lambda: memory(about),
+        "quality": lambda: quality(about) or (None if about.run is None else False),
+        "columns": lambda: columns(about, limits) or None,
+        "configuration": lambda: configuration(about, limits),
+        "logs": lambda: logs(about, limits),
     }
+    failed = reading.app.failed_parts
+    return {name: failed.get(f"section {name}", make, None) for name, make in makers.items()}
 
 
-def _rendered(content: Mapping[str, Any]) -> bytes:
-    return environment().get_template("page.html.j2").render(content).encode("utf-8", "replace")
+def _rendered(reading: Reading, about: Scope, content: Mapping[str, Any], *, is_live: bool) -> bytes:
+    """The page around the sections, which are rendered before: its remarks name those that raised."""
+    failed, shown = reading.app.failed_parts, dict[str, Markup]()
+    content = {**content, "shown": shown, "top": content["headline"] or NO_HEADLINE}
+    for name, template in TEMPLATES.items():
+        if content[name] is not None:
+            make = partial(_section, template, content)
+            shown[name] = failed.get(f"section {name}", make, Markup())
+    remarks = unread(reading, about, is_live=is_live)
+    return environment().get_template("page.html.j2").render(content, unread=remarks).encode("utf-8", "replace")
+
+
+def _section(template: str, content: Mapping[str, Any]) -> Markup:
+    return Markup(environment().get_template(template).render(content).strip())
 
 
 @cache

@@ -5,9 +5,10 @@ A rule is a plain function with the name of its findings. Its decorator and its 
 `judgement`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import Any, Final
 
 from spark_app.eventlog.diagnoses import (
     collected_rows,
@@ -117,8 +118,9 @@ def diagnose(
         thresholds: The thresholds of the rules.
         covers: Whether a place counts; a run in an application leaves out those of the other runs.
     """
-    return FindingGroups(finding for finding in _in_places(app, thresholds) if covers(finding.place)).ranked(
-        app, thresholds
+    findings = [finding for finding in _in_places(app, thresholds) if covers(finding.place)]
+    return app.failed_parts.get(
+        "ranking of findings", lambda: FindingGroups(findings).ranked(app, thresholds), findings
     )
 
 
@@ -138,8 +140,7 @@ def of_stage(app: Application, stage: StageAttempt, thresholds: Thresholds) -> l
     if stage.info.completed is None:
         return []
     view = StageView(app, stage, thresholds)
-    findings = (rule(view) for rule in STAGE_RULES)
-    return [finding for finding in findings if finding is not None]
+    return _found(app, (partial(rule, view) for rule in STAGE_RULES))
 
 
 def of_query(app: Application, query: Query, thresholds: Thresholds) -> list[Finding]:
@@ -147,7 +148,7 @@ def of_query(app: Application, query: Query, thresholds: Thresholds) -> list[Fin
     if query.ended is None:
         return []
     view = QueryView(app, query, thresholds)
-    return [finding for rule in QUERY_RULES for finding in islice(rule(view), MOST)]
+    return _found(app, (partial(rule, view) for rule in QUERY_RULES), most=MOST)
 
 
 def of_stream(
@@ -158,10 +159,20 @@ def of_stream(
     if batches is None:
         return []
     is_early = batches.total.batches < thresholds.stream_batches
-    findings = (rule(batches) for rule in (EARLY_RULES if is_early else STREAM_RULES))
-    return [finding for finding in findings if finding is not None]
+    return _found(app, (partial(rule, batches) for rule in (EARLY_RULES if is_early else STREAM_RULES)))
 
 
 def of_application(app: Application, thresholds: Thresholds) -> list[Finding]:
     """The findings about an application as a whole, by the events so far, not judged by cost yet."""
-    return [finding for rule in APPLICATION_RULES for finding in rule(app, thresholds)]
+    return _found(app, (partial(rule, app, thresholds) for rule in APPLICATION_RULES))
+
+
+def _found(app: Application, rules: "Iterable[partial[Any]]", most: int | None = None) -> list[Finding]:
+    """The findings of rules about one place, at most some of each; a rule that raises has none, and a remark."""
+    of_rules = (app.failed_parts.get(f"rule {rule.func.__name__}", partial(_list, rule, most), []) for rule in rules)
+    return list(chain.from_iterable(of_rules))
+
+
+def _list(rule: "partial[Any]", most: int | None) -> list[Finding]:
+    found: Finding | Iterable[Finding] | None = rule()
+    return [found] if isinstance(found, Finding) else list(islice(found or (), most))

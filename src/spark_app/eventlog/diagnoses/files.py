@@ -156,10 +156,10 @@ def _filtered(operator: Operator) -> Operator | None:
     """The scan whose rows a filter takes; None for another operator, or where others are in between."""
     if operator.name != "Filter":
         return None
-    (below,) = operator.children
-    while len(below.children) == 1 and (below.is_wrapper or below.name == "ColumnarToRow"):
-        below = below.children[0]
-    return None if below.children else below
+    below = operator
+    while len(below.inputs) == 1 and (below is operator or below.is_wrapper or below.name == "ColumnarToRow"):
+        below = below.inputs[0]
+    return None if below is operator or below.inputs else below
 
 
 def _rows(scan: Operator, above: Operator | None) -> tuple[float | None, float | None]:

@@ -91,9 +91,9 @@ def sort_merge_join_could_broadcast(view: QueryView) -> Iterator[Finding]:
         program without them saves (`tests/integration/test_planted_causes.py`).
     """
     for join in view.operators:
-        if not join.name.startswith(SHUFFLED_JOINS) or len(join.children) != 2:
+        if not join.name.startswith(SHUFFLED_JOINS) or len(join.inputs) != 2:
             continue
-        sides = [_shuffled(child) for child in join.children]
+        sides = [_shuffled(child) for child in join.inputs]
         sizes = [None if not side else value(side[-1], DATA_SIZE) for side in sides]
         small = _small_side(join, sizes, view.limits.broadcast_tiers)
         steps = [step for side in sides for step in _moves(side)]
@@ -128,9 +128,9 @@ def _shuffled(operator: Operator) -> list[Operator]:
     steps = [operator]
     while steps[-1].name != EXCHANGE:
         last = steps[-1]
-        if len(last.children) != 1 or not (last.is_wrapper or last.name.startswith(_KEEPS_SIZE)):
+        if len(last.inputs) != 1 or not (last.is_wrapper or last.name.startswith(_KEEPS_SIZE)):
             return []
-        steps.append(last.children[0])
+        steps.append(last.inputs[0])
     return steps
 
 
@@ -174,7 +174,7 @@ def _pairs(join: Operator) -> float | None:
     A cartesian product reads its sides many times, so their row counts are useless.
     """
     output = value(join, OUTPUT_ROWS)
-    sides = [rows_of(child) for child in join.children]
+    sides = [rows_of(child) for child in join.inputs]
     if join.name.startswith(CARTESIAN_PRODUCT) or len(sides) != 2 or None in sides:
         return output
     return max(output or 0, (sides[0] or 0) * (sides[1] or 0)) if min(side or 0 for side in sides) > 1 else None

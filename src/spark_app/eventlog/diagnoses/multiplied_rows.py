@@ -68,7 +68,7 @@ def explode(view: QueryView) -> Iterator[Finding]:
 def _gathered(view: QueryView) -> Iterator[_Gathered]:
     """What multiplies rows that an aggregate brings together by columns that they had before."""
     for generate in view.operators:
-        rows, below = value(generate, OUTPUT_ROWS), generate.children
+        rows, below = value(generate, OUTPUT_ROWS), generate.inputs
         before = rows_of(below[0]) if generate.name == _GENERATE and below else None
         if rows is None or not before:
             continue

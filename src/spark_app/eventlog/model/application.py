@@ -12,6 +12,7 @@ from spark_app.eventlog.model.connect import Connect, Operation, Session
 from spark_app.eventlog.model.entities import Job, LateTask, Query, StageAttempt
 from spark_app.eventlog.model.exclusions import Exclusions
 from spark_app.eventlog.model.executors import Executor, Executors
+from spark_app.eventlog.model.failed_parts import FailedParts
 from spark_app.eventlog.model.host_load import HostLoad, LoadSample
 from spark_app.eventlog.model.input_bytes import is_missed
 from spark_app.eventlog.model.memory import MemorySample
@@ -60,6 +61,7 @@ class Application:
         repeated_work: What several queries computed.
         left_out: SQL executions that ended before the log was compacted.
         clock: What was corrected because the clock of the driver was set back.
+        failed_parts: Rules, sections and exporters that raised about it.
     """
 
     def __init__(self, app_id: str) -> None:
@@ -85,7 +87,7 @@ class Application:
         self.exclusions = self._exclusions.known
         self.streams = Streams()
         self.batches = self.streams.batches
-        self.clock = Clock()
+        self.clock, self.failed_parts = Clock(), FailedParts()
         self.connect = Connect(self.clock)
         self.left_out = 0
         self._sql = Queries(self.streams, self.connect, self.clock)

@@ -23,6 +23,9 @@ WRAPPERS: Final = (
     "BroadcastQueryStage",
 )
 """Operators that do no work: they only say how the operators below them are run."""
+_SUBQUERIES: Final = ("Subquery", "ReusedSubquery")
+"""Beginnings of the names of subqueries, which Spark lists after what an operator reads rows from: `SubqueryBroadcast`
+prunes partitions, others give a value or a set of values to a condition, or a bloom filter to a join."""
 _REUSED: Final = (REUSED_EXCHANGE, "ReusedSubquery")
 """Operators that repeat a part that stands elsewhere in the same plan."""
 PYTHON: Final = re.compile(r"Python|Pandas|InArrow")
@@ -57,7 +60,7 @@ class Operator:
         text: The same with its arguments, as in `EXPLAIN`.
         numbers: By Spark's names for them; a number that no task has reported is absent.
         metadata: Of a scan: its location, format, filters.
-        children: What it reads from.
+        children: What it reads rows from, then the subqueries of its expressions.
         accumulables: Ids of all its numbers: an operator ran in a stage that has counted some of them.
         is_reused: Whether its output was there already; see `own_plan_of`.
     """
@@ -89,6 +92,16 @@ class Operator:
     def title(self) -> str:
         """Its name, with a mark where it is reused."""
         return f"{self.name} (reused)" if self.is_reused else self.name
+
+    @property
+    def inputs(self) -> "list[Operator]":
+        """What it reads rows from: none for a scan, one for a filter, whatever subqueries their conditions have."""
+        return [child for child in self.children if not child.is_subquery]
+
+    @property
+    def is_subquery(self) -> bool:
+        """Whether it gives an expression a value, and no rows to the operator above it."""
+        return self.name.startswith(_SUBQUERIES)
 
     @property
     def is_wrapper(self) -> bool:
@@ -148,12 +161,13 @@ def own_plan_of(query: Query) -> Plan:
 
 
 def rows_of(operator: Operator) -> float | None:
-    """The output rows of an operator; those of its children where it neither adds nor drops rows, nor counts them."""
+    """The output rows of an operator; those of its inputs where it neither adds nor drops rows, nor counts them."""
     number = operator.numbers.get(OUTPUT_ROWS)
-    if number is not None or not operator.children:
+    inputs = operator.inputs
+    if number is not None or not inputs:
         return None if number is None else number.value
     rows = 0.0
-    for child in operator.children:  # a comprehension would be a frame more for each of 500 levels
+    for child in inputs:  # a comprehension would be a frame more for each of 500 levels
         below = rows_of(child)
         if below is None:
             return None
@@ -163,7 +177,7 @@ def rows_of(operator: Operator) -> float | None:
 
 def rows_through(operator: Operator) -> float:
     """The rows that an operator took or made, whichever is more; 0 where the plan does not say."""
-    return max(rows_of(each) or 0.0 for each in (operator, *operator.children))
+    return max(rows_of(each) or 0.0 for each in (operator, *operator.inputs))
 
 
 def python_functions(operator: Operator) -> list[str]:

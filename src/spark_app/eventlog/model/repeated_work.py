@@ -188,15 +188,23 @@ class _Steps:
         self._rows_of(root)
 
     def _rows_of(self, operator: Operator) -> Rows:
-        if not operator.children or operator.name.startswith((*CACHE_SCANS, REUSED_EXCHANGE)):
+        if operator.name.startswith((*CACHE_SCANS, REUSED_EXCHANGE)):
             return self._source(operator)
         below = []
         for child in operator.children:  # a comprehension would be a frame more for each of 500 levels
-            below.append(self._rows_of(child))  # noqa: PERF401
+            rows = self._rows_of(child)
+            if not child.is_subquery:
+                below.append(rows)
+        if not below:
+            return self._source(operator)
         if (aggregate := _AGGREGATE.match(operator.text)) is not None:
             return self._aggregated(operator, aggregate[1], aggregate[2], below[0])
         if (join := _JOIN.search(operator.text)) is not None and len(below) == 2:
             return self._joined(operator, join, below)
+        return self._passed(operator, below)
+
+    def _passed(self, operator: Operator, below: list[Rows]) -> Rows:
+        """The rows of an operator that neither joins nor aggregates."""
         if operator.name == "Window":
             return self._windowed(operator, below[0])
         if operator.name == "Filter":
@@ -222,7 +230,7 @@ class _Steps:
 
     def _source(self, operator: Operator) -> Rows:
         """A source by its text, or its files; rows that the program gives Spark have no name, and may be others."""
-        below = [number for each in operator.below() for number in each.accumulables]
+        below = [number for child in operator.inputs for _, each in child.walk() for number in each.accumulables]
         if below:  # those of what has filled a cache stay the same
             return Rows(f"{operator.name} of {min(below)}", frozenset())
         if operator.text.startswith(_WITHOUT_NAME):
@@ -348,7 +356,8 @@ def _source_rows(step: Operator) -> tuple[float, float]:
 
 def _sources(operator: Operator, filtered: float | None) -> Iterator[tuple[float, float]]:
     number = operator.numbers.get(OUTPUT_ROWS)
-    if not operator.children:
+    inputs = operator.inputs
+    if not inputs:
         if number is not None:
             yield number.value, number.value if filtered is None else filtered
         return
@@ -356,5 +365,5 @@ def _sources(operator: Operator, filtered: float | None) -> Iterator[tuple[float
         filtered = number.value if number is not None and filtered is None else filtered
     elif not (operator.is_wrapper or operator.name in ("Project", "ColumnarToRow")):
         filtered = None
-    for child in operator.children:
+    for child in inputs:
         yield from _sources(child, filtered)

@@ -54,7 +54,7 @@ def application(
         labels: Whom it belongs to.
     """
     about, app, record = scope(reading.app, run), reading.app, run.record if run else None
-    top = headline.headline(about)
+    top, failed = headline.headline(about), app.failed_parts
     shown = SimpleNamespace(
         id=app.id,
         name=about.title,
@@ -67,20 +67,25 @@ def application(
         summary=top.outcome,
         error=top.error,
         figures=_with_cost(top.figures, cost.spent(app, about.period.start, about.period.end), prices),
-        stages=stages.stages(about, limits).shown,
-        queries=queries.queries(about, limits).shown,
-        streaming_queries=streams.streams(about, limits).shown,
-        connect=connect.connect(about, limits, prices),
+        stages=failed.get("section stages", lambda: stages.stages(about, limits).shown, []),
+        queries=failed.get("section queries", lambda: queries.queries(about, limits).shown, []),
+        streaming_queries=failed.get("section streams", lambda: streams.streams(about, limits).shown, []),
+        connect=failed.get("section connect", lambda: connect.connect(about, limits, prices), None),
         replays=None,
         stack_samples=None,
-        remarks=headline.unread(reading, about),
         log_records=list(app.log_records)[-limits.logs :],
         trace_id=f"{span_ids.of_application(app).trace_id:032x}",
     )
     earlier, own_run = comparison(compared) if compared else None, _run(run) if run else None
     shown_findings = [finding(each) for each in findings]
     return document(
-        schema.Application, shown, run=own_run, findings=shown_findings, comparison=earlier, labels=dict(labels)
+        schema.Application,
+        shown,
+        run=own_run,
+        findings=shown_findings,
+        comparison=earlier,
+        labels=dict(labels),
+        remarks=headline.unread(reading, about),
     )
 
 

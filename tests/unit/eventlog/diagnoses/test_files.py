@@ -1,7 +1,7 @@
 import pytest
 
 from spark_app.eventlog.diagnoses.diagnose import MOST
-from tests.unit.eventlog.diagnoses.plans import GIB, MIB, MINUTE, Node, application, found, node, ran, scan
+from tests.unit.eventlog.diagnoses.plans import GIB, MIB, MINUTE, Node, application, exchange, found, node, ran, scan
 
 
 def test_many_small_files_cost_the_share_of_the_scan_that_opens_them() -> None:
@@ -146,6 +146,19 @@ def test_all_partitions_are_read_for_few_rows_at_the_cost_of_the_others() -> Non
     assert not found(
         application(ran(1, filtered(1000, 100, DataFilters="[isnotnull(id#1L)]"))), "partition_filter_missing"
     )
+
+
+@pytest.mark.parametrize("of", ["filter", "scan", "both"])
+def test_subqueries_of_conditions_are_no_input(of: str) -> None:
+    """A scalar subquery of a filter, a bloom filter of a join, one that prunes partitions: the finding is the same."""
+    (before,) = found(application(ran(1, filtered(1000, 100))), "partition_filter_missing")
+    plan = filtered(1000, 100)
+    for operator in (plan, *plan["children"]):
+        if of in ("both", "filter" if operator is plan else "scan"):
+            subqueries = (node("Subquery", exchange(7)), node("ReusedSubquery", node("SubqueryBroadcast")))
+            operator["children"] = [*operator["children"], *subqueries]
+    (finding,) = found(application(ran(1, plan)), "partition_filter_missing")
+    assert (finding.text, finding.cost_ms) == (before.text, before.cost_ms)
 
 
 def test_rows_that_a_reader_of_json_drops_are_not_counted() -> None:

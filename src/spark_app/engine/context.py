@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -208,10 +207,7 @@ class Context:
             self.warehouse.create(rows, table, tag)
             return
         with job_properties.setting(self.spark, delta_log.TAG, tag):
-            old = DeltaTable.forPath(self.spark, self.warehouse.path(table)).alias("old")
-            merge = old.merge(rows.alias("new"), condition).withSchemaEvolution()
-            merge = merge.whenMatchedUpdateAll() if is_upsert else merge
-            merge.whenNotMatchedInsertAll().execute()
+            self.warehouse.merge(rows, table, condition, is_upsert=is_upsert)
 
     def confirm(self, table: str, commit: Commit, *, count: int | None, published: int) -> None:
         """Checks that a commit published as many rows as were counted before it.

@@ -1,9 +1,9 @@
 """Dead letters as their topic has them, and the records that a single query leaves out."""
 
 import secrets
+from functools import partial
 from typing import Final
 
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -86,8 +86,7 @@ def leave_out(warehouse: Warehouse, found: DataFrame, query: str, settings: Sett
         warehouse.create_if_missing(TABLE)
     letters = found.withColumns({"dead_letter_id": records.identity(), "query": F.lit(query)})
     letters = letters.select(*DEAD_LETTERS.names).dropDuplicates(["dead_letter_id"])
-    spark, path = warehouse.spark, warehouse.path(TABLE)
-    merge = DeltaTable.forPath(spark, path).alias("old").merge(letters.alias("new"), IS_SAME).withSchemaEvolution()
-    delta_log.write_beside_compactions(spark, path, merge.whenNotMatchedInsertAll().execute)
+    merge = partial(warehouse.merge, letters, TABLE, IS_SAME, is_upsert=False)
+    delta_log.write_beside_compactions(warehouse.spark, warehouse.path(TABLE), merge)
     sent = messages(letters) if settings.kafka.servers else lines(letters)
     topic_writer.send(sent, DEAD_LETTERS_TOPIC, settings, name=f"left-out-{secrets.token_hex(6)}")

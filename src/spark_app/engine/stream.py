@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal, cast
 
-from delta.tables import DeltaTable
 from pydantic import BaseModel, ConfigDict, Field
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -344,6 +344,7 @@ class BatchContext:
     def merge(self, rows: DataFrame, table: str, *, condition: str) -> None:
         """Upserts rows (alias `new`) into a table (alias `old`); a repeated batch changes nothing.
 
+        Columns that a newer program declares are added to the table; rows of before have none of their values.
         The rows are kept: where a compaction of the table was committed first, they are merged once more, but a
         micro-batch, with its state, is computed once.
 
@@ -353,13 +354,8 @@ class BatchContext:
             condition: When a new row replaces an old one.
         """
         path = self.warehouse.path(table)
-
-        def write() -> None:
-            old = DeltaTable.forPath(self.spark, path).alias("old")
-            merge = old.merge(kept.alias("new"), condition)
-            merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
-
         with persisted(rows) as kept:
+            write = partial(self.warehouse.merge, kept, table, condition)
             self._write(kept, table, lambda: delta_log.write_beside_compactions(self.spark, path, write))
 
     def publish(self, records: DataFrame, topic: str, *, keeps_context: bool = False) -> None:

@@ -160,6 +160,20 @@ class Warehouse:
         writer = rows.to(self.tables[name].schema).write.format("delta").mode("append")
         writer.option("mergeSchema", "true").save(self.path(name))
 
+    def merge(self, rows: DataFrame, name: str, condition: str, *, is_upsert: bool = True) -> None:
+        """Inserts rows (alias `new`) into a table (alias `old`); columns that only they have are added to it.
+
+        Args:
+            rows: The rows.
+            name: The table, which exists.
+            condition: When a new row stands for an old one.
+            is_upsert: Whether it replaces the old one then; else the old one stays.
+        """
+        old = DeltaTable.forPath(self.spark, self.path(name)).alias("old")
+        merge = old.merge(rows.alias("new"), condition).withSchemaEvolution()
+        merge = merge.whenMatchedUpdateAll() if is_upsert else merge
+        merge.whenNotMatchedInsertAll().execute()
+
     def checked(self, rows: DataFrame, name: str) -> DataFrame:
         """The same rows, which fail where the table would refuse to be written: by its constraints, and at a null.
 

@@ -224,3 +224,17 @@ def test_a_second_holder_of_a_lock_waits_and_is_told(spark: SparkSession, tmp_pa
     remote = Warehouse(spark, "gs://bucket/warehouse", declared_tables())
     with remote.lock("key"), remote.lock("key"):
         pass
+
+
+@pytest.mark.parametrize("is_upsert", [True, False])
+def test_rows_that_are_merged_bring_their_new_columns(spark: SparkSession, tmp_path: Path, *, is_upsert: bool) -> None:
+    """A newer program declares them: in the table they are added, and rows of before have none of their values."""
+    name = "lines"
+    warehouse = Warehouse(spark, str(tmp_path), [Table(name, StructType([StructField("key", StringType())]))])
+    before = spark.createDataFrame([("a", 1), ("b", 1)], "key string, seen bigint")
+    before.write.format("delta").save(warehouse.path(name))
+    rows = spark.createDataFrame([("b", 2, 7), ("c", 2, 7)], "key string, seen bigint, last_n bigint")
+    warehouse.merge(rows, name, "old.key = new.key", is_upsert=is_upsert)
+    merged = spark.read.format("delta").load(warehouse.path(name)).orderBy("key").collect()
+    known = ("b", 2, 7) if is_upsert else ("b", 1, None)
+    assert [tuple(row) for row in merged] == [("a", 1, None), known, ("c", 2, 7)]

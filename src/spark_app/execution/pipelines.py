@@ -17,6 +17,7 @@ from spark_app.declarations.daily_pipeline import DailyPipeline
 from spark_app.declarations.dead_letters import DeadLetters
 from spark_app.declarations.declaration import Declared
 from spark_app.declarations.model_pipeline import DeclaredModel, ModelPipeline
+from spark_app.declarations.own_pipeline import OwnPipeline
 from spark_app.declarations.query import DeclaredQuery, DeclaredStream
 from spark_app.engine.code_location import CodeLocation
 from spark_app.engine.topics import Topic
@@ -166,7 +167,7 @@ def _checked(loaded: Mapping[str, Mapping[str, Any]], package: str) -> dict[str,
 
 
 def of_module(name: str, module: ModuleType, topics: Sequence[Topic]) -> Any:
-    """A module that is a pipeline, or the pipeline that its declarations make.
+    """The pipeline that the declarations of a module make, or that the module writes itself.
 
     Raises:
         DeclarationError: It declares something that cannot be.
@@ -189,7 +190,8 @@ def of_module(name: str, module: ModuleType, topics: Sequence[Topic]) -> Any:
         return DeclaredStream(name, queries[0], topics)
     if models:
         return ModelPipeline(name, models[0])
-    return next((each for each in values if each in answers or isinstance(each, DeadLetters)), module)
+    ready = [each for each in values if each in answers or isinstance(each, DeadLetters)]
+    return ready[0] if ready else OwnPipeline(name, module)
 
 
 def in_order(pipelines: Mapping[str, Pipeline]) -> list[str]:

@@ -17,7 +17,8 @@ from spark_app.telemetry import setup
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import network_exporters
 from spark_app.telemetry.run_identity import RunIdentity
-from tests.polling import patience, poll_until
+from tests import polling
+from tests.polling import poll_until
 from tests.receivers import PROTOCOLS, Protocol, Receiver, attributes, dead_port, receiver, silent_port
 
 LOG: Final = logging.getLogger("spark_app.execution.run")
@@ -71,7 +72,7 @@ class Ended:
             check=False,
             capture_output=True,
             text=True,
-            timeout=patience(180),
+            timeout=polling.patience(180),
         )
         assert (self.process.returncode, self.process.stderr) == (7, "")
         result = json.loads(self.process.stdout)
@@ -247,6 +248,6 @@ def test_a_fork_during_a_request_prints_nothing(tmp_path: Path) -> None:
             check=False,
             capture_output=True,
             text=True,
-            timeout=patience(180),
+            timeout=polling.patience(180),
         )
     assert (ended.returncode, ended.stderr) == (7, "")

@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,8 @@ from spark_app.eventlog.parse.events import Event
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.parse.log_files import newest_first
 from spark_app.eventlog.parse.log_tailer import FOLDER, LogTailer, ReadErrors, application_of, parts
+from spark_app.eventlog.parse.repair import repaired
+from spark_app.eventlog.parse.repeated import RepeatedEvents
 from spark_app.formatting import duration, quantity
 
 OLDEST: Final = (3, 5)
@@ -25,10 +27,9 @@ MAX_HEAD: Final = 1000
 """Lines at the beginning of a log in which its application starts; Spark writes fewer than ten."""
 _HEAD: Final = tuple(name.encode() for name in (events.LOG_START, events.ENVIRONMENT_UPDATE, events.APPLICATION_START))
 _STARTS: Final = (events.LogStart, events.ApplicationStart)
-_MAY_REPEAT: Final = (type(None), events.StagePeaks, events.SqlPlanChanged, events.DriverNumbers)
-"""Events that Spark may log twice in a row; the others have a number or a time of their own."""
 
-
+MOST_PATHS: Final = 5
+"""Kinds of values that a remark names."""
 Listen = Callable[[Event, Ended | None], object]
 
 
@@ -72,38 +73,44 @@ class Reader:
         self.events = self.unreadable_lines = 0
         self.read_errors = self.tailer.read_errors
         self.listen = listen
-        self._last, self._is_over = b"", False
-        self._kind: type = type(None)
+        self._repeated, self._is_over = RepeatedEvents(), False
 
     def take(self, line: bytes) -> None:
-        """Takes one line; raises nothing. A line that equals the one before it counts once."""
-        if line == self._last and self._kind not in _MAY_REPEAT:
-            self.read_errors.repeated_lines += 1
-            return
+        """Takes one line; raises nothing. An event that the log has twice counts once, wherever it stands."""
         try:
-            event = self._event(line)
+            event = events.event(line)
         except ValueError:
-            self.unreadable_lines += 1
-            return
+            try:
+                event = self._repaired(line)
+            except ValueError:
+                self.unreadable_lines += 1
+                return
         self.events += 1
-        self._last, self._kind = line, type(event)
-        if event is not None:
-            self._take(event)
-
-    def _event(self, line: bytes) -> Event | None:
-        try:
-            return events.event(line)
-        except ValueError:
-            event = events.event(events.without_negative_metrics(line))
-        self.app.clock.has_gone_back(0)
-        return event
-
-    def _take(self, event: Event) -> None:
+        if event is None:
+            return
         if type(event) in _STARTS and self.app.has_begun:
             self._is_over = True
         if self._is_over:
             self.read_errors.later_events += 1
-            return
+        elif self._repeated.has(event, line):
+            self.read_errors.repeated_events += 1
+        else:
+            self._take(event)
+
+    def _repaired(self, line: bytes) -> Event | None:
+        """The event of a line that cannot be read as it is."""
+        positive = events.without_negative_metrics(line)
+        if positive != line:
+            with suppress(ValueError):
+                event = events.event(positive)
+                self.app.clock.has_gone_back(0)
+                return event
+        found = repaired(positive)
+        self.read_errors.left_out.update(found.left_out)
+        self.read_errors.lines_of_other_encoding += found.has_replaced_bytes
+        return found.event
+
+    def _take(self, event: Event) -> None:
         try:
             ended = self.app.apply(event)
             if self.listen is not None:
@@ -131,6 +138,9 @@ def remarks(app: Application, read_errors: ReadErrors, unreadable_lines: int) ->
         times = quantity(app.clock.corrections, "time")
         most = f" by up to {duration(app.clock.largest_ms)}" if app.clock.largest_ms else ""
         yield f"The clock of the driver was set back{most}: corrected {times}, so durations around it are not exact."
+    if app.lost_stage_starts:
+        stages = quantity(app.lost_stage_starts, "stage")
+        yield f"The log lacks the start of {stages}: each is taken to begin with its first task."
     if read_errors.failed_events:
         failed = quantity(read_errors.failed_events, "event")
         yield f"A bug of spark-app: {failed} could not be processed, and numbers are wrong ({read_errors.failure})."
@@ -141,8 +151,16 @@ def remarks(app: Application, read_errors: ReadErrors, unreadable_lines: int) ->
 def _unread(read_errors: ReadErrors, unreadable_lines: int) -> Iterator[str]:
     if unreadable_lines:
         yield f"Skipped {quantity(unreadable_lines, 'unreadable line')} of the log."
-    if read_errors.repeated_lines:
-        yield f"Skipped {quantity(read_errors.repeated_lines, 'repeated line')} of the log."
+    if read_errors.repeated_events:
+        yield f"Skipped {quantity(read_errors.repeated_events, 'event')} that the log has more than once."
+    if read_errors.left_out:
+        paths = ", ".join(sorted(read_errors.left_out)[:MOST_PATHS])
+        more = ", ..." if len(read_errors.left_out) > MOST_PATHS else ""
+        values = quantity(sum(read_errors.left_out.values()), "value")
+        yield f"Left out {values} of the log that cannot be read, and are unknown: {paths}{more}."
+    if read_errors.lines_of_other_encoding:
+        lines = quantity(read_errors.lines_of_other_encoding, "line")
+        yield f"Replaced bytes that are no UTF-8 in {lines} of the log."
     if read_errors.torn_lines:
         yield f"Skipped {quantity(read_errors.torn_lines, 'incomplete line')} of the log."
     if read_errors.lost_files:

@@ -4,7 +4,8 @@ import gzip
 import inspect
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -143,13 +144,10 @@ def test_every_field_that_is_read_is_written(version: str, tmp_path: Path) -> No
         {"Task Info": {"Finish Time": 2**64 - 1}},
         {"Task Info": {"Launch Time": 2**63}},
         {"Task Info": {"Launch Time": -(2**63) - 1}},
-        {"Task Metrics": {"Memory Bytes Spilled": 2**63}},
-        {"Task Metrics": {"Shuffle Read Metrics": {"Remote Bytes Read": 2**63 - 1, "Local Bytes Read": 1}}},
-        {"Task Metrics": {"Executor CPU Time": 2**200}},
     ],
 )
-def test_a_number_that_no_spark_wrote_costs_its_line(fields: Line, tmp_path: Path) -> None:
-    """It is counted, and what the other lines tell is as if it were not there: every section of a report needs it."""
+def test_a_time_of_a_task_that_no_spark_wrote_costs_its_line(fields: Line, tmp_path: Path) -> None:
+    """When it ran is not known, and each section of a report needs it. The line is counted; others tell the same."""
     broken = task(7, 0)
     for part, values in fields.items():
         broken[part] |= values
@@ -159,6 +157,96 @@ def test_a_number_that_no_spark_wrote_costs_its_line(fields: Line, tmp_path: Pat
     assert (read.unreadable_lines, whole.unreadable_lines) == (1, 0)
     assert (read.app.last, wall_clock(read.app)) == (whole.app.last, wall_clock(whole.app))
     assert read.app.stages[0, 0].totals == whole.app.stages[0, 0].totals
+
+
+@pytest.mark.parametrize(
+    ("metrics", "path"),
+    [
+        ({"Memory Bytes Spilled": 2**63}, "Memory Bytes Spilled"),
+        ({"Executor CPU Time": 2**200}, "Executor CPU Time"),
+        ({"JVM GC Time": "soon"}, "JVM GC Time"),
+        (
+            {"Shuffle Read Metrics": {"Remote Bytes Read": 2**63 - 1, "Local Bytes Read": 1}},
+            "Shuffle Read Metrics.Remote Bytes Read",
+        ),
+    ],
+)
+def test_a_metric_that_cannot_be_read_costs_that_metric(metrics: Line, path: str, tmp_path: Path) -> None:
+    """The task counts, with its other numbers; one remark names the value."""
+    lines = program(3)
+    lines[3]["Task Metrics"] |= {"Executor Run Time": 90} | metrics
+    read = reader.read(write(tmp_path / "app-1", [log_start("4.2.0"), *lines]))
+    stage = read.app.stages[0, 0]
+    assert (len(stage.durations_ms), stage.totals.run_ms) == (3, 270)
+    assert read.remarks == [f"Left out 1 value of the log that cannot be read, and are unknown: Task Metrics.{path}."]
+
+
+RECORDED: Final = Path(__file__).parents[2] / "eventlogs" / "causes" / "spill-planted.zst"
+
+
+def recorded_lines() -> list[bytes]:
+    """The lines of a recorded log."""
+    return (
+        zstandard.ZstdDecompressor()
+        .decompressobj(read_across_frames=True)
+        .decompress(RECORDED.read_bytes())
+        .splitlines()
+    )
+
+
+def is_event(line: bytes, name: str) -> bool:
+    """Whether a line is an event of a name."""
+    return re.match(f'{{"Event":"SparkListener{name}"'.encode(), line) is not None
+
+
+def spaced(line: bytes) -> bytes:
+    """The same JSON with blanks, and with its keys in another order."""
+    content = json.loads(line)
+    return json.dumps(dict(sorted(content.items(), key=lambda item: item[0] == "Event"))).encode()
+
+
+DAMAGED: Final[dict[str, tuple[Callable[[list[bytes]], list[bytes]], str]]] = {
+    "tasks again, later": (
+        lambda lines: [*lines, *[line for line in lines if is_event(line, "TaskEnd")][:5]],
+        "Skipped 5 events that the log has more than once.",
+    ),
+    "all but its start again": (
+        lambda lines: [
+            *lines,
+            *(line for line in lines if not is_event(line, "LogStart") and b"ApplicationStart" not in line),
+        ],
+        "Skipped [0-9]+ events that the log has more than once.",
+    ),
+    "no start of a stage": (
+        lambda lines: [line for line in lines if not is_event(line, "StageSubmitted")],
+        "The log lacks the start of [0-9]+ stages: each is taken to begin with its first task.",
+    ),
+    "a byte of another encoding": (
+        lambda lines: [
+            line.replace(b" at ", b" \xe9t ", 1) if is_event(line, "StageCompleted") else line for line in lines
+        ],
+        "Replaced bytes that are no UTF-8 in [0-9]+ lines of the log.",
+    ),
+    "JSON with blanks": (lambda lines: [spaced(line) for line in lines], ""),
+}
+
+
+def figures(app: Application) -> list[object]:
+    """What a log says of the tasks of each stage, of its jobs and of its queries."""
+    stages = [(key, len(each.durations_ms), each.failed, each.totals) for key, each in sorted(app.stages.items())]
+    return [stages, sorted(app.jobs), sorted(app.queries), sorted(app.executors), app.started, app.ended]
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_log_has_all_figures_and_one_remark(damage: str, tmp_path: Path) -> None:
+    """Of a whole log, but for what the remark says."""
+    harm, remark = DAMAGED[damage]
+    whole = reader.read(RECORDED)
+    file = tmp_path / "app-1"
+    file.write_bytes(b"".join(line + b"\n" for line in harm(recorded_lines())))
+    read = reader.read(file)
+    assert figures(read.app) == figures(whole.app)
+    assert [bool(re.fullmatch(remark, each)) for each in read.remarks] == [True] * bool(remark), read.remarks
 
 
 def test_the_newest_log_is_the_one_that_was_written_last(tmp_path: Path) -> None:
@@ -311,11 +399,11 @@ def test_a_second_application_in_a_log_is_left_out_and_said(other: str, tmp_path
 
 
 def test_a_line_that_is_repeated_at_once_counts_once(tmp_path: Path) -> None:
-    """As in a log whose lines were all written twice."""
+    """As in a log whose lines were all written twice; its start is not that of another application."""
     lines = [line for line in [log_start("4.3.0"), *program(3)] for _ in range(2)]
     read = reader.read(write(tmp_path / "app-1", lines))
     assert len(read.app.stages[0, 0].durations_ms) == 3
-    assert read.remarks == [f"Skipped {len(lines) // 2} repeated lines of the log."]
+    assert read.remarks == [f"Skipped {len(lines) // 2} events that the log has more than once."]
 
 
 def test_negative_metrics_are_zero_and_said(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ class Application:
         left_out: SQL executions that ended before the log was compacted.
         clock: What was corrected because the clock of the driver was set back.
         failed_parts: Rules, sections and exporters that raised about it.
+        lost_stage_starts: Attempts of stages that began with a task, since the log lacks their own start.
     """
 
     def __init__(self, app_id: str) -> None:
@@ -103,7 +104,7 @@ class Application:
         self.repeated_reads = RepeatedReads()
         self.repeated_work = RepeatedWork()
         self._open: dict[int, Job] = {}
-        self._jobs_seen, self._last_job, self._lost_starts = 0, -1, 0
+        self._jobs_seen, self._last_job, self._lost_starts, self.lost_stage_starts = 0, -1, 0, 0
         self._handlers = self._handler_by_type()
 
     def _handler_by_type(self) -> dict[type, Callable[[Any], Ended | None]]:
@@ -337,6 +338,8 @@ class Application:
 
     def _task_start(self, event: events.TaskStart) -> None:
         stage, launched = self.stages.get((event.stage, event.stage_attempt)), event.info.launched
+        if stage is None:
+            stage = self._begun_by(event)
         self._saw(launched)
         if stage is not None:
             stage.started += 1
@@ -345,6 +348,8 @@ class Application:
 
     def _task_end(self, event: events.TaskEnd) -> LateTask | None:
         stage, info = self.stages.get((event.stage, event.stage_attempt)), event.info
+        if stage is None:
+            stage = self._begun_by(event)
         if info.finished < info.launched or (stage is not None and info.launched < (stage.info.submitted or 0)):
             self._put_in_order(info, stage)
         if event.is_resubmitted:
@@ -369,6 +374,14 @@ class Application:
             self.deserialize_cpu_ns += event.metrics.deserialize_cpu_ns
         stage.add(event)
         return LateTask(stage, event) if stage.info.completed is not None else None
+
+    def _begun_by(self, task: events.TaskStart | events.TaskEnd) -> StageAttempt | None:
+        """The attempt of a stage whose start the log lacks: it begins with its first task. None without an open job."""
+        if not any(task.stage in job.stages for job in self._open.values()):
+            return None
+        self.lost_stage_starts += 1
+        info = StageInfo(task.stage, task.stage_attempt, f"stage {task.stage}", 0, submitted=task.info.launched)
+        return self._stage(info, None)
 
     def _put_in_order(self, info: TaskInfo, stage: StageAttempt | None) -> None:
         info.launched = self.clock.start(info.launched, stage.info.submitted if stage else None)

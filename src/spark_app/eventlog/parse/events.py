@@ -653,13 +653,28 @@ def event(line: bytes) -> Event | None:
         ValueError: The line is not an event, or lacks a required field.
     """
     if not line.startswith(_PREFIX):
-        raise ValueError("not an event")
+        line = _as_spark_writes_it(line)
     decoder = _DECODERS.get(line[_TAG : line.find(b'"', _TAG)])
     try:
         decoded: Event | None = decoder.decode(line) if decoder else None
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return decoded
+
+
+def _as_spark_writes_it(line: bytes) -> bytes:
+    """A line of JSON that another program has written, without blanks and with the name of the event first.
+
+    Raises:
+        ValueError: It is no event.
+    """
+    try:
+        content = msgspec.json.decode(line)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not isinstance(content, dict) or not isinstance(content.get("Event"), str):
+        raise ValueError("not an event")
+    return msgspec.json.encode({"Event": content.pop("Event")} | content)
 
 
 def name_of(line: bytes) -> str:

@@ -7,8 +7,9 @@ delivers a folder for each application, with `eventlog-<date>--<time>.gz` for wh
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -53,7 +54,9 @@ class ReadErrors:
         torn_lines: Lines that ended with their file, in their midst.
         lost_files: Rolled files that were gone before they were read, or could not be opened, or shrank.
         damaged_files: Files that could not be unpacked to their end.
-        repeated_lines: Lines that equal the line before them.
+        repeated_events: Events that the log has once more.
+        left_out: Values that cannot be read, by their path in the event, and how many.
+        lines_of_other_encoding: Lines with bytes that are no UTF-8.
         later_events: Events after a second start of an application.
         failed_events: Events that a bug of this program kept from being processed.
         failure: The first of these bugs.
@@ -62,7 +65,9 @@ class ReadErrors:
     torn_lines: int = 0
     lost_files: int = 0
     damaged_files: int = 0
-    repeated_lines: int = 0
+    repeated_events: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    lines_of_other_encoding: int = 0
     later_events: int = 0
     failed_events: int = 0
     failure: str | None = None

@@ -145,10 +145,11 @@ def test_the_most_that_any_executor_used_counts() -> None:
 
 def test_tasks_tell_the_heap_too() -> None:
     """With each task of ten seconds or more; zeros mean that nobody looked."""
-    begin, end = task(0, 12)
     lines = [log.started(), settings(executor_memory="8g"), log.executor()]
-    ends = [end | {"Task Executor Metrics": {"JVMHeapMemory": heap}} for heap in (0, GIB, 2 * GIB)]
-    app = log.application([*lines, begin, *ends])
+    for number, heap in enumerate((0, GIB, 2 * GIB)):
+        begin, end = task(number, 12)
+        lines += [begin, end | {"Task Executor Metrics": {"JVMHeapMemory": heap}}]
+    app = log.application(lines)
     assert (app.executors["0"].peak_heap, app.executors["0"].heap_samples) == (2 * GIB, 2)
 
 

@@ -125,7 +125,10 @@ def test_nothing_is_played_without_executors_or_tasks() -> None:
 def test_a_time_without_a_task_within_a_stage_stays() -> None:
     """The only slot was gone for a minute: no number of cores makes that shorter, half of them have the work later."""
     before, after = stage(0, *[1000] * 4, at=0, slots=2), stage(0, *[1000] * 4, at=62_000, slots=2)
-    tasks = [*before[1:-1], *(task | {"Task Info": task["Task Info"] | {"Task ID": 9}} for task in after[1:-1])]
+    later = [
+        task | {"Task Info": task["Task Info"] | {"Task ID": task["Task Info"]["Task ID"] + 9}} for task in after[1:-1]
+    ]
+    tasks = [*before[1:-1], *later]
     lines = [before[0], *tasks, after[-1]]
     found = durations(replayed(lines, cores=2, end=64_000))
     assert found == {1: 68_000, 2: 64_000, 4: 62_000, None: 62_000}

@@ -224,12 +224,15 @@ def test_an_alert_takes_a_rule_cases_and_a_heading(tmp_path: Path) -> None:
 
 
 def test_a_diagnosis_takes_a_rule_a_threshold_and_a_test(tmp_path: Path) -> None:
-    """Its page, the table and the file of thresholds are written; a contract test refuses those that are not."""
+    """Its page, the table and the file of thresholds are written; a contract test refuses those that are not.
+
+    What holds for all rules holds for it, too, without another line.
+    """
     tree, documented = copy_tree(tmp_path / "tree"), "tests/contract/test_rules_documented.py"
     write_files("A diagnosis", tree)
     apply("A diagnosis", tree)
     assert refused(tree, documented)
     run(tree, tmp_path / "home", "scripts/document_rules.py")
-    tests = (f"tests/unit/eventlog/diagnoses/test_{name}.py" for name in ("thresholds", "jobs"))
-    assert not refused(tree, documented, *tests)
+    of_rules = (f"tests/unit/eventlog/diagnoses/test_{name}.py" for name in ("thresholds", "jobs", "failing_rules"))
+    assert not refused(tree, documented, *of_rules, "tests/unit/truth/test_judge.py")
     assert "### many_jobs" in (tree / "docs" / "diagnoses.md").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """The metrics of event logs: bounded, mergeable, and without ids of applications, stages or tasks.
 
 Series go by the name of the application with its labels (`LabelSources.labelled_name`), and what a stage does
-(`groups`) or the name of a streaming query, so that every run of a program adds to the same series.
+(`stage_groups`) or the name of a streaming query, so that every run of a program adds to the same series.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -37,7 +37,7 @@ class _Stage:
 
 
 class MetricsAggregator:
-    """The totals of one log; takes each event after `Application.take` took it."""
+    """The totals of one log; takes each event after `Application.apply` took it."""
 
     def __init__(
         self, app: Application, *, labels: LabelSources = NO_LABELS, clock: Callable[[], float] = time.time

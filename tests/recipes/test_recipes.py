@@ -233,6 +233,6 @@ def test_a_diagnosis_takes_a_rule_a_threshold_and_a_test(tmp_path: Path) -> None
     apply("A diagnosis", tree)
     assert refused(tree, documented)
     run(tree, tmp_path / "home", "scripts/document_rules.py")
-    of_rules = (f"tests/unit/eventlog/diagnoses/test_{name}.py" for name in ("thresholds", "jobs", "failing_rules"))
+    of_rules = (f"tests/unit/eventlog/diagnoses/test_{name}.py" for name in ("thresholds", "jobs", "diagnose"))
     assert not refused(tree, documented, *of_rules, "tests/unit/truth/test_judge.py")
     assert "### many_jobs" in (tree / "docs" / "diagnoses.md").read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType, SimpleNamespace
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ from spark_app.report.limits import Limits
 from spark_app.report.results import schema
 from spark_app.report.results.values import DIGITS, document, evidence, quotient, ratio
 from spark_app.report.run_info import RunInfo
-from spark_app.report.scope import scope
+from spark_app.report.scope import Scope, scope
 from spark_app.report.sections import connect, headline, queries, stages, streams
 from spark_app.report.sections.replays import Replays
 from spark_app.report.sections.stack_samples import Row, SparkStep, StackSection
@@ -54,7 +54,7 @@ def application(
         labels: Whom it belongs to.
     """
     about, app, record = scope(reading.app, run), reading.app, run.record if run else None
-    top, failed = headline.headline(about), app.failed_parts
+    top = headline.headline(about)
     shown = SimpleNamespace(
         id=app.id,
         name=about.title,
@@ -67,26 +67,31 @@ def application(
         summary=top.outcome,
         error=top.error,
         figures=_with_cost(top.figures, cost.spent(app, about.period.start, about.period.end), prices),
-        stages=failed.get("section stages", lambda: stages.stages(about, limits).shown, []),
-        queries=failed.get("section queries", lambda: queries.queries(about, limits).shown, []),
-        streaming_queries=failed.get("section streams", lambda: streams.streams(about, limits).shown, []),
-        connect=failed.get("section connect", lambda: connect.connect(about, limits, prices), None),
+        **_sections(about, limits, prices),
         replays=None,
         stack_samples=None,
         log_records=list(app.log_records)[-limits.logs :],
         trace_id=f"{span_ids.of_application(app).trace_id:032x}",
     )
-    earlier, own_run = comparison(compared) if compared else None, _run(run) if run else None
-    shown_findings = [finding(each) for each in findings]
-    return document(
-        schema.Application,
-        shown,
-        run=own_run,
-        findings=shown_findings,
-        comparison=earlier,
-        labels=dict(labels),
-        remarks=headline.unread(reading, about),
-    )
+    known = {
+        "run": _run(run) if run else None,
+        "findings": [finding(each) for each in findings],
+        "comparison": comparison(compared) if compared else None,
+        "labels": dict(labels),
+        "remarks": headline.unread(reading, about),
+    }
+    return document(schema.Application, shown, **known)
+
+
+def _sections(about: Scope, limits: Limits, prices: Prices | None) -> dict[str, Any]:
+    """The lists of the document that sections make, by their names there; one that raises is empty, and a remark."""
+    failed = about.app.failed_parts
+    return {
+        "stages": failed.get("section stages", lambda: stages.stages(about, limits).shown, []),
+        "queries": failed.get("section queries", lambda: queries.queries(about, limits).shown, []),
+        "streaming_queries": failed.get("section streams", lambda: streams.streams(about, limits).shown, []),
+        "connect": failed.get("section connect", lambda: connect.connect(about, limits, prices), None),
+    }
 
 
 def replays(found: Replays | None) -> schema.Replays | None:

@@ -10,7 +10,7 @@ from spark_app.eventlog.reader import Reading, read
 from spark_app.report import page
 from spark_app.report.results import build
 
-LOG: Final = Path(__file__).parents[2] / "eventlogs" / "streaming" / "growing_state-planted.zst"
+LOG: Final = Path(__file__).parents[3] / "eventlogs" / "streaming" / "growing_state-planted.zst"
 MAKERS: Final = (
     "headline", "findings_of", "model", "connect", "streams", "timeline", "stages", "functions", "stack_samples",
     "queries", "executors", "memory", "quality", "columns", "configuration", "logs", "capacity", "replays",

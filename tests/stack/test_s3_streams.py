@@ -26,12 +26,27 @@ class Landed(Files):
         return {**super().variables, "SPARK_APP_STREAM__EVENT_TIME_AFTER_MAX": "null"}
 
 
-@pytest.mark.parametrize("kills", [0, pytest.param(3, marks=pytest.mark.before_release)])
-def test_queries_on_s3_lose_and_double_nothing(
-    server: s3.Server, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, kills: int
+def test_queries_on_s3_write_each_row_once(
+    server: s3.Server, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Each table is what its truth says, also after kills."""
-    landing, records = Landed(tmp_path_factory.mktemp("landing") / "landing"), 480 + 160 * kills
-    streams = Round(S3Home(tmp_path_factory.mktemp("home"), spark, server), landing, records=records, seed=18)
-    streams.run(kills=kills, between=BETWEEN)
+    """One that appends, and one that merges."""
+    streams = on_s3(server, spark, tmp_path_factory, records=240)
+    streams.run_some("events", "balances")
+    assert streams.differences(of=["streaming.events", "streaming.balances"]) == {}
+    assert streams.home.table("events").count() > 0
+
+
+@pytest.mark.before_release
+def test_killed_queries_on_s3_lose_and_double_nothing(
+    server: s3.Server, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """All of them: each table is what its truth says, also after kills."""
+    streams = on_s3(server, spark, tmp_path_factory, records=960)
+    streams.run(kills=3, between=BETWEEN)
     assert streams.differences() == {}, streams.kills
+
+
+def on_s3(server: s3.Server, spark: SparkSession, folders: pytest.TempPathFactory, *, records: int) -> Round:
+    """Queries that read files of a disk, with all else on S3."""
+    landing = Landed(folders.mktemp("landing") / "landing")
+    return Round(S3Home(folders.mktemp("home"), spark, server), landing, records=records, seed=18)

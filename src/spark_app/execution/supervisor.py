@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_app.engine import bisection, letters
 from spark_app.engine.stream import StreamContext
+from spark_app.engine.topic_ids import require_same_topics
 from spark_app.errors import NoBrokerError, NotReadyError, QualityGateError, SparkAppError
 from spark_app.execution.application import Application
 from spark_app.execution.lag_watch import LagWatch
@@ -249,6 +250,8 @@ class Supervisor(threading.Thread):
     def _run_once(self, context: StreamContext) -> None:
         self._terminated.clear()
         self._require_broker(context)
+        if context.settings.kafka.servers is not None:
+            require_same_topics(context, self._job.pipeline.TOPICS)
         with _step(context), _line_of(self._job.pipeline):
             writer = self._job.pipeline.query(context, self._job.config)
             self._measure(context)

@@ -180,7 +180,9 @@ def _of_project() -> dict[str, Any]:
 
 def main() -> NoReturn:
     """Runs the command line, and ends the process with its exit code."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as below `nohup`
+            signal.signal(number, _interrupt)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed: output is dropped, and no other file gets its descriptor
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))

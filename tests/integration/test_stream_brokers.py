@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Final
 
@@ -11,8 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app.commands.stream_terminal import live_table, summary
+from spark_app.engine import topic_ids
 from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
-from spark_app.errors import NoBrokerError
+from spark_app.errors import InputError, NoBrokerError
 from spark_app.execution import supervisor
 from spark_app.execution.run import Job
 from spark_app.execution.streams import run_queries
@@ -101,3 +103,31 @@ def test_all_records_that_kafka_deleted_unread_are_counted(home: Home, broker: B
     assert sum(value for _, value in query.exported("stream.records.deleted")) == deleted
     headers, (cells,) = summary([record])
     assert cells[headers.index("deleted")] == f"{deleted}"
+
+
+def test_a_topic_that_was_created_again_is_not_read_at_the_old_offset(home: Home, broker: Broker) -> None:
+    """Though it has more records than were read of the old one; who lets records be lost goes on there, and is told.
+
+    A checkpoint of an earlier release has no ids of topics: the next start notes them.
+    """
+    broker.create("again")
+    broker.send("again", [b"x"] * 50)
+    assert drained(home, broker.kafka, job("again")).counts == {"read": 50}
+    noted = Path(home.settings.checkpoints_path, "streaming.measured", topic_ids.FILE)
+    noted.unlink()
+    assert drained(home, broker.kafka, job("again")).outcome == "succeeded"
+    broker.create_anew("again")
+    broker.send("again", [b"x"] * 150)
+    with home.application("streams") as application:
+        (failure,) = run_queries(application, [job("again")], StopCondition(is_draining=True), Watching())
+    line = (
+        f"streaming.measured: Kafka at {broker.servers} has another topic again than the one of the checkpoint "
+        f"{noted.parent}: the topic was deleted and created again"
+    )
+    remedy = "start the query over: spark-app streaming --reset measured"
+    assert (type(failure), str(failure)) == (InputError, f"{line}; {remedy}")
+    careless = broker.kafka.model_copy(update={"options": {"failOnDataLoss": SecretStr("false")}})
+    for told in ([f"{line}; the query goes on at its old offsets, as failOnDataLoss allows"], []):
+        home.notes.clear()
+        assert drained(home, careless, job("again")).outcome == "succeeded"
+        assert home.notes == told

@@ -24,7 +24,7 @@ from spark_app.engine.bisection import FEW
 from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
 from spark_app.errors import InputError, MachineError, NotReadyError, QualityGateError
 from spark_app.eventlog.bridge.batch_traces import MAX_SPANS
-from spark_app.execution import stream_reset
+from spark_app.execution import stream_reset, supervisor
 from spark_app.execution.application import Application, spark_identity
 from spark_app.execution.run import Job, load_jobs
 from spark_app.execution.streams import run_queries
@@ -42,8 +42,6 @@ from tests.unit.watching import Watching
 LINES: Final = Table("lines", StructType([StructField("line", StringType())]))
 CONFIG: Final = StreamConfig(trigger="100 milliseconds", records_per_trigger=100, files_per_trigger=1)
 EVENT: Final = {"user_id": "c-1", "event_type": "view", "timestamp": "2024-01-01T12:00:00Z"}
-MANY: Final = 60
-"""More files, of one batch each, than are read while a query stops."""
 Process = Callable[[BatchContext, DataFrame], None]
 
 
@@ -97,6 +95,11 @@ class Streams:
         commits = Path(self.home.settings.checkpoints_path) / f"streaming.{name}" / "commits"
         for file in (commits / f"{batch}", commits / f".{batch}.crc"):
             file.unlink()
+
+    def batches(self, name: str, log: str) -> set[int]:
+        """The micro-batches in a log of the checkpoint of a query: planned in `offsets`, done in `commits`."""
+        folder = Path(self.home.settings.checkpoints_path) / f"streaming.{name}" / log
+        return {int(file.name) for file in folder.glob("[0-9]*")}
 
     def lines(self) -> list[str]:
         """The rows of the table of the queries that are made here."""
@@ -374,29 +377,57 @@ def test_jobs_of_a_query_tell_the_interval_of_its_trigger(streams: Streams) -> N
 
 
 def test_a_stop_finishes_the_batch_in_hand(streams: Streams) -> None:
-    """Nothing is interrupted, also where batches follow each other; meanwhile another process sees the query."""
+    """It begins no other, also where batches follow each other; meanwhile another process sees the query."""
     stop_condition, started, go_on = StopCondition(), threading.Event(), threading.Event()
+    watching = Watching()
 
     def write(batch: BatchContext, rows: DataFrame) -> None:
         started.set()
         go_on.wait(60)
         batch.append(rows, "lines")
 
-    for number in range(MANY):
-        streams.deliver("words", f"{number:03}", f"{number}")
-    running = threading.Thread(target=streams.run, args=[job("copy", write)], kwargs={"stop_condition": stop_condition})
+    for number in range(2):
+        streams.deliver("words", f"{number}", f"{number}")
+    running = threading.Thread(
+        target=streams.run, args=[job("copy", write)], kwargs={"stop_condition": stop_condition, "watching": watching}
+    )
     running.start()
     assert started.wait(60)
     runs = streams.home.settings.runs_path
     seen = [("streaming.copy", "running")]
     poll_until(lambda: [(each.pipeline, each.state) for each in stream_status.running(runs)] == seen, "the query")
     stop_condition.stop.set()
+    poll_until(lambda: not any(each.isActive for each in streams.home.spark.streams.active), "a stop of the query")
     go_on.set()
     running.join()
-    assert 1 <= len(streams.lines()) < MANY
+    assert (streams.batches("copy", "offsets"), streams.batches("copy", "commits")) == ({0}, {0})
+    assert len(streams.lines()) == 1
+    assert watching.notes == []
     assert stream_status.running(runs) == []
     (folder,) = runs.iterdir()
     assert run_record.read(folder).outcome == "succeeded"
+
+
+def test_a_batch_that_does_not_end_is_interrupted_by_a_stop_which_says_so(
+    streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next start repeats it."""
+    monkeypatch.setattr(supervisor, "STOP_SECONDS", 0.1)
+    stop_condition, watching = StopCondition(), Watching()
+
+    def write(batch: BatchContext, rows: DataFrame) -> None:
+        if not stop_condition.stop.is_set():
+            stop_condition.stop.set()
+            batch.spark.range(10**15).selectExpr("sum(rand())").collect()
+        batch.append(rows, "lines")
+
+    streams.deliver("words", "a", "one")
+    streams.run(job("copy", write), stop_condition=stop_condition, watching=watching)
+    assert (streams.batches("copy", "offsets"), streams.batches("copy", "commits")) == ({0}, set())
+    (note,) = watching.notes
+    assert note.startswith("streaming.copy was stopped in the middle of a micro-batch, which had not ended after")
+    assert streams.run(job("copy", write))[1] == []
+    assert streams.lines() == ["one"]
 
 
 def test_a_batch_that_runs_again_writes_once(streams: Streams) -> None:

@@ -214,9 +214,9 @@ def test_a_wrong_argument_is_told_before_anything_heavy_is_loaded() -> None:
     assert heavy & set(out.split()) == set()
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interruption_is_one_line_and_exit_code_130(sent: signal.Signals) -> None:
-    """Ctrl-C and a polite end both end the program with 130, without a traceback."""
+    """Ctrl-C, a polite end and the end of the terminal end the program with 130, without a traceback."""
     with subprocess.Popen(
         [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
     ) as process:

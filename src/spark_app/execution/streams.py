@@ -37,6 +37,8 @@ LOCAL_CHECKPOINTS: Final = {
 }
 """For checkpoints on a local file system, whose renames are atomic and replace: Spark's default starts the program
 `readlink` four times for each file that it writes there. Elsewhere, HDFS above all, only the default is safe."""
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a command: Ctrl-C, the wish of another program, and the end of the terminal."""
 PRUNE_SECONDS: Final = 3600.0
 """How often a stream looks whether the daily deletion of what has expired is due."""
 
@@ -104,7 +106,7 @@ def joined(failures: Sequence[BaseException]) -> BaseException:
 
 @contextmanager
 def _stopped_by_signals(stop_condition: StopCondition, listener: StreamListener) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM finishes the micro-batches in hand; the second ends the command at once."""
+    """The first of `ENDING` finishes the micro-batches in hand; the second ends the command at once."""
 
     def ask(_signal: int, _frame: Any) -> None:
         if stop_condition.stop.is_set():
@@ -112,7 +114,8 @@ def _stopped_by_signals(stop_condition: StopCondition, listener: StreamListener)
         stop_condition.stop.set()
         listener.note("stopping after the micro-batches in hand; Ctrl-C again stops at once")
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    asking = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, ask) for number in asking}
     try:
         yield
     finally:

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_app.engine import bisection, letters
 from spark_app.engine.stream import StreamContext
+from spark_app.engine.topic_ids import require_same_topics
 from spark_app.errors import NoBrokerError, NotReadyError, QualityGateError, SparkAppError
 from spark_app.execution.application import Application
 from spark_app.execution.lag_watch import LagWatch
@@ -24,6 +25,7 @@ from spark_app.runs import stream_status
 from spark_app.runs.run_record import DEAD_LETTERS, DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS
 from spark_app.runs.stream_status import StreamStatus
 from spark_app.spark import call_sites, job_properties
+from spark_app.spark.graceful_stop import stop_after_batch
 from spark_app.spark.kafka_offsets import refusal
 from spark_app.spark.known_errors import translate_errors
 from spark_app.spark.query_listener import QueryEvent
@@ -43,7 +45,6 @@ WAIT_SECONDS: Final = 5.0
 """How often a query that waits for what it needs looks for it."""
 STOP_SECONDS: Final = 60.0
 """How long a stop waits for the micro-batch in hand; then it is interrupted, and repeated next time."""
-STOP_POLL_SECONDS: Final = 0.01
 FIRST_BACKOFF_SECONDS: Final = 1.0
 LONGEST_BACKOFF_SECONDS: Final = 60.0
 """How long a query that failed waits until it starts again: twice as long each time, from the first to the longest."""
@@ -249,6 +250,8 @@ class Supervisor(threading.Thread):
     def _run_once(self, context: StreamContext) -> None:
         self._terminated.clear()
         self._require_broker(context)
+        if context.settings.kafka.servers is not None:
+            require_same_topics(context, self._job.pipeline.TOPICS)
         with _step(context), _line_of(self._job.pipeline):
             writer = self._job.pipeline.query(context, self._job.config)
             self._measure(context)
@@ -259,7 +262,7 @@ class Supervisor(threading.Thread):
             while not query.awaitTermination(POLL_SECONDS):  # raises what ended the query
                 self._write_status(context)
                 if self._stop_condition.stop.is_set() or self._breach is not None:
-                    self._stop_query(query)
+                    self._stop_query(context, query)
         finally:
             self._terminated.wait(LAST_EVENT_SECONDS)  # what Spark reports of the last micro-batch comes before
             context.at_end.close()
@@ -277,17 +280,13 @@ class Supervisor(threading.Thread):
         if why is not None:
             raise NoBrokerError(NO_BROKER.format(query=context.name, servers=servers, why=why))
 
-    def _stop_query(self, query: StreamingQuery) -> None:
-        """Stops the query when the micro-batch in hand has ended; after a minute in any case.
-
-        Where batches follow each other without a pause, the next may have begun: the next start repeats it.
-        """
-        batches, deadline = self.status.batches, time.monotonic() + STOP_SECONDS
-        while query.isActive and self.status.batches == batches and time.monotonic() < deadline:
-            if not query.status["isTriggerActive"]:
-                break
-            time.sleep(STOP_POLL_SECONDS)
-        query.stop()
+    def _stop_query(self, context: StreamContext, query: StreamingQuery) -> None:
+        """Stops the query when the micro-batch in hand has ended; after a minute in any case, and says so."""
+        if not stop_after_batch(query, STOP_SECONDS):
+            context.note(
+                f"{context.name} was stopped in the middle of a micro-batch, which had not ended after "
+                f"{STOP_SECONDS:.0f} s; the next start repeats it"
+            )
 
     def _measure(self, context: StreamContext) -> None:
         if self._telemetry is None:

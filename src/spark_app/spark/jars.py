@@ -215,10 +215,14 @@ def _run_ivy(command: list[str], subject: str, note: Note) -> None:
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as ivy:
-        for line in ivy.stdout or ():
-            lines.append(line.strip())
-            if fetched := FETCHED.search(line):
-                note(f"fetched {fetched['name']} {fetched['version']}")
+        try:
+            for line in ivy.stdout or ():
+                lines.append(line.strip())
+                if fetched := FETCHED.search(line):
+                    note(f"fetched {fetched['name']} {fetched['version']}")
+        except BaseException:  # a signal above all: Ivy would go on
+            ivy.kill()
+            raise
     if ivy.returncode:
         raise MachineError(_failure(lines, subject))
 

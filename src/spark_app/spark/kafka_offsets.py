@@ -4,10 +4,12 @@ import re
 import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Final
 
 from py4j.java_gateway import JavaObject
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_app.settings import Kafka
@@ -21,15 +23,15 @@ DISCOVERY_SECONDS: Final = 30.0
 """How often it is looked for new partitions of a topic."""
 CONNECT_SECONDS: Final = 5.0
 _BYTES: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+_TIMEOUTS: Final = MappingProxyType({"default.api.timeout.ms": f"{ASK_MS}", "request.timeout.ms": f"{ASK_MS}"})
 _OPTIONS: Final = MappingProxyType(
     {
+        **_TIMEOUTS,
         "key.deserializer": _BYTES,
         "value.deserializer": _BYTES,
         "allow.auto.create.topics": "false",
         "enable.auto.commit": "false",
         "auto.offset.reset": "earliest",
-        "default.api.timeout.ms": f"{ASK_MS}",
-        "request.timeout.ms": f"{ASK_MS}",
         "reconnect.backoff.max.ms": "5000",
         # Of a partition one record is wanted, to see its timestamp; a broker sends at least one batch of records.
         "max.partition.fetch.bytes": "1",
@@ -45,13 +47,8 @@ class KafkaOffsets:
 
     def __init__(self, spark: SparkSession, kafka: Kafka) -> None:
         """Nothing is connected before the first question."""
-        context: Any = spark.sparkContext
-        self._jvm = context._jvm
-        prefix = "kafka."
-        given = {name: value for name, value in source_options(kafka).items() if name.startswith(prefix)}
-        options = self._jvm.java.util.HashMap()
-        for name, value in ({name.removeprefix(prefix): value for name, value in given.items()} | _OPTIONS).items():
-            options.put(name, value)
+        self._jvm = _jvm(spark)
+        options = _properties(self._jvm, kafka, _OPTIONS)
         self._consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(options)
         self._partitions: dict[str, tuple[float, Sequence[JavaObject]]] = {}
 
@@ -91,6 +88,38 @@ class KafkaOffsets:
             known = [new(each.topic(), each.partition()) for each in self._consumer.partitionsFor(topic) or ()]
             self._partitions[topic] = time.monotonic(), known
         return known
+
+
+def topic_ids(spark: SparkSession, kafka: Kafka, topics: Iterable[str]) -> dict[str, str]:
+    """The id that Kafka gave each topic when it was created; none of a topic that the brokers do not describe now."""
+    jvm, ids = _jvm(spark), dict[str, str]()
+    unset = jvm.org.apache.kafka.common.Uuid.ZERO_UUID.toString()  # of brokers before Kafka 2.8
+    try:
+        admin = jvm.org.apache.kafka.clients.admin.Admin.create(_properties(jvm, kafka, _TIMEOUTS))
+    except Py4JJavaError:  # settings that Kafka refuses, of which the query tells
+        return ids
+    try:
+        described = admin.describeTopics(jvm.java.util.ArrayList(list(topics))).topicNameValues()
+        for topic in topics:
+            with suppress(Py4JJavaError):  # it is missing, no broker answers, or this user may not see it
+                ids[topic] = str(described.get(topic).get().topicId().toString())
+    finally:
+        admin.close(jvm.java.time.Duration.ofMillis(POLL_MS))
+    return {topic: each for topic, each in ids.items() if each != unset}
+
+
+def _jvm(spark: SparkSession) -> Any:
+    context: Any = spark.sparkContext
+    return context._jvm
+
+
+def _properties(jvm: Any, kafka: Kafka, own: Mapping[str, str]) -> JavaObject:
+    """The properties of a client of Java: those of Spark's source that are for Kafka, and some of its own."""
+    properties, prefix = jvm.java.util.HashMap(), "kafka."
+    given = {name: value for name, value in source_options(kafka).items() if name.startswith(prefix)}
+    for name, value in ({name.removeprefix(prefix): value for name, value in given.items()} | dict(own)).items():
+        properties.put(name, value)
+    return properties
 
 
 def _parsed(offsets: JavaObject) -> Mapping[Partition, int]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partialmethod
 from pathlib import Path
 from socketserver import BaseServer
-from threading import Lock, Thread
+from threading import Thread
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -76,7 +76,7 @@ class StartingJvm:
         self.invocation = secrets.token_hex(6)
         self.log_file = log_file_of(settings, self.invocation)
         self._gateway: JavaGateway | None = None
-        self._is_needed, self._lock = True, Lock()
+        self._is_wanted, self._is_taken = True, False
         self._thread = Thread(target=self._launch, args=(settings,), name="starts the JVM")
         if not _has_jvm() and are_installed():
             self._thread.start()
@@ -86,34 +86,28 @@ class StartingJvm:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends it if no session has taken it, without waiting until it has come up."""
-        with self._lock:
-            self._is_needed = False
-        self._end()
+        """Ends it if no session has taken it, whether it is up or not."""
+        self._is_wanted = False
+        if self._is_taken or self._thread.ident is None:
+            return
+        self._thread.join()
+        if self._gateway is not None:
+            stop_jvm(self._gateway, patience=STOP_SECONDS)
+        self.log_file.unlink(missing_ok=True)
 
     def gateway(self) -> JavaGateway | None:
         """The way to the JVM, once it has come up; None where it has not."""
         if self._thread.ident is not None:
             importlib.import_module("pyspark.testing.utils")  # Py4J's converters import it, with NumPy and pandas
             self._thread.join()
-        gateway, self._gateway = self._gateway, None
-        return gateway
+        self._is_taken = True
+        return self._gateway
 
     def _launch(self, settings: Settings) -> None:
         with suppress(SparkAppError, OSError):
             ensure_dir(self.log_file.parent)
-            gateway = launch_jvm(_embedded(_configured(settings), self.log_file, PARALLEL), self.log_file)
-            with self._lock:
-                self._gateway = gateway
-            if not self._is_needed:
-                self._end()
-
-    def _end(self) -> None:
-        with self._lock:
-            gateway, self._gateway = self._gateway, None
-        if gateway is not None:
-            stop_jvm(gateway, patience=STOP_SECONDS)
-            self.log_file.unlink(missing_ok=True)
+            properties = _embedded(_configured(settings), self.log_file, PARALLEL)
+            self._gateway = launch_jvm(properties, self.log_file, is_wanted=lambda: self._is_wanted)
 
 
 def start(

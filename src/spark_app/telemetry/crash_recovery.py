@@ -16,7 +16,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 from spark_app.telemetry import names
 from spark_app.telemetry.delivery import DELIVERY, metrics_key, note, span_key
 from spark_app.telemetry.errors import TelemetryErrors
-from spark_app.telemetry.instruments import Measurements
+from spark_app.telemetry.instruments import Measurements, resource_of_series
 from spark_app.telemetry.run_files import RunFiles
 from spark_app.telemetry.run_files_reader import RunFilesReader, StoredSpan, attributes_of
 
@@ -80,9 +80,9 @@ def _is_sampled(span: ReadableSpan) -> bool:
 
 
 def _metrics(killed: KilledRun) -> MetricsData:
-    """The metrics that count the run as killed, with the resource of its process."""
+    """The metrics that count the run as killed, in the series that its process has begun."""
     outcome, pipeline = {names.OUTCOME: "killed"}, {names.PIPELINE: killed.pipeline}
-    measurements = Measurements(killed.spans[0].resource)
+    measurements = Measurements(resource_of_series(killed.spans[0].resource, killed.pipeline))
     measurements.record(names.RUNS, 1, pipeline | outcome)
     measurements.record(names.LAST_FAILURE, killed.ended, pipeline | outcome)
     return measurements.collect() or MetricsData([])

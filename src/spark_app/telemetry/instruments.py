@@ -1,7 +1,7 @@
 """Instruments of the catalogue: a recording call names an entry and never a string."""
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Final, assert_never
 
 from opentelemetry.metrics import Counter, Histogram, Meter
 from opentelemetry.metrics import _Gauge as Gauge
@@ -9,10 +9,25 @@ from opentelemetry.sdk import metrics as sdk
 from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader, MetricsData
 from opentelemetry.sdk.resources import Resource
 
-from spark_app.telemetry.names import SCOPE, Attribute, Metric
+from spark_app.telemetry.names import APPLICATION, SCOPE, Attribute, Metric
 
 Instrument = Counter | Histogram | Gauge
 Labels = Mapping[Attribute, str]
+QUERIES: Final = "streaming."
+"""What the names of pipelines that are streaming queries begin with."""
+
+
+def resource_of_series(resource: Resource, pipeline: str) -> Resource:
+    """The resource of the metrics of a pipeline: that of the process, without the application unless it is a query.
+
+    A pipeline is one series, whichever command ran it: `etl`, or `ml`, which runs the days that it trains on. In a
+    second series its counters would begin anew, which is no increase. A query is run by one command, and is told apart
+    by its application from queries of other programs.
+    """
+    if pipeline.startswith(QUERIES):
+        return resource
+    kept = {name: value for name, value in resource.attributes.items() if name != APPLICATION.name}
+    return Resource(kept, resource.schema_url)
 
 
 class Measurements:

@@ -16,7 +16,7 @@ from spark_app.settings import Schedule
 from spark_app.telemetry import names
 from spark_app.telemetry.delivery import RunDelivery
 from spark_app.telemetry.errors import RunErrors
-from spark_app.telemetry.instruments import Measurements
+from spark_app.telemetry.instruments import Measurements, resource_of_series
 from spark_app.telemetry.names import Attribute, Metric, Outcome, StepKind
 from spark_app.telemetry.process_export import ProcessExport
 from spark_app.telemetry.run_files import RunFiles
@@ -153,7 +153,7 @@ class RunTelemetry(SpanScope):
         super().__init__(self._scope.errors)
         self._process = process
         self._context: Context | None = None
-        self._measurements = Measurements(process.resource)
+        self._measurements = Measurements(resource_of_series(process.resource, identity.pipeline))
         self._totals: Counter[Attribute] = Counter()
         self._announced = set[str]()
         self._newest: dict[str, float] = {}

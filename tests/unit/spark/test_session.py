@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 from spark_app.errors import MachineError
 from spark_app.settings import PROJECT, Settings, config_folder, load_settings
 from spark_app.spark.session import start
+from tests.integration.processes import children_of, is_alive
 from tests.polling import patience, poll_until
 
 LOOK_AROUND = """
@@ -255,6 +257,30 @@ def test_java_ends_with_its_python(tmp_path: Path, sent: signal.Signals) -> None
         assert (said, complained, process.returncode) == ("interrupted\n", "", 0)
 
 
+@pytest.mark.parametrize(("command", "sent"), [("streaming", signal.SIGTERM), ("etl --date 2024-01-01", signal.SIGHUP)])
+def test_java_that_is_not_up_yet_ends_with_its_command(tmp_path: Path, command: str, sent: signal.Signals) -> None:
+    """A signal that comes before the JVM has told its port ends both; that JVM would run for good."""
+    arguments, variables = [sys.executable, "-m", "spark_app", *command.split()], {"SPARK_APP_HOME": str(tmp_path)}
+    with subprocess.Popen(arguments, env=environment() | variables, stderr=subprocess.PIPE, text=True) as process:
+        poll_until(lambda: java_of(process) is not None or process.poll() is not None, "a JVM", pause=0.01)
+        java = java_of(process)
+        process.send_signal(sent)
+        _, said = process.communicate(timeout=180)
+    assert (process.returncode, said.splitlines()[-1][:12]) == (130, "Interrupted.")
+    assert java is not None
+    poll_until(lambda: not is_alive(java), f"the end of Java {java}")
+
+
+def java_of(process: subprocess.Popen[str]) -> int | None:
+    """The JVM of a command; None before Java has taken the place of the script that starts it."""
+    for child in children_of(process.pid):
+        with suppress(OSError):  # it has ended
+            program, *arguments = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            if program.endswith(b"/java") and b"org.apache.spark.deploy.SparkSubmit" in arguments:
+                return child
+    return None
+
+
 def test_java_that_no_session_takes_ends(tmp_path: Path) -> None:
     """A command that turns out to be wrong ends as it would have, and leaves neither Java nor a log."""
     command = python(FAIL_BEFORE_A_SESSION, tmp_path)
@@ -268,12 +294,6 @@ def test_java_that_no_session_takes_ends(tmp_path: Path) -> None:
 def has_started_a_job(events: Path) -> bool:
     """Whether an event log has a job."""
     return any("SparkListenerJobStart" in log.read_text() for log in events.glob("*/events_*"))
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that ended but was not waited for by its new parent does not."""
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
-    return bool(state.strip()) and not state.startswith("Z")
 
 
 def test_what_hinders_java_or_spark_is_told_in_one_line(tmp_path: Path) -> None:

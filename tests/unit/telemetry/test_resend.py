@@ -216,6 +216,8 @@ def test_the_end_of_a_killed_run_is_sent_once(tmp_path: Path) -> None:
     assert totals[names.READ.name, (names.PIPELINE.name, "etl.daily_sales")] == 10
     outcomes = ((names.PIPELINE.name, "etl.daily_sales"), (names.OUTCOME.name, "killed"))
     assert totals[names.RUNS.name, *outcomes] == 1
+    groups = [group for data in later.metrics_kept.kept for group in data.resource_metrics]
+    assert len({frozenset(group.resource.attributes.items()) for group in groups}) == 1, "the end is in another series"
 
 
 def test_a_torn_line_is_no_obstacle(tmp_path: Path) -> None:

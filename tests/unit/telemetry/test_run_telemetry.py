@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import StatusCode
 
 from spark_app.errors import ConfigError, InputError, QualityGateError
@@ -156,15 +157,27 @@ def test_metrics_have_exactly_these_names_units_and_values(finished: InMemory) -
     assert finished.values("pipeline.data.freshness") == {(name, "transactions"): 90.5}
 
 
+def who_reports(resource: Resource) -> dict[str, object]:
+    """The attributes of a resource, without those that the SDK adds."""
+    return {name: value for name, value in resource.attributes.items() if not name.startswith("telemetry.sdk.")}
+
+
 def test_the_resource_says_who_reports(finished: InMemory) -> None:
-    """All three signals carry the same five attributes, and nothing that differs from run to run."""
-    resources = [span.resource for span in finished.spans.values()]
-    resources += [data.resource_metrics[0].resource for data in finished.metrics_kept.kept]
-    for resource in resources:
-        attributes = {
-            name: value for name, value in resource.attributes.items() if not name.startswith("telemetry.sdk.")
-        }
-        assert attributes == RESOURCE
+    """All spans carry the same five attributes, and nothing that differs from run to run."""
+    for span in finished.spans.values():
+        assert who_reports(span.resource) == RESOURCE
+
+
+@pytest.mark.parametrize("pipeline", ["etl.daily_sales", "streaming.events"])
+def test_a_pipeline_is_one_series_whichever_command_ran_it(telemetry: InMemory, pipeline: str) -> None:
+    """Its metrics do not name the application, which `etl` and `ml` call as themselves; those of a query do."""
+    with telemetry.run(pipeline=pipeline):
+        pass
+    telemetry.telemetry.close()
+    seen = [who_reports(each.resource_metrics[0].resource) for each in telemetry.metrics_kept.kept]
+    is_query = pipeline.startswith("streaming.")
+    wanted = {name: value for name, value in RESOURCE.items() if is_query or name != "spark.app.name"}
+    assert seen == [wanted] * len(seen) != []
 
 
 def test_counters_start_at_0_in_an_export_of_their_own(telemetry: InMemory) -> None:

@@ -3,10 +3,11 @@ import signal
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from opentelemetry.trace import get_current_span
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from spark_app import testing
@@ -14,6 +15,7 @@ from spark_app.settings import load_settings
 from spark_app.spark import session
 from spark_app.spark.class_data_archive import mapping_options
 from spark_app.spark.java_runtime import require_java
+from tests.jvm_watch import JvmWatch
 from tests.unit.telemetry.memory import InMemory
 
 LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
@@ -30,6 +32,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the option that finds tests which only pass after, or before, another module."""
     parser.addoption("--module-order", type=int, metavar="SEED", help="run the test modules in a random order")
+
+
+WATCH: Final = pytest.StashKey[JvmWatch]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fails tests whose JVM has ended."""
+    config.stash[WATCH] = JvmWatch()
+    config.pluginmanager.register(config.stash[WATCH])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -74,13 +85,16 @@ def light_java() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[SparkSession]:
     """The one local session of all tests in this process: small, without an event log, otherwise as in a run."""
     folder: Path = tmp_path_factory.mktemp("spark")
     own = {"spark.driver.memory": "1g", "spark.sql.warehouse.dir": str(folder / "spark-warehouse")}
     settings = load_settings().model_copy(update={"home": folder})
     started = session.start(settings, name="tests", log_file=folder / "spark.jsonl", extra=testing.LIGHT | own)
+    gateway: Any = SparkContext._gateway
+    pytestconfig.stash[WATCH].watch(gateway.proc, folder / "spark.jsonl")
     yield started
+    pytestconfig.stash[WATCH].close()
     session.stop(started)
 
 
@@ -96,17 +110,18 @@ def same_settings(request: pytest.FixtureRequest) -> Iterator[None]:
     session: SparkSession = request.getfixturevalue("spark")
     before = settings_of(session)
     yield
-    assert settings_of(session) == before, "the test changed settings of the session that all tests share"
+    if not request.config.stash[WATCH].is_dead:
+        assert settings_of(session) == before, "the test changed settings of the session that all tests share"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def nothing_persisted() -> Iterator[None]:
+def nothing_persisted(pytestconfig: pytest.Config) -> Iterator[None]:
     """A module that leaves rows persisted in the shared session fails itself, and not one that runs hours later.
 
     Other plans would read what was persisted, and the memory of a stream that runs for months would grow by it.
     """
     yield
-    if (session := SparkSession.getActiveSession()) is not None:
+    if not pytestconfig.stash[WATCH].is_dead and (session := SparkSession.getActiveSession()) is not None:
         kept = session._jsparkSession.sharedState().cacheManager()
         is_empty = kept.isEmpty()
         kept.clearCache()

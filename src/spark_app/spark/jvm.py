@@ -82,7 +82,7 @@ def _connected(process: subprocess.Popen[bytes], file: Path, is_wanted: Callable
     try:
         while not file.is_file():
             if process.poll() is not None or not is_wanted():
-                raise ChildProcessError("it ended before it was up")
+                raise ChildProcessError(f"it ended before it was up (exit code {process.poll()})")
             time.sleep(LOOK_SECONDS)
         with file.open("rb") as said:
             port, length = struct.unpack(">ii", said.read(8))
@@ -92,7 +92,7 @@ def _connected(process: subprocess.Popen[bytes], file: Path, is_wanted: Callable
         gateway.proc = process
     except BaseException:
         process.kill()
-        process.wait()
+        process.communicate()  # which closes its standard input, too
         shutil.rmtree(file.parent, ignore_errors=True)
         raise
     shutil.rmtree(file.parent, ignore_errors=True)

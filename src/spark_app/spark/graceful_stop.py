@@ -14,9 +14,12 @@ LOOKS: Final = 2
 def stop_after_batch(query: StreamingQuery, seconds: float) -> bool:
     """Lets a query end its micro-batch in hand and begin no other, then stops it.
 
-    Spark's own state of the query says that it has ended: its loop looks at it before each micro-batch. It is set here
-    without the interruption that `StreamingQuery.stop` adds. Waiting for the end of a micro-batch instead is too late
-    where they follow each other without a pause: the next has begun before anybody hears of the end.
+    Spark's own state of the query says that it has ended. It is set here without the interruption that
+    `StreamingQuery.stop` adds. Waiting for the end of a micro-batch instead is too late where they follow each other
+    without a pause: the next has begun before anybody hears of the end.
+
+    Spark looks at that state before each micro-batch, and once more between its plan and its execution. So one that is
+    only planned has offsets and no commit; nothing of it was written, and the next start executes it.
 
     Args:
         query: A query that runs in this process's JVM.

@@ -263,10 +263,7 @@ def list_applications(terminal: "Terminal", seen: "ObservedApplications", *, cod
         style="bold",
     )
     if seen.readings:
-        made = (
-            each.app.failed_parts.get("table of applications", partial(figures, each), {}) for each in seen.readings
-        )
-        rows = [list(row.values()) for row in made if row]
+        rows = [list(row.values()) for row in map(_row, seen.readings) if row]
         terminal.table(COLUMNS, rows, right=RIGHT, styles=STYLES)
     for line in seen.unseen:
         terminal.line(f"not observed: {cells.literal(line)}")

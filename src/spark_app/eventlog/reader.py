@@ -1,15 +1,14 @@
 """Reads event logs line by line, while they grow or all at once."""
 
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Final, Protocol
 
 from spark_app.errors import InputError
 from spark_app.eventlog.model.application import Application, Ended
+from spark_app.eventlog.model.failed_parts import place_of
 from spark_app.eventlog.model.releases import release
 from spark_app.eventlog.parse import events
 from spark_app.eventlog.parse.events import Event
@@ -120,10 +119,9 @@ class Reader:
 
     def failed(self, what: str, error: Exception) -> None:
         """Counts a bug: an exception of our own code about an event, or about the end of the log."""
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        location = f"{Path(frame.filename).name}:{frame.lineno}"
+        failure = f"{what}: {type(error).__name__}: {error} at {place_of(error)}"
         self.read_errors.failed_events += 1
-        self.read_errors.failure = self.read_errors.failure or f"{what}: {type(error).__name__}: {error} at {location}"
+        self.read_errors.failure = self.read_errors.failure or failure
 
 
 def remarks(app: Application, read_errors: ReadErrors, unreadable_lines: int) -> Iterator[str]:

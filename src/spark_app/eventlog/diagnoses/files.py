@@ -154,12 +154,13 @@ def partition_filter_missing(view: QueryView) -> Iterator[Finding]:
 
 def _filtered(operator: Operator) -> Operator | None:
     """The scan whose rows a filter takes; None for another operator, or where others are in between."""
-    if operator.name != "Filter":
+    inputs = operator.inputs
+    if operator.name != "Filter" or len(inputs) != 1:
         return None
-    below = operator
-    while len(below.inputs) == 1 and (below is operator or below.is_wrapper or below.name == "ColumnarToRow"):
+    below = inputs[0]
+    while len(below.inputs) == 1 and (below.is_wrapper or below.name == "ColumnarToRow"):
         below = below.inputs[0]
-    return None if below is operator or below.inputs else below
+    return None if below.inputs else below
 
 
 def _rows(scan: Operator, above: Operator | None) -> tuple[float | None, float | None]:

@@ -45,5 +45,10 @@ def remark(part: str, failure: str) -> str:
 
 def failure_of(error: Exception) -> str:
     """The class of an exception, and the place that raised it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{type(error).__name__} at {Path(frames[-1].filename).name}:{frames[-1].lineno}"
+    return f"{type(error).__name__} at {place_of(error)}"
+
+
+def place_of(error: Exception) -> str:
+    """The file and the line that raised an exception."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno}"

@@ -9,10 +9,11 @@ MAX_STAGES: Final = 10_000
 """Stages whose tasks are remembered, the newest: streaming queries run for months."""
 MAX_LINES: Final = 100_000
 """Lines of other events that are remembered."""
-MAX_SPREAD: Final = 1 << 16
-"""Ids of tasks that a stage may lack between two others: Spark counts the tasks of an application."""
-_MAY_REPEAT: Final = (events.StagePeaks, events.SqlPlanChanged, events.DriverNumbers)
-"""Events that have neither a number nor a time of their own, so that two may be equal."""
+MAX_GAPS: Final = 1 << 16
+"""Ids between those of a stage that are remembered: of tasks that run, and of other stages. Beyond that a task is taken
+for new, since Spark counts the tasks of an application and a task that is tried again may have a far id."""
+_MAY_REPEAT: Final = (events.StagePeaks, events.SqlPlanChanged, events.DriverNumbers, events.LogRecord)
+"""Events that have no number of their own, and no time that tells two of them apart."""
 
 
 class _Numbers:
@@ -26,15 +27,14 @@ class _Numbers:
         self.gaps = set[int]()
 
     def has(self, number: int) -> bool:
-        """Whether it has a number that is not among the gaps; from now on it does, unless it is far from all others."""
+        """Whether it has a number that is not among the gaps; from now on it does, unless too many are between."""
         if self.low <= number <= self.high:
             return True
-        if number > self.high:
-            between, self.high = range(self.high + 1, number), number
-        else:
-            between, self.low = range(number + 1, self.low), number
-        if len(between) < MAX_SPREAD:
-            self.gaps.update(between)
+        between = range(self.high + 1, number) if number > self.high else range(number + 1, self.low)
+        if len(self.gaps) + len(between) > MAX_GAPS:
+            return False
+        self.gaps.update(between)
+        self.low, self.high = min(self.low, number), max(self.high, number)
         return False
 
 

@@ -34,7 +34,7 @@ def of(reading: Read, *lines: Line) -> Memory:
 def ended(stage: int, executor: str, launched: int, finished: int, **peaks: int) -> Line:
     """A task that reports the memory of its executor, in MiB."""
     info: dict[str, Any] = {"Executor ID": executor, "Launch Time": launched, "Finish Time": finished}
-    end = log.task(0, stage, **info)
+    end = log.task(int(executor), stage, **info)
     return end | {"Task Executor Metrics": {name: value * MIB for name, value in peaks.items()}}
 
 

@@ -16,8 +16,6 @@ from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2_grpc as logs_grpc
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as metrics
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2_grpc as metrics_grpc
-from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2 as profiles
-from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2_grpc as profiles_grpc
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as traces_grpc
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
@@ -32,12 +30,11 @@ _SERVICES: Final[tuple[tuple[Any, Any], ...]] = (
     (traces_grpc.add_TraceServiceServicer_to_server, traces.ExportTraceServiceResponse),
     (metrics_grpc.add_MetricsServiceServicer_to_server, metrics.ExportMetricsServiceResponse),
     (logs_grpc.add_LogsServiceServicer_to_server, logs.ExportLogsServiceResponse),
-    (profiles_grpc.add_ProfilesServiceServicer_to_server, profiles.ExportProfilesServiceResponse),
 )
 
 
 class Receiver:
-    """What was received, in order of arrival, flattened but for profiles.
+    """What was received, in order of arrival, flattened.
 
     `wait` holds back answers while the mode is `hanging`.
     """
@@ -48,7 +45,6 @@ class Receiver:
         self.spans: list[Span] = []
         self.metrics: list[Metric] = []
         self.logs: list[LogRecord] = []
-        self.profiles: list[profiles.ExportProfilesServiceRequest] = []
         self.resources: list[dict[str, str]] = []
         self.headers: list[dict[str, str]] = []
         self.grpc_endpoint = ""
@@ -73,9 +69,6 @@ class Receiver:
             case metrics.ExportMetricsServiceRequest():
                 found = list(request.resource_metrics)
                 self.metrics += [metric for each in found for scope in each.scope_metrics for metric in scope.metrics]
-            case profiles.ExportProfilesServiceRequest():
-                found = list(request.resource_profiles)
-                self.profiles.append(request)
             case _:
                 found = list(request.resource_logs)
                 self.logs += [record for each in found for scope in each.scope_logs for record in scope.log_records]
@@ -173,7 +166,6 @@ class _Handler(BaseHTTPRequestHandler):
         "/v1/traces": traces.ExportTraceServiceRequest,
         "/v1/metrics": metrics.ExportMetricsServiceRequest,
         "/v1/logs": logs.ExportLogsServiceRequest,
-        "/v1development/profiles": profiles.ExportProfilesServiceRequest,
     }
     server: _HttpServer
 

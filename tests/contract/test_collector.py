@@ -45,28 +45,6 @@ def test_signals_flow_through_these_pipelines() -> None:
     }
 
 
-def test_profiles_are_taken_only_if_they_are_asked_for() -> None:
-    """They go to a file of bounded size; every list of layers has theirs, without which the variable does nothing."""
-    assert layered("collector.yaml", "collector-profiles-none.yaml") == layered("collector.yaml")
-    with_profiles = layered("collector.yaml", "collector-profiles-otlp.yaml")
-    pipelines = with_profiles["service"]["pipelines"]
-    profiles = pipelines.pop("profiles")
-    assert pipelines == layered("collector.yaml")["service"]["pipelines"]
-    assert profiles == {"receivers": ["otlp"], "processors": ["memory_limiter"], "exporters": ["file/profiles"]}
-    rotation = with_profiles["exporters"]["file/profiles"]["rotation"]
-    assert 0 < rotation["max_megabytes"] * (rotation["max_backups"] + 1) <= 100
-
-
-def test_every_list_of_the_layers_of_the_collector_has_that_of_profiles() -> None:
-    """Else the variable would do nothing in one of the stacks; without the gate, the pipeline is an error."""
-    files = [file.read_text(encoding="utf-8") for file in sorted((CONFIG.parents[1] / "compose").glob("*.yml"))]
-    lists = [text for text in files if "--config=/etc/otelcol/collector.yaml" in text]
-    assert len(lists) == 3
-    for text in lists:
-        assert "--feature-gates=service.profilesSupport" in text
-        assert "--config=/etc/otelcol/collector-profiles.yaml" in text
-
-
 def test_every_component_is_configured_and_used() -> None:
     """No component is left over, and none is missing."""
     used: dict[str, set[str]] = {"receivers": set(), "processors": set(), "exporters": set()}

@@ -232,26 +232,12 @@ def _observed(
         watcher.annotate(observed.readings, sampler.load)
         list_applications(terminal, observed, code=code, seconds=seconds)
         report_each(terminal, observed, settings, thresholds, code=code, report=report, found=found.applications)
-        _finish_export(terminal, export, observed.readings if injection.profile is not None else [], settings)
+        if export is not None:
+            export.finish()
     except Exception as error:  # noqa: BLE001 - the exit code of the command matters more
         found.error = Error(type(error).__name__, redacted(f"could not analyse everything the command did: {error}"))
         terminal.note(f"could not analyse everything the command did: {type(error).__name__}: {error}")
     return found
-
-
-def _finish_export(
-    terminal: "Terminal", export: "LogExport | None", sampled: "Sequence[Reading]", settings: "Settings"
-) -> None:
-    """Waits until spans and metrics are sent, and sends the samples of stacks, within the time for all telemetry."""
-    from spark_app.observe import profile_export
-    from spark_app.observe.analysis import SENDING_SECONDS
-    from spark_app.telemetry.export import Deadline
-
-    deadline = Deadline(SENDING_SECONDS)
-    if export is not None:
-        export.finish()
-    if sampled:
-        profile_export.send(sampled, settings, patience=deadline.left, note=terminal.note)
 
 
 def list_applications(terminal: "Terminal", seen: "ObservedApplications", *, code: int, seconds: float) -> None:

@@ -47,7 +47,7 @@ ProfileOut = Annotated[
     typer.Option(
         "--profile-out",
         metavar="DIR",
-        help="Write the samples of stacks for other viewers, by stage: pprof, and collapsed stacks for flamegraph.pl.",
+        help="Write the samples of stacks as collapsed stacks, by stage, which flamegraph.pl and speedscope read.",
     ),
 ]
 NameHotKeys = Annotated[

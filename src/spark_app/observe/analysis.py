@@ -24,7 +24,7 @@ from spark_app.eventlog.parse.locations import log_path
 from spark_app.eventlog.reader import Reading, find_log
 from spark_app.eventlog.replay.what_if import Change
 from spark_app.local_files import local_path
-from spark_app.observe import profile_export, retention, run_copies
+from spark_app.observe import retention, run_copies
 from spark_app.observe.followed_log import FollowedLog
 from spark_app.observe.hot_keys import HotKeys
 from spark_app.report import index, page, run_info, run_store
@@ -255,7 +255,6 @@ def _report(
     followed: FollowedLog | None,
 ) -> None:
     """The part of `finish` that needs an event log."""
-    deadline = Deadline(patience)
     try:
         if followed is None:
             reading = _analyze_whole(location, settings, results, thresholds, note=note, patience=patience)
@@ -264,8 +263,6 @@ def _report(
             if unsent is not None:
                 note(unsent)
             _analyze(reading, settings, results, thresholds, note=note)
-        if patience > 0:
-            profile_export.send([reading], settings, patience=deadline.left, note=note)
         retention.prune_daily(settings, note=note)
     except Exception as error:  # noqa: BLE001 - a report never changes how its runs ended
         note(f"no report: {message_of(error)}")

@@ -1,16 +1,16 @@
-"""Samples of stacks as files for other viewers: for the application, each stage and the driver."""
+"""Samples of stacks as collapsed stacks, which flamegraph.pl reads: of the application, each stage and the driver."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from spark_app.local_files import write_atomic
-from spark_app.stack_samples import collapsed, pprof
+from spark_app.stack_samples import collapsed
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.stack_profile import Part, StackProfile
 
 
 def write(stacks: StackProfile, folder: Path, places: Iterable[Place] | None = None) -> int:
-    """Writes `stage-3-0.collapsed` and `stage-3-0.pb.gz`, and the same of the others; returns for how many.
+    """Writes `stage-3-0.collapsed`, and the same of the others; returns how many files.
 
     Args:
         stacks: The samples.
@@ -25,7 +25,6 @@ def write(stacks: StackProfile, folder: Path, places: Iterable[Place] | None = N
     for name, part in parts:
         text = "".join(f"{line}\n" for line in collapsed.lines(stacks, part))
         write_atomic(folder / f"{name}.collapsed", text.encode("utf-8", "replace"))
-        write_atomic(folder / f"{name}.pb.gz", pprof.packed(stacks, part))
     return len(parts)
 
 

@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace.export import SpanExporter
 from spark_app.settings import process_environment
 from spark_app.telemetry.errors import TelemetryErrors
 
-Signal = Literal["traces", "metrics", "logs", "profiles"]
+Signal = Literal["traces", "metrics", "logs"]
 Claim = Callable[[], bool]
 PROTOCOLS: Final = ("grpc", "http/protobuf")
 _OF_SDK: Final = "opentelemetry.exporter.otlp.proto"
@@ -31,13 +31,8 @@ _EXPORTERS: Final[Mapping[Signal, tuple[str, str]]] = {
     "traces": (f"{_OF_SDK}.{{}}.trace_exporter", "OTLPSpanExporter"),
     "metrics": (f"{_OF_SDK}.{{}}.metric_exporter", "OTLPMetricExporter"),
     "logs": (f"{_OF_SDK}.{{}}._log_exporter", "OTLPLogExporter"),
-    "profiles": ("spark_app.telemetry.profiles_{}", "OTLPProfilesExporter"),
 }
 """Module, by its protocol, and class."""
-_OF_PROCESSES: Final[Sequence[Signal]] = ("traces", "metrics", "logs")
-_PATHS: Final[Mapping[Signal, str]] = {signal: f"v1/{signal}" for signal in _OF_PROCESSES} | {
-    "profiles": "v1development/profiles"
-}
 _QUEUED: Final = 100
 AWAY_SECONDS: Final = 10.0
 """How long an endpoint that did not answer is not asked again; what is recorded meanwhile is sent from files."""
@@ -60,17 +55,9 @@ class Exporters:
 def network_exporters(environment: Mapping[str, str], *, errors: TelemetryErrors) -> Exporters:
     """The exporters that the environment asks for: none at all unless it names an endpoint."""
     exporters: dict[Signal, Any] = {}
-    for signal in _OF_PROCESSES:
+    for signal in _EXPORTERS:
         errors.guard(f"{signal} are not sent", _add_exporter, signal, environment, exporters)
     return Exporters(exporters.get("traces"), exporters.get("metrics"), exporters.get("logs"))
-
-
-def profiles_exporter(environment: Mapping[str, str], *, errors: TelemetryErrors) -> Any | None:
-    """The exporter of profiles, whose protocol is in development: none unless `OTEL_PROFILES_EXPORTER` is `otlp`."""
-    exporters: dict[Signal, Any] = {}
-    if environment.get("OTEL_PROFILES_EXPORTER", "").strip() == "otlp":
-        errors.guard("profiles are not sent", _add_exporter, "profiles", environment, exporters)
-    return exporters.get("profiles")
 
 
 def resource_attributes() -> dict[str, str]:
@@ -80,7 +67,7 @@ def resource_attributes() -> dict[str, str]:
 
 def names_an_endpoint(environment: Mapping[str, str]) -> bool:
     """Whether the variables name an endpoint for at least one signal."""
-    protocols = {signal: _variable(environment, "PROTOCOL", signal) or "" for signal in _OF_PROCESSES}
+    protocols = {signal: _variable(environment, "PROTOCOL", signal) or "" for signal in _EXPORTERS}
     return any(_endpoint(environment, signal, protocol) for signal, protocol in protocols.items())
 
 

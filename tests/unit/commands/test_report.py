@@ -85,7 +85,7 @@ def test_samples_of_stacks_are_in_the_report_the_document_and_files(
     assert (function["name"], function["file"], function["line"], function["is_udf"]) == ("score", "job.py", 3, True)
     assert "Where the time goes inside stages" in (home / "reports" / "app-1.html").read_text()
     assert "2 profiles in" in notes
-    assert (home / "out" / "stage-0-0.pb.gz").is_file()
+    assert (home / "out" / "stage-0-0.collapsed").is_file()
 
 
 def test_hot_keys_are_named_where_that_is_asked_for(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

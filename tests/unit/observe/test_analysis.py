@@ -94,20 +94,6 @@ def test_an_endpoint_that_was_given_up_is_sent_nothing_more(tmp_path: Path, monk
     assert results[0].report
 
 
-def test_samples_beside_the_log_of_runs_are_sent_as_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If that is asked for, also beside a bridge, which has none; to an endpoint that was given up, nothing is."""
-    log = shutil.copytree(LOG, tmp_path / LOG.name)
-    made.beside(log)
-    ended = run(tmp_path, log)
-    with receiver() as receiving:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiving.http_endpoint)
-        for exporter, patience, requests in (("none", 2.5, 0), ("otlp", 0, 0), ("otlp", 2.5, 1)):
-            monkeypatch.setenv("OTEL_PROFILES_EXPORTER", exporter)
-            bridged = settings(tmp_path, event_log_exporter="bridge")
-            analysis.finish(bridged, [ended], Thresholds(), note=pytest.fail, patience=patience)
-            assert len(receiving.profiles) == requests
-
-
 def test_where_a_bridge_sends_the_runner_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Never both; the report is made all the same."""
     with receiver() as receiving:

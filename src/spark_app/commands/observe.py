@@ -19,7 +19,6 @@ from spark_app.redaction import redacted
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
-    from spark_app.eventlog.bridge.one_shot import LogExport
     from spark_app.eventlog.diagnoses.thresholds import Thresholds
     from spark_app.eventlog.findings import Finding
     from spark_app.eventlog.reader import Reading
@@ -156,7 +155,7 @@ def _page(
     """
     from spark_app.observe.live import LiveReport
 
-    page = LiveReport(watcher.newest_log, settings, thresholds, is_alive=True, stacks=watcher.live_stacks())
+    page = LiveReport(watcher.newest_log, settings, thresholds, is_alive=True)
     sentence = "The command runs; this page shows more as soon as it has started a Spark application."
     with live_page.served(
         terminal, page, port=port, title="Waiting for Spark", sentence=sentence, open_=open_

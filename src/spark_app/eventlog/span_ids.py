@@ -93,11 +93,6 @@ def of_task(app: Application, stage: StageAttempt, task: TaskInfo) -> SpanIds:
     return of_stage(app, stage).child(_number(app, "task", task.id))
 
 
-def of_python_function(app: Application, stage: StageAttempt, task: TaskInfo, name: str) -> SpanIds:
-    """Below the task that called it."""
-    return of_task(app, stage, task).child(_number(app, "python", task.id, name))
-
-
 def of_batch(app: Application, key: BatchKey) -> SpanIds:
     """The root of a trace of its own: a streaming query may run for months, and its trace would have no end."""
     return batch_ids(app.id, app.attempt, key)

@@ -31,17 +31,16 @@ from spark_app.report import index, page, run_info, run_store
 from spark_app.report.limits import Limits
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import scope
-from spark_app.report.sections.now import RunningStage, now
+from spark_app.report.sections.now import now
 from spark_app.report.sections.replays import Replays, replays
 from spark_app.report.sections.stack_samples import StackSection, stack_samples
-from spark_app.report.sections.stacks_now import Window, stacks_now
 from spark_app.runs import run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Backends, Settings, process_environment
 from spark_app.stack_samples import hot_lines, stack_profile
 from spark_app.stack_samples.stack_profile import StackProfile
 from spark_app.telemetry.errors import TelemetryErrors
-from spark_app.telemetry.export import Deadline, names_an_endpoint, resource_attributes
+from spark_app.telemetry.export import names_an_endpoint, resource_attributes
 
 Note = Callable[[str], None]
 SENDING_SECONDS: Final = 2.5
@@ -120,15 +119,11 @@ class Analysis:
         run_copies.keep_report(self.settings, output, run.started if run else self.profile.started)
         return f"{self.settings.reports_url.rstrip('/')}/{output.name}" if self.settings.reports_url else str(output)
 
-    def live_page(
-        self, run: RunInfo | None = None, running: Sequence[RunningStage] = (), window: Window | None = None
-    ) -> bytes:
+    def live_page(self, run: RunInfo | None = None) -> bytes:
         """The same page while the application runs, with what it does now.
 
         Args:
             run: A run in it, which the page is about.
-            running: The stages that its driver says run.
-            window: The samples of stacks of the last seconds, where they are taken.
         """
         about = scope(self.reading.app, run)
         return page.html(
@@ -138,8 +133,7 @@ class Analysis:
             compared=self.comparison,
             backends=self._backends,
             prices=self.settings.prices,
-            now=now(about, running),
-            doing=stacks_now(about, running, window),
+            now=now(about),
         )
 
     @property

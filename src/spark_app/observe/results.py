@@ -26,7 +26,6 @@ from spark_app.observe.program_names import can_type, name_of
 
 if TYPE_CHECKING:
     from spark_app.eventlog.bridge.one_shot import IsWanted, LogExport
-    from spark_app.observe.live_stacks import LiveStacks
 
 SETTLE_SECONDS: Final = 20.0
 PAUSE_SECONDS: Final = 0.1
@@ -82,10 +81,6 @@ class LaunchWatcher:
         for launch, processes in alive.items():
             if launch not in self._with_context and any(map(has_context, processes)):
                 self._with_context.add(launch)
-
-    def live_stacks(self) -> "LiveStacks | None":
-        """What reads the samples of stacks while the command runs; None where none are taken."""
-        return self._injection.profile.live() if self._injection.profile else None
 
     def newest_log(self) -> Path | None:
         """The event log of the application of the command that started last; None before any has."""

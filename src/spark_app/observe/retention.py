@@ -11,8 +11,7 @@ from typing import Final, Literal
 
 from spark_app.eventlog.parse.locations import state
 from spark_app.eventlog.parse.log_files import logs_in
-from spark_app.eventlog.parse.log_tailer import application_of, is_finished
-from spark_app.eventlog.python_functions import FOLDER as PYTHON
+from spark_app.eventlog.parse.log_tailer import is_finished
 from spark_app.eventlog.reader import begins_as_log
 from spark_app.formatting import quantity, size
 from spark_app.local_files import ensure_dir, exclusive_lock, open_files
@@ -169,8 +168,7 @@ def _event_logs(folder: Path) -> Iterator[Stored]:
             continue
         is_open = any(file == path or path in file.parents for file in opened)
         use: Use = "used" if is_open else "done" if is_finished(log.path) else "unfinished"
-        beside = (folder / PYTHON / application_of(log.key), file_of(path))
-        yield Stored("event log", path, log.size(), log.modified(), use, beside)
+        yield Stored("event log", path, log.size(), log.modified(), use, (file_of(path),))
 
 
 def _reports(folder: Path) -> Iterator[Stored]:
@@ -221,7 +219,7 @@ def delete(stored: Stored) -> None:
 
 def _finish_deletions(settings: Settings) -> None:
     """Deletes the folders that a killed process was deleting."""
-    folders = (settings.events_path, settings.events_path / PYTHON, settings.runs_path, settings.reports_path / TUNINGS)
+    folders = (settings.events_path, settings.runs_path, settings.reports_path / TUNINGS)
     for folder in folders:
         for hidden in folder.glob(f".*{DELETED}"):
             shutil.rmtree(hidden, ignore_errors=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from spark_app import formatting
 from spark_app.errors import UsageError
@@ -25,9 +25,6 @@ from spark_app.stack_samples import captured, flight_recorder, python_sampler, s
 from spark_app.stack_samples.captured import Captured
 from spark_app.stack_samples.python_stacks import jvm_of
 from spark_app.stack_samples.samples import StackSamples
-
-if TYPE_CHECKING:
-    from spark_app.observe.live_stacks import LiveStacks
 
 HERTZ: Final = 19.0
 """Samples of a thread in a second, unless others are asked for."""
@@ -112,12 +109,6 @@ class StackCapture:
             cpu=flight_recorder.rates(self.interval_ms, captured.BY_CPU),
             launch=launch,
         )
-
-    def live(self) -> "LiveStacks":
-        """What reads the samples while the command runs."""
-        from spark_app.observe.live_stacks import LiveStacks  # the report, which would delay each command
-
-        return LiveStacks(self.folder, self.interval_ms)
 
     def write(self, readings: Mapping[str, Sequence[Reading]]) -> list[str]:
         """Writes the samples of each application beside its event log, given by launch.

@@ -2,28 +2,15 @@
 (() => {
   const KINDS = ["root", "java", "python"], HEIGHT = 18, NARROWEST = 4, LEGIBLE = 16, EVERYTHING = -1;
 
-  /** Draws in a box; returns what takes the data that is drawn, and takes it anew on a page that is followed. */
+  /** Draws in a box; returns what takes the data that is drawn. */
   const flame = (box) => {
     const [bars, said, choice, input, whole] = [".bars", ".said", "select", "input", "[data-whole]"].map((selector) => box.querySelector(selector));
     const label = (node) => data.labels[data.nodes[node]];
     const isWait = (node) => { let at = node; while (data.parents[at] >= 0) at = data.parents[at]; return label(at)[1] === "waiting"; };
     const name = (node) => { const [, text, , line] = label(node); return line ? `${text}:${line}` : text; };
     const short = (node) => (label(node)[0] === 1 ? name(node).replace(/^(?:[a-z_][\w]*\.)+(?=[A-Z])/, "") : name(node));
-    let data = null, when = "", size, children, waiting = null;
-    let view = 0, chosen = null, top = EVERYTHING, wanted = [], counts, times, other = null, focused = null, sought = "", places = new Map();
-    /** The labels from the outermost caller to a node, which name it in other data, too. */
-    const path = (node) => (node === EVERYTHING ? [] : [...path(data.parents[node]), label(node).join("\n")]);
-    /** The node with a path, or the last one on the way to it that has samples. */
-    const located = (names) => {
-      let at = EVERYTHING;
-      for (const each of names) {
-        const next = children[at === EVERYTHING ? size : at].find((node) => counts[node] >= data.least && label(node).join("\n") === each);
-        if (next === undefined) break;
-        at = next;
-      }
-      return at;
-    };
-
+    let data = null, size, children;
+    let view = 0, top = EVERYTHING, counts, times, other = null, focused = null, sought = "", places = new Map();
     /** Samples and time of each node with all that it calls, in some parts. */
     const sums = (numbers) => {
       const samples = new Float64Array(size + 1), ms = new Float64Array(size + 1);
@@ -43,9 +30,8 @@
       [counts, times] = sums(parts || data.parts.keys());
       other = compared ? sums(compared) : null;
     };
-    /** What a node calls; on a page that is followed by name, so that bars keep their order. */
-    const order = (one, other) => (when ? name(one).localeCompare(name(other)) : times[other] - times[one]);
-    const calls = (node) => children[node].filter((each) => counts[each] >= data.least).sort(order);
+    /** What a node calls, the longest first. */
+    const calls = (node) => children[node].filter((each) => counts[each] >= data.least).sort((one, other) => times[other] - times[one]);
     const percent = (part, all) => { const share = part / all * 100; return `${share < 10 ? share.toFixed(1) : Math.round(share)} %`; };
     /** The ends between which a count is in 19 of 20 cases, as `counts.interval` has it. */
     const interval = (count) => {
@@ -131,9 +117,9 @@
         const [samples, ms] = found(size);
         said.textContent = samples ? `“${input.value}” is in ${percent(ms, times[size])} of the time, ${samples.toLocaleString("en")} samples.` : `No function with “${input.value}” has ${data.least} samples.`;
       } else if (places.has(focused)) said.textContent = about(focused);
-      else said.textContent = when ? "" : `${total()}.`;
+      else said.textContent = `${total()}.`;
     };
-    const zoom = (node) => { top = node; wanted = path(node); focused = node === EVERYTHING ? focused : node; draw(); };
+    const zoom = (node) => { top = node; focused = node === EVERYTHING ? focused : node; draw(); };
     const focus = (node) => {
       const element = places.get(node);
       if (!element) return;
@@ -142,26 +128,16 @@
       element.tabIndex = 0;
       element.focus({ preventScroll: false });
     };
-    /** Takes data; a person who is about to click or to read is not disturbed, and what was gone into and chosen stays. */
+    /** Takes the data, and draws it. */
     const take = (fresh) => {
-      waiting = data && isHeld() ? fresh : null;
-      if (waiting) return;
-      const known = places.has(focused) ? path(focused) : [];
-      [data, when] = [JSON.parse(fresh.textContent), fresh.dataset.when];
+      data = JSON.parse(fresh.textContent);
       size = data.nodes.length;
       children = Array.from({ length: size + 1 }, () => []);
       data.parents.forEach((parent, node) => children[parent < 0 ? size : parent].push(node));
-      view = Math.max(0, data.views.findIndex(([text]) => text === chosen));
-      const names = data.views.map(([text]) => text);
-      if (names.join("\n") !== [...choice.options].map((each) => each.text).join("\n")) choice.replaceChildren(...names.map((text, number) => new Option(text, number)));
-      choice.value = view;
+      choice.replaceChildren(...data.views.map(([text], number) => new Option(text, number)));
       add();
-      [top, focused] = [located(wanted), known.length ? located(known) : null];
       draw();
-      if (when) document.querySelector("small[data-when]").textContent = `${when}, ${total()}`;
     };
-    const isHeld = () => bars.matches(":hover") || bars.contains(document.activeElement);
-    const release = () => { if (waiting && !isHeld()) take(waiting); };
     const beside = (node, step) => {
       const row = calls(data.parents[node] < 0 ? size : data.parents[node]).filter((each) => places.has(each));
       return row[row.indexOf(node) + step];
@@ -191,23 +167,20 @@
     });
     bars.addEventListener("focusin", (event) => { focused = Number(event.target.dataset.node); if (!sought) say(); });
     bars.addEventListener("mouseover", (event) => { const element = event.target.closest("[data-node]"); if (element && !sought) said.textContent = about(Number(element.dataset.node)); });
-    bars.addEventListener("mouseleave", () => { say(); release(); });
-    bars.addEventListener("focusout", () => setTimeout(release));
+    bars.addEventListener("mouseleave", say);
     whole.addEventListener("click", () => zoom(EVERYTHING));
     input.addEventListener("input", () => { sought = input.value.trim().toLowerCase(); draw(); });
-    choice.addEventListener("change", () => { view = Number(choice.value); chosen = data.views[view][0]; top = EVERYTHING; wanted = []; focused = null; add(); draw(); });
+    choice.addEventListener("change", () => { view = Number(choice.value); top = EVERYTHING; focused = null; add(); draw(); });
     addEventListener("resize", () => { if (box.isConnected) draw(); });
     return take;
   };
 
-  let drawn = null, take = null, seen = "";
+  let drawn = null;
   const start = () => {
     const box = document.querySelector("[data-flame]"), data = document.getElementById("stack-data");
-    const now = data?.outerHTML;
-    if (!box || !data || (box === drawn && now === seen)) return;
-    if (box !== drawn) [drawn, take] = [box, flame(box)];
-    seen = now;
-    take(data);
+    if (!box || !data || box === drawn) return;
+    drawn = box;
+    flame(box)(data);
   };
   addEventListener("updated", start);
   start();

@@ -39,8 +39,7 @@ from spark_app.report.sections.queries import queries
 from spark_app.report.sections.replays import Replays, replays
 from spark_app.report.sections.run import logs, quality
 from spark_app.report.sections.stack_samples import stack_samples
-from spark_app.report.sections.stacks_now import StacksNow
-from spark_app.report.sections.stages import functions, stages
+from spark_app.report.sections.stages import stages
 from spark_app.report.sections.streams import streams
 from spark_app.report.sections.timeline import ticks, timeline
 from spark_app.settings import Backends, Prices
@@ -77,7 +76,6 @@ TEMPLATES: Final = {
     "memory": "memory.html.j2",
     "capacity": "capacity.html.j2",
     "now": "now.html.j2",
-    "doing": "stacks_now.html.j2",
     "headline": "headline.html.j2",
     "model": "model.html.j2",
     "findings": "findings.html.j2",
@@ -86,7 +84,6 @@ TEMPLATES: Final = {
     "streams": "streams.html.j2",
     "timeline": "timeline.html.j2",
     "stages": "stages.html.j2",
-    "functions": "functions.html.j2",
     "stacks": "stack_samples.html.j2",
     "queries": "queries.html.j2",
     "executors": "executors.html.j2",
@@ -161,13 +158,11 @@ def html(  # noqa: PLR0913 - as for `write`
     prices: Prices | None,
     replayed: Replays | None = None,
     now: Now | None = None,
-    doing: StacksNow | None = None,
     stacks: StackProfile | None = None,
 ) -> bytes:
     """The page, below 5 MB: as long as it is larger, half of everything is listed.
 
-    A page that is served and follows the application says what it does `now`, and what samples of stacks say of that;
-    a report does not, and has replays.
+    A page that is served and follows the application says what it does `now`; a report does not, and has replays.
     """
     limits = Limits()
     shared = {
@@ -181,7 +176,6 @@ def html(  # noqa: PLR0913 - as for `write`
         "capacity": reading.app.failed_parts.get("section capacity", lambda: capacity(about, prices), None),
         "replays": replayed,
         "now": now,
-        "doing": doing,
     }
     while True:
         sections = _sections(reading, about, ranked, limits, prices, stacks)
@@ -208,7 +202,6 @@ def _sections(
         "streams": lambda: streams(about, limits),
         "timeline": lambda: timeline(about, limits),
         "stages": lambda: stages(about, limits),
-        "functions": lambda: functions(about, limits, events=reading.log.parent),
         "stacks": lambda: stack_samples(about, stacks, limits),
         "queries": lambda: queries(about, limits),
         "executors": lambda: executors(about, limits),

@@ -95,7 +95,7 @@ def _endpoint(environment: Mapping[str, str], signal: Signal, protocol: str) -> 
     base = environment.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip()
     if own or not base:
         return own or None
-    return base if protocol == "grpc" else f"{base.rstrip('/')}/{_PATHS[signal]}"
+    return base if protocol == "grpc" else f"{base.rstrip('/')}/v1/{signal}"
 
 
 def _exporter(signal: Signal, protocol: str, endpoint: str) -> Any:

@@ -169,12 +169,6 @@ SHUFFLE_WRITE_RECORDS: Final = Attribute("spark.shuffle.write.records", int, "re
 MEMORY_SPILLED: Final = Attribute("spark.spill.memory_bytes", int, "bytes spilled, by their size in memory")
 DISK_SPILLED: Final = Attribute("spark.spill.disk_bytes", int, "bytes spilled, by their size on disk")
 
-PYTHON_FUNCTION: Final = Attribute("spark.python.function", str, "qualified name of the function")
-PYTHON_BATCHES: Final = Attribute("spark.python.batches", int, "batches or groups that the task passed to it")
-PYTHON_ROWS_IN: Final = Attribute("spark.python.input.records", int, "rows that the task passed to it")
-PYTHON_ROWS_OUT: Final = Attribute("spark.python.output.records", int, "rows that it returned")
-PYTHON_TIME: Final = Attribute("spark.python.run_time", int, "ms spent in it, without waiting for its next batch")
-PYTHON_CPU_TIME: Final = Attribute("spark.python.cpu_time", int, "ms of CPU time spent in it")
 
 _NUMBERS: Final = (
     RUN_TIME, CPU_TIME, GC_TIME, SCHEDULER_DELAY, INPUT_BYTES, INPUT_RECORDS, OUTPUT_BYTES, OUTPUT_RECORDS,
@@ -236,11 +230,6 @@ TASK_SPAN: Final = SpanName(
         KUBERNETES_NODE, *_NUMBERS,
     ),
 )  # fmt: skip
-PYTHON_SPAN: Final = SpanName(
-    "python",
-    "all calls of an observed Python function in one task",
-    (PYTHON_FUNCTION, PYTHON_BATCHES, PYTHON_ROWS_IN, PYTHON_ROWS_OUT, PYTHON_TIME, PYTHON_CPU_TIME, TASK_ID),
-)
 # Labels, as is the stage group. The name of the application is in the resource, which Prometheus makes a label of too.
 LOSS: Final = Attribute("spark.executor.loss", str, "the kind of reason why an executor was lost", is_label=True)
 RULE: Final = Attribute("spark.finding.rule", str, "the diagnosis", is_label=True)
@@ -369,7 +358,6 @@ BRIDGE_VOLUME_SIZE: Final = Metric(
 
 SPANS: Final = (
     APPLICATION_SPAN, SESSION_SPAN, OPERATION_SPAN, QUERY_SPAN, BATCH_SPAN, JOB_SPAN, STAGE_SPAN, TASK_SPAN,
-    PYTHON_SPAN,
 )  # fmt: skip
 ATTRIBUTES: Final = tuple(entry for entry in globals().copy().values() if isinstance(entry, Attribute))
 BRIDGE_METRICS: Final = (

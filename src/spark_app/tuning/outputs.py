@@ -30,7 +30,6 @@ _READS_ONLY: Final = re.compile(
 _WRITES: Final = re.compile(r"(Append|Overwrite|Replace|Atomic|Create|Write|Merge|Delete|Update|Drop|Alter|Truncate)")
 """How the names of other operators begin that change a table (`org.apache.spark.sql.execution.datasources.v2`)."""
 _OVERWRITES: Final = re.compile(r"Overwrite|(Atomic)?(Create(OrReplace)|Replace)Table")
-_WRITE_FILES: Final = "WriteFiles"
 _COLUMNS: Final = re.compile(r"\[([^\[\]]*)\]$")
 _OF_RUN: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d{4,}")
 """Parts of a name that may be others in each run: a random id, a time."""

@@ -21,7 +21,6 @@ from tests.eventlogs.record_planted import recorded as planted
 from tests.receivers import Receiver, dead_port, receiver
 from tests.unit.eventlog.made import Run
 from tests.unit.run_records import example_record
-from tests.unit.stack_samples import made
 from tests.unit.watching import Watching
 
 LOG = next((Path(__file__).resolve().parents[2] / "eventlogs" / "4.2.0" / "rolled-zstd").glob("eventlog_v2_*"))

@@ -7,10 +7,7 @@ import pytest
 
 from spark_app.eventlog.bridge import eviction
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.observe import live_stacks
-from spark_app.observe.event_log_injection import LAUNCH
 from spark_app.observe.live import LiveReport
-from spark_app.observe.live_stacks import LiveStacks
 from spark_app.settings import Settings, load_settings
 from tests.eventlogs.months import Roller, Stream
 from tests.unit.eventlog import log
@@ -47,21 +44,6 @@ def test_the_page_follows_the_log(tmp_path: Path, settings: Settings) -> None:
     page = render() or b""
     assert b'<span class="pill unsure">ended</span>' in page
     assert b'id="stage-0-0"' in page
-    render.close()
-
-
-def test_the_page_follows_the_samples_of_stacks(
-    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There is a new one for each look at them, and it says when there is none."""
-    monkeypatch.setattr(live_stacks, "LOOK_SECONDS", 0)
-    monkeypatch.setattr(live_stacks, "REST", 0)
-    file, environment = tmp_path / "app-1.inprogress", log.environment({LAUNCH: "token-42", "spark.ui.port": "0"})
-    append(file, environment, log.started(), log.job(0, [0]))
-    render = LiveReport(lambda: file, settings, Thresholds(), stacks=LiveStacks(tmp_path / "stacks", 50.0))
-    assert [b"No stack was sampled in this time." in (render() or b"") for _ in range(2)] == [True, True]
-    append(file, log.ended())
-    assert b"stacks-now" not in (render() or b"stacks-now")
     render.close()
 
 

@@ -14,6 +14,7 @@ from spark_app.observe.retention import DAY_SECONDS, Expired, Stored, Use, expir
 from spark_app.report import index
 from spark_app.runs import liveness, run_record
 from spark_app.settings import Retention, Settings, load_settings
+from spark_app.stack_samples.samples import file_of
 from spark_app.telemetry.delivery import DELIVERY
 from tests.polling import poll_until
 from tests.unit.eventlog.logs import program, text
@@ -119,8 +120,8 @@ def test_a_log_of_spark_goes_with_its_application(settings: Settings) -> None:
 def test_all_that_is_old_is_deleted_with_what_is_beside_it(settings: Settings) -> None:
     """And nothing that this program did not write."""
     log, folder, page = event_log(settings, "app-1"), run(settings, "r-1"), report(settings, "r-1")
-    beside = settings.events_path / ".python" / "app-1"
-    beside.mkdir(parents=True)
+    beside = file_of(log)
+    beside.touch()
     strangers = [
         settings.events_path / "notes.txt",
         settings.runs_path / "notes" / "x",

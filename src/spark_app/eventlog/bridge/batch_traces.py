@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from spark_app.eventlog.spans import SparkSpan
-from spark_app.telemetry.spark_names import BATCH_SPAN, BATCH_SPANS_LEFT_OUT, PYTHON_SPAN, TASK_SPAN
+from spark_app.telemetry.spark_names import BATCH_SPAN, BATCH_SPANS_LEFT_OUT, TASK_SPAN
 
 MAX_SPANS: Final = 1000
 """Spans of one trace; a micro-batch of the shop has 20 to 150. Tasks take up to half of them."""
@@ -23,7 +23,7 @@ class _Trace:
     left_out: int = 0
 
     def hold(self, span: SparkSpan) -> None:
-        is_task = span.kind in (TASK_SPAN, PYTHON_SPAN)
+        is_task = span.kind is TASK_SPAN
         if len(self.spans) >= MAX_SPANS - 1 or (is_task and self.tasks >= MAX_SPANS // 2):
             self.left_out += 1
             return

@@ -113,9 +113,7 @@ class _Summary:
     def __init__(self, log: Path, thresholds: Thresholds) -> None:
         self.reader = Reader(log, listen=self._take)
         self._app = self.reader.app
-        self._processor = EventProcessor(
-            self._app, events_folder=log.parent, on_span=lambda _, __: None, thresholds=thresholds
-        )
+        self._processor = EventProcessor(self._app, on_span=lambda _, __: None, thresholds=thresholds)
         self._eviction = Eviction(self._app)
         self._left_out = 0
 

@@ -17,8 +17,6 @@ from spark_app.eventlog.model.application import Application, Ended
 from spark_app.eventlog.model.entities import Job, LateTask, Query, StageAttempt
 from spark_app.eventlog.model.streams import Batch
 from spark_app.eventlog.parse.events import Event, TaskEnd
-from spark_app.eventlog.parse.locations import LogPath
-from spark_app.eventlog.python_functions import PythonFunctions
 from spark_app.eventlog.spans import SparkSpan, spanned_tasks
 from spark_app.telemetry.spark_names import APPLICATION_SPAN
 
@@ -42,7 +40,6 @@ class EventProcessor:
         self,
         app: Application,
         *,
-        events_folder: LogPath,
         on_span: OnSpan,
         thresholds: Thresholds,
         labels: LabelSources = NO_LABELS,
@@ -51,7 +48,6 @@ class EventProcessor:
 
         Args:
             app: The application that takes the same events.
-            events_folder: The folder of the event log, where workers leave the calls of Python functions.
             on_span: Takes the name of the application, with its labels, and a span.
             thresholds: Thresholds of the diagnoses.
             labels: Where the labels of the application are.
@@ -59,7 +55,6 @@ class EventProcessor:
         self.app, self.aggregator = app, MetricsAggregator(app, labels=labels)
         self.tasks = self.jobs = self.tasks_suppressed = self.spans_suppressed = 0
         self._on_span, self._thresholds = on_span, thresholds
-        self._functions = PythonFunctions(app, events_folder)
         self._groups, self._streams = FindingGroups(), StreamPeriods(app, thresholds)
         self._traces = BatchTraces(self._emit)
         self._reported: set[tuple[str, str]] = set()
@@ -78,18 +73,16 @@ class EventProcessor:
             self._groups.add(finding)
         findings = tuple(self._groups.ranked(self.app, self._thresholds))
         self.aggregator.found(finding for finding in findings if (finding.rule, finding.cause) not in self._reported)
-        functions = self._functions.of_the_end()
         open_stages = (stage for stage in self.app.stages.values() if stage.info.completed is None)
         self.tasks_suppressed += sum(map(_suppressed, open_stages))
-        for span in chain(spans.of_the_end(self.app), functions):
+        for span in spans.of_the_end(self.app):
             is_application = span.kind is APPLICATION_SPAN
             self._send(replace(span, findings=findings) if is_application else span)
 
     def _take_ended(self, ended: Ended) -> None:
         findings = tuple(self._worth_reporting(self._findings(ended)))
         self.aggregator.found(findings)
-        functions = self._functions.of_ended(ended)
-        for number, span in enumerate(chain(spans.of_ended(self.app, ended), functions)):
+        for number, span in enumerate(spans.of_ended(self.app, ended)):
             self._send(replace(span, findings=findings) if findings and not number else span)
         self.jobs += isinstance(ended, Job)
         self.tasks_suppressed += _suppressed(ended)

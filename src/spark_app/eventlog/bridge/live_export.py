@@ -52,9 +52,7 @@ class LiveExport:
         self._client = otlp_client(errors=self._errors)
         self._otlp = Otlp(self._client, environment=environment)
         self._app = app
-        self._processor = EventProcessor(
-            app, events_folder=log.parent, on_span=self._put, thresholds=thresholds, labels=labels
-        )
+        self._processor = EventProcessor(app, on_span=self._put, thresholds=thresholds, labels=labels)
         self._held: deque[OwnedSpan] = deque(maxlen=MAX_HELD)
         self._spans = SpanQueue(self._otlp.spans)
         self._numbers = SumSender[Aggregate](self._send_numbers, lambda one, other: merged([one, other]))

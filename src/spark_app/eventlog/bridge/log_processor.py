@@ -89,9 +89,7 @@ class LogProcessor:
         self.log = log
         self._reader = Reader(log.path, listen=self._take)
         self.app = self._reader.app
-        self._processor = EventProcessor(
-            self.app, events_folder=log.path.parent, on_span=on_span, thresholds=thresholds, labels=labels
-        )
+        self._processor = EventProcessor(self.app, on_span=on_span, thresholds=thresholds, labels=labels)
         self.aggregator = self._processor.aggregator
         self.is_behind, self.has_caught_up = True, False
         self.current_at = time.monotonic()

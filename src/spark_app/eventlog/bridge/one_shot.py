@@ -103,9 +103,7 @@ class _ExportedLog:
         *,
         is_wanted: IsWanted,
     ) -> None:
-        self._processor = EventProcessor(
-            app, events_folder=log.parent, on_span=self._put, thresholds=thresholds, labels=labels
-        )
+        self._processor = EventProcessor(app, on_span=self._put, thresholds=thresholds, labels=labels)
         self._sending, self._is_wanted = sending, is_wanted
         self._wants: bool | None = None
         self._has_ended = False

@@ -1,8 +1,7 @@
 """What an application does by the last event of its log, while it runs: open work, and what it waits for.
 
 Spark flushes its log when jobs and SQL executions start and end and when stages end (`EventLoggingListener`). A stage
-and its tasks that began since then are not in the file yet: where the driver answers, it says which run; nothing here
-guesses at them.
+and its tasks that began since then are not in the file yet, and nothing here guesses at them.
 """
 
 from collections import defaultdict
@@ -11,12 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, Literal
 
-from spark_app.eventlog import span_ids, spans
+from spark_app.eventlog import spans
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Job, Query, StageAttempt
 from spark_app.eventlog.model.streams import Streams
-from spark_app.eventlog.span_ids import SpanIds
 from spark_app.formatting import count, quantity
 from spark_app.report import formatting
 from spark_app.report.scope import Scope, stage_name
@@ -25,19 +23,6 @@ MOST: Final = 30
 """Rows of open work, the oldest first."""
 Kind = Literal["query", "job", "stage"]
 Part = Query | Job | StageAttempt
-
-
-@dataclass(frozen=True, slots=True)
-class RunningStage:
-    """A stage attempt that runs, as the driver says; `since` in milliseconds since the epoch."""
-
-    id: int
-    attempt: int
-    name: str
-    since: int | None
-    done: int
-    running: int
-    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +69,6 @@ class Now:
         waiting_since: Since when no task was seen to run; None while one is, and where none has run.
         work: What has no end, the parts of each below it.
         left_out: How many more there are.
-        is_answered: Whether the driver has said which stages run.
     """
 
     state: Literal["running", "ended", "no end in its log"]
@@ -94,33 +78,25 @@ class Now:
     waiting_since: int | None
     work: list[OpenWork]
     left_out: int
-    is_answered: bool = False
 
 
-def now(scope: Scope, running: Sequence[RunningStage] = ()) -> Now:
-    """What an application does, and what it waits for.
-
-    Args:
-        scope: The application by its log.
-        running: Stages that run, as its driver says; empty where that does not answer.
-    """
+def now(scope: Scope) -> Now:
+    """What an application does by its log, and what it waits for."""
     app = scope.app
     if app.ended is not None:
         return Now("ended", app.ended, app.last or None, "", None, [], 0)
     all_parts: chain[Part] = chain(app.queries.values(), app.jobs.values(), app.stages.values())
     parts = [part for part in all_parts if spans.end_of(app, part) is None]
-    work = list(_work(scope, parts, running))
-    waits, since = _waits_for_tasks(app, running) if running else _waits(app, parts)
+    work = list(_work(scope, parts))
+    waits, since = _waits(app, parts)
     state: Literal["running", "no end in its log"] = "running" if app.is_alive else "no end in its log"
     left_out = max(0, len(work) - MOST)
-    return Now(state, app.started, app.last or None, waits, since, work[:MOST], left_out, is_answered=bool(running))
+    return Now(state, app.started, app.last or None, waits, since, work[:MOST], left_out)
 
 
-def _work(scope: Scope, parts: Sequence[Part], running: Sequence[RunningStage]) -> Iterator[OpenWork]:
-    """Open work as the tree of the trace: first that of the log, then the stages that only the driver knows."""
-    known = {(stage.id, stage.attempt): stage for stage in running}
-    rows = [(spans.work(scope.app, part).ids, _row(scope, part, known)) for part in parts]
-    rows += [(_ids(scope.app, parts, stage), _running_stage(stage)) for stage in known.values()]
+def _work(scope: Scope, parts: Sequence[Part]) -> Iterator[OpenWork]:
+    """Open work as the tree of the trace."""
+    rows = [(spans.work(scope.app, part).ids, _row(scope, part)) for part in parts]
     open_spans, below = {ids.span_id for ids, _ in rows}, defaultdict[int | None, list[tuple[int, OpenWork]]](list)
     for ids, row in rows:
         below[ids.parent_id if ids.parent_id in open_spans else None].append((ids.span_id, row))
@@ -133,8 +109,8 @@ def _work(scope: Scope, parts: Sequence[Part], running: Sequence[RunningStage]) 
     return tree(None, 0)
 
 
-def _row(scope: Scope, part: Part, known: dict[tuple[int, int], RunningStage]) -> OpenWork:
-    """An open part of the work by the log; a stage with the tasks that the driver says, if it does."""
+def _row(scope: Scope, part: Part) -> OpenWork:
+    """An open part of the work."""
     match part:
         case Query():
             return OpenWork("query", str(part.id), scope.named(work_names.of_query(scope.app, part)), part.started)
@@ -143,27 +119,9 @@ def _row(scope: Scope, part: Part, known: dict[tuple[int, int], RunningStage]) -
             ended = {stage.info.id for stage in ran if stage is not None and stage.info.completed is not None}
             name = scope.named(work_names.of_job(part))
             return OpenWork("job", str(part.id), name, part.submitted, done=len(ended), total=len(part.stages))
-    info, answer = part.info, known.pop((part.info.id, part.info.attempt), None)
-    tasks = (part.completed, info.tasks, _running(part)) if answer is None else _tasks(answer)
-    return OpenWork(
-        "stage", _number(info.id, info.attempt), formatting.line(stage_name(scope, part)), info.submitted, *tasks
-    )
-
-
-def _ids(app: Application, parts: Sequence[Part], stage: RunningStage) -> SpanIds:
-    """The ids in the trace of a stage that only the driver knows: it is below the first open job that may need it."""
-    jobs = (part for part in parts if isinstance(part, Job) and stage.id in part.stages)
-    above = next((span_ids.of_job(app, job) for job in jobs), span_ids.of_application(app))
-    return above.child(0)
-
-
-def _running_stage(stage: RunningStage) -> OpenWork:
-    number, name = _number(stage.id, stage.attempt), formatting.line(stage.name)
-    return OpenWork("stage", number, name, stage.since, *_tasks(stage))
-
-
-def _tasks(stage: RunningStage) -> tuple[int, int, int]:
-    return stage.done, stage.total, stage.running
+    info, name = part.info, formatting.line(stage_name(scope, part))
+    tasks = part.completed, info.tasks, _running(part)
+    return OpenWork("stage", _number(info.id, info.attempt), name, info.submitted, *tasks)
 
 
 def _number(stage: int, attempt: int) -> str:
@@ -172,17 +130,6 @@ def _number(stage: int, attempt: int) -> str:
 
 def _running(stage: StageAttempt) -> int:
     return max(0, stage.started - len(stage.durations_ms))
-
-
-def _waits_for_tasks(app: Application, running: Sequence[RunningStage]) -> tuple[str, int | None]:
-    """What an application waits for by the stages that its driver names, and since when no task was seen to run."""
-    tasks = sum(stage.running for stage in running)
-    later = sum(max(0, stage.total - stage.done - stage.running) for stage in running)
-    rest = f"; {quantity(later, 'more task')} of the same stages have not started" if later else ""
-    if tasks:
-        return f"{quantity(tasks, 'task')} {'runs' if tasks == 1 else 'run'}{rest}.", None
-    what = _named("stage", [each.id for each in running])
-    return f"No task runs: {quantity(later, 'task')} of {what} wait.", _last_task(app)
 
 
 def _waits(app: Application, parts: Sequence[Part]) -> tuple[str, int | None]:

@@ -1,4 +1,4 @@
-"""Stage attempts: task times and their skew, data moved, failed tasks; and the Python functions that ran in them."""
+"""Stage attempts: task times and their skew, data moved, failed tasks."""
 
 import math
 from collections.abc import Sequence
@@ -7,14 +7,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from spark_app.eventlog import python_functions
 from spark_app.eventlog.model import call_sites
 from spark_app.eventlog.model.entities import StageAttempt, Totals
 from spark_app.eventlog.model.failures import OUTPUT_LOST
 from spark_app.eventlog.model.shares import gc_share
 from spark_app.eventlog.parse.events import RESUBMITTED, TaskEnd
-from spark_app.eventlog.parse.locations import LogPath
-from spark_app.eventlog.python_functions import Calls
 from spark_app.report.formatting import instant
 from spark_app.report.groups import Group, grouped
 from spark_app.report.limits import Limits
@@ -87,37 +84,6 @@ class Stages:
         """Where a task time is on the axis, in percent."""
         low, high = self.axis
         return round((math.log10(max(_LEAST_MS, ms)) - low) / (high - low) * 100, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """The calls of an observed Python function in all attempts of a stage."""
-
-    stage: int
-    name: str
-    calls: Calls
-
-
-@dataclass(frozen=True, slots=True)
-class Functions:
-    """Python functions by stage, the longest first; `total` counts those that are not listed, too."""
-
-    shown: list[Function]
-    total: int
-
-
-def functions(scope: Scope, limits: Limits, *, events: LogPath) -> Functions:
-    """The Python functions that ran in the stages; none unless the program wraps them in `observed`.
-
-    Args:
-        scope: What the report is about.
-        limits: How many are listed.
-        events: The folder of the event log, beside which Python workers write their measurements.
-    """
-    stages = (stage.info.id for stage in scope.stages)
-    calls = [Function(*each) for each in python_functions.in_stages(scope.app, stages, events)]
-    calls.sort(key=lambda function: -function.calls.wall_us)
-    return Functions(calls[: limits.stages], len(calls))
 
 
 def stages(scope: Scope, limits: Limits) -> Stages:

@@ -36,7 +36,7 @@ def totals(log: Path) -> Aggregate:
     made = list[EventProcessor]()
 
     def listener(path: LogPath, app: Application) -> EventProcessor:
-        made.append(EventProcessor(app, events_folder=path.parent, on_span=lambda _, __: None, thresholds=Thresholds()))
+        made.append(EventProcessor(app, on_span=lambda _, __: None, thresholds=Thresholds()))
         return made[0]
 
     reader.read(log, make_listener=listener)

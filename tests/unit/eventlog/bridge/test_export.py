@@ -81,9 +81,9 @@ def exported() -> dict[str, ReadableSpan]:
 
 
 def test_there_is_a_span_of_each_kind() -> None:
-    """Those of the catalogue that a log tells, with its attributes, of its types; of Python functions others tell."""
+    """Those of the catalogue, with its attributes, of its types."""
     found = exported()
-    kinds = {kind.prefix: kind for kind in spark_names.SPANS if kind is not spark_names.PYTHON_SPAN}
+    kinds = {kind.prefix: kind for kind in spark_names.SPANS}
     assert {name.split()[0] for name in found} == set(kinds)
     for name, span in found.items():
         known = {attribute.name: attribute.type for attribute in kinds[name.split()[0]].attributes}

@@ -7,7 +7,7 @@ import pytest
 
 from spark_app.eventlog.model.application import Application
 from spark_app.report.scope import scope
-from spark_app.report.sections.now import MOST, Now, RunningStage, now
+from spark_app.report.sections.now import MOST, Now, now
 from tests.eventlogs import walking
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
@@ -56,22 +56,6 @@ def test_the_parts_of_a_query_are_below_it_as_in_its_trace() -> None:
     below = [("query 0", 0), ("query 1", 1), ("job 0", 2), ("stage 0", 3)]
     assert [row[:2] for row in rows(at(*begun))] == below
     assert rows(at(*begun, log.query_ended(1))) == [("query 0", 0, "")]
-
-
-def test_the_driver_says_what_the_log_has_not_yet() -> None:
-    """A stage that the log lacks is below its job; one that it has gets the tasks of the driver."""
-    app = log.application([*BEGUN, log.job(0, [0, 1]), log.stage(0, tasks=4)])
-    answer = [RunningStage(0, 0, "map", 2000, 3, 1, 4), RunningStage(1, 2, "sum", 2500, 0, 2, 8)]
-    moment = now(scope(app, None), answer)
-    assert rows(moment) == [
-        ("job 0", 0, "0 of at most 2 stages done"),
-        ("stage 0", 1, "3 of 4 tasks done, 1 running"),
-        ("stage 1.2", 1, "0 of 8 tasks done, 2 running"),
-    ]
-    assert moment.waits == "3 tasks run; 6 more tasks of the same stages have not started."
-    assert moment.is_answered
-    waiting = now(scope(app, None), [RunningStage(1, 0, "sum", 2500, 0, 0, 8)])
-    assert waiting.waits == "No task runs: 8 tasks of stage 1 wait."
 
 
 JOB: Final = log.job(3, [4])

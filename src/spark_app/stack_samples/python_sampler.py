@@ -144,7 +144,7 @@ class Sampler:
         self._carried: dict[int, int] = {}
         self._waits: dict[int, tuple[int, int | None, int, int]] = {}
         self._given = self._set = sys.getswitchinterval()
-        self._running, self._patient, self._penalty = 0, 0, 1
+        self._running, self._patient, self._penalty, self._queued = 0, 0, 1, 0
         self._lines: list[bytes] = []
         file = os.path.join(folder, f"{os.getpid()}-{time.time_ns()}.stacks")
         self._file = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -168,7 +168,7 @@ class Sampler:
                     _sleep(wait / 1e9)
                 # Both at once: the program may get the lock back after each statement, and have it for long.
                 at, frames = time.time_ns() // 1_000_000, _current_frames()
-                has_asked_soon = self._keep_lock()
+                has_asked_soon = self._has_asked_soon()
                 stacks = {each: _stack_of(frame) for each, frame in frames.items() if each != own}
                 del frames  # they hold the variables of the program
                 now = time.monotonic_ns()
@@ -183,28 +183,41 @@ class Sampler:
             if not self.is_stopped:
                 self._write(["full"])
                 self._flush()
-        self._keep_lock()
+        sys.setswitchinterval(self._given)
 
     def ask_soon(self, *, is_wanted: bool = True) -> None:
         """Lets the next look ask for the lock at once, and not after some milliseconds as is usual."""
         sys.setswitchinterval(min(SOON, self._given) if is_wanted else self._given)
         self._set = sys.getswitchinterval()
 
-    def _keep_lock(self) -> bool:
-        """Lets threads keep the lock as long as the program wants it; returns whether this look has asked soon."""
+    def _has_asked_soon(self) -> bool:
+        """Whether this look has asked for the lock at once.
+
+        The interval stays as it is until the end of the look: a thread that waits takes the lock away in the midst of
+        it, and this one would get it back late.
+        """
         if sys.getswitchinterval() != self._set:
-            self._given = sys.getswitchinterval()  # the program has set it meanwhile
-        sys.setswitchinterval(self._given)
+            self._given = self._set = sys.getswitchinterval()  # the program has set it meanwhile
         return self._set != self._given
 
     def _learn(self, late_ns: int, *, has_asked_soon: bool) -> None:
-        """Asks less often where asking is in vain: a function of C holds the lock, and asking costs a processor."""
+        """Asks less often where asking is in vain: a function of C holds the lock, and asking costs a processor.
+
+        A look that waited for a processor of a busy host was late for another reason.
+        """
         if has_asked_soon:
-            is_in_vain = late_ns > LATE_NS
+            is_in_vain = late_ns > LATE_NS and late_ns - self._queued_ns() > LATE_NS
             self._penalty = min(2 * self._penalty, MOST_PATIENT) if is_in_vain else max(1, self._penalty // 2)
             self._patient = self._penalty if is_in_vain else 0
         else:
             self._patient -= 1
+
+    def _queued_ns(self) -> int:
+        """How long this thread was ready to run without a processor since the last call; 0 where Linux does not say."""
+        before, path = self._queued, f"/proc/self/task/{_get_native_id()}/schedstat"
+        with suppress(OSError, ValueError, IndexError), open(path, "rb", buffering=0) as file:
+            self._queued = int(file.read().split()[1])
+        return self._queued - before
 
     def _look(self, stacks: dict[int, list[tuple[str, str, int]]], at: int, elapsed: int, due: int) -> None:
         """Writes what the threads do.

@@ -82,8 +82,9 @@ import os
 write = os.write
 
 def slow(*arguments):
-    time.sleep(0.02)
-    return write(*arguments)
+    written = write(*arguments)
+    time.sleep(0.02)  # last, so that the lock is given away for long once, and the next look follows at once
+    return written
 
 python_sampler.os.write = slow
 python_sampler.start_in_driver()
@@ -159,7 +160,7 @@ with open("SPENT", "w") as file:
 
 @pytest.mark.parametrize(
     ("other", "rounds", "apart"),
-    [("os.path.exists('missing')", 20_000, 0.65), ("json.loads(big)", 300_000, 0.2)],
+    [("os.path.exists('missing')", 20_000, 0.5), ("json.loads(big)", 300_000, 0.2)],
     ids=["gives the lock away", "holds the lock"],
 )
 def test_what_a_function_does_with_the_lock_does_not_make_it_hot(

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from spark_app.declarations import stream as stream
     from spark_app.declarations.declaration import Source as Source
     from spark_app.engine.code_location import schema as schema
+    from spark_app.engine.project_metric import Metric as Metric
     from spark_app.engine.topics import Topic as Topic
     from spark_app.quality import expectations as expect
     from spark_app.settings import Settings as Settings
 
-__all__ = ["Settings", "Source", "Topic", "daily", "expect", "model", "schema", "stream"]
+__all__ = ["Metric", "Settings", "Source", "Topic", "daily", "expect", "model", "schema", "stream"]
 _NAMES: Final = {
+    "Metric": ("spark_app.engine.project_metric", "Metric"),
     "Settings": ("spark_app.settings", "Settings"),
     "Source": ("spark_app.declarations.declaration", "Source"),
     "Topic": ("spark_app.engine.topics", "Topic"),

@@ -83,10 +83,11 @@ def run(tree: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy with what the recipes of an expectation, a feature, a topic, a table, a query and a model add."""
+    """A copy with what the recipes add to the shop."""
     tree = copy_tree(tmp_path_factory.mktemp("extended"))
     apply("An expectation", tree)
     apply("A feature", tree)
+    apply("A metric", tree)
     [topic] = re.findall(r"^```python\n(.*?)^```$", recipe("A topic"), re.DOTALL | re.MULTILINE)
     with (tree / "app" / "topics.py").open("a", encoding="utf-8") as topics:
         topics.write(topic)
@@ -203,16 +204,23 @@ def test_an_expectation_takes_a_line_and_a_limit(home: Path) -> None:
     assert (result.violations, result.limit) == (0, 0.02)
 
 
-def test_a_metric_takes_an_entry_a_call_and_a_panel(tmp_path: Path) -> None:
-    """The contract tests refuse a metric without its panel, and dashboards that were not built."""
-    tree, test = copy_tree(tmp_path / "tree"), "tests/contract/test_dashboards.py"
-    apply("A metric", tree, without="grafana/boards/pipeline_runs.py")
-    assert refused(tree, test)
-    tree = copy_tree(tmp_path / "whole")
-    apply("A metric", tree)
-    assert refused(tree, test)
-    run(tree, tmp_path / "home", "-m", "grafana.build")
-    assert not refused(tree, test)
+def test_a_metric_takes_a_declaration(home: Path) -> None:
+    """The run has measured it by its label, under the name of its pipeline."""
+    (folder,) = home.glob("runs/*-etl.daily_sales-*")
+    lines = [line for file in folder.glob("metrics*.jsonl") for line in file.read_text(encoding="utf-8").splitlines()]
+    (revenue,) = [
+        metric
+        for line in lines
+        for resource in json.loads(line)["resourceMetrics"]
+        for scope in resource["scopeMetrics"]
+        for metric in scope["metrics"]
+        if metric["name"] == "shop.revenue"
+    ]
+    points = revenue["gauge"]["dataPoints"]
+    labels = [{each["key"]: each["value"]["stringValue"] for each in point["attributes"]} for point in points]
+    assert {each["amount_category"] for each in labels} == {"small", "medium", "large"}
+    assert {each["pipeline.name"] for each in labels} == {"etl.daily_sales"}
+    assert all(point["asDouble"] > 0 for point in points)
 
 
 def test_an_alert_takes_a_rule_cases_and_a_heading(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from pyspark.sql.types import DateType, StructType
 
 from spark_app.declarations.declaration import Declared, Rules, Source, Transform, declared, names
 from spark_app.engine.code_location import CodeLocation, parsed
+from spark_app.engine.project_metric import Metric
 
 Decorator = Callable[[Transform], Declared]
 
@@ -55,6 +56,7 @@ def table(
     partition_by: str | Sequence[str],
     expect: Rules = (),
     key: str | Sequence[str] = (),
+    metrics: Sequence[Metric] = (),
 ) -> Decorator:
     """Declares a table of a day.
 
@@ -64,6 +66,7 @@ def table(
         expect: What every row that it returns must meet.
         key: The column, or columns, that identify a row, where the table has a row for each of the source: then the
             rows of the source, of the table, of the quarantine and the repetitions must add up.
+        metrics: What is measured of the rows of the day when they are published.
 
     Raises:
         DeclarationError: The schema cannot be read, or does not have a column.
@@ -71,11 +74,14 @@ def table(
     location = CodeLocation.of_caller()
     columns, partitions, keys = parsed(schema, location), names(partition_by), names(key)
     location.require((*partitions, *keys), columns.names)
+    for metric in metrics:
+        metric.require_columns(columns)
     if columns[partitions[0]].dataType != DateType():
         raise location.error(f"{partitions[0]} must be a date: a table of a day is partitioned by days first")
 
     def declare(function: Transform) -> Declared:
-        return declared(Declared(function, columns, partitions, expect, None, keys, CodeLocation.of(function)))
+        place = CodeLocation.of(function)
+        return declared(Declared(function, columns, partitions, expect, None, keys, place, tuple(metrics)))
 
     return declare
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import FunctionInput
 from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source, same_key
-from spark_app.engine import ingest
+from spark_app.engine import ingest, project_metric
 from spark_app.engine.code_location import nearest
 from spark_app.engine.context import DailyContext
 from spark_app.engine.ingest import Audit, IngestSpec
@@ -180,6 +180,10 @@ class DailyPipeline:
         )
         if counted or (is_last and not audited):
             context.report_rows(published=commit.rows)
+        if declared.metrics:
+            with context.step(f"measure {declared.name}", kind="transform"):
+                published = context.partition(declared.name, version=commit.version)
+                project_metric.measure(context, declared.metrics, published)
         return commit
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_app.engine.code_location import CodeLocation, nearest, parsed
+from spark_app.engine.project_metric import Metric
 from spark_app.quality.expectations import Rule
 from spark_app.settings import Settings, config_folder, load_settings
 from spark_app.warehouse import schemas
@@ -107,6 +108,7 @@ class Declared:
         source: The source whose rows are its first parameter; None for one that reads tables only.
         key: The columns that identify a row of the table; empty where nothing says so.
         location: Where it is declared.
+        metrics: What is measured of its rows of a day.
     """
 
     function: Transform
@@ -116,6 +118,7 @@ class Declared:
     source: Source | None
     key: tuple[str, ...]
     location: CodeLocation
+    metrics: tuple[Metric, ...] = ()
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.function)

@@ -100,7 +100,6 @@ chaos: archive wheel ## Kill runs, streams and Kafka at many points and damage e
 record: archive ## Record the event logs and the compared runs that tests replay
 	$(PYTHON) -m tests.eventlogs.record
 	$(PYTHON) -m tests.eventlogs.record_diagnoses
-	$(PYTHON) -m tests.eventlogs.record_planted
 	$(PYTHON) -m tests.eventlogs.record_streams
 	$(PYTHON) -m tests.eventlogs.record_connect
 	$(PYTHON) -m tests.eventlogs.record_sources

@@ -37,7 +37,6 @@ EXCEPTED: Final = {
     "tests/eventlogs/connect.py": {"time.sleep"},
     "tests/eventlogs/dying.py": {"time.sleep"},
     "tests/eventlogs/hard.py": {"time.sleep"},
-    "tests/eventlogs/planted.py": {"time.sleep"},
     "tests/eventlogs/pods.py": {"time.sleep"},
     "tests/eventlogs/record_pods.py": {"time.sleep"},
     "tests/eventlogs/stages.py": {"time.sleep"},

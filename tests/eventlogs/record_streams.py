@@ -21,9 +21,19 @@ from spark_app.eventlog.findings import Finding
 from spark_app.observe.python_start import PYTHONPATH, write_hook
 from tests.eventlogs import record, streams
 from tests.eventlogs.record_diagnoses import needed
-from tests.eventlogs.record_planted import KINDS, PROJECT, PROPERTIES
 
 RECORDED: Final = Path(__file__).parent / "streaming"
+PROJECT: Final = Path(__file__).parents[2]
+KINDS: Final = ("planted", "quiet")
+PROPERTIES: Final = {
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.rolling.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+"""The options of the JVM let it start soon, so that a short program is not mostly its start."""
 EVERY_FIELD: Final = "every_field"
 ALWAYS_LATE: Final = "always_late"
 

@@ -1,7 +1,7 @@
 """What was planted in a recorded program is reported first, and its quiet twin hears nothing.
 
-The programs are those of `tests/eventlogs/planted.py`, of the comparisons, of the diagnoses of stages, and the truth.
-Programs of seconds stand for those of a minute: the cause takes the same share of them.
+Open pairs of the truth, and two of clusters. Programs of seconds stand for those of a minute: the cause takes the same
+share of them.
 """
 
 from pathlib import Path
@@ -14,31 +14,40 @@ from spark_app.eventlog.diagnoses.diagnose import APPLICATION_RULES, QUERY_RULES
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from tests.compare.record import HERE as COMPARED
-from tests.eventlogs import planted
 from tests.eventlogs.record_diagnoses import recorded as of_diagnoses
-from tests.eventlogs.record_planted import recorded
 from truth.declared import pairs
 
 JOIN: Final = "sort_merge_join_could_broadcast"
-LOGS: dict[str, tuple[Path, Path]] = {
-    "partition_skew": (COMPARED / "hot-key.zst", COMPARED / "usual-0.zst"),
-    "gc_pressure": (COMPARED / "collections.zst", COMPARED / "usual-1.zst"),
-    "failed_tasks": (COMPARED / "failing-tasks.zst", COMPARED / "usual-2.zst"),
-    "driver_gap": (COMPARED / "busy-driver.zst", COMPARED / "equal-0.zst"),
-    "lost_executors": (of_diagnoses("lost executor"), of_diagnoses("busy cluster")),
-    "retried_stage": (COMPARED / "killed-executor.zst", of_diagnoses("busy cluster")),
-} | {cause: (recorded(cause, "planted"), recorded(cause, "quiet")) for cause in planted.CAUSES}
 OF_TRUTH: Final = {
     "collect_to_driver": "collect-pandas",
+    "cpu_starvation": "recorded-cpu-starvation",
+    "cross_join": "recorded-cross-join",
+    "driver_gap": "recorded-busy-driver",
     "evicted_cache": "evicted-cache-sql",
-    "slow_planning": "planning-branches",
     "explode": "explode-wide-rows",
+    "external_wait": "recorded-external-wait",
+    "failed_tasks": "recorded-failing-tasks",
+    "gc_pressure": "recorded-collections",
     "missing_cache": "missing-cache-outputs",
+    "partition_skew": "recorded-hot-key",
+    "repeated_scan": "recorded-repeated-scan",
+    "row_python_udf": "recorded-row-python-udf",
+    "slow_planning": "planning-branches",
     "slow_storage": "slow-storage-rdd",
+    "small_files_read": "recorded-small-files-read",
+    "small_files_written": "recorded-small-files-written",
+    "sort_merge_join_could_broadcast": "recorded-sort-merge-join-could-broadcast",
     "speculation": "speculation-dataframe",
+    "spill": "recorded-spill",
+    "tiny_tasks": "recorded-tiny-tasks",
+    "too_few_tasks": "recorded-too-few-tasks",
+    "unused_cache": "recorded-unused-cache",
 }
 """Open pairs of the truth, by the rule that must report the cause."""
-LOGS |= {cause: (pairs()[name].log("planted"), pairs()[name].log("quiet")) for cause, name in OF_TRUTH.items()}
+LOGS: dict[str, tuple[Path, Path]] = {
+    "lost_executors": (of_diagnoses("lost executor"), of_diagnoses("busy cluster")),
+    "retried_stage": (COMPARED / "killed-executor.zst", of_diagnoses("busy cluster")),
+} | {cause: (pairs()[name].log("planted"), pairs()[name].log("quiet")) for cause, name in OF_TRUTH.items()}
 """The log of a program with a planted cause and that of its quiet twin, by the rule that must report the cause."""
 ADVICE: Final = {
     "spill": "spark.memory.fraction is 0.05: remove the setting",

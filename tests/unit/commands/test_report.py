@@ -24,11 +24,12 @@ from spark_app.report.served.pages import Pages
 from spark_app.report.served.run_files import LocalRunFiles
 from spark_app.report.served.runs import Runs
 from spark_app.settings import load_settings
-from tests.eventlogs import record_planted, walking
+from tests.eventlogs import walking
 from tests.receivers import dead_port
 from tests.unit.eventlog import log
 from tests.unit.report import made
 from tests.unit.stack_samples.made import beside
+from truth.declared import pairs
 
 ROOT = Path(__file__).parents[3]
 
@@ -294,7 +295,7 @@ def test_each_reader_of_an_observed_log_tells_the_same(home: Path, capsys: pytes
     events = home / "spark-events"
     events.mkdir(exist_ok=True)
     for name in ("measured", "not-measured"):
-        packed = record_planted.recorded("cpu_starvation", "planted").read_bytes()
+        packed = pairs()["recorded-cpu-starvation"].log("planted").read_bytes()
         (events / name).write_bytes(zstandard.ZstdDecompressor().decompressobj().decompress(packed))
     reading = reader.read(events / "measured")
     times = range(reading.app.began or 0, reading.app.last + 1000, 1000)

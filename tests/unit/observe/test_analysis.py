@@ -17,11 +17,11 @@ from spark_app.runs import run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings, load_settings
 from spark_app.telemetry.names import Outcome
-from tests.eventlogs.record_planted import recorded as planted
 from tests.receivers import Receiver, dead_port, receiver
 from tests.unit.eventlog.made import Run
 from tests.unit.run_records import example_record
 from tests.unit.watching import Watching
+from truth.declared import pairs
 
 LOG = next((Path(__file__).resolve().parents[2] / "eventlogs" / "4.2.0" / "rolled-zstd").glob("eventlog_v2_*"))
 PATIENCE_SECONDS = 2.0
@@ -147,7 +147,7 @@ def test_only_good_runs_are_what_later_ones_are_measured_by(tmp_path: Path, *, o
 
 def test_a_later_report_knows_what_the_host_did(tmp_path: Path) -> None:
     """Twelve threads wanted each of its two processors while the program ran, of which its log says nothing."""
-    log = planted("too_few_tasks", "planted")
+    log = pairs()["recorded-too-few-tasks"].log("planted")
     observed, later = reader.read(log), reader.read(log)
     times = range(observed.app.began or 0, observed.app.last, 1000)
     observed.app.host_load = HostLoad(2, [LoadSample(time, 24, {"cpu": time * 900}) for time in times])

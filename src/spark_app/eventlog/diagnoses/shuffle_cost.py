@@ -13,7 +13,7 @@ _MEASURED: Final = (SORT_TIME, SHUFFLE_WRITE_TIME, "fetch wait time")
 _ROW_NS: Final = 500
 _BYTE_NS: Final = 1.5
 """The most that a row, and a byte of it, take of a processor in a shuffle, and in a sort. Project: what rows of 250
-bytes take in `sort_merge_join_could_broadcast` of `tests/eventlogs/planted.py`, whose JVM is slow on purpose."""
+bytes take in the pair `recorded-sort-merge-join-could-broadcast` of `truth/`, whose JVM is slow on purpose."""
 
 
 def shuffle_ms(view: QueryView, steps: Sequence[Operator]) -> float:

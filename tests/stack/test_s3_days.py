@@ -161,6 +161,7 @@ def test_a_killed_run_is_repeated(day: RepeatedDay, tmp_path: Path, *, is_first:
         assert left.content() == content, folder
 
 
+@pytest.mark.before_release
 def test_the_lock_of_a_killed_run_is_free_after_half_a_minute(day: RepeatedDay, tmp_path: Path) -> None:
     """Nobody says that another process works, and the day is published."""
     home = day.fresh.copied(tmp_path / "home")

@@ -32,6 +32,7 @@ def test_trainings_at_once_each_have_a_version_of_their_own(training_run: phases
     phases.test_trainings_at_once_each_have_a_version_of_their_own(training_run)
 
 
+@pytest.mark.before_release
 def test_a_rollback_beside_another_change_does_not_undo_it(training_run: phases.TrainingRun) -> None:
     """As on a disk."""
     phases.test_a_rollback_beside_another_change_does_not_undo_it(training_run)

@@ -1,11 +1,21 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.integration.home import Home
 from tests.kafka import Broker, running_broker
+
+HERE: Final = Path(__file__).parent
+LONGEST: Final = ("test_ml", "test_streams", "test_table_maintenance", "test_observe")
+"""Modules of two minutes and more; a worker that took one last would work alone in the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Takes the longest modules first, each whole."""
+    items.sort(key=lambda item: item.path.parent != HERE or item.path.stem not in LONGEST)
 
 
 @pytest.fixture

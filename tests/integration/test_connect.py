@@ -112,6 +112,7 @@ def test_the_local_mode_of_a_program_is_observed(tmp_path: Path) -> None:
     assert "hunter2" not in json.dumps(found)
 
 
+@pytest.mark.before_release
 def test_a_declarative_pipeline_is_observed(tmp_path: Path) -> None:
     """By its own name; its SQL by the flows, one of which has a line, and by the datasets."""
     project = record_connect.project(tmp_path)

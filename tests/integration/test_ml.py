@@ -127,6 +127,7 @@ def test_the_version_in_production_is_judged_as_of_a_day(shop: Home) -> None:
     assert shop.content("models", "model_evaluations", "model_promotions") == before
 
 
+@pytest.mark.before_release
 def test_a_worse_version_is_refused(shop: Home) -> None:
     """Exit code 4 with the reason; both were judged on the same rows."""
     shop.configure(MODEL, candidates={"logistic_regression": None, "random_forest": STUMP})

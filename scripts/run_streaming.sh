@@ -17,7 +17,7 @@ needs_demo() {
     [[ ${SPARK_APP_KAFKA__SERVERS:-} == kafka:19092 && $rate != 0 ]] || return 1
     local argument
     for argument; do
-        case $argument in --status | --reset | --reset=* | --available-now | --help) return 1 ;; esac
+        case $argument in status | reset | seek | skip | replay | --available-now | --help) return 1 ;; esac
     done
     spark-app data --help >/dev/null 2>&1 # a project of one's own has no such command
 }

@@ -33,7 +33,7 @@ from spark_app.commands.report import report
 from spark_app.commands.resend import resend
 from spark_app.commands.serve import serve
 from spark_app.commands.show import show
-from spark_app.commands.streaming import streaming
+from spark_app.commands.streaming import SUBCOMMANDS, require_new_form, streaming
 from spark_app.commands.tables import tables
 from spark_app.commands.tune import tune
 from spark_app.errors import ConfigError, MachineError, UsageError
@@ -78,7 +78,8 @@ class Verb(TyperCommand):
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Runs the command, if what it needs is installed."""
-        extras.require(self.name or "", self.extra or extras.EXTRAS.get(self.name or ""))
+        word = (self.name or "").partition(" ")[0]
+        extras.require(self.name or "", self.extra or extras.EXTRAS.get(word))
         return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
@@ -145,6 +146,9 @@ for panel, verbs in VERBS.items():
         # Options after the observed command belong to that command.
         own = {"allow_interspersed_args": verb not in (observe, tune)}
         program.command(cls=Verb, rich_help_panel=panel, context_settings=own)(verb)
+        if verb is streaming:
+            for name, subcommand in SUBCOMMANDS.items():
+                program.command(name, cls=Verb, rich_help_panel=panel)(subcommand)
 
 
 def command_line(arguments: Sequence[str] = ()) -> Any:
@@ -211,7 +215,9 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def spelled_out(arguments: Sequence[str], commands: Container[str] = ()) -> list[str]:
-    """The arguments with `--mode etl` replaced by the verb `etl`, and so for each mode; `data stream` is one command.
+    """The arguments with `--mode etl` replaced by the verb `etl`, and so for each mode.
+
+    Two words such as `streaming status` and `data stream` are one command.
 
     Raises:
         UsageError: There is no such mode.
@@ -220,6 +226,8 @@ def spelled_out(arguments: Sequence[str], commands: Container[str] = ()) -> list
     if " ".join(given[:2]) in commands:
         return [" ".join(given[:2]), *given[2:]]
     if not given or not given[0].startswith("-"):
+        if given[:1] == [streaming.__name__]:
+            require_new_form(given)
         return given
     for position, argument in enumerate(given):
         name, has_value, mode = argument.partition("=")

@@ -78,9 +78,9 @@ def test_the_demo_shop_starts_again_when_it_ends(home: Path) -> None:
         ((), {"SPARK_APP_KAFKA__SERVERS": "mine:9092"}),
         ((), OF_THE_STACK | {"DEMO_RATE": "0"}),
         ((), OF_THE_STACK | {"NO_DEMO": "2"}),
-        (("--status",), OF_THE_STACK),
+        (("status",), OF_THE_STACK),
         (("events", "--available-now"), OF_THE_STACK),
-        (("--reset", "events"), OF_THE_STACK),
+        (("reset", "events"), OF_THE_STACK),
     ],
 )
 def test_a_source_of_the_users_own_gets_no_records_of_the_demo_shop(

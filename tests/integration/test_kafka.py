@@ -214,12 +214,12 @@ def test_another_topic_does_not_fit_the_checkpoint(
     drained(records(spark, kafka, topic), again)
     broker.create(f"{topic}-2")
     failure = failed(lambda: started(records(spark, kafka, f"{topic}-2"), renamed), kafka, checkpoint=renamed)
-    words = ["has no partition", f"{topic}-0", str(renamed), "reads another topic", "--reset x"]
+    words = ["has no partition", f"{topic}-0", str(renamed), "reads another topic", "streaming reset x"]
     assert_said(failure, ConfigError, words, is_transient=False)
     broker.delete(topic)
     broker.create(topic)
     failure = failed(lambda: started(records(spark, kafka, topic), again), kafka, checkpoint=again)
-    words = [f"has {topic}-0 up to offset 0", "is at 5", "created again", "--reset x"]
+    words = [f"has {topic}-0 up to offset 0", "is at 5", "created again", "streaming reset x"]
     assert_said(failure, InputError, words, is_transient=False)
 
 
@@ -235,7 +235,7 @@ def test_another_source_does_not_fit_the_checkpoint(
         checkpoint = tmp_path / name
         assert drained(first, checkpoint) > 0
         failure = failed(partial(started, then, checkpoint), broker.kafka, topic, checkpoint=checkpoint)
-        words = ["its checkpoint", str(checkpoint), "does not fit it:", "--reset x"]
+        words = ["its checkpoint", str(checkpoint), "does not fit it:", "streaming reset x"]
         assert_said(failure, ConfigError, words, is_transient=False)
 
 
@@ -247,7 +247,7 @@ def test_a_damaged_checkpoint_is_named(spark: SparkSession, broker: Broker, topi
         file.unlink()
     counts = records(spark, broker.kafka, topic).groupBy("value").count()
     failure = failed(lambda: started(counts, tmp_path), broker.kafka, topic, checkpoint=tmp_path)
-    words = ["its checkpoint", str(tmp_path), "is damaged:", "restore it from a copy", "--reset x"]
+    words = ["its checkpoint", str(tmp_path), "is damaged:", "restore it from a copy", "streaming reset x"]
     assert_said(failure, InputError, words, is_transient=False)
     (tmp_path / "offsets" / "1").write_bytes(b"")
     (tmp_path / "offsets" / ".1.crc").unlink()
@@ -271,7 +271,7 @@ def test_changed_state_does_not_fit_the_checkpoint(
     ]
     drained(by_value(), tmp_path)
     broker.send(topic, numbers(1))
-    words = ["its checkpoint", str(tmp_path), "does not fit it:", "--reset x"]
+    words = ["its checkpoint", str(tmp_path), "does not fit it:", "streaming reset x"]
     for rows in changed:
         failure = failed(lambda rows=rows: started(rows(), tmp_path), kafka, topic, checkpoint=tmp_path)  # type: ignore[misc]
         assert_said(failure, ConfigError, words, is_transient=False)

@@ -124,7 +124,7 @@ def test_a_topic_that_was_created_again_is_not_read_at_the_old_offset(home: Home
         f"streaming.measured: Kafka at {broker.servers} has another topic again than the one of the checkpoint "
         f"{noted.parent}: the topic was deleted and created again"
     )
-    remedy = "start the query over: spark-app streaming --reset measured"
+    remedy = "start the query over: spark-app streaming reset measured"
     assert (type(failure), str(failure)) == (InputError, f"{line}; {remedy}")
     careless = broker.kafka.model_copy(update={"options": {"failOnDataLoss": SecretStr("false")}})
     for told in ([f"{line}; the query goes on at its old offsets, as failOnDataLoss allows"], []):

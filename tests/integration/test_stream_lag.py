@@ -1,4 +1,4 @@
-"""How far a query is behind its topic, on a real broker, as the terminal, `--status` and metrics tell it."""
+"""How far a query is behind its topic, on a real broker, as the terminal, `status` and metrics tell it."""
 
 import json
 import threading

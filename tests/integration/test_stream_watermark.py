@@ -58,7 +58,7 @@ def test_the_remedy_of_the_runbook_brings_back_what_an_event_of_the_future_made_
         r"## StreamLateRows.*?```\n(.*?)```", Path("docs/runbook.md").read_text(encoding="utf-8"), re.DOTALL
     )
     assert remedy is not None
-    assert [line.split()[2:3] for line in remedy[1].splitlines()] == [["--reset"], ["--from"], []]
+    assert [line.split()[2:3] for line in remedy[1].splitlines()] == [["reset"], ["seek"], []]
     home.settings = bounded
     deletion = stream_reset.deletion(home.warehouse, home.settings, "streaming.events")
     stream_reset.delete(home.warehouse, deletion, note=home.notes.append)

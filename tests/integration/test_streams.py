@@ -491,7 +491,7 @@ def test_a_query_without_its_table_refuses_to_start(streams: Streams) -> None:
     shutil.rmtree(streams.warehouse.path("lines"))
     _, (failure,) = streams.run(job("copy"))
     assert isinstance(failure, InputError)
-    assert "its table lines is gone: restore it, or start over with `spark-app streaming --reset copy`" in str(failure)
+    assert "its table lines is gone: restore it, or start over with `spark-app streaming reset copy`" in str(failure)
 
 
 def batch_spans(receiving: Receiver) -> list[Span]:

@@ -104,6 +104,11 @@ def test_without_arguments_help_is_shown(capsys: pytest.CaptureFixture[str]) -> 
         (["ml", "nonsense"], "nonsense"),
         (["streaming", "--for", "5"], "90s"),
         (["streaming", "no"], "no pipeline"),
+        (["streaming", "--status"], "--status is a command now: spark-app streaming status"),
+        (["streaming", "--reset=events"], "--reset is a command now: spark-app streaming reset NAME"),
+        (["streaming", "events", "--from", "a:0:1"], "--from is a command now: spark-app streaming seek NAME"),
+        (["streaming", "skip", "events"], "Missing argument 'RECORD'"),
+        (["streaming", "run", "replay"], "no pipeline"),
         (["--mode", "x"], "'x'"),
         (["--mode"], "--mode"),
         (["--mode", "etl"], "--date"),
@@ -169,7 +174,15 @@ def test_every_command_shows_a_traceback_if_asked(
 ) -> None:
     """`--debug` is taken by each, and by none for itself."""
     monkeypatch.setenv("SPARK_APP_CURRENCY", "x")
-    words = {"show": ["bronze"], "compare": ["x"], "bridge": ["x"], "observe": ["true"]}.get(verb, [])
+    words = {
+        "show": ["bronze"],
+        "compare": ["x"],
+        "bridge": ["x"],
+        "observe": ["true"],
+        "streaming reset": ["x"],
+        "streaming seek": ["x", "--to", "t:0:1"],
+        "streaming skip": ["x", "t:0:1"],
+    }.get(verb, [])
     days = ["--date", "2024-01-01"] if verb in ("etl", "data") else []
     assert program.run([verb, "--debug", *days, *words]) == 2
     err = capsys.readouterr().err

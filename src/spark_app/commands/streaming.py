@@ -1,6 +1,6 @@
 """`spark-app streaming`: runs streaming queries until they are stopped, and shows how they get on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -16,51 +16,42 @@ if TYPE_CHECKING:
     from spark_app.execution.stream_reset import Deletion
     from spark_app.settings import Settings
 
-REPLAY: Final = "replay"
-SKIP: Final = "skip"
-
-
 Names = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="NAME",
-        help="Queries to run, such as events; all if none is named. replay: send dead letters again. "
-        "skip QUERY TOPIC:PARTITION:OFFSET: leave a record out.",
-    ),
+    typer.Argument(metavar="NAME", help="Queries to run, such as events; all if none is named."),
 ]
+Named = Annotated[list[str], typer.Argument(metavar="NAME", help="Queries, such as events.")]
 AvailableNow = Annotated[
     bool, typer.Option("--available-now", metavar="", help="Read all that is there now, then end.")
 ]
 Seconds = Annotated[
     float | None, typer.Option("--for", parser=options.span, metavar="TIME", help="End after 90s, 5m, 2h or 1d.")
 ]
-Status = Annotated[
-    bool, typer.Option("--status", metavar="", help="Show the queries that run now, of any process; start none.")
-]
-Reset = Annotated[
-    bool,
-    typer.Option("--reset", metavar="", help="Start the named queries over: delete their tables and checkpoints."),
-]
-Start = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        metavar="PLACE",
-        help="Let the named queries begin at TOPIC:PARTITION:OFFSET or a time; their tables stay.",
-    ),
-]
-Yes = Annotated[bool, typer.Option("--yes", metavar="", help="With --reset or --from: delete without asking.")]
+Yes = Annotated[bool, typer.Option("--yes", metavar="", help="Delete without asking.")]
+OLD: Final = {
+    "--status": "spark-app streaming status",
+    "--reset": "spark-app streaming reset NAME...",
+    "--from": "spark-app streaming seek NAME... --to PLACE",
+}
+"""Options of `spark-app streaming` of before, and the command that each is now."""
 
 
-def streaming(  # noqa: PLR0913 - an argument for each option
+def require_new_form(arguments: Sequence[str]) -> None:
+    """Refuses an option that is a command by now.
+
+    Raises:
+        UsageError: There is one; the message names the command.
+    """
+    for argument in arguments:
+        if (new := OLD.get(argument.partition("=")[0])) is not None:
+            raise UsageError(f"{argument.partition('=')[0]} is a command now: {new}")
+
+
+def streaming(
     names: Names = None,
     *,
     available_now: AvailableNow = False,
     seconds: Seconds = None,
-    status: Status = False,
-    reset: Reset = False,
-    start: Start = None,
-    yes: Yes = False,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
@@ -69,20 +60,71 @@ def streaming(  # noqa: PLR0913 - an argument for each option
     from spark_app.settings import load_settings
 
     settings, terminal = load_settings(config), StreamTerminal()
-    if status:
-        show_status(settings, terminal, is_json=json)
-    elif names == [REPLAY]:
-        send_again(settings, terminal, is_json=json)
-    elif names and names[0] == SKIP:
-        leave_out(settings, names[1:], terminal, is_json=json)
-    elif reset and start is not None:
-        raise UsageError("--reset reads from the beginning, --from from another place: name one of them")
-    elif start is not None:
-        start_at(settings, names or (), start, terminal, is_agreed=yes, is_json=json)
-    elif reset:
-        start_over(settings, names or (), terminal, is_agreed=yes, is_json=json)
-    else:
-        run(settings, names or (), terminal, is_draining=available_now, seconds=seconds, is_json=json)
+    run(settings, names or (), terminal, is_draining=available_now, seconds=seconds, is_json=json)
+
+
+def status(*, json: options.Json = False, config: options.Config = None) -> None:
+    """Show the queries that run now, of any process; start none."""
+    from spark_app.commands.stream_terminal import StreamTerminal
+    from spark_app.settings import load_settings
+
+    show_status(load_settings(config), StreamTerminal(), is_json=json)
+
+
+def reset(names: Named, *, yes: Yes = False, json: options.Json = False, config: options.Config = None) -> None:
+    """Start queries over: delete their tables and checkpoints."""
+    from spark_app.commands.stream_terminal import StreamTerminal
+    from spark_app.settings import load_settings
+
+    start_over(load_settings(config), names, StreamTerminal(), is_agreed=yes, is_json=json)
+
+
+def seek(
+    names: Named,
+    *,
+    to: Annotated[str, typer.Option("--to", metavar="PLACE", help="TOPIC:PARTITION:OFFSET, or a time.")],
+    yes: Yes = False,
+    json: options.Json = False,
+    config: options.Config = None,
+) -> None:
+    """Let queries begin elsewhere at their next start; their tables stay."""
+    from spark_app.commands.stream_terminal import StreamTerminal
+    from spark_app.settings import load_settings
+
+    start_at(load_settings(config), names, to, StreamTerminal(), is_agreed=yes, is_json=json)
+
+
+def skip(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The query that leaves the record out.")],
+    record: Annotated[str, typer.Argument(metavar="RECORD", help="TOPIC:PARTITION:OFFSET.")],
+    *,
+    json: options.Json = False,
+    config: options.Config = None,
+) -> None:
+    """Let a query leave a record out, which becomes a dead letter."""
+    from spark_app.commands.stream_terminal import StreamTerminal
+    from spark_app.settings import load_settings
+
+    leave_out(load_settings(config), query, record, StreamTerminal(), is_json=json)
+
+
+def replay(*, json: options.Json = False, config: options.Config = None) -> None:
+    """Send the dead letters that parse by now to their topics again."""
+    from spark_app.commands.stream_terminal import StreamTerminal
+    from spark_app.settings import load_settings
+
+    send_again(load_settings(config), StreamTerminal(), is_json=json)
+
+
+SUBCOMMANDS: Final[Mapping[str, Callable[..., None]]] = {
+    "streaming run": streaming,
+    "streaming status": status,
+    "streaming reset": reset,
+    "streaming seek": seek,
+    "streaming skip": skip,
+    "streaming replay": replay,
+}
+"""Further commands of queries; `streaming` alone is `streaming run`."""
 
 
 def run(
@@ -121,7 +163,7 @@ def start_over(
     settings: "Settings", names: Sequence[str], terminal: "StreamTerminal", *, is_agreed: bool, is_json: bool
 ) -> None:
     """Shows what starting queries over deletes, asks, and deletes it."""
-    from spark_app.execution.stream_reset import reset
+    from spark_app.execution import stream_reset
 
     def confirm(deletions: Sequence["Deletion"]) -> bool:
         terminal.end_wait()
@@ -134,7 +176,7 @@ def start_over(
 
     terminal.wait("starting Spark")
     with terminal:
-        deleted = reset(settings, names, confirm, listener=terminal)
+        deleted = stream_reset.reset(settings, names, confirm, listener=terminal)
     if is_json:
         terminal.answer(deleted=deleted)
     else:
@@ -169,13 +211,10 @@ def start_at(
         terminal.line(f"the next start reads from {start}" if is_done else "nothing was deleted")
 
 
-def leave_out(settings: "Settings", words: Sequence[str], terminal: "StreamTerminal", *, is_json: bool) -> None:
+def leave_out(settings: "Settings", query: str, record: str, terminal: "StreamTerminal", *, is_json: bool) -> None:
     """Makes a record a dead letter of a query, which leaves it out."""
     from spark_app.execution import stream_position
 
-    if len(words) != 2:
-        raise UsageError("skip needs a query and a record: `spark-app streaming skip events user_events:0:17`")
-    query, record = words
     skipped = stream_position.record_position(record)
     terminal.wait("starting Spark")
     with terminal:
@@ -188,13 +227,13 @@ def leave_out(settings: "Settings", words: Sequence[str], terminal: "StreamTermi
 
 def send_again(settings: "Settings", terminal: "StreamTerminal", *, is_json: bool) -> None:
     """Sends the dead letters that parse by now to their topics, and prints how many."""
-    from spark_app.engine.replay import replay
+    from spark_app.engine import replay as dead_letters
     from spark_app.execution import pipelines
     from spark_app.execution.application import open_warehouse
 
     terminal.wait("starting Spark")
     with terminal, open_warehouse(settings, listener=terminal) as warehouse:
-        replayed = replay(warehouse, settings, pipelines.topics())
+        replayed = dead_letters.replay(warehouse, settings, pipelines.topics())
     if is_json:
         terminal.answer(replayed=replayed)
         return

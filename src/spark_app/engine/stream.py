@@ -193,7 +193,7 @@ class StreamContext(Context):
             short = self.name.removeprefix("streaming.")
             raise InputError(
                 f"{self.name} has read records before (checkpoint {self.checkpoint}), but its table {table} is gone: "
-                f"restore it, or start over with `spark-app streaming --reset {short}`"
+                f"restore it, or start over with `spark-app streaming reset {short}`"
             )
 
     def publish(self, records: DataFrame, topic: str, config: StreamConfig) -> DataStreamWriter:

@@ -38,7 +38,7 @@ def require_same_topics(context: StreamContext, topics: Sequence[str]) -> None:
         )
         if source_options(kafka)["failOnDataLoss"].lower() != "false":
             short = context.name.removeprefix("streaming.")
-            raise InputError(f"{why}; start the query over: spark-app streaming --reset {short}")
+            raise InputError(f"{why}; start the query over: spark-app streaming reset {short}")
         context.note(f"{why}; the query goes on at its old offsets, as failOnDataLoss allows")
     if not ids.items() <= noted.items():
         hadoop_files.delete(context.spark, file)

@@ -107,7 +107,7 @@ def start_at(
     """
     names = pipelines.qualified("streaming", chosen)
     if not names:
-        raise UsageError("--from needs the name of a query: `spark-app streaming --from 2026-01-31T08:00:00Z events`")
+        raise UsageError("seek needs the name of a query: `spark-app streaming seek events --to 2026-01-31T08:00:00Z`")
     given = record_position(start) if POSITION.fullmatch(start) else _instant(start)
     for name in names:
         _require_topic(settings, name, given.topic if isinstance(given, RecordPosition) else None)

@@ -97,7 +97,7 @@ def delete(warehouse: Warehouse, deletion: Deletion, *, note: Callable[[str], No
 
 def _require_stopped(settings: Settings, names: Sequence[str]) -> None:
     if not names:
-        raise UsageError("--reset needs the name of a query: `spark-app streaming --reset events`")
+        raise UsageError("reset needs the name of a query: `spark-app streaming reset events`")
     for status in stream_status.running(settings.runs_path):
         if status.pipeline in names:
             how = f"runs (run {status.run_id})" if status.run_id else "is starting"

@@ -1,4 +1,4 @@
-"""How a streaming query gets on, in a file of its run: `spark-app streaming --status` reads it from another process."""
+"""How a streaming query gets on, in a file of its run: `spark-app streaming status` reads it from another process."""
 
 import logging
 import secrets

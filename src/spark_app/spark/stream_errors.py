@@ -14,7 +14,7 @@ from spark_app.spark.known_errors import DISK_FULL
 from spark_app.telemetry.exceptions import message_of
 
 LONGEST: Final = 300
-RESET: Final = "take the change back, or start the query over: spark-app streaming --reset {short}"
+RESET: Final = "take the change back, or start the query over: spark-app streaming reset {short}"
 
 GO_ON: Final = (
     "raise the retention of the topic, and to go on without these records start once with "
@@ -121,7 +121,7 @@ STREAM_FAULTS: Final = (
         r"Partition (?P<partition>\S+) offset was changed from (?P<old>\d+) to (?P<new>\d+)",
         InputError,
         "{query}: Kafka at {servers} has {partition} up to offset {new}, and the checkpoint {checkpoint} is at {old}: "
-        "the topic was deleted and created again; start the query over: spark-app streaming --reset {short}",
+        "the topic was deleted and created again; start the query over: spark-app streaming reset {short}",
     ),
     StreamFault(
         r"Could not read records in offset \[(?P<first>\d+), (?P<end>\d+)\) for topic partition (?P<partition>\S+)",
@@ -157,7 +157,7 @@ STREAM_FAULTS: Final = (
         r"CANNOT_LOAD_STATE_STORE|Incomplete log file",
         InputError,
         "{query}: its checkpoint {checkpoint} is damaged: {cause}; restore it from a copy, or start the query over: "
-        "spark-app streaming --reset {short}",
+        "spark-app streaming reset {short}",
     ),
     StreamFault(
         r"DELTA_CONCURRENT_\w+|Concurrent(?:Append|Write|Transaction|DeleteRead|DeleteDelete)Exception",
@@ -219,7 +219,7 @@ def batch_failure(error: BaseException, failed: FailedQuery) -> SparkAppError | 
     return SparkAppError(
         f"{failed.query}: its micro-batch from {begins} to {end} failed: {cause}; look at these records, correct what "
         "fails and start the query again, which repeats this micro-batch, or start it over: spark-app streaming "
-        f"--reset {failed.query.removeprefix('streaming.')}"
+        f"reset {failed.query.removeprefix('streaming.')}"
     )
 
 

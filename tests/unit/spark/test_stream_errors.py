@@ -140,7 +140,7 @@ def test_an_unknown_error_names_the_records_of_its_batch(cause: str, line: str) 
     assert "\n" not in str(failure)
     begins = 'streaming.events: its micro-batch from [{"clicks":{"0":5}}] to [{"clicks":{"0":9}}] failed: '
     assert str(failure).startswith(begins)
-    assert str(failure).endswith("start it over: spark-app streaming --reset events")
+    assert str(failure).endswith("start it over: spark-app streaming reset events")
     first = batch_failure(OfBatch(trace, "[-]", '[{"logOffset":0}]'), FAILED)
     assert 'from the beginning to [{"logOffset":0}]' in str(first)
 

@@ -183,7 +183,8 @@ class Sampler:
             if not self.is_stopped:
                 self._write(["full"])
                 self._flush()
-        sys.setswitchinterval(self._given)
+        if self._has_asked_soon():
+            sys.setswitchinterval(self._given)
 
     def ask_soon(self, *, is_wanted: bool = True) -> None:
         """Lets the next look ask for the lock at once, and not after some milliseconds as is usual."""

@@ -168,7 +168,7 @@ def _instant(text: str) -> datetime.datetime:
         if instant.tzinfo is not None:
             return instant
     raise UsageError(
-        f"--from {text!r} is neither TOPIC:PARTITION:OFFSET, such as user_events:0:17, nor an instant with its zone, "
+        f"--to {text!r} is neither TOPIC:PARTITION:OFFSET, such as user_events:0:17, nor an instant with its zone, "
         "such as 2026-01-31T08:00:00Z"
     )
 

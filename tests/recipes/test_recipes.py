@@ -110,21 +110,25 @@ def follow(heading: str, tree: Path, home: Path) -> list[str]:
     return [run(tree, home, "-m", "spark_app", *command.split()).stdout for command in commands]
 
 
+def points_of(file: Path) -> Iterator[tuple[str, dict[str, str], dict[str, Any]]]:
+    """The points of a metrics file, with the name of the metric and their labels."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        for resource in json.loads(line)["resourceMetrics"]:
+            for metric in (each for scope in resource["scopeMetrics"] for each in scope["metrics"]):
+                data: Any = metric.get("sum") or metric.get("gauge") or metric.get("histogram")
+                for point in data["dataPoints"]:
+                    labels = {each["key"]: each["value"]["stringValue"] for each in point["attributes"]}
+                    yield metric["name"], labels, point
+
+
 def series_of(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """The series of a metrics file, as Prometheus names them, with their labels."""
     from spark_app.telemetry import names
     from spark_app.telemetry.prometheus_names import series
 
     metrics = {metric.name: metric for metric in names.METRICS}
-    for line in file.read_text(encoding="utf-8").splitlines():
-        for resource in json.loads(line)["resourceMetrics"]:
-            for metric in (each for scope in resource["scopeMetrics"] for each in scope["metrics"]):
-                data: Any = metric.get("sum") or metric.get("gauge") or metric.get("histogram")
-                for point in data["dataPoints"]:
-                    labels = {
-                        each["key"].replace(".", "_"): each["value"]["stringValue"] for each in point["attributes"]
-                    }
-                    yield series(metrics[metric["name"]]), labels
+    for name, labels, _ in points_of(file):
+        yield series(metrics[name]), {label.replace(".", "_"): value for label, value in labels.items()}
 
 
 def matches(selector: Any, name: str, labels: dict[str, str]) -> bool:
@@ -207,20 +211,10 @@ def test_an_expectation_takes_a_line_and_a_limit(home: Path) -> None:
 def test_a_metric_takes_a_declaration(home: Path) -> None:
     """The run has measured it by its label, under the name of its pipeline."""
     (folder,) = home.glob("runs/*-etl.daily_sales-*")
-    lines = [line for file in folder.glob("metrics*.jsonl") for line in file.read_text(encoding="utf-8").splitlines()]
-    (revenue,) = [
-        metric
-        for line in lines
-        for resource in json.loads(line)["resourceMetrics"]
-        for scope in resource["scopeMetrics"]
-        for metric in scope["metrics"]
-        if metric["name"] == "shop.revenue"
-    ]
-    points = revenue["gauge"]["dataPoints"]
-    labels = [{each["key"]: each["value"]["stringValue"] for each in point["attributes"]} for point in points]
-    assert {each["amount_category"] for each in labels} == {"small", "medium", "large"}
-    assert {each["pipeline.name"] for each in labels} == {"etl.daily_sales"}
-    assert all(point["asDouble"] > 0 for point in points)
+    points = [each for file in folder.glob("metrics*.jsonl") for each in points_of(file) if each[0] == "shop.revenue"]
+    assert sorted(labels["amount_category"] for _, labels, _ in points) == ["large", "medium", "small"]
+    assert {labels["pipeline.name"] for _, labels, _ in points} == {"etl.daily_sales"}
+    assert all(point["asDouble"] > 0 for _, _, point in points)
 
 
 def test_an_alert_takes_a_rule_cases_and_a_heading(tmp_path: Path) -> None:

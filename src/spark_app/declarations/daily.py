@@ -22,8 +22,8 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql.types import DateType, StructType
 
-from spark_app.declarations.declaration import Declared, Rules, Source, Transform, declared, names
-from spark_app.engine.code_location import CodeLocation, parsed
+from spark_app.declarations.declaration import Declared, Rules, Source, Transform, declared
+from spark_app.engine.code_location import CodeLocation, columns_of, parsed
 from spark_app.engine.project_metric import Metric
 
 Decorator = Callable[[Transform], Declared]
@@ -72,7 +72,7 @@ def table(
         DeclarationError: The schema cannot be read, or does not have a column.
     """
     location = CodeLocation.of_caller()
-    columns, partitions, keys = parsed(schema, location), names(partition_by), names(key)
+    columns, partitions, keys = parsed(schema, location), columns_of(partition_by), columns_of(key)
     location.require((*partitions, *keys), columns.names)
     for metric in metrics:
         metric.require_columns(columns)
@@ -101,7 +101,7 @@ def state(*, schema: str | StructType, key: str | Sequence[str]) -> Decorator:
         DeclarationError: The schema cannot be read, or does not have a column.
     """
     location = CodeLocation.of_caller()
-    columns, keys = parsed(schema, location), names(key)
+    columns, keys = parsed(schema, location), columns_of(key)
     location.require(keys, columns.names)
     if not keys:
         raise location.error(f"the key is empty: name the columns that identify a row, of {', '.join(columns.names)}")

@@ -181,9 +181,7 @@ class DailyPipeline:
         if counted or (is_last and not audited):
             context.report_rows(published=commit.rows)
         if declared.metrics:
-            with context.step(f"measure {declared.name}", kind="transform"):
-                published = context.partition(declared.name, version=commit.version)
-                project_metric.measure(context, declared.metrics, published)
+            context.telemetry.errors.guard(f"{declared.name} not measured", _measure, context, declared, commit)
         return commit
 
 
@@ -213,6 +211,12 @@ def _merged(
             context.report_rows(published=published)
             context.confirm(declared.name, commit, count=of_source.audit.latest, published=published)
     return commit
+
+
+def _measure(context: DailyContext, declared: Declared, commit: Commit) -> None:
+    with context.step(f"measure {declared.name}", kind="transform"):
+        published = context.partition(declared.name, version=commit.version)
+        project_metric.measure(context, declared.metrics, published)
 
 
 def _names(declared: Sequence[Declared]) -> list[str]:

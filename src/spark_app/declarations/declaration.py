@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from spark_app.engine.code_location import CodeLocation, nearest, parsed
+from spark_app.engine.code_location import CodeLocation, columns_of, nearest, parsed
 from spark_app.engine.project_metric import Metric
 from spark_app.quality.expectations import Rule
 from spark_app.settings import Settings, config_folder, load_settings
@@ -28,11 +28,6 @@ Rules = Sequence[Rule] | Callable[[Settings], Sequence[Rule]]
 def _shipped() -> Settings:
     """The settings that this program comes with, for names that are the same whatever the settings are."""
     return load_settings(config_folder())
-
-
-def names(columns: str | Sequence[str]) -> tuple[str, ...]:
-    """The names of columns, given as one or as several."""
-    return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
 def same_key(key: Sequence[str]) -> str:
@@ -78,7 +73,7 @@ class Source:
         """
         self.name, self.location, self.may_be_empty = name, CodeLocation.of_caller(), may_be_empty
         self.schema = parsed(schema, self.location)
-        self.key, self.newest, self.oldest = names(key), names(newest), names(oldest)
+        self.key, self.newest, self.oldest = columns_of(key), columns_of(newest), columns_of(oldest)
         if bool(self.newest) == bool(self.oldest):
             raise self.location.error(
                 f"source {name} needs newest or oldest: the columns that choose a version of a row"

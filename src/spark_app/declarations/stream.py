@@ -18,9 +18,9 @@ from typing import Any, Final
 from pyspark.sql.types import StructType
 
 from spark_app.declarations.dead_letters import DeadLetters
-from spark_app.declarations.declaration import Transform, names
+from spark_app.declarations.declaration import Transform
 from spark_app.declarations.query import DeclaredQuery, Kind
-from spark_app.engine.code_location import CodeLocation, parsed
+from spark_app.engine.code_location import CodeLocation, columns_of, parsed
 from spark_app.engine.stream import Interval as Interval  # noqa: PLC0414 - what functions declare their options with
 from spark_app.engine.stream import milliseconds as milliseconds  # noqa: PLC0414
 from spark_app.engine.topics import Topic
@@ -56,7 +56,7 @@ def table(
     """
     location = CodeLocation.of_caller()
     columns = parsed(schema, location)
-    partitions = names(partition_by)
+    partitions = columns_of(partition_by)
     location.require([*partitions, *(rule.column for rule in expect)], columns.names)
     declared = {"partitions": partitions, "expectations": tuple(expect), "once": once, "starts_first": starts_first}
     return _declare("table", columns, watermark=watermark, **declared)
@@ -99,7 +99,7 @@ def state(*, schema: str | StructType, key: str | Sequence[str], watermark: Inte
     """
     location = CodeLocation.of_caller()
     columns = parsed(schema, location)
-    keys = names(key)
+    keys = columns_of(key)
     location.require(keys, columns.names)
     return _declare("state", columns, key=keys, watermark=watermark, once=True)
 

@@ -76,6 +76,11 @@ class CodeLocation:
             )
 
 
+def columns_of(names: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of columns, given as one or as several."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
 def nearest(name: str, known: Sequence[str]) -> str:
     """The end of a message about an unknown name: the nearest known one, else all of them."""
     near = get_close_matches(name, known, n=1)

@@ -1,7 +1,7 @@
 """Metrics of a project: a number about the rows that a run has published."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType, StructType
 
-from spark_app.engine.code_location import CodeLocation
+from spark_app.engine.code_location import CodeLocation, columns_of
 from spark_app.engine.context import Context
 from spark_app.telemetry import names
 from spark_app.telemetry.names import Attribute
@@ -29,6 +29,8 @@ class Metric:
         name: Its name in OpenTelemetry, without the unit: `shop.revenue`. The label `pipeline.name` is always there.
         function, column: What is measured: `sum` of `total_amount`; `count` of `*` counts rows.
         labels: The columns whose values are its labels.
+        attributes: The labels, as the catalogue has them.
+        entry: The metric, as the catalogue has them.
         location: Where it is declared.
     """
 
@@ -46,7 +48,7 @@ class Metric:
             DeclarationError: The name is one of this program, or none; the value cannot be read.
         """
         self.name, self.location = name, CodeLocation.of_caller()
-        self.labels = (labels,) if isinstance(labels, str) else tuple(labels)
+        self.labels = columns_of(labels)
         if not NAME.fullmatch(name):
             raise self.location.error(f"{name!r} is no name of a metric: use lower case and a dot, as in shop.revenue")
         if name.partition(".")[0] in OWN:
@@ -57,8 +59,8 @@ class Metric:
         if read is None:
             raise self.location.error(f"{name}: {value!r} is no sum, avg, min, max or count of a column: sum(amount)")
         self.function, self.column = read["function"], read["column"]
-        labelled = tuple(Attribute(label, str, f"the column {label}", is_label=True) for label in self.labels)
-        self.entry = names.Metric(name, "gauge", unit, meaning, (names.PIPELINE, *labelled))
+        self.attributes = [Attribute(label, str, f"the column {label}", is_label=True) for label in self.labels]
+        self.entry = names.Metric(name, "gauge", unit, meaning, (names.PIPELINE, *self.attributes))
 
     def require_columns(self, schema: StructType) -> None:
         """Checks that a table has its columns.
@@ -92,20 +94,12 @@ def _measure(context: Context, labels: tuple[str, ...], metrics: Sequence[Metric
     keys = [F.coalesce(F.col(label).cast("string"), F.lit("null")).alias(label) for label in labels]
     found = rows.groupBy(*keys).agg(*values).limit(MAX_SERIES + 1).collect()
     if len(found) > MAX_SERIES:
-        shown = ", ".join(metric.name for metric in metrics)
-        raise ValueError(f"more than {MAX_SERIES} values of {', '.join(labels)}: take columns with few ({shown})")
+        raise ValueError(f"more than {MAX_SERIES} values of {', '.join(labels)}: take columns with few")
     for row in found:
-        for metric, value in _known(metrics, row.asDict()):
-            context.telemetry.measure(
-                metric.entry, value, dict(zip(metric.entry.labels[1:], row[: len(labels)], strict=True))
-            )
-
-
-def _known(metrics: Sequence[Metric], values: dict[str, float | None]) -> Iterator[tuple[Metric, float]]:
-    """Those with a value: of no rows there is a count, and no sum."""
-    for metric in metrics:
-        if (value := values[metric.name]) is not None:
-            yield metric, value
+        for metric in metrics:
+            if row[metric.name] is not None:  # of no rows there is a count, and no sum
+                of_row = {attribute: row[attribute.name] for attribute in metric.attributes}
+                context.telemetry.measure(metric.entry, row[metric.name], of_row)
 
 
 def _quoted(column: str) -> str:

@@ -136,19 +136,20 @@ def root(
     """Run checked and traced Spark pipelines, and see what any Spark application did, and why."""
 
 
-VERBS: Final[Mapping[str, Sequence[Callable[..., None]]]] = {
-    "Pipelines and tables": (init, etl, streaming, ml, graph, tables, show),
-    "Any Spark application": (observe, report, compare, tune, serve, bridge, mcp, lineage, prune),
-    "The stack": (resend, doctor),
+def _named(*verbs: Callable[..., None]) -> dict[str, Callable[..., None]]:
+    return {verb.__name__: verb for verb in verbs}
+
+
+VERBS: Final[Mapping[str, Mapping[str, Callable[..., None]]]] = {
+    "Pipelines and tables": {**_named(init, etl, streaming), **SUBCOMMANDS, **_named(ml, graph, tables, show)},
+    "Any Spark application": _named(observe, report, compare, tune, serve, bridge, mcp, lineage, prune),
+    "The stack": _named(resend, doctor),
 }
 for panel, verbs in VERBS.items():
-    for verb in verbs:
+    for name, verb in verbs.items():
         # Options after the observed command belong to that command.
         own = {"allow_interspersed_args": verb not in (observe, tune)}
-        program.command(cls=Verb, rich_help_panel=panel, context_settings=own)(verb)
-        if verb is streaming:
-            for name, subcommand in SUBCOMMANDS.items():
-                program.command(name, cls=Verb, rich_help_panel=panel)(subcommand)
+        program.command(name, cls=Verb, rich_help_panel=panel, context_settings=own)(verb)
 
 
 def command_line(arguments: Sequence[str] = ()) -> Any:

@@ -12,6 +12,8 @@ from spark_app.commands.etl import perform, summarize
 from spark_app.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from spark_app.commands.stream_terminal import StreamTerminal
     from spark_app.execution.stream_reset import Deletion
     from spark_app.settings import Settings
@@ -47,6 +49,14 @@ def require_new_form(arguments: Sequence[str]) -> None:
             raise UsageError(f"{argument.partition('=')[0]} is a command now: {new}")
 
 
+def _opened(config: "Path | None") -> tuple["Settings", "StreamTerminal"]:
+    """The configuration, and where the command answers; neither starts Spark."""
+    from spark_app.commands.stream_terminal import StreamTerminal
+    from spark_app.settings import load_settings
+
+    return load_settings(config), StreamTerminal()
+
+
 def streaming(
     names: Names = None,
     *,
@@ -56,27 +66,52 @@ def streaming(
     config: options.Config = None,
 ) -> None:
     """Run streaming queries until Ctrl-C, and show how each gets on."""
-    from spark_app.commands.stream_terminal import StreamTerminal
-    from spark_app.settings import load_settings
+    from spark_app.commands.stream_terminal import summary
+    from spark_app.execution.streams import run_streams
+    from spark_app.execution.supervisor import StopCondition
 
-    settings, terminal = load_settings(config), StreamTerminal()
-    run(settings, names or (), terminal, is_draining=available_now, seconds=seconds, is_json=json)
+    settings, terminal = _opened(config)
+    stop_condition = StopCondition(is_draining=available_now, seconds=seconds)
+    job = partial(run_streams, settings, names or (), stop_condition, listener=terminal)
+    perform(job, terminal=terminal, is_json=json, show=partial(summarize, table=summary))
 
 
 def status(*, json: options.Json = False, config: options.Config = None) -> None:
     """Show the queries that run now, of any process; start none."""
-    from spark_app.commands.stream_terminal import StreamTerminal
-    from spark_app.settings import load_settings
+    from spark_app.runs import stream_status
 
-    show_status(load_settings(config), StreamTerminal(), is_json=json)
+    settings, terminal = _opened(config)
+    statuses = stream_status.running(settings.runs_path)
+    if json:
+        terminal.answer(queries=statuses)
+    elif statuses:
+        terminal.status(statuses)
+    else:
+        terminal.line("no streaming query runs; start them with `spark-app streaming`")
 
 
 def reset(names: Named, *, yes: Yes = False, json: options.Json = False, config: options.Config = None) -> None:
     """Start queries over: delete their tables and checkpoints."""
-    from spark_app.commands.stream_terminal import StreamTerminal
-    from spark_app.settings import load_settings
+    from spark_app.execution import stream_reset
 
-    start_over(load_settings(config), names, StreamTerminal(), is_agreed=yes, is_json=json)
+    settings, terminal = _opened(config)
+
+    def confirm(deletions: Sequence["Deletion"]) -> bool:
+        terminal.end_wait()
+        for each in deletions:
+            terminal.note(f"{each.query} loses:")
+            for folder, rows in each.tables.items():
+                terminal.note(f"  {formatting.quantity(rows, 'row')} of {folder}")
+            terminal.note(f"  {each.checkpoint or 'no checkpoint: it has never run'}")
+        return yes or terminal.confirmed("Delete this? [y/N] ")
+
+    terminal.wait("starting Spark")
+    with terminal:
+        deleted = stream_reset.reset(settings, names, confirm, listener=terminal)
+    if json:
+        terminal.answer(deleted=deleted)
+    else:
+        terminal.line("the next start reads from the beginning" if deleted else "nothing was deleted")
 
 
 def seek(
@@ -88,10 +123,24 @@ def seek(
     config: options.Config = None,
 ) -> None:
     """Let queries begin elsewhere at their next start; their tables stay."""
-    from spark_app.commands.stream_terminal import StreamTerminal
-    from spark_app.settings import load_settings
+    from spark_app.execution import stream_position
 
-    start_at(load_settings(config), names, to, StreamTerminal(), is_agreed=yes, is_json=json)
+    settings, terminal = _opened(config)
+
+    def confirm(checkpoints: Mapping[str, str]) -> bool:
+        terminal.end_wait()
+        for query, checkpoint in checkpoints.items():
+            terminal.note(f"{query} loses its offsets and its state, and keeps its tables: {checkpoint}")
+        terminal.note(f"it begins at {to}; records from there on that it has read before are written again")
+        return yes or terminal.confirmed("Delete this? [y/N] ")
+
+    terminal.wait("starting Spark")
+    with terminal:
+        is_done = stream_position.start_at(settings, names, to, confirm, listener=terminal)
+    if json:
+        terminal.answer(start=to if is_done else None)
+    else:
+        terminal.line(f"the next start reads from {to}" if is_done else "nothing was deleted")
 
 
 def skip(
@@ -102,18 +151,40 @@ def skip(
     config: options.Config = None,
 ) -> None:
     """Let a query leave a record out, which becomes a dead letter."""
-    from spark_app.commands.stream_terminal import StreamTerminal
-    from spark_app.settings import load_settings
+    from spark_app.execution import stream_position
 
-    leave_out(load_settings(config), query, record, StreamTerminal(), is_json=json)
+    settings, terminal = _opened(config)
+    skipped = stream_position.record_position(record)
+    terminal.wait("starting Spark")
+    with terminal:
+        name = stream_position.skip(settings, query, skipped, listener=terminal)
+    if json:
+        terminal.answer(query=name, skipped=record)
+    else:
+        terminal.line(f"{name} leaves out {record} from its next start on; the record is in the table dead_letters")
 
 
 def replay(*, json: options.Json = False, config: options.Config = None) -> None:
     """Send the dead letters that parse by now to their topics again."""
-    from spark_app.commands.stream_terminal import StreamTerminal
-    from spark_app.settings import load_settings
+    from spark_app.engine import replay as dead_letters
+    from spark_app.execution import pipelines
+    from spark_app.execution.application import open_warehouse
 
-    send_again(load_settings(config), StreamTerminal(), is_json=json)
+    settings, terminal = _opened(config)
+    terminal.wait("starting Spark")
+    with terminal, open_warehouse(settings, listener=terminal) as warehouse:
+        replayed = dead_letters.replay(warehouse, settings, pipelines.topics())
+    if json:
+        terminal.answer(replayed=replayed)
+        return
+    for topic, letters in replayed.sent.items():
+        terminal.line(f"{topic}: sent {formatting.quantity(letters, 'dead letter')} again")
+    for topic, letters in replayed.malformed.items():
+        terminal.line(
+            f"{topic}: {formatting.quantity(letters, 'dead letter')} still malformed: spark-app show dead_letters"
+        )
+    if not replayed.sent and not replayed.malformed:
+        terminal.line("no dead letter waits")
 
 
 SUBCOMMANDS: Final[Mapping[str, Callable[..., None]]] = {
@@ -125,123 +196,3 @@ SUBCOMMANDS: Final[Mapping[str, Callable[..., None]]] = {
     "streaming replay": replay,
 }
 """Further commands of queries; `streaming` alone is `streaming run`."""
-
-
-def run(
-    settings: "Settings",
-    names: Sequence[str],
-    terminal: "StreamTerminal",
-    *,
-    is_draining: bool,
-    seconds: float | None,
-    is_json: bool,
-) -> None:
-    """Runs queries, and shows how they get on."""
-    from spark_app.commands.stream_terminal import summary
-    from spark_app.execution.streams import run_streams
-    from spark_app.execution.supervisor import StopCondition
-
-    stop_condition = StopCondition(is_draining=is_draining, seconds=seconds)
-    job = partial(run_streams, settings, names, stop_condition, listener=terminal)
-    perform(job, terminal=terminal, is_json=is_json, show=partial(summarize, table=summary))
-
-
-def show_status(settings: "Settings", terminal: "StreamTerminal", *, is_json: bool) -> None:
-    """Prints the queries that run now, with their last micro-batch."""
-    from spark_app.runs import stream_status
-
-    statuses = stream_status.running(settings.runs_path)
-    if is_json:
-        terminal.answer(queries=statuses)
-    elif statuses:
-        terminal.status(statuses)
-    else:
-        terminal.line("no streaming query runs; start them with `spark-app streaming`")
-
-
-def start_over(
-    settings: "Settings", names: Sequence[str], terminal: "StreamTerminal", *, is_agreed: bool, is_json: bool
-) -> None:
-    """Shows what starting queries over deletes, asks, and deletes it."""
-    from spark_app.execution import stream_reset
-
-    def confirm(deletions: Sequence["Deletion"]) -> bool:
-        terminal.end_wait()
-        for each in deletions:
-            terminal.note(f"{each.query} loses:")
-            for folder, rows in each.tables.items():
-                terminal.note(f"  {formatting.quantity(rows, 'row')} of {folder}")
-            terminal.note(f"  {each.checkpoint or 'no checkpoint: it has never run'}")
-        return is_agreed or terminal.confirmed("Delete this? [y/N] ")
-
-    terminal.wait("starting Spark")
-    with terminal:
-        deleted = stream_reset.reset(settings, names, confirm, listener=terminal)
-    if is_json:
-        terminal.answer(deleted=deleted)
-    else:
-        terminal.line("the next start reads from the beginning" if deleted else "nothing was deleted")
-
-
-def start_at(
-    settings: "Settings",
-    names: Sequence[str],
-    start: str,
-    terminal: "StreamTerminal",
-    *,
-    is_agreed: bool,
-    is_json: bool,
-) -> None:
-    """Shows what starting queries elsewhere deletes, asks, and lets them start there."""
-    from spark_app.execution import stream_position
-
-    def confirm(checkpoints: Mapping[str, str]) -> bool:
-        terminal.end_wait()
-        for query, checkpoint in checkpoints.items():
-            terminal.note(f"{query} loses its offsets and its state, and keeps its tables: {checkpoint}")
-        terminal.note(f"it begins at {start}; records from there on that it has read before are written again")
-        return is_agreed or terminal.confirmed("Delete this? [y/N] ")
-
-    terminal.wait("starting Spark")
-    with terminal:
-        is_done = stream_position.start_at(settings, names, start, confirm, listener=terminal)
-    if is_json:
-        terminal.answer(start=start if is_done else None)
-    else:
-        terminal.line(f"the next start reads from {start}" if is_done else "nothing was deleted")
-
-
-def leave_out(settings: "Settings", query: str, record: str, terminal: "StreamTerminal", *, is_json: bool) -> None:
-    """Makes a record a dead letter of a query, which leaves it out."""
-    from spark_app.execution import stream_position
-
-    skipped = stream_position.record_position(record)
-    terminal.wait("starting Spark")
-    with terminal:
-        name = stream_position.skip(settings, query, skipped, listener=terminal)
-    if is_json:
-        terminal.answer(query=name, skipped=record)
-    else:
-        terminal.line(f"{name} leaves out {record} from its next start on; the record is in the table dead_letters")
-
-
-def send_again(settings: "Settings", terminal: "StreamTerminal", *, is_json: bool) -> None:
-    """Sends the dead letters that parse by now to their topics, and prints how many."""
-    from spark_app.engine import replay as dead_letters
-    from spark_app.execution import pipelines
-    from spark_app.execution.application import open_warehouse
-
-    terminal.wait("starting Spark")
-    with terminal, open_warehouse(settings, listener=terminal) as warehouse:
-        replayed = dead_letters.replay(warehouse, settings, pipelines.topics())
-    if is_json:
-        terminal.answer(replayed=replayed)
-        return
-    for topic, letters in replayed.sent.items():
-        terminal.line(f"{topic}: sent {formatting.quantity(letters, 'dead letter')} again")
-    for topic, letters in replayed.malformed.items():
-        terminal.line(
-            f"{topic}: {formatting.quantity(letters, 'dead letter')} still malformed: spark-app show dead_letters"
-        )
-    if not replayed.sent and not replayed.malformed:
-        terminal.line("no dead letter waits")

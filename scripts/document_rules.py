@@ -1,32 +1,40 @@
-"""Writes what rules and thresholds declare into docs/diagnoses.md, runbook.md and reference.md, and diagnoses.yml.
+"""Writes what rules declare: docs/diagnoses.md, runbook.md, reference.md, config/diagnoses.yml, alerts and their tests.
 
 Run it as `.venv/bin/python scripts/document_rules.py`; a folder as argument gets the files instead. What stands above
 the first rule of a section, outside of the table, and beside the lists of changes in the runbook is written by hand.
 """
 
-import ast
 import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
+import jinja2
 
-from spark_app.eventlog.diagnoses import diagnose, thresholds
-from spark_app.eventlog.diagnoses.thresholds import Thresholds
+from spark_app.eventlog.diagnoses.diagnose import rules_of
+from spark_app.eventlog.diagnoses.query import QueryView
+from spark_app.eventlog.diagnoses.rule import Alert, Rule, rules
+from spark_app.eventlog.diagnoses.stage import StageView
+from spark_app.eventlog.diagnoses.stream import StreamView
+from spark_app.eventlog.diagnoses.thresholds import declared
+from spark_app.eventlog.model.application import Application
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 WIDTH: Final = 140
 RULES: Final = {
-    "Stages": diagnose.STAGE_RULES,
-    "Queries": diagnose.QUERY_RULES,
-    "Streams": diagnose.STREAM_RULES,
-    "Applications": diagnose.APPLICATION_RULES,
+    "Stages": rules_of(StageView),
+    "Queries": rules_of(QueryView),
+    "Streams": rules_of(StreamView),
+    "Applications": rules_of(Application),
 }
-DEFAULTS: Final = Thresholds().model_dump(mode="json")
+DEFAULTS: Final[dict[str, Any]] = {key: limit.default for key, limit in declared().items()}
+APPLICATION: Final = (
+    "{{ $labels.spark_app_name }} in {{ $labels.deployment_environment_name }}"
+    "{{ with $labels.k8s_namespace_name }}, namespace {{ . }},{{ end }}"
+)
+"""What alerts say of an application, as a template of Prometheus."""
 SIZES: Final = (("GiB", 1024**3), ("MiB", 1024**2), ("bytes", 1))
 TIMES: Final = (("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))
 _LABEL: Final = re.compile(r"^([A-Z]\w+): ", re.MULTILINE)
@@ -62,12 +70,12 @@ def wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def part(rule: Any) -> str:
+def part(rule: Rule) -> str:
     """The part of a rule in docs/diagnoses.md, made of its docstring."""
-    summary, *_ = text = (inspect.getdoc(rule) or "").splitlines()
+    summary, *_ = text = (inspect.getdoc(rule.check) or "").splitlines()
     labelled = _LABEL.sub(r"**\1**: ", "\n".join(text[1:]))
     paragraph = f"**Seen**: {summary[0].lower()}{summary[1:]} {labelled}"
-    return f"### {rule.__name__}\n\n{wrapped(filled(paragraph))}\n"
+    return f"### {rule.name}\n\n{wrapped(filled(paragraph))}\n"
 
 
 def diagnoses(page: str) -> str:
@@ -75,43 +83,65 @@ def diagnoses(page: str) -> str:
     introduction, *sections = re.split(r"^## ", page, flags=re.MULTILINE)
     texts = {section.split("\n")[0]: section.split("### ")[0].rstrip() for section in sections}
     parts = [introduction.rstrip() + "\n"]
-    for heading, rules in RULES.items():
-        parts += [f"## {texts[heading]}\n", *map(part, rules)]
+    for heading, of_section in RULES.items():
+        parts += [f"## {texts[heading]}\n", *map(part, of_section)]
     return _STATED.sub(lambda match: threshold(match[1]) if match[1] in DEFAULTS else match[0], "\n".join(parts))
 
 
-def change(rule: str) -> str:
+def change(rule: Rule) -> str:
     """What to change, as an item of a list."""
-    function = next(each for rules in RULES.values() for each in rules if each.__name__ == rule)
-    (text,) = re.findall(r"^Change: (.*?)(?=^[A-Z]\w+: )", inspect.getdoc(function) or "", re.MULTILINE | re.DOTALL)
-    return wrapped(f"- `{rule}`: {filled(text)}", indent="  ") + "\n"
+    (text,) = re.findall(r"^Change: (.*?)(?=^[A-Z]\w+: )", inspect.getdoc(rule.check) or "", re.MULTILINE | re.DOTALL)
+    return wrapped(f"- `{rule.name}`: {filled(text)}", indent="  ") + "\n"
+
+
+def alerts() -> dict[str, list[Rule]]:
+    """The alerts by their names, each with its rules: first the one that describes it."""
+    found: dict[str, list[Rule]] = {}
+    for rule in rules().values():
+        if rule.alert is not None:
+            found.setdefault(rule.alert.name, []).append(rule)
+    return {name: sorted(found[name], key=lambda rule: not _alert(rule).text) for name in sorted(found)}
+
+
+def _alert(rule: Rule) -> Alert:
+    if rule.alert is None:
+        raise ValueError(f"{rule.name} declares no alert")
+    return rule.alert
 
 
 def runbook(page: str) -> str:
     """The runbook: the section of an alert about findings lists what to change for each of its rules."""
-    rules = (ROOT / "prometheus" / "rules" / "diagnoses.yml").read_text(encoding="utf-8")
-    for alert in (each for group in yaml.safe_load(rules)["groups"] for each in group["rules"] if "alert" in each):
-        (names,) = re.findall(r'spark_finding_rule=~?"([\w|]+)"', alert["expr"])
-        section = re.compile(rf"(^## {alert['alert']}\n(?:(?!^## ).*\n)*?)(?:^- `.*\n(?:  .*\n)*)+", re.MULTILINE)
-        items = "".join(map(change, names.split("|")))
+    for alert, of_alert in alerts().items():
+        section = re.compile(rf"(^## {alert}\n(?:(?!^## ).*\n)*?)(?:^- `.*\n(?:  .*\n)*)+", re.MULTILINE)
+        items = "".join(map(change, sorted(of_alert, key=lambda rule: rule.name)))
         page, times = section.subn(r"\g<1>" + items.replace("\\", r"\\"), page)
         if times != 1:
-            raise SystemExit(f"docs/runbook.md has no list of changes below {alert['alert']}: add a line '- `'")
+            raise SystemExit(f"docs/runbook.md has no list of changes below {alert}: add a line '- `'")
     return page
 
 
-def meanings() -> Iterator[tuple[str, str]]:
-    """Each threshold with the text below it."""
-    (model,) = (node for node in ast.parse(inspect.getsource(thresholds)).body if isinstance(node, ast.ClassDef))
-    for field, text in zip(model.body, model.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
-            yield ast.unparse(field.target), " ".join(str(text.value.value).split())
+def prometheus(template: str) -> str:
+    """The alerts of the rules for Prometheus, or their tests for promtool."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ROOT / "scripts" / "templates"), autoescape=False, trim_blocks=True,
+        variable_start_string="[[", variable_end_string="]]", block_start_string="[%", block_end_string="%]",
+        keep_trailing_newline=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    shown = [
+        {
+            **{key: getattr(_alert(first), key) for key in ("name", "text", "severity", "only_warnings")},
+            "rules": sorted(each.name for each in (first, *others)),
+            "described_by": first.name,
+        }
+        for first, *others in alerts().values()
+    ]
+    return environment.get_template(template).render(alerts=shown, application=APPLICATION)
 
 
 def reference(page: str) -> str:
     """The page of the reference, with the table of thresholds."""
     before, table, after = re.split(r"(^## config/diagnoses\.yml\n.*?)(?=^## )", page, flags=re.MULTILINE | re.DOTALL)
-    rows = "".join(f"| `{key}` | {meaning} |\n" for key, meaning in meanings())
+    rows = "".join(f"| `{key}` | {limit.meaning} |\n" for key, limit in declared().items())
     return f"{before}{table.split('| key |')[0]}| key | meaning |\n|---|---|\n{rows}\n{after}"
 
 
@@ -122,11 +152,11 @@ def configuration() -> str:
         "# Times in milliseconds, sizes in bytes, shares from 0 to 1. A missing key has the default that it has here.",
         "# `python scripts/document_rules.py` writes this file.",
     ]
-    for key, meaning in meanings():
+    for key, limit in declared().items():
         value = DEFAULTS[key]
-        is_list = isinstance(value, list)
-        lines += [f"# {meaning}", f"{key}:" if is_list else f"{key}: {value:.12g}"]
-        lines += [f"  - {pair}" for pair in value] if is_list else []
+        is_list = isinstance(value, tuple)
+        lines += [f"# {limit.meaning}", f"{key}:" if is_list else f"{key}: {value:.12g}"]
+        lines += [f"  - {list(pair)}" for pair in value] if is_list else []
     return "\n".join(lines) + "\n"
 
 
@@ -136,6 +166,8 @@ def main() -> None:
     for name, write in (("diagnoses.md", diagnoses), ("reference.md", reference), ("runbook.md", runbook)):
         _write(target / "docs" / name, write((ROOT / "docs" / name).read_text(encoding="utf-8")))
     _write(target / "config" / "diagnoses.yml", configuration())
+    for folder in ("rules", "tests"):
+        _write(target / "prometheus" / folder / "diagnoses.yml", prometheus(f"diagnoses_{folder}.yml.j2"))
 
 
 def _write(file: Path, text: str) -> None:

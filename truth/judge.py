@@ -1,31 +1,17 @@
 """What spark-app finds in the runs, in the format that the score reads: `truth/README.md`."""
 
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from spark_app.eventlog import reader
 from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.diagnoses.rule import rule_of
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from truth.answers import Where
 from truth.declared import LOGS
 from truth.scores import Named, Output
-
-CAUSES: Final = {
-    "partition_skew": "skew",
-    "tiny_tasks": "too_many_partitions",
-    "too_few_tasks": "too_few_partitions",
-    "retried_stage": "lost_shuffle",
-    "lost_executors": "lost_executor",
-    "sort_merge_join_could_broadcast": "broadcast_missing",
-    "large_broadcast": "broadcast_too_large",
-    "cross_join": "cartesian_join",
-    "partition_filter_missing": "unpruned_partitions",
-    "batch_longer_than_trigger": "late_batches",
-}
-"""The cause that a rule stands for; the other rules have the name of theirs."""
 
 
 def output(logs: Path = LOGS) -> bytes:
@@ -45,5 +31,5 @@ def _named(finding: Finding) -> Named:
         queries=[place.query for place in places if place.query is not None],
         stages=[place.stage[0] for place in places if place.stage is not None],
     )
-    cause = CAUSES.get(finding.rule, finding.rule)
+    cause = rule_of(finding.rule).cause or finding.rule
     return Named(cause, where, finding.cost_ms, finding.cost_low_ms, finding.cost_high_ms)

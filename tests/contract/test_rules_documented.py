@@ -7,16 +7,19 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from spark_app.eventlog.diagnoses import diagnose
-from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import RULES
+from spark_app.eventlog.diagnoses.rule import rules
+from spark_app.eventlog.diagnoses.thresholds import declared
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-WRITTEN: Final = {"docs/diagnoses.md", "docs/reference.md", "docs/runbook.md", "config/diagnoses.yml"}
+WRITTEN: Final = {
+    "docs/diagnoses.md",
+    "docs/reference.md",
+    "docs/runbook.md",
+    "config/diagnoses.yml",
+    "prometheus/rules/diagnoses.yml",
+    "prometheus/tests/diagnoses.yml",
+}
 LABELS: Final = ["Evidence", "Why", "Change", "Threshold", "Cost"]
-EVERY_RULE: Final = (
-    *diagnose.STAGE_RULES, *diagnose.QUERY_RULES, *diagnose.STREAM_RULES, *diagnose.APPLICATION_RULES,
-)  # fmt: skip
 
 
 def test_committed_pages_are_what_is_declared(tmp_path: Path) -> None:
@@ -29,13 +32,20 @@ def test_committed_pages_are_what_is_declared(tmp_path: Path) -> None:
 
 def test_every_rule_is_declared_whole() -> None:
     """It has a decorator, and its docstring says what it sees, what it costs, and what to change, in one order."""
-    texts = {rule.__name__: inspect.getdoc(rule) or "" for rule in EVERY_RULE}
+    texts = {name: inspect.getdoc(rule.check) or "" for name, rule in rules().items()}
     labels = {name: re.findall(r"^([A-Z]\w+): ", text, re.MULTILINE) for name, text in texts.items()}
     assert {name: found for name, found in labels.items() if found != LABELS} == {}
-    assert texts.keys() == RULES.keys()
+
+
+def test_a_rule_is_alone_in_the_file_of_its_name() -> None:
+    """So that it is found, and goes with its file; a helper of several rules stands beside the package."""
+    folder = ROOT / "src" / "spark_app" / "eventlog" / "diagnoses" / "rules"
+    assert [name for name, rule in rules().items() if not rule.check.__module__.endswith(f".rules.{name}")] == []
+    imports = [file.name for file in folder.glob("*.py") if "diagnoses.rules." in file.read_text(encoding="utf-8")]
+    assert imports == []
 
 
 def test_every_threshold_is_of_a_rule() -> None:
     """The page names each."""
     page = (ROOT / "docs" / "diagnoses.md").read_text(encoding="utf-8")
-    assert [key for key in Thresholds.model_fields if f"`{key}`" not in page] == []
+    assert [key for key in declared() if f"`{key}`" not in page] == []

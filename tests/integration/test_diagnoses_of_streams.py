@@ -9,7 +9,8 @@ from typing import Final
 import pytest
 
 from spark_app.eventlog import reader
-from spark_app.eventlog.diagnoses.diagnose import STREAM_RULES, diagnose
+from spark_app.eventlog.diagnoses.diagnose import diagnose, rules_of
+from spark_app.eventlog.diagnoses.stream import StreamView
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from tests.eventlogs import record
@@ -69,4 +70,4 @@ def test_a_query_that_is_well_hears_nothing_with_any_spark(version: str) -> None
 
 def test_each_rule_has_a_program() -> None:
     """And each program a rule."""
-    assert set(CASES) == {rule.__name__ for rule in STREAM_RULES} == set(PROGRAMS) - {ALWAYS_LATE, EVERY_FIELD}
+    assert set(CASES) == {rule.name for rule in rules_of(StreamView)} == set(PROGRAMS) - {ALWAYS_LATE, EVERY_FIELD}

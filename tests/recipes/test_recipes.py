@@ -225,16 +225,16 @@ def test_an_alert_takes_a_rule_cases_and_a_heading(tmp_path: Path) -> None:
         assert bool(refused(tree, "tests/contract/test_alerts.py")) == bool(without)
 
 
-def test_a_diagnosis_takes_a_rule_a_threshold_and_a_test(tmp_path: Path) -> None:
-    """Its page, the table and the file of thresholds are written; a contract test refuses those that are not.
-
-    What holds for all rules holds for it, too, without another line.
-    """
+def test_a_diagnosis_takes_one_file_and_a_pair_of_programs(tmp_path: Path) -> None:
+    """All else is written from it, and what holds for each rule holds for it, too, without another line."""
     tree, documented = copy_tree(tmp_path / "tree"), "tests/contract/test_rules_documented.py"
     write_files("A diagnosis", tree)
     apply("A diagnosis", tree)
     assert refused(tree, documented)
-    run(tree, tmp_path / "home", "scripts/document_rules.py")
-    of_rules = (f"tests/unit/eventlog/diagnoses/test_{name}.py" for name in ("thresholds", "jobs", "diagnose"))
-    assert not refused(tree, documented, *of_rules, "tests/unit/truth/test_judge.py")
+    for command in re.findall(r"^python (.*)$", recipe("A diagnosis"), re.MULTILINE):
+        run(tree, tmp_path / "home", *command.split())
+    of_rules = (f"tests/unit/{name}" for name in ("eventlog/diagnoses", "truth", "tuning", "report/results"))
+    assert not refused(
+        tree, documented, "tests/contract/test_alerts.py", *of_rules, "tests/integration/test_planted_causes.py"
+    )
     assert "### many_jobs" in (tree / "docs" / "diagnoses.md").read_text(encoding="utf-8")

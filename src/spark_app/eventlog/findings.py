@@ -1,60 +1,13 @@
 """The result of a diagnosis: a conclusion with its evidence, its places and advice."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from spark_app.formatting import between, count, duration, share
 
 Severity = Literal["warning", "info"]
 Subject = Literal["job", "data", "host"]
-Check = TypeVar("Check", bound=Callable[..., object])
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """What is declared of a rule above its function; the docstring of that is its part of docs/diagnoses.md.
-
-    Attributes:
-        subject: What it is about: other data, or another host, would not have the finding.
-        adds: The numbers that are added over the places of a cause: amounts of work, each done at one place only. All
-            others are those of the worst place, as in its text. The files and the partitions of a table are the same in
-            each query that reads it, the sides of joins are compared with thresholds one by one, and parts of a share
-            go with it.
-        reports_always: Whether it reports at any cost: as an info, and from the least cost on as a warning.
-        more_than: Of a rule without a cost: the number whose sum over the places must exceed a threshold, and that.
-        explains: The rules whose findings at its places are consequences of it: they follow it, whatever they cost.
-        explains_in: Whether they must be in the same stage, or in the same query.
-    """
-
-    subject: Subject = "job"
-    adds: tuple[str, ...] = ()
-    reports_always: bool = False
-    more_than: tuple[str, str] | None = None
-    explains: tuple[str, ...] = ()
-    explains_in: Literal["stage", "query"] = "stage"
-
-
-RULES: Final[dict[str, Rule]] = {}
-"""The declared rules by their names, which are those of their functions and findings."""
-
-
-def rule(
-    *,
-    subject: Subject = "job",
-    adds: tuple[str, ...] = (),
-    reports_always: bool = False,
-    more_than: tuple[str, str] | None = None,
-    explains: tuple[str, ...] = (),
-    explains_in: Literal["stage", "query"] = "stage",
-) -> Callable[[Check], Check]:
-    """Declares a function as a rule, with the attributes of `Rule`."""
-
-    def declared(check: Check) -> Check:
-        RULES[check.__name__] = Rule(subject, adds, reports_always, more_than, explains, explains_in)
-        return check
-
-    return declared
 
 
 class Place(NamedTuple):
@@ -128,6 +81,8 @@ class Finding:
         cost_ratio: The cost as a share of the duration of the application; None if unknown or not judged yet.
         places: Where it was found, the highest cost first; a few of many.
         stream: The name of its streaming query, or the id of one without a name.
+        subject: What it is about: the job, the data that it reads, or the hosts that it runs on.
+        limits: The thresholds of its rule as they were, by their keys in `config/diagnoses.yml`.
     """
 
     rule: str
@@ -147,6 +102,8 @@ class Finding:
     cost_high_ms: float | None = None
     because: str | None = None
     hot_key: HotKey | None = None
+    subject: Subject = "job"
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     def within(self, bounds: tuple[float, float] | None) -> "Finding":
         """The same with the least and the most that it may cost; each is at least 0, and the estimate between them."""
@@ -154,11 +111,6 @@ class Finding:
             return self
         low, high = bounds
         return replace(self, cost_low_ms=max(0.0, min(low, self.cost_ms)), cost_high_ms=max(high, self.cost_ms))
-
-    @property
-    def subject(self) -> Subject:
-        """What it is about: the job, the data that it reads, or the hosts that it runs on."""
-        return RULES.get(self.rule, Rule()).subject
 
     @property
     def place(self) -> Place:

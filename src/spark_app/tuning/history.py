@@ -15,9 +15,10 @@ from msgspec.structs import astuple
 
 from spark_app.eventlog.comparison.profile import RunProfile
 from spark_app.eventlog.diagnoses import settings_advice as advice
+from spark_app.eventlog.diagnoses.trials import INSTANCES, MIB, PARTITION_BYTES
 from spark_app.eventlog.model import memory_settings
 from spark_app.tuning.judgement import quantile
-from spark_app.tuning.settings import INSTANCES, MIB, PARTITION_BYTES, SMALL_PARTITION
+from spark_app.tuning.settings import SMALL_PARTITION
 
 LEAST_RUNS: Final = 3
 LEAST_SPREAD: Final = 0.02

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from spark_app.eventlog.diagnoses.trials import Goal
 from spark_app.tuning.judgement import LEAST_PAIRS, Change, change
-from spark_app.tuning.settings import Candidate, Goal
+from spark_app.tuning.settings import Candidate
 
 DROPPED_AFTER: Final = 2
 FOR_CHOICE: Final = 0.6

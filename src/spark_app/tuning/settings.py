@@ -1,29 +1,30 @@
-"""Which settings may help an application, by what its event log shows: the table of this module.
+"""Which settings may help an application: by its findings, and by statistics of its event log."""
 
-A sign is a finding, or a statistic of tasks below. Each row names a setting, the value to try and why. A row is no
-promise: only the runs with it tell whether it helps.
-"""
-
-import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from statistics import median
-from typing import Final, Literal
+from typing import Final
 
 from spark_app.eventlog.diagnoses import settings_advice as advice
+from spark_app.eventlog.diagnoses import trials
+from spark_app.eventlog.diagnoses.rule import rule_of
+from spark_app.eventlog.diagnoses.trials import (
+    ARROW,
+    MEMORY,
+    MIB,
+    PARTITION_BYTES,
+    REUSE,
+    Evidence,
+    Goal,
+    Sign,
+    Trial,
+    has_arrow,
+)
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model import call_sites, memory_settings
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.eventlog.model.releases import release
-from spark_app.telemetry.spark_settings import is_local
 
-MIB: Final = 1 << 20
-GIB: Final = 1 << 30
-PARTITION_BYTES: Final = 64 * MIB
-"""The size of a shuffle partition to aim at: Spark's default of `spark.sql.adaptive.advisoryPartitionSizeInBytes`."""
 SMALL_PARTITION: Final = MIB
 """Shuffle partitions below this cost more to schedule than to read: Spark's default of
 `spark.sql.adaptive.coalescePartitions.minPartitionSize`."""
@@ -32,46 +33,10 @@ SHORT_TASK_MS: Final = 500
 SHORT_QUERY_MS: Final = 1000
 MANY_QUERIES: Final = 20
 """From so many short queries on, planning counts. Project."""
-MOST_OF_HOST: Final = 0.5
-"""The share of the host's memory that a trial may give a JVM. Project: Python and the kernel need the rest."""
-MOST_BROADCAST: Final = 256 * MIB
-"""A larger threshold is not tried: driver and executors hold such tables. Project."""
-FILE_PARTITION: Final = "spark.sql.files.maxPartitionBytes"
-FILE_PARTITION_DEFAULT: Final = "128MB"
-ARROW_UDF: Final = "spark.sql.execution.pythonUDF.arrow.enabled"
-ARROW: Final = "spark.sql.execution.arrow.pyspark.enabled"
-ARROW_BY_DEFAULT: Final = (4, 2)
-"""The Spark from which on `toPandas` and Python UDFs use Arrow by default."""
 LEAST_TO_PANDAS: Final = MIB
 """Fewer bytes of a `toPandas` take no time in either way. Project."""
-REUSE: Final = "spark.python.worker.reuse"
-SERIALIZER: Final = "spark.serializer"
-KRYO: Final = "org.apache.spark.serializer.KryoSerializer"
 PYTHON_RDDS: Final = frozenset({"PythonRDD", "PairwiseRDD"})
 """RDDs of PySpark: what they shuffle are bytes that Python has pickled."""
-INSTANCES: Final = "spark.executor.instances"
-EXECUTOR_CORES: Final = "spark.executor.cores"
-FILE_RECORDS: Final = "spark.sql.files.maxRecordsPerFile"
-
-Goal = Literal["time", "cost"]
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """What speaks for a setting: a finding or a statistic.
-
-    Attributes:
-        name: Of the rule, or of the statistic.
-        numbers: The evidence.
-        cost_ms: What it costs at most in wall-clock time; None where that is not known.
-        cause, stage: Of a finding.
-    """
-
-    name: str
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    cost_ms: float | None = None
-    cause: str = ""
-    stage: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,48 +62,13 @@ class Candidate:
     goal: Goal = "time"
 
 
-class Evidence:
-    """What the rows of the table ask of an application."""
-
-    def __init__(self, app: Application, host_bytes: int | None = None) -> None:
-        """Takes the memory of the host, which is this one unless it is given."""
-        self.app = app
-        self.host_bytes = host_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-    @cached_property
-    def settings(self) -> dict[str, str]:
-        """The settings of the application, and what its sessions have changed."""
-        changed = [query.settings for query in self.app.queries.values()]
-        return self.app.properties | {key: value for each in changed for key, value in each.items()}
-
-    @cached_property
-    def cores(self) -> int:
-        """How many tasks can run at once."""
-        return max(1, round(self.app.slots or 1))
-
-    def stages(self, *, of_sql: bool) -> list[StageAttempt]:
-        """The stages that read a shuffle, of queries or of RDDs."""
-        stages = [stage for stage in self.app.stages.values() if stage.totals.shuffle_read_records]
-        return [each for each in stages if (self.app.query_of(self.app.job_of(each)) is not None) == of_sql]
-
-    @property
-    def partitions(self) -> int:
-        """Of a shuffle of SQL, before adaptive execution merges them."""
-        text = self.settings.get(advice.PARTITIONS, advice.DEFAULTS[advice.PARTITIONS])
-        return int(text) if text.isdecimal() else 0
-
-    @cached_property
-    def largest_shuffle(self) -> int:
-        """Bytes of the largest shuffle of SQL."""
-        return max((stage.totals.shuffle_read_bytes for stage in self.stages(of_sql=True)), default=0)
-
-
-def signs(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Sign]:
-    """The findings, and then the statistics."""
+def signs(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[tuple[Sign, tuple[Trial, ...]]]:
+    """The findings, and then the statistics, each with what is to be tried because of it."""
     for finding in findings:
-        yield Sign(finding.rule, finding.numbers, finding.cost_ms, finding.cause, finding.stage)
-    for statistic in STATISTICS:
-        yield from statistic(evidence)
+        sign = Sign(finding.rule, finding.numbers, finding.cost_ms, finding.cause, finding.stage)
+        yield sign, rule_of(finding.rule).tries
+    for statistic, tries in STATISTICS.items():
+        yield from ((sign, tries) for sign in statistic(evidence))
 
 
 def _small_shuffle_partitions(evidence: Evidence) -> Iterator[Sign]:
@@ -192,18 +122,12 @@ def _many_short_queries(evidence: Evidence) -> Iterator[Sign]:
 
 def _rows_to_pandas(evidence: Evidence) -> Iterator[Sign]:
     """The driver of PySpark gets the rows of `toPandas` pickled one by one."""
-    if _has_arrow(evidence, ARROW):
+    if has_arrow(evidence, ARROW):
         return
     queries = [each for each in evidence.app.queries.values() if _call(each.description) == "toPandas"]
     moved = sum(stage.totals.result_bytes for query in queries for stage in evidence.app.stages_of(query))
     if moved >= LEAST_TO_PANDAS:
         yield Sign("rows_to_pandas", {"result_bytes": moved})
-
-
-def _has_arrow(evidence: Evidence, name: str) -> bool:
-    """Whether a switch for Arrow is on; also where the log has no version to know the default by."""
-    is_default = (release(evidence.app.spark_version) or ARROW_BY_DEFAULT) >= ARROW_BY_DEFAULT
-    return evidence.settings.get(name, str(is_default)).strip().lower() != "false"
 
 
 def _call(description: str) -> str | None:
@@ -216,199 +140,17 @@ def _no_worker_reuse(evidence: Evidence) -> Iterator[Sign]:
         yield Sign("no_worker_reuse")
 
 
-STATISTICS: Final[tuple[Callable[[Evidence], Iterator[Sign]], ...]] = (
-    _adaptive_off,
-    _small_shuffle_partitions,
-    _large_shuffle_partitions,
-    _small_rdd_partitions,
-    _rdd_shuffle,
-    _many_short_queries,
-    _rows_to_pandas,
-    _no_worker_reuse,
-)
-
-
-def _on(name: str) -> Callable[[Evidence, Sign], str | None]:
-    """Turns a switch on, where it is off."""
-    return lambda evidence, _: "true" if advice.is_off(evidence.settings, name) else None
-
-
-def _always(value: str) -> Callable[[Evidence, Sign], str | None]:
-    return lambda _evidence, _sign: value
-
-
-def _arrow_udfs(evidence: Evidence, _: Sign) -> str | None:
-    """Arrow for Python UDFs, where it is off: where it is on, Spark has found a UDF that cannot use it."""
-    return None if _has_arrow(evidence, ARROW_UDF) else "true"
-
-
-def _partitions(evidence: Evidence, _: Sign) -> str | None:
-    """As many partitions as the largest shuffle needs, in whole turns of all cores."""
-    needed = math.ceil(evidence.largest_shuffle / PARTITION_BYTES) if evidence.largest_shuffle else 0
-    return str(evidence.cores * max(1, math.ceil(needed / evidence.cores))) if needed else None
-
-
-def _more_partitions(evidence: Evidence, sign: Sign) -> str | None:
-    """More partitions, so that each fits in memory; None where they are small already."""
-    wanted = int(_partitions(evidence, sign) or 0)
-    return str(max(wanted, 2 * evidence.partitions)) if wanted > evidence.partitions / 2 else None
-
-
-def _parallelism(evidence: Evidence, _: Sign) -> str | None:
-    return str(evidence.cores)
-
-
-def _not_adaptive(evidence: Evidence, _: Sign) -> str | None:
-    return None if advice.is_off(evidence.settings, advice.ADAPTIVE) else "false"
-
-
-def _skewed_bytes(evidence: Evidence, sign: Sign) -> str | None:
-    """A threshold that the largest partition is above, where adaptive execution splits some."""
-    largest = sign.numbers.get("longest_task_bytes", 0)
-    if sign.cause != "key" or not largest or _switched_off(evidence):
-        return None
-    return f"{max(1, int(largest / 4 / MIB))}m"
-
-
-def _switched_off(evidence: Evidence) -> bool:
-    return any(advice.is_off(evidence.settings, name) for name in (advice.ADAPTIVE, advice.SKEW_JOIN))
-
-
-def _broadcast(evidence: Evidence, sign: Sign) -> str | None:
-    """A threshold above the small side. Spark compares rows in memory with it, which are larger than in a shuffle."""
-    small = 4 * sign.numbers.get("small_side_bytes", 0)
-    wanted = max(10 * MIB, 2 ** math.ceil(math.log2(max(small, 1))))
-    now = evidence.settings.get(advice.BROADCAST, advice.DEFAULTS[advice.BROADCAST])
-    return f"{int(wanted / MIB)}m" if wanted <= MOST_BROADCAST and wanted > (_bytes(now) or 0) else None
-
-
-def _no_broadcast(evidence: Evidence, sign: Sign) -> str | None:
-    """No automatic broadcast of so large a table."""
-    now = _bytes(evidence.settings.get(advice.BROADCAST, advice.DEFAULTS[advice.BROADCAST]))
-    return "10m" if now is not None and now > 10 * MIB and sign.numbers.get("broadcast_bytes", 0) > now / 4 else None
-
-
-def _memory(factor: float) -> Callable[[Evidence, Sign], str | None]:
-    """The heap of tasks, larger or smaller by a factor; None beyond the memory of this host in local mode."""
-
-    def value(evidence: Evidence, sign: Sign) -> str | None:
-        heap = memory_settings.heap(evidence.settings)
-        peak = sign.numbers.get("peak_heap_bytes")
-        wanted = None if heap is None else peak * 1.3 if peak and factor < 1 else heap * factor
-        if wanted is None or wanted > MOST_OF_HOST * evidence.host_bytes:
-            return None
-        return f"{math.ceil(wanted / MIB)}m"
-
-    return value
-
-
-def _fraction(evidence: Evidence, _: Sign) -> str | None:
-    """The default where it is lower, else more for execution."""
-    text = evidence.settings.get(advice.MEMORY_FRACTION, advice.DEFAULTS[advice.MEMORY_FRACTION])
-    try:
-        now = float(text)
-    except ValueError:
-        return None
-    return "0.6" if now < 0.6 else "0.8" if now < 0.8 else None
-
-
-def _file_partition(factor: float) -> Callable[[Evidence, Sign], str | None]:
-    """Larger or smaller parts of files for a task."""
-
-    def value(evidence: Evidence, sign: Sign) -> str | None:
-        now, stage = _bytes(evidence.settings.get(FILE_PARTITION, FILE_PARTITION_DEFAULT)), sign.stage
-        totals = evidence.app.stages[stage].totals if stage in evidence.app.stages else None
-        reads_files = totals is None or (totals.input_bytes > 0 and not totals.shuffle_read_records)
-        return f"{max(1, int(now * factor / MIB))}m" if now and reads_files else None
-
-    return value
-
-
-def _fewer_executors(evidence: Evidence, _: Sign) -> str | None:
-    """As many executors as were busy on average, and one more."""
-    known, usage = len(evidence.app.executors), evidence.app.usage
-    if not evidence.settings.get(INSTANCES, "").isdecimal() or not usage.core_ms:
-        return None
-    wanted = math.ceil(known * usage.task_ms * evidence.app.task_cpus / usage.core_ms) + 1
-    return str(wanted) if wanted < int(evidence.settings[INSTANCES]) else None
-
-
-def _kryo(evidence: Evidence, _: Sign) -> str | None:
-    return None if SERIALIZER in evidence.settings else KRYO
-
-
-def _bytes(text: str) -> int | None:
-    """A size whose unit is a byte where it has none; None where it is no size, as -1."""
-    return int(text) if text.strip().isdecimal() else memory_settings.size_of(text)
-
-
-def _half_the_cores(evidence: Evidence, _: Sign) -> str | None:
-    """Half the tasks at once in each executor, where its cores are set and there are several."""
-    now = evidence.settings.get(EXECUTOR_CORES, "")
-    if is_local(evidence.settings) or not now.isdecimal() or int(now) < 2 * evidence.app.task_cpus:
-        return None
-    return str(int(now) // 2)
-
-
-def _no_limit_of_rows(evidence: Evidence, _: Sign) -> str | None:
-    """No limit of the rows of a file, where there is one: 0 is Spark's default."""
-    now = evidence.settings.get(FILE_RECORDS, "0").strip()
-    return "0" if now.isdecimal() and int(now) > 0 else None
-
-
-MEMORY: Final = "{memory}"
-"""Stands for the setting of the heap of tasks: that of the driver in local mode."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of the table.
-
-    Attributes:
-        signs: Findings and statistics, any of which speaks for it.
-        setting: The Spark property.
-        value: What to try; None where nothing is to be tried.
-        why: A sentence for a person.
-        goal: What it is to save.
-    """
-
-    signs: tuple[str, ...]
-    setting: str
-    value: Callable[[Evidence, Sign], str | None]
-    why: str
-    goal: Goal = "time"
-
-
-_SHORT: Final = "shuffle partitions are small: fewer of them cost less to schedule, write and read"
-TABLE: Final[tuple[Row, ...]] = (
-    Row(("adaptive_off", "tiny_tasks", "partition_skew"), advice.ADAPTIVE, _on(advice.ADAPTIVE),
-        "adaptive execution merges small shuffle partitions, splits skewed ones and broadcasts small sides"),
-    Row(("tiny_tasks",), advice.COALESCE, _on(advice.COALESCE), "Spark merges small shuffle partitions"),
-    Row(("small_shuffle_partitions",), advice.PARTITIONS, _partitions, _SHORT),
-    Row(("large_shuffle_partitions", "spill", "huge_partitions"), advice.PARTITIONS, _more_partitions,
-        "smaller shuffle partitions fit in memory"),
-    Row(("small_rdd_partitions",), advice.PARALLELISM, _parallelism,
-        "shuffles of RDDs get so many partitions, instead of those of what they read"),
-    Row(("rdd_shuffle",), SERIALIZER, _kryo, "Kryo writes JVM objects of RDDs smaller and faster"),
-    Row(("partition_skew",), advice.SKEW_JOIN, _on(advice.SKEW_JOIN), "Spark splits skewed partitions of joins"),
-    Row(("partition_skew",), advice.SKEW_BYTES, _skewed_bytes, "Spark splits partitions of joins from this size on"),
-    Row(("sort_merge_join_could_broadcast",), advice.BROADCAST, _broadcast,
-        "the small side of a join is sent to all tasks, and the large side is not shuffled"),
-    Row(("large_broadcast",), advice.BROADCAST, _no_broadcast, "a large table is not broadcast"),
-    Row(("spill", "gc_pressure"), advice.MEMORY_FRACTION, _fraction, "tasks get a larger part of the heap"),
-    Row(("spill", "gc_pressure", "memory_under"), MEMORY, _memory(2), "tasks get more heap"),
-    Row(("spill", "gc_pressure", "cpu_starvation"), EXECUTOR_CORES, _half_the_cores,
-        "fewer tasks share the heap and the processors of an executor", "cost"),
-    Row(("small_files_written",), FILE_RECORDS, _no_limit_of_rows, "a task begins no new file after so many rows"),
-    Row(("tiny_tasks", "small_files_read"), FILE_PARTITION, _file_partition(4), "a task reads more files at once"),
-    Row(("too_few_tasks",), FILE_PARTITION, _file_partition(1 / 8), "more tasks share the reading of files"),
-    Row(("row_python_udf",), ARROW_UDF, _arrow_udfs, "rows go to Python in Arrow batches, not pickled one by one"),
-    Row(("rows_to_pandas",), ARROW, _always("true"), "toPandas gets Arrow batches, not rows pickled one by one"),
-    Row(("no_worker_reuse",), REUSE, _always("true"), "tasks use the Python worker of an earlier task"),
-    Row(("many_short_queries",), advice.ADAPTIVE, _not_adaptive, "short queries are planned once, not stage by stage"),
-    Row(("memory_over",), MEMORY, _memory(0.5), "no executor used much of its heap", "cost"),
-    Row(("idle_cores",), INSTANCES, _fewer_executors, "cores were idle", "cost"),
-)  # fmt: skip
+STATISTICS: Final[dict[Callable[[Evidence], Iterator[Sign]], tuple[Trial, ...]]] = {
+    _adaptive_off: (trials.ADAPTIVE,),
+    _small_shuffle_partitions: (trials.FEWER_PARTITIONS,),
+    _large_shuffle_partitions: (trials.MORE_PARTITIONS,),
+    _small_rdd_partitions: (trials.RDD_PARTITIONS,),
+    _rdd_shuffle: (trials.KRYO_OBJECTS,),
+    _many_short_queries: (trials.NOT_ADAPTIVE,),
+    _rows_to_pandas: (trials.ARROW_ROWS,),
+    _no_worker_reuse: (trials.REUSED_WORKERS,),
+}
+"""What the log shows beside the findings of rules, and what is to be tried because of it."""
 
 
 def candidates(app: Application, findings: Sequence[Finding], host_bytes: int | None = None) -> list[Candidate]:
@@ -421,13 +163,13 @@ def candidates(app: Application, findings: Sequence[Finding], host_bytes: int | 
     """
     evidence = Evidence(app, host_bytes)
     found: dict[tuple[str, str], Candidate] = {}
-    for sign in signs(evidence, findings):
-        for row in TABLE:
-            value = row.value(evidence, sign) if sign.name in row.signs else None
-            setting = memory_settings.memory(evidence.settings) if row.setting == MEMORY else row.setting
+    for sign, tries in signs(evidence, findings):
+        for trial in tries:
+            value = trial.value(evidence, sign)
+            setting = memory_settings.memory(evidence.settings) if trial.setting == MEMORY else trial.setting
             now = evidence.settings.get(setting)
             if value is not None and value != now and (setting, value) not in found:
-                found[setting, value] = Candidate(setting, value, now, row.why, sign.name, sign.cost_ms, row.goal)
+                found[setting, value] = Candidate(setting, value, now, trial.why, sign.name, sign.cost_ms, trial.goal)
     return sorted(found.values(), key=lambda each: -(each.predicted_ms or 0))
 
 

@@ -1,8 +1,9 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from spark_app.eventlog.diagnoses.trials import Goal
 from spark_app.tuning.search import Figures, Search, Stopped
-from spark_app.tuning.settings import Candidate, Goal
+from spark_app.tuning.settings import Candidate
 
 RUN_SECONDS: Final = 10.0
 

@@ -1,3 +1,4 @@
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -5,10 +6,12 @@ import pytest
 
 from spark_app.eventlog import reader
 from spark_app.eventlog.diagnoses.diagnose import diagnose
+from spark_app.eventlog.diagnoses.rule import rules
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import RULES, Finding
+from spark_app.eventlog.diagnoses.trials import GIB
+from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
-from spark_app.tuning.settings import GIB, STATISTICS, TABLE, Candidate, candidates, in_force
+from spark_app.tuning.settings import STATISTICS, Candidate, candidates, in_force
 from tests.unit.eventlog import log
 from tests.unit.eventlog.made import Run, Stage, Task
 
@@ -169,12 +172,10 @@ def test_arrow_is_tried_for_udfs_where_it_is_off(version: str, arrow: str | None
     assert values(app, finding("row_python_udf")).get(name) == value
 
 
-def test_rows_of_the_table_name_what_there_is() -> None:
-    """Each sign is a rule of the diagnoses or a statistic, and each setting is one of Spark's."""
-    statistics = {each.__name__.removeprefix("_") for each in STATISTICS}
-    assert {sign for row in TABLE for sign in row.signs} <= statistics | RULES.keys()
-    assert statistics <= {sign for row in TABLE for sign in row.signs}
-    assert all(row.setting.startswith(("spark.", "{memory}")) for row in TABLE)
+def test_what_is_tried_is_a_setting_of_spark() -> None:
+    """Because of a finding of a rule, or of a statistic."""
+    tried = [trial for rule in rules().values() for trial in rule.tries]
+    assert all(each.setting.startswith(("spark.", "{memory}")) for each in chain(tried, *STATISTICS.values()))
 
 
 def test_a_setting_that_the_program_sets_itself_was_not_in_force() -> None:

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from spark_app.eventlog.diagnoses.rule import rule_of
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import RULES, Finding, Place, Rule
+from spark_app.eventlog.findings import Finding, Place
 from spark_app.eventlog.model.application import Application
 from spark_app.formatting import quantity
 
@@ -13,8 +14,6 @@ MOST_GROUPS: Final = 200
 """How many causes of an application are tracked: texts of errors and paths have many values."""
 MOST_PLACES: Final = 5
 """How many places of a cause are named: those with the highest costs."""
-FIRST: Final = "failed_application"
-"""The rule whose finding comes before all others."""
 
 
 def duration_of(app: Application) -> float:
@@ -51,7 +50,7 @@ class _Group:
             self.low_ms += finding.cost_ms if finding.cost_low_ms is None else finding.cost_low_ms
             self.high_ms += finding.cost_ms if finding.cost_high_ms is None else finding.cost_high_ms
             self.has_range |= finding.cost_low_ms is not None
-        for name in RULES.get(finding.rule, Rule()).adds:
+        for name in rule_of(finding.rule).adds:
             if name in finding.numbers:
                 self.sums[name] = self.sums.get(name, 0) + finding.numbers[name]
         if (finding.cost_ms or 0) > (self.worst.cost_ms or 0):
@@ -114,9 +113,11 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
 
 def _explains(cause: Finding, finding: Finding) -> bool:
     """Whether a finding is a consequence of another: its rule says so, and all its places are among those of that."""
-    declared = RULES.get(cause.rule, Rule())
+    declared = rule_of(cause.rule)
     if finding.rule not in declared.explains:
         return False
+    if declared.explains_in == "application":
+        return True
     known, own = ({getattr(place, declared.explains_in) for place in _places(each)} for each in (cause, finding))
     return None not in own and own <= known
 
@@ -126,14 +127,14 @@ def _places(finding: Finding) -> tuple[Place, ...]:
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, float]:
-    return finding.rule != FIRST, finding.severity != "warning", -(finding.cost_ms or 0)
+    return not rule_of(finding.rule).comes_first, finding.severity != "warning", -(finding.cost_ms or 0)
 
 
 def _finding(group: _Group, app: Application, limits: Thresholds) -> Finding | None:
     worst, length = group.worst, duration_of(app)
     cost, low, high = (None if ms is None else min(ms, float(length or ms)) for ms in group.costs_ms)
     is_costly = cost is not None and cost >= least_cost(app, limits)
-    severity, declared = worst.severity, RULES.get(worst.rule, Rule())
+    severity, declared = worst.severity, rule_of(worst.rule)
     if declared.reports_always:
         severity = "warning" if is_costly or group.is_warning else "info"
     elif cost is None and declared.more_than is not None:

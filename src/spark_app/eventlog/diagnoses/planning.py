@@ -1,4 +1,4 @@
-"""The rule about large plans, which the driver makes while no task runs."""
+"""Large plans, which the driver makes while no task runs."""
 
 import re
 from bisect import bisect_right
@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from spark_app.eventlog.diagnoses.query import query_name, sentence
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import Finding, rule
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.occupancy import Stretch
-from spark_app.formatting import count, duration, quantity, size
+from spark_app.formatting import count, quantity, size
 
 _OPERATOR: Final = b'"nodeName"'
 _MORE: Final = re.compile(rb"\.\.\. (\d+) more fields")
@@ -47,30 +45,7 @@ class Planned(NamedTuple):
         return self.before.length_ms + self.within.length_ms
 
 
-@rule()
-def slow_planning(app: Application, limits: Thresholds) -> list[Finding]:
-    """A large plan, before which no task runs.
-
-    Spark logs a query when its plan is made, and not how long that took. So it is an info: the program may have done
-    something else in this time, and in a notebook its user may have been thinking.
-
-    Evidence: the operators of the plan, the columns of the widest, its bytes in the log, and the time without a query
-        or a job before it, and from its start to its first job. With samples of stacks (`spark-app observe --profile`)
-        it also says what of planning the driver did most.
-    Why: a loop that adds to a DataFrame has the whole plan made again at each step, and the executors wait meanwhile.
-    Change: one `select`, `withColumns`, `withColumnsRenamed` or `drop` with all columns instead of a loop; one read of
-        all paths instead of unions; a join with a small table instead of many `when` branches; `checkpoint()` or
-        `localCheckpoint()` every some steps of an iteration.
-    Threshold: a plan of {plan_operators} operators, {plan_columns} columns (from `spark.sql.codegen.maxFields` on
-        Spark generates no code) or {plan_bytes} (project).
-    Cost: this time without {large_plan_ms}, and before the first query without {first_plan_ms}, which such a plan takes
-        anyway (project, of the quiet twins of `truth/`). It is between none, since the log does not tell what the
-        driver did, and all of it. `driver_gap` does not count it again. The rule ignores streaming applications.
-    """
-    return [_finding(app, each, limits) for each in planned(app, limits)]
-
-
-def _usual_ms(each: Planned, limits: Thresholds) -> float:
+def usual_ms(each: Planned, limits: Thresholds) -> float:
     """The time that a large plan takes anyway."""
     return limits.first_plan_ms if each.before.kind == "startup" else limits.large_plan_ms
 
@@ -92,7 +67,7 @@ def planned(app: Application, limits: Thresholds) -> Iterator[Planned]:
             earlier = bisect_right(works, (query.started, -1))
             last_ended = ends[earlier - 1] if earlier else None
             found = Planned(query, plan, _before(app, query, last_ended), _within(app, query))
-            if found.ms > _usual_ms(found, limits):
+            if found.ms > usual_ms(found, limits):
                 yield found
 
 
@@ -126,23 +101,3 @@ def _within(app: Application, query: Query) -> Stretch:
     """The time from the start of a query to its first job."""
     first = min((app.jobs[job].submitted for job in query.jobs if job in app.jobs), default=query.started)
     return Stretch("planning", query.started, max(query.started, first))
-
-
-def _finding(app: Application, each: Planned, limits: Thresholds) -> Finding:
-    name = sentence(query_name(app, each.query.id))
-    return Finding(
-        "slow_planning",
-        "info",
-        f"{name}: no task ran for {duration(each.ms)} before its first job, and its plan is large ({each.size})",
-        "Make the plan in one step: one select, withColumns, withColumnsRenamed or drop with all columns instead of a "
-        "loop, one read of all paths instead of many unions, a join with a small table instead of many when branches. "
-        "In an iteration, checkpoint() or localCheckpoint() every some steps keeps the plan short.",
-        {
-            "planning_ms": each.ms,
-            "plan_operators": each.size.operators,
-            "plan_columns": each.size.columns,
-            "plan_bytes": each.size.bytes,
-        },
-        cost_ms=each.ms - _usual_ms(each, limits),
-        query=each.query.id,
-    ).within((0.0, float(each.ms)))

@@ -22,6 +22,8 @@ DECOMMISSION: Final = "spark.decommission.enabled"
 SHUFFLE_SERVICE: Final = "spark.shuffle.service.enabled"
 DYNAMIC: Final = "spark.dynamicAllocation.enabled"
 IDLE_TIMEOUT: Final = "spark.dynamicAllocation.executorIdleTimeout"
+STATE_PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB: Final = "RocksDBStateStoreProvider"
 DEFAULTS: Final[Mapping[str, str]] = {
     ADAPTIVE: "true",
     COALESCE: "true",

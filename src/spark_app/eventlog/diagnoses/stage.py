@@ -9,7 +9,7 @@ from typing import Final
 from spark_app.eventlog.diagnoses import settings_advice
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding, Severity
-from spark_app.eventlog.model import work_names
+from spark_app.eventlog.model import memory_settings, work_names
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.model.plan_names import SHUFFLED_JOINS, pattern_of_nodes
@@ -18,6 +18,8 @@ from spark_app.eventlog.parse.events import JobProperties, StageInfo, TaskEnd
 from spark_app.redaction import excerpt
 
 MAX_PLACE: Final = 100
+MORE_OF_INPUT: Final = "a lower spark.sql.files.maxPartitionBytes (files), more numSlices or repartition (RDDs)"
+"""What makes more tasks of a stage that reads no shuffle."""
 _JOINS: Final = pattern_of_nodes(SHUFFLED_JOINS)
 
 
@@ -80,6 +82,21 @@ class StageView:
         return settings_advice.more_partitions(self.settings, is_rdd=self.is_of_rdds, has_state=has_state(self.stage))
 
     @property
+    def more_memory(self) -> str:
+        """What gives each task more memory."""
+        settings = self.app.properties
+        memory = settings_advice.now(settings, memory_settings.memory(settings))
+        return f"a higher {memory}, or fewer {memory_settings.cores(settings)}"
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts had an executor when the attempt ended; at least 1."""
+        ended = self.stage.info.completed or 0
+        executors = self.app.executors.values()
+        alive = {executor.host for executor in executors if executor.removed is None or executor.removed >= ended}
+        return max(1, len(alive))
+
+    @property
     def is_of_join(self) -> bool:
         """Whether its query shuffles rows for a join."""
         query = self.app.query_of(self.app.job_of(self.stage))
@@ -128,6 +145,12 @@ def stage_name(app: Application, info: StageInfo, properties: JobProperties | No
     """The id of a stage, and the name of its work."""
     attempt = f", attempt {info.attempt}" if info.attempt else ""
     return f"stage {info.id}{attempt} ({excerpt(work_names.of_stage(app, info, properties), MAX_PLACE)})"
+
+
+def name_of(app: Application, key: tuple[int, int]) -> str:
+    """The name of the attempt of a stage, or its id where the log lacks it."""
+    stage = app.stages.get(key)
+    return f"stage {key[0]}" if stage is None else stage_name(app, stage.info, stage.properties)
 
 
 def duration_ms(task: TaskEnd) -> int:

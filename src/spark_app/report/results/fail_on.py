@@ -2,15 +2,15 @@
 
 import re
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from spark_app.errors import FailOnError
-from spark_app.eventlog.diagnoses.diagnose import APPLICATION_RULES, QUERY_RULES, STAGE_RULES, STREAM_RULES
+from spark_app.eventlog.diagnoses.rule import rules
 from spark_app.eventlog.findings import Subject
 from spark_app.formatting import duration, quantity, share, size
 from spark_app.report.limits import Limits
@@ -28,8 +28,7 @@ LIMIT: Final = re.compile(r"(more|fewer):([a-z_]+):(\d{1,15}(?:\.\d{1,6})?)(KiB|
 _UNITS: Final = {None: 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 MOST_FINDINGS: Final = Limits().findings
 """Findings of an application in a document: those that its report shows."""
-_RULES: Final[Sequence[Callable[..., Any]]] = (*STAGE_RULES, *QUERY_RULES, *STREAM_RULES, *APPLICATION_RULES)
-RULES: Final = frozenset(rule.__name__ for rule in _RULES)
+RULES: Final = frozenset(rules())
 
 
 class Bound(NamedTuple):

@@ -149,6 +149,7 @@ class Finding(Struct):
     `subject` is what it is about: the job, the data that it reads, or the hosts that it runs on. `cost_low_ms` and
     `cost_high_ms` are the least and the most that it may cost, where the log cannot tell it closely. `because` is the
     rule of the finding that it is a consequence of, and None for a cause of its own. `hot_key` needs `--name-hot-keys`.
+    `limits` are the thresholds of the rule as they were, by their keys in `config/diagnoses.yml`.
     """
 
     rule: str
@@ -165,6 +166,7 @@ class Finding(Struct):
     cost_high_ms: Known = None
     because: str | None = None
     hot_key: HotKey | None = None
+    limits: dict[str, int | float] = {}
 
 
 class TaskTimes(Struct):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from spark_app.eventlog.diagnoses.executors import executor_memory
+from spark_app.eventlog.diagnoses.heap_use import executor_memory
 from spark_app.eventlog.model.executors import Executor
 from spark_app.eventlog.model.memory import MemorySample
 from spark_app.eventlog.parse.events import Peaks

@@ -19,7 +19,7 @@ from spark_app.eventlog.bridge.metrics import (
     merged,
 )
 from spark_app.eventlog.bridge.metrics_aggregator import LATE, WAITING, MetricsAggregator
-from spark_app.eventlog.diagnoses.executors import lost_executors
+from spark_app.eventlog.diagnoses.rules.lost_executors import lost_executors
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application

@@ -12,6 +12,11 @@ from tests.unit.eventlog.log import Line
 DEFAULTS: Final = Thresholds()
 EVERY_COST: Final = Thresholds(cost_ms=0, cost_ratio=0)
 """Costs are not judged."""
+GIB: Final = 1024**3
+SHUFFLED: Final[dict[str, Any]] = {"Parent IDs": [9]}
+"""Of a stage that reads a shuffle."""
+PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 BEGAN: Final = 10_000
 """When each stage begins, in milliseconds."""
 
@@ -77,3 +82,14 @@ def found(lines: Iterable[Line], thresholds: Thresholds = DEFAULTS) -> dict[str,
 def _time(line: Line) -> int:
     info = line["Task Info"]
     return int(info.get("Finish Time", info["Launch Time"]))
+
+
+def spilled(count: int) -> dict[str, int]:
+    """What a task spilled to disk, and twice as much in memory."""
+    return {"Disk Bytes Spilled": count, "Memory Bytes Spilled": 2 * count}
+
+
+def of_query(lines: list[Line]) -> list[Line]:
+    """The same stage as that of a SQL query."""
+    begin, executor, job, *rest = lines
+    return [begin, executor, log.query(4), {**job, "Properties": {"spark.sql.execution.id": "4"}}, *rest]

@@ -13,8 +13,9 @@ from spark_app.eventlog.diagnoses.judgement import (
     least_cost,
     ranked,
 )
+from spark_app.eventlog.diagnoses.rule import rules
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.eventlog.findings import RULES, Finding, Place
+from spark_app.eventlog.findings import Finding, Place
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.parse.events import QueryProgress
 from tests.unit.eventlog import log
@@ -23,7 +24,7 @@ from tests.unit.eventlog.diagnoses.stream_cases import batch
 from truth.declared import pairs
 
 MINUTE = 60_000
-SMALL: Final = EVERY_COST.model_copy(update={"unfiltered_partitions": 2, "unfiltered_bytes": 1})
+SMALL: Final = EVERY_COST.changed(unfiltered_partitions=2, unfiltered_bytes=1)
 EVENT_LOGS: Final = Path(__file__).parents[3] / "eventlogs"
 RECORDED: Final = ("causes", "clusters", "diagnoses", "streaming")
 
@@ -70,7 +71,7 @@ def test_what_is_added_is_evidence_of_its_rule() -> None:
     for recorded in (copied, *(file for folder in RECORDED for file in (EVENT_LOGS / folder).glob("*.zst"))):
         for finding in diagnose.diagnose(reader.read(recorded).app, SMALL):
             known.setdefault(finding.rule, set()).update(finding.numbers)
-    added = [(name, number) for name, rule in RULES.items() for number in rule.adds]
+    added = [(name, number) for name, rule in rules().items() for number in rule.adds]
     assert [(name, number) for name, number in added if number not in known.get(name, ())] == []
 
 
@@ -121,8 +122,8 @@ def test_a_finding_elsewhere_is_no_consequence() -> None:
 
 def test_a_consequence_explains_nothing_itself() -> None:
     """So that each has one cause, and the order is plain."""
-    assert {name for rule in RULES.values() for name in rule.explains} <= set(RULES)
-    assert [name for rule in RULES.values() for name in rule.explains if RULES[name].explains] == []
+    assert {name for rule in rules().values() for name in rule.explains} <= set(rules())
+    assert [name for rule in rules().values() for name in rule.explains if rules()[name].explains] == []
 
 
 def test_other_causes_are_other_findings() -> None:

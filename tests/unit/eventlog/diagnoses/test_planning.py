@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from spark_app.eventlog.diagnoses import planning
+from spark_app.eventlog.diagnoses.rules.slow_planning import slow_planning
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from tests.unit.eventlog import log
@@ -99,6 +99,6 @@ def test_streaming_applications_plan_by_design() -> None:
     """Each batch is planned anew."""
     lines = [log.started(time=0), log.executor(time=BEGAN), *query(1, WIDE, time=20_000, job=25_000, end=40_000)]
     app = log.application(lines)
-    assert planning.slow_planning(app, Thresholds())
+    assert slow_planning(app, Thresholds())
     app.batches[("stream", 1)] = object()  # type: ignore[index,assignment]
-    assert not planning.slow_planning(app, Thresholds())
+    assert not slow_planning(app, Thresholds())

@@ -6,7 +6,7 @@ from tests.unit.eventlog.diagnoses.stream_cases import SHIPPED, application, bat
 
 def test_few_batches_are_not_judged() -> None:
     """The first ones are slow in any query."""
-    app = application(batch(number, seconds=9, rows=1) for number in range(SHIPPED.stream_batches - 1))
+    app = application(batch(number, seconds=9, rows=1) for number in range(int(SHIPPED.stream_batches) - 1))
     (query,) = app.streams.queries.values()
     assert view(app, query, [], SHIPPED) is None
     assert found(app) == {}

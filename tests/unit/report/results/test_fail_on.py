@@ -4,7 +4,7 @@ import pytest
 from msgspec import convert
 from msgspec.structs import replace
 
-from spark_app.eventlog.findings import RULES as DECLARED
+from spark_app.eventlog.diagnoses.rule import rules
 from spark_app.report.results.fail_on import FIGURES as FIGURES_THAT_LIMIT
 from spark_app.report.results.fail_on import RULES, parse, sentence, with_failed_conditions, without_baseline
 from spark_app.report.results.schema import Application, Comparison, Error, Figures, Finding, Results
@@ -14,7 +14,7 @@ FIGURES = convert(dict.fromkeys(Figures.__struct_fields__, 0) | {"price": None, 
 
 def finding(rule: str, severity: Any = "warning") -> Finding:
     """A finding of a rule."""
-    return Finding(rule, severity, DECLARED[rule].subject, f"{rule} it is", "", {}, None, None, None, [])
+    return Finding(rule, severity, rules()[rule].subject, f"{rule} it is", "", {}, None, None, None, [])
 
 
 def application(*findings: Finding, id: str = "app-1", slower: float | None = None) -> Application:  # noqa: A002

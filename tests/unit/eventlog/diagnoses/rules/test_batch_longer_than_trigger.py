@@ -1,0 +1,24 @@
+import pytest
+
+from tests.unit.eventlog.diagnoses.stream_cases import application, batch, found
+
+
+def test_batches_are_longer_than_a_trigger_that_a_property_tells() -> None:
+    """The first batch of the run does not count; the cost is what the others took longer."""
+    app = application([batch(2 * number, seconds=1.5) for number in range(11)], trigger_ms=1000)
+    finding = found(app)["batch_longer_than_trigger"]
+    assert (finding.numbers["late_batches"], finding.numbers["trigger_ms"], finding.cost_ms) == (10, 1000, 5000)
+    assert "as the starts" not in finding.text
+
+
+@pytest.mark.parametrize(("batches", "is_late"), [(2, False), (3, True), (4, True)])
+def test_few_long_batches_are_late_where_two_are(batches: int, *, is_late: bool) -> None:
+    """As many as of ten batches, where the share is a fifth: 35 s each at a trigger of five, but for the first."""
+    app = application([batch(n, at=35 * n, seconds=35) for n in range(batches)], trigger_ms=5000)
+    assert ("batch_longer_than_trigger" in found(app)) == is_late
+
+
+def test_batches_without_a_trigger_are_not_too_long() -> None:
+    """Each starts when the one before it has ended."""
+    app = application(batch(number, at=2 * number, seconds=2) for number in range(20))
+    assert "batch_longer_than_trigger" not in found(app)

@@ -197,8 +197,9 @@ class StackProfile:
         return replace(self, parts=parts)
 
     def _begin(self, sample: Sample) -> float:
-        """When the time that a sample stands for has begun, to one interval."""
-        return sample.at_ms - (sample.weight - 1) * self.samples.processes[sample.process].interval_ms
+        """When the time that a sample stands for has begun, to one interval; not after it was taken."""
+        intervals = max(0.0, sample.weight - 1)  # a thread that ran for a part of an interval has a part of a sample
+        return sample.at_ms - intervals * self.samples.processes[sample.process].interval_ms
 
     def of(self, places: Iterable[Place]) -> Part:
         """The samples of some places together."""

@@ -167,6 +167,16 @@ def test_the_driver_of_a_time_is_its_samples_then() -> None:
     assert found.parts["driver"].total.samples == 19
 
 
+def test_a_part_of_a_sample_from_before_a_time_is_not_of_it() -> None:
+    """A thread that ran for a part of an interval: the last sample of a run is not one of the run that follows."""
+    taken = shop()
+    taken.add(1500, "<module>@job.py:9!", process=taken.process("python_driver", None, interval_ms=10.0))
+    taken.samples[-1] = replace(taken.samples[-1], weight=0.3)
+    found = profile(taken.done(), [run(1, 3, 1000, 2000)])
+    assert "driver" not in found.within((1502, 2000)).parts
+    assert stacks(found.within((1450, 1501)), "driver") == {"Python > <module> (job.py:9)": 1}
+
+
 def test_lines_that_wait_for_the_driver_are_those_of_the_time() -> None:
     """As the works of Spark are."""
     taken = Taken()

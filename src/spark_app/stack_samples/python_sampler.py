@@ -50,10 +50,6 @@ SOON: Final = 5e-5
 """The time in seconds after which this thread asks for the interpreter's lock (`sys.setswitchinterval`)."""
 LATE_NS: Final = 2_000_000
 """A look that comes so late has asked in vain: a function of C holds the lock, and asking costs a processor."""
-TOGETHER_NS: Final = 5_000_000
-"""How long it may take to read frames and clock, to belong together: as long as the program has the lock by default."""
-ATTEMPTS: Final = 5
-"""How often both are read; where the program takes the lock away each time, the last ones count."""
 MOST_PATIENT: Final = 64
 """Looks that do not ask soon after one that did so in vain; twice as many after each."""
 
@@ -124,19 +120,6 @@ def start(sampler: Sampler) -> None:
     _start_new_thread(sampler.run, ())
 
 
-def _frames_now() -> tuple[int, dict[int, FrameType]]:
-    """The frames of all threads, and when they were those, in milliseconds since the epoch.
-
-    The program may get the lock back after each statement, and have it for long: then the frames may be of another
-    time than the clock, of another run even, and both are taken again.
-    """
-    for _ in range(ATTEMPTS):
-        began, frames, ended = time.time_ns(), _current_frames(), time.time_ns()
-        if ended - began <= TOGETHER_NS:
-            break
-    return ended // 1_000_000, frames
-
-
 class Sampler:
     """Writes the samples of this process, until it ends or the file is full.
 
@@ -183,7 +166,8 @@ class Sampler:
                 wait = due - time.monotonic_ns()
                 if wait > 0:  # even a sleep of 0 s gives the lock away, and with it the place that a late look is for
                     _sleep(wait / 1e9)
-                at, frames = _frames_now()
+                # Both at once: the program may get the lock back after each statement, and have it for long.
+                at, frames = time.time_ns() // 1_000_000, _current_frames()
                 has_asked_soon = self._has_asked_soon()
                 stacks = {each: _stack_of(frame) for each, frame in frames.items() if each != own}
                 del frames  # they hold the variables of the program

@@ -131,6 +131,15 @@ def amount(name: str, value: float) -> str:
     return units.get(name.rpartition("_")[2], formatting.count)(value)
 
 
+def limit(name: str, value: float) -> str:
+    """A limit of a rule, as an amount; above 1 a ratio is `3.16 x`, and a throughput is `125.0 MiB/s`."""
+    if name.endswith("_ratio") and value > 1:
+        return f"{value:g} x"
+    if name.endswith("_bytes_per_second"):
+        return f"{formatting.size(value)}/s"
+    return amount(name, value)
+
+
 def words(name: str) -> str:
     """A snake_case name in words, without its unit: `spilled_bytes` is `spilled`.
 

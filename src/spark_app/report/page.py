@@ -258,6 +258,7 @@ def environment() -> jinja2.Environment:
         "least": LEAST,
         "enough": ENOUGH,
         "amount": formatting.amount,
+        "limit": formatting.limit,
     }
     return environment
 

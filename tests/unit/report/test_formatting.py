@@ -20,6 +20,18 @@ def test_a_number_of_a_finding_has_the_unit_of_its_name() -> None:
     assert shown == {"longest task time": "1.5 s", "longest task": "2.0 KiB", "gc": "12 %", "tasks": "3"}
 
 
+def test_a_limit_has_the_unit_of_its_name() -> None:
+    """A ratio above 1 is no percentage."""
+    limits = {"skew_ratio": 3.16, "gc_ratio": 0.1, "disk_bytes_per_second": 125.0 * 1024**2, "tiny_tasks": 100.0}
+    shown = {name: formatting.limit(name, value) for name, value in limits.items()}
+    assert shown == {
+        "skew_ratio": "3.16 x",
+        "gc_ratio": "10 %",
+        "disk_bytes_per_second": "125.0 MiB/s",
+        "tiny_tasks": "100",
+    }
+
+
 def test_secrets_in_text_are_masked() -> None:
     """In names, plans and errors of any program."""
     assert formatting.text("jdbc:db://h?password=hunter2&ssl=true") == "jdbc:db://h?password=(redacted)&ssl=true"

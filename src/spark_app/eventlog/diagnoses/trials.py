@@ -60,7 +60,7 @@ class Sign:
 
 
 class Evidence:
-    """What the rows of the table ask of an application."""
+    """What trials ask of an application."""
 
     def __init__(self, app: Application, host_bytes: int | None = None) -> None:
         """Takes the memory of the host, which is this one unless it is given."""

@@ -30,7 +30,7 @@ class Findings:
         for name, number in finding.numbers.items():
             yield f"- {_escaped(formatting.words(name))}: {formatting.amount(name, number)}"
         for name, number in finding.limits.items():
-            yield f"- limit {_escaped(formatting.words(name))}: {formatting.amount(name, number)}"
+            yield f"- limit {_escaped(formatting.words(name))}: {formatting.limit(name, number)}"
         if finding.operator:
             yield f"- operator: {_escaped(finding.operator)}"
         is_placed = any(place is not None for place in (finding.stage, finding.query, finding.stream))

@@ -86,27 +86,34 @@ def table(
     return declare
 
 
-def state(*, schema: str | StructType, key: str | Sequence[str]) -> Decorator:
+def state(*, schema: str | StructType, key: str | Sequence[str], valid: tuple[str, str] | None = None) -> Decorator:
     """Declares a table that is kept from day to day: what the function returns replaces the rows of the same key.
 
-    The parameter with the function's own name gets the rows of before, which are none at first; the others are tables,
-    as of `table`. Rows are judged where they come from: a state has no expectations of its own.
+    The parameter with the function's own name gets the rows as of the day before, which are none at first; the others
+    are tables, as of `table`. Rows are judged where they come from: a state has no expectations of its own. Whatever
+    days run in which order, and again, a state ends as if each had run once, in order.
+
+    Tables read a state as of their day. A history, whose rows say from when and until when they are true, they read
+    as it is now, since its rows of later days may say more about their day; `spark-app stale` lists the days for which
+    it has changed since.
 
     Args:
         schema: The columns that the function returns, as Spark writes them.
         key: The column, or columns, that identify a row. Where these are those of the source whose table it reads, it
             must then have the key of each row of the day: else rows were lost, and the run fails.
+        valid: Of a history, the columns with the instant or day from which, and until which, a row is true; by default
+            `valid_from` and `valid_to`, where the schema has both.
 
     Raises:
         DeclarationError: The schema cannot be read, or does not have a column.
     """
     location = CodeLocation.of_caller()
     columns, keys = parsed(schema, location), columns_of(key)
-    location.require(keys, columns.names)
+    location.require((*keys, *(valid or ())), columns.names)
     if not keys:
         raise location.error(f"the key is empty: name the columns that identify a row, of {', '.join(columns.names)}")
 
     def declare(function: Transform) -> Declared:
-        return declared(Declared(function, columns, (), (), None, keys, CodeLocation.of(function)))
+        return declared(Declared(function, columns, (), (), None, keys, CodeLocation.of(function), valid=valid))
 
     return declare

@@ -1,6 +1,9 @@
 """The pipeline that a module's declarations of daily tables make: order, commits, audit and reconciliation follow."""
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import ClassVar, Final, NamedTuple
 
@@ -10,18 +13,21 @@ from pyspark.sql import functions as F
 
 from spark_app.declarations import column_lineage
 from spark_app.declarations.column_lineage import FunctionInput
-from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source, same_key
-from spark_app.engine import ingest, project_metric
+from spark_app.declarations.declaration import OF_SCHEMA, Declared, Source
+from spark_app.engine import ingest, project_metric, state
 from spark_app.engine.code_location import nearest
 from spark_app.engine.context import DailyContext
 from spark_app.engine.ingest import Audit, IngestSpec
 from spark_app.engine.limits import Limit
+from spark_app.errors import QualityGateError
 from spark_app.quality import expectations as expect
 from spark_app.quality.expectations import Expectation, Rule, Summary
 from spark_app.quality.results import FRESHNESS, ExpectationResult, end_of
 from spark_app.settings import Schedule, Share
 from spark_app.spark import call_sites
+from spark_app.warehouse import hadoop_files, raw_files, schemas
 from spark_app.warehouse.delta_log import Commit
+from spark_app.warehouse.periods import RAW
 from spark_app.warehouse.tables import Table
 
 LIMITS: Final[Mapping[str, float]] = {
@@ -140,17 +146,22 @@ class DailyPipeline:
             key=source.key,
             expectations=_of_rows(source, rules),
         )
-        commit = context.replace_partition(_bronze(context, spec, declared, source), spec.table)
+        made_of = {f"{RAW}{source.name}": _raw_content(context, spec, source)}
+        made_of |= context.reads_of(declared.reads, context.date)
+        rows = _bronze(context, spec, declared, source)
+        commit = context.replace_partition(rows, spec.table, reads=made_of, is_judged=False)
         with context.step(f"audit {spec.table}", kind="transform"):
             measures = [measure for summary in summaries for measure in summary.measures()]
             audit = ingest.audit(context, spec, commit, measures=measures)
             counted = _counted(ingest.latest(context, spec, audit), summaries, audit)
         if spec.is_checked:
             results = [*ingest.results(context, spec, audit), *_summarized(context, summaries, audit, counted, spec)]
-            context.enforce(results, table=spec.table)
+            with _rejecting(context, spec.table):
+                context.enforce(results, table=spec.table)
         context.reconcile(
             read=commit.rows, published=audit.latest, quarantined=audit.quarantined, duplicates=audit.duplicates
         )
+        context.accept(spec.table)
         rows = ingest.latest(context, spec, audit).select(*declared.schema.names, "date")
         return _Audited(audit, rows, source.key)
 
@@ -163,7 +174,8 @@ class DailyPipeline:
         commits: Mapping[str, Commit],
     ) -> Commit:
         """Writes a table of the day, after its expectations were judged."""
-        inputs = {name: _rows(context, name, audited, commits) for name in declared.reads}
+        made_of = context.reads_of(declared.reads, context.date)
+        inputs = {name: _rows(context, name, audited, commits, context.date) for name in declared.reads}
         rows = _returned(declared, list(inputs.values()))
         origins = column_lineage.of_tables(context, inputs)
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
@@ -176,7 +188,11 @@ class DailyPipeline:
         counted = [audited[name].audit.latest for name in declared.reads if name in audited and declared.key]
         is_last = declared is self._declared[-1]
         commit = context.replace_partition(
-            rows, declared.name, kind="publish" if is_last else "write", count=counted[0] if counted else None
+            rows,
+            declared.name,
+            kind="publish" if is_last else "write",
+            count=counted[0] if counted else None,
+            reads=made_of,
         )
         if counted or (is_last and not audited):
             context.report_rows(published=commit.rows)
@@ -190,9 +206,9 @@ def _merged(
 ) -> Commit:
     """Merges what the function returns into the state, which must have each row of its source then."""
 
-    def changes(old: DataFrame) -> DataFrame:
+    def changes(day: datetime.date, old: DataFrame) -> DataFrame:
         inputs = {
-            name: old if name == declared.name else _rows(context, name, audited, commits)
+            name: old if name == declared.name else _rows(context, name, audited, commits, day)
             for name in declared.parameters
         }
         rows = _returned(declared, list(inputs.values()))
@@ -200,14 +216,14 @@ def _merged(
         column_lineage.record(context, declared.name, declared.schema.names, rows, origins)
         return rows
 
-    is_same = same_key(declared.key)
-    commit = context.merge(changes, declared.name, condition=is_same)
+    kept = state.State.of(declared.table)
+    commit = state.apply(context, kept, changes, partial(context.reads_of, declared.reads))
     for of_source in (audited[name] for name in declared.reads if name in audited):
         if {*of_source.key} == {*declared.key}:
             with context.step(f"count {declared.name}", kind="transform"):
                 # The merge writes what changed, which may be less or more than the rows of the day.
-                state = context.table(declared.name, version=commit.version).alias("old")
-                published = of_source.rows.alias("new").join(state, F.expr(is_same), "left_semi").count()
+                now = state.as_of(context, kept, context.date).alias("old")
+                published = of_source.rows.alias("new").join(now, F.expr(kept.is_same), "left_semi").count()
             context.report_rows(published=published)
             context.confirm(declared.name, commit, count=of_source.audit.latest, published=published)
     return commit
@@ -262,7 +278,7 @@ def _bronze(context: DailyContext, spec: IngestSpec, declared: Declared, source:
     raw = context.read_raw(source.name, schema=source.schema, bronze=spec.table, may_be_empty=source.may_be_empty)
     with context.step(f"transform {source.name}", kind="transform"):
         typed = ingest.typed(raw, schema=source.schema).withColumn("date", F.lit(context.date))
-        inputs = {name: _rows(context, name, {}, {}) for name in declared.reads}
+        inputs = {name: _rows(context, name, {}, {}, context.date) for name in declared.reads}
         rows = declared(typed, **inputs)
         declared.location.require_returned(
             declared.name, rows.columns, [*ingest.PARSED, *declared.schema.names], OF_SCHEMA
@@ -283,14 +299,47 @@ def _raw_folder(context: DailyContext, source: Source) -> str | None:
 
 
 def _rows(
-    context: DailyContext, name: str, audited: Mapping[str, _Audited], commits: Mapping[str, Commit]
+    context: DailyContext,
+    name: str,
+    audited: Mapping[str, _Audited],
+    commits: Mapping[str, Commit],
+    day: datetime.date,
 ) -> DataFrame:
-    """The rows of a table that a function gets: those of this run, of the day, or all."""
-    if name in audited:
+    """The rows of a table that a function gets for a day: those of this run, of the day, or all; a state as of it."""
+    is_today, table = day == context.date, context.warehouse.tables[name]
+    if is_today and name in audited:
         return audited[name].rows
-    version = commits[name].version if name in commits else None
-    is_of_days = context.warehouse.tables[name].day is not None
-    return context.partition(name, version=version) if is_of_days else context.table(name, version=version)
+    if table.key and not table.validity:
+        return state.as_of(context, state.State.of(table), day)
+    version = commits[name].version if is_today and name in commits else None
+    rows = context.table(name, version=version)
+    if table.day is None:
+        return rows
+    rows = rows.where(context.warehouse.partition_filter(name, day))
+    if table.source is None:
+        return rows
+    if not is_today:
+        state.require_accepted(context, name, day)
+    audit = {*schemas.bronze([]).names} - {"date"}
+    return rows.where("version_rank = 1").select(*(each for each in table.schema.names if each not in audit))
+
+
+@contextmanager
+def _rejecting(context: DailyContext, table: str) -> Iterator[None]:
+    try:
+        yield
+    except QualityGateError:
+        context.reject(table)
+        raise
+
+
+def _raw_content(context: DailyContext, spec: IngestSpec, source: Source) -> str:
+    """Names the raw files of the day; in a replay, those that the rows once came from."""
+    if context.is_replay:
+        known = context.warehouse.periods.period(spec.table, context.date).reads
+        return known.get(f"{RAW}{source.name}", "")
+    folder = raw_files.day_folder(context.settings.raw_path, source.name, context.date)
+    return hadoop_files.fingerprint(context.spark, folder)
 
 
 def _returned(declared: Declared, inputs: Sequence[DataFrame]) -> DataFrame:

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from spark_app.engine import history
 from spark_app.engine.code_location import CodeLocation, columns_of, nearest, parsed
 from spark_app.engine.project_metric import Metric
 from spark_app.quality.expectations import Rule
@@ -104,6 +105,7 @@ class Declared:
         key: The columns that identify a row of the table; empty where nothing says so.
         location: Where it is declared.
         metrics: What is measured of its rows of a day.
+        valid: Of a history, the columns with the time in which a row is true.
     """
 
     function: Transform
@@ -114,6 +116,7 @@ class Declared:
     key: tuple[str, ...]
     location: CodeLocation
     metrics: tuple[Metric, ...] = ()
+    valid: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.function)
@@ -152,6 +155,8 @@ class Declared:
     @property
     def table(self) -> Table:
         """The table, as the warehouse knows it."""
+        if self.is_state:
+            return Table(self.name, self.schema, key=self.key, validity=self.valid or history.usual(self.schema))
         if self.source is None:
             return Table(self.name, self.schema, self.partition_by)
         return Table(self.name, schemas.bronze(self.schema.fields), ("date",), source=self.source.name)

@@ -3,10 +3,11 @@
 import datetime
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,9 +24,11 @@ from spark_app.telemetry.names import StepKind
 from spark_app.telemetry.run_telemetry import RunTelemetry, StepTelemetry
 from spark_app.warehouse import delta_log, raw_files
 from spark_app.warehouse.delta_log import Commit
+from spark_app.warehouse.periods import Period
 from spark_app.warehouse.tables import Warehouse
 
 LOG: Final = logging.getLogger(__name__)
+NOTHING_READ: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass
@@ -117,6 +120,10 @@ class Context:
             self._put_back(table, where, commit)
         self.confirm(table, commit, count=count, published=commit.rows)
         return commit
+
+    def replace_all(self, rows: DataFrame, table: str) -> Commit:
+        """Replaces all rows of a table, in one commit."""
+        return self._write(table, partial(self.warehouse.replace_all, rows, table), kind="publish")
 
     def merge(self, changes: Callable[[DataFrame], DataFrame], table: str, *, condition: str) -> Commit:
         """Upserts rows (alias `new`) into a table (alias `old`), in one commit.
@@ -239,8 +246,9 @@ class Context:
             with self.warehouse.creation_lock(table):
                 commit = delta_log.commit_with_retry(self.spark, path, write, author=author, note=self.note)
             step.count(rows_written=commit.rows, bytes_written=commit.bytes, files=commit.files)
-            self.telemetry.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)
-            self.written[table] = path
+            if table in self.warehouse.tables:  # what a state has changed by day is kept beside it, and is no table
+                self.telemetry.record(rows_written={table: commit.rows}, bytes_written=commit.bytes)
+                self.written[table] = path
         return commit
 
     def _explained(self, result: ExpectationResult, table: str) -> str:
@@ -259,9 +267,16 @@ class DailyContext(Context):
 
     Attributes:
         is_replay: Whether rows come from bronze instead of the raw files.
+        upcoming: The days that the same command runs after this one.
     """
 
     is_replay: bool = False
+    upcoming: Collection[datetime.date] = ()
+
+    @property
+    def content(self) -> str:
+        """Names what this run writes, for what is made of it."""
+        return self.telemetry.identity.run_id
 
     def read_raw(self, source: str, *, schema: StructType, bronze: str, may_be_empty: bool = False) -> DataFrame:
         """The raw rows of the day, from the landing folder or, in a replay, from bronze.
@@ -296,10 +311,47 @@ class DailyContext(Context):
         return self.warehouse.partition_filter(table, self.date)
 
     def replace_partition(
-        self, rows: DataFrame, table: str, *, kind: StepKind = "write", count: int | None = None
+        self,
+        rows: DataFrame,
+        table: str,
+        *,
+        kind: StepKind = "write",
+        count: int | None = None,
+        reads: Mapping[str, str] = NOTHING_READ,
+        is_judged: bool = True,
     ) -> Commit:
-        """Replaces the day in a table, in one commit; see `replace`."""
-        return self.replace(rows, table, where=self.partition_filter(table), kind=kind, count=count)
+        """Replaces the day in a table, in one commit; see `replace`.
+
+        Args:
+            rows: The rows of the day.
+            table: Name of the table.
+            kind: Whether the table is read by others (`publish`) or only by later steps.
+            count: How many rows these are, as counted before.
+            reads: What they were made of.
+            is_judged: Whether the rows are accepted already; else `accept` or `reject` says so afterwards.
+        """
+        periods, known = self.warehouse.periods, self.warehouse.periods.period(table, self.date)
+        periods.put(table, self.date, Period(known.content, reads, is_done=False))
+        commit = self.replace(rows, table, where=self.partition_filter(table), kind=kind, count=count)
+        if is_judged:
+            self.accept(table)
+        return commit
+
+    def accept(self, table: str) -> None:
+        """Notes that the rows of the day in a table are those of this run."""
+        periods = self.warehouse.periods
+        periods.put(table, self.date, Period(self.content, periods.period(table, self.date).reads))
+
+    def reject(self, table: str) -> None:
+        """Notes that the rows of the day in a table are no rows to make others of."""
+        periods = self.warehouse.periods
+        known = periods.period(table, self.date)
+        periods.put(table, self.date, Period(known.content, known.reads, is_done=False, is_rejected=True))
+
+    def reads_of(self, names: Iterable[str], day: datetime.date) -> dict[str, str]:
+        """By the tables that a day is made of, what is in them."""
+        tables, periods = self.warehouse.tables, self.warehouse.periods
+        return {name: periods.content(name, day, is_of_days=tables[name].day is not None) for name in names}
 
     def _selection(self) -> str:
         return f"--date {self.date} "

@@ -12,8 +12,10 @@ from typing import Any, Final, Literal, TypeVar
 
 from spark_app.engine.context import Context, DailyContext
 from spark_app.engine.progress import ProgressListener
-from spark_app.execution import demo, missing, pipelines
+from spark_app.errors import InputError
+from spark_app.execution import demo, missing, pipelines, stale
 from spark_app.execution.application import Application, start_application
+from spark_app.execution.stale import StaleDay
 from spark_app.formatting import quantity
 from spark_app.local_files import ensure_dir
 from spark_app.runs import liveness, run_record
@@ -25,9 +27,12 @@ from spark_app.telemetry.exceptions import summary_of
 from spark_app.telemetry.names import Outcome
 from spark_app.telemetry.run_identity import RunIdentity, outcome_of
 from spark_app.telemetry.spark_names import WORKLOAD
+from spark_app.warehouse import hadoop_files, raw_files
 
 LOG: Final = logging.getLogger(__name__)
 ETL: Final = "spark-app etl"
+MAX_ROUNDS: Final = 20
+"""How often what follows from what was run again is looked for."""
 ContextType = TypeVar("ContextType", bound=Context)
 
 
@@ -107,8 +112,8 @@ def run_days(
 ) -> list[RunRecord]:
     """Runs daily pipelines in an application that stays open afterwards."""
     application.results.clear()
-    for date in dates:
-        _run_day(application, jobs, date, is_replay=is_replay)
+    for number, date in enumerate(dates):
+        _run_day(application, jobs, date, is_replay=is_replay, upcoming=dates[number + 1 :])
     return application.results
 
 
@@ -125,11 +130,53 @@ def run_missing(
         _run_day(application, [job for job in jobs if date in lacking[job.name]], date, is_replay=is_replay)
 
 
-def _run_day(application: Application, jobs: Sequence[Job], date: datetime.date, *, is_replay: bool) -> None:
+def run_stale(application: Application, jobs: Sequence[Job], *, only: Sequence[datetime.date] = ()) -> None:
+    """Runs pipelines for the days that were made of what has changed since, and then for what follows from that.
+
+    Args:
+        application: The application.
+        jobs: The pipelines, each after those that write what it reads.
+        only: The days that may be run; all if none is given.
+    """
+    application.results.clear()
+    for _ in range(MAX_ROUNDS):
+        found = [each for each in stale_days(application, jobs) if not only or each.day in only]
+        if not found:
+            return
+        for each in found:
+            application.listener.note(str(each))
+        days = {job.name: sorted({each.day for each in found if each.pipeline == job.name}) for job in jobs}
+        for job in jobs:
+            for number, day in enumerate(days[job.name]):
+                _run_day(application, [job], day, is_replay=False, upcoming=days[job.name][number + 1 :])
+    raise InputError(
+        f"after {MAX_ROUNDS} rounds days are still made of what has changed since: the functions of "
+        f"{', '.join(sorted({each.table for each in found}))} give other rows each time"
+    )
+
+
+def stale_days(application: Application, jobs: Sequence[Job]) -> list[StaleDay]:
+    """The days that were made of what has changed since."""
+    raw_path = application.settings.raw_path
+
+    def find_raw(source: str, day: datetime.date) -> str:
+        return hadoop_files.fingerprint(application.spark, raw_files.day_folder(raw_path, source, day))
+
+    return stale.stale(application.warehouse.periods, {job.name: job.pipeline for job in jobs}, find_raw)
+
+
+def _run_day(
+    application: Application,
+    jobs: Sequence[Job],
+    date: datetime.date,
+    *,
+    is_replay: bool,
+    upcoming: Sequence[datetime.date] = (),
+) -> None:
     if jobs and not is_replay:
         make_if_missing(application, jobs, date, note=application.listener.note)
     for job in jobs:
-        run_batch(application, job, date, context_type=partial(DailyContext, is_replay=is_replay))
+        run_batch(application, job, date, context_type=partial(DailyContext, is_replay=is_replay, upcoming=upcoming))
 
 
 def make_if_missing(

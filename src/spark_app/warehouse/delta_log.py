@@ -103,7 +103,7 @@ def commit_with_retry(
             note(f"another writer was faster at {path}: trying again")
             continue
         commit = next((commit for commit in history(spark, path, after=before) if commit.tag == tag), None)
-        return commit or _empty_commit(before)
+        return commit or empty_commit(before)
     raise AssertionError("unreachable")
 
 
@@ -180,6 +180,6 @@ def _rows_written(info: Mapping[str, Any], records: int) -> int:
     return sum(int(metrics[name]) for name in names) - copied
 
 
-def _empty_commit(version: int) -> Commit:
+def empty_commit(version: int) -> Commit:
     """The commit of a write that had nothing to do."""
     return Commit(version, 0, 0, 0, 0, {}, "none", datetime.datetime.now(datetime.UTC), None)

@@ -1,5 +1,7 @@
 """Small files on any path that Spark can read, through Hadoop's own file systems; no Spark job."""
 
+import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +43,16 @@ def write_once(spark: SparkSession, path: str, content: bytes) -> None:
     system.rename(part, file)
 
 
+def write(spark: SparkSession, path: str, content: bytes) -> None:
+    """Replaces a small file; its folder is created."""
+    file = jvm(spark).org.apache.hadoop.fs.Path(path)
+    stream = file.getFileSystem(hadoop(spark)).create(file, True)
+    try:
+        stream.write(content)
+    finally:
+        stream.close()
+
+
 def sizes(spark: SparkSession, folder: str) -> dict[str, int]:
     """Files of a folder that are not hidden, with their sizes in bytes, in order of name."""
     path = jvm(spark).org.apache.hadoop.fs.Path(folder)
@@ -69,6 +81,30 @@ def names_in(spark: SparkSession, folder: str) -> list[str] | None:
         if error.java_exception.getClass().getName() == "java.io.FileNotFoundException":
             return None
         raise
+
+
+def fingerprint(spark: SparkSession, folder: str) -> str:
+    """Names the files of a folder that are not hidden, with their sizes and when they were written; empty without any.
+
+    Of a local folder it is what `local_fingerprint` says without Spark.
+    """
+    path = jvm(spark).org.apache.hadoop.fs.Path(folder)
+    system = path.getFileSystem(hadoop(spark))
+    if system.getUri().getScheme() == "file":
+        return local_fingerprint(Path(path.toUri().getPath()))
+    files = [status for status in system.listStatus(path) if status.isFile()] if system.exists(path) else []
+    return _digest((file.getPath().getName(), file.getLen(), file.getModificationTime()) for file in files)
+
+
+def local_fingerprint(folder: Path) -> str:
+    """The same of a folder of this machine."""
+    files = [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
+    return _digest((file.name, file.stat().st_size, file.stat().st_mtime_ns // 1_000_000) for file in files)
+
+
+def _digest(files: Iterable[tuple[str, int, int]]) -> str:
+    seen = sorted(each for each in files if each[0][0] not in "._")
+    return hashlib.sha256(repr(seen).encode()).hexdigest()[:16] if seen else ""
 
 
 def delete(spark: SparkSession, folder: str) -> None:

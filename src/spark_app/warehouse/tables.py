@@ -4,22 +4,25 @@ import datetime
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, Final
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StructType
+from pyspark.sql.types import DateType, StructField, StructType
 
 from spark_app.errors import UsageError
 from spark_app.local_files import exclusive_lock, local_path
 from spark_app.warehouse import delta_log, schemas
 from spark_app.warehouse.lease import lease
+from spark_app.warehouse.periods import CHANGES, Periods, periods_of
 from spark_app.warehouse.s3_object import S3Object
 
 QUARANTINE: Final = "quarantine"
+PERIOD: Final = "_period"
+"""The column with the day, in the table of what each day has changed in a state."""
 LOCKS: Final = "_locks"
 """The folder of the warehouse with the locks; a name that is no table's."""
 MIN_RETAIN_DAYS: Final = 7
@@ -36,12 +39,16 @@ class Table:
         schema: Its columns; the comment of each states its meaning and unit.
         partitions: Columns that its files are partitioned by; the first is the day, where there are days.
         source: The raw source whose rows it holds, valid or not; None for every other table.
+        key: Of a state, the columns that identify a row.
+        validity: Of a history, the columns with the time in which a row is true: from when, and until when.
     """
 
     name: str
     schema: StructType
     partitions: tuple[str, ...] = ()
     source: str | None = None
+    key: tuple[str, ...] = ()
+    validity: tuple[str, str] | None = None
 
     @property
     def day(self) -> str | None:
@@ -104,12 +111,26 @@ class Warehouse:
         self.root = root.rstrip("/")
         self.tables: Mapping[str, Table] = {table.name: table for table in tables}
 
+    @cached_property
+    def periods(self) -> Periods:
+        """What is known of the days of the tables."""
+        return periods_of(self.spark, self.root)
+
+    def declared(self, name: str) -> Table:
+        """A table, or that of what each day has changed in a state."""
+        if not name.startswith(f"{CHANGES}/"):
+            return self.tables[name]
+        columns = self.tables[name.removeprefix(f"{CHANGES}/")].schema.fields
+        return Table(name, StructType([*columns, StructField(PERIOD, DateType())]), (PERIOD,))
+
     def path(self, name: str) -> str:
         """The folder of a table.
 
         Raises:
             UsageError: No pipeline declares a table of this name.
         """
+        if name.startswith(f"{CHANGES}/"):
+            return f"{self.root}/{name}"
         if name not in self.tables:
             raise UsageError(f"no table {name!r}; the tables are {', '.join([*self.tables, QUARANTINE])}")
         return f"{self.root}/{name}"
@@ -125,7 +146,7 @@ class Warehouse:
     def table(self, name: str, *, version: int | None = None) -> DataFrame:
         """A table as it is now or at a version; without rows if it was never written."""
         if not self.exists(name):
-            return self.spark.createDataFrame([], self.tables[name].schema)
+            return self.spark.createDataFrame([], self.declared(name).schema)
         reader = self.spark.read.format("delta")
         return (reader if version is None else reader.option("versionAsOf", version)).load(self.path(name))
 
@@ -136,6 +157,10 @@ class Warehouse:
         """
         writer = self._writer(rows, name, tag).mode("overwrite").option("mergeSchema", "true")
         writer.option("replaceWhere", condition).save(self.path(name))
+
+    def replace_all(self, rows: DataFrame, name: str, tag: str) -> None:
+        """Replaces all rows of a table, in one commit with a tag; the first write creates the table."""
+        self._writer(rows, name, tag).mode("overwrite").option("mergeSchema", "true").save(self.path(name))
 
     def create(self, rows: DataFrame, name: str, tag: str) -> None:
         """Creates a table with rows, in one commit with a tag.
@@ -197,7 +222,7 @@ class Warehouse:
 
     def partition_filter(self, name: str, date: datetime.date) -> str:
         """The condition that selects the rows of one day in a table that is partitioned by days."""
-        return f"{self.tables[name].partitions[0]} = '{date}'"
+        return f"{self.declared(name).partitions[0]} = '{date}'"
 
     def days(self, name: str, first: datetime.date, last: datetime.date) -> set[datetime.date]:
         """The days, of those from the first to the last, that a table has rows of, which is partitioned by days."""
@@ -295,7 +320,7 @@ class Warehouse:
         return f"{name}: deleted the files that only versions older than {retain_days} days need"
 
     def _writer(self, rows: DataFrame, name: str, tag: str) -> DataFrameWriter:
-        table = self.tables[name]
+        table = self.declared(name)
         writer = rows.to(table.schema).write.format("delta")  # the comments of the columns are in the schema
         return writer.partitionBy(*table.partitions).option("userMetadata", tag)
 

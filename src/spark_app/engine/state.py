@@ -1,0 +1,257 @@
+"""States, which are kept from day to day: whatever order days run in, a state ends as if each had run once, in order.
+
+The day that follows all others is merged into the table of the state, and that is all. A day that is run again, or
+late, begins from the state as of the day before: a version of the table. What it changes, and what each later day
+changes on top of that, is computed anew and kept by day in a table beside (`_changes/<state>`); then the table is
+replaced, in one commit. So a state that adds counts no day twice, and what a day does not have any more is gone.
+"""
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Self
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark_app.engine.context import DailyContext
+from spark_app.engine.history import Validity, effects
+from spark_app.errors import InputError
+from spark_app.warehouse import delta_log
+from spark_app.warehouse.delta_log import Commit
+from spark_app.warehouse.periods import CHANGES, NOTHING, Effect, Period
+from spark_app.warehouse.tables import PERIOD, Table
+
+Compute = Callable[[datetime.date, DataFrame], DataFrame]
+"""What a day changes in a state, from the day and the state as of the day before."""
+Reads = Callable[[datetime.date], Mapping[str, str]]
+"""What a day of a state is made of."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A table that is kept from day to day.
+
+    Attributes:
+        name: The name of the table.
+        columns: Its columns.
+        key: The columns that identify a row.
+        validity: Of a history, the columns with the time in which a row is true.
+    """
+
+    name: str
+    columns: Sequence[str]
+    key: Sequence[str]
+    validity: Validity | None = None
+
+    @classmethod
+    def of(cls, table: Table) -> Self:
+        """The state that a table holds."""
+        return cls(table.name, table.schema.names, table.key, Validity(*table.validity) if table.validity else None)
+
+    @property
+    def is_same(self) -> str:
+        """The SQL condition that a row of `old` and one of `new` have the same key; nulls are equal."""
+        return " AND ".join(f"old.`{name}` <=> new.`{name}`" for name in self.key)
+
+    @property
+    def changes(self) -> str:
+        """The table of what each day has changed."""
+        return f"{CHANGES}/{self.name}"
+
+
+def as_of(context: DailyContext, state: State, day: datetime.date) -> DataFrame:
+    """The state as of a day: with what that day and those before it have changed."""
+    days = context.warehouse.periods.days(state.name)
+    last = max((each for each in days if each <= day and days[each].is_done), default=None)
+    if not days:  # it was made before its days were kept
+        return context.table(state.name)
+    return _content(context, state, days[last] if last else Period(), last)
+
+
+def _content(context: DailyContext, state: State, period: Period, last: datetime.date | None) -> DataFrame:
+    """The rows that a state has as of a day, by what is known of that."""
+    base = _version(context, state, period.base)
+    if not period.first or last is None:
+        return base
+    changed = context.table(state.changes).where(F.col(PERIOD).between(F.lit(period.first), F.lit(last)))
+    if period.first != str(last):
+        newest = Window.partitionBy(*state.key).orderBy(F.col(PERIOD).desc())
+        changed = changed.withColumn("_rank", F.row_number().over(newest)).where("_rank = 1")
+    changed = changed.select(*state.columns)
+    kept = base.alias("old").join(changed.select(*state.key).alias("new"), F.expr(state.is_same), "left_anti")
+    return kept.unionByName(changed)
+
+
+def _version(context: DailyContext, state: State, version: int) -> DataFrame:
+    if version == NOTHING:
+        return context.spark.createDataFrame([], context.warehouse.tables[state.name].schema)
+    rows = context.table(state.name, version=version)
+    missing = [field for field in context.warehouse.tables[state.name].schema if field.name not in rows.columns]
+    for field in missing:  # a column that was declared later
+        rows = rows.withColumn(field.name, F.lit(None).cast(field.dataType))
+    return rows.select(*state.columns)
+
+
+def apply(context: DailyContext, state: State, compute: Compute, reads: Reads) -> Commit:
+    """Applies the day of a run to a state.
+
+    Args:
+        context: The run.
+        state: The state.
+        compute: What a day changes.
+        reads: What a day is made of.
+
+    Raises:
+        InputError: A later day has to be applied again, and its rows were rejected meanwhile.
+    """
+    with context.warehouse.lock(f"state-{state.name}"):
+        days, day = context.warehouse.periods.days(state.name), context.date
+        if not days and context.warehouse.exists(state.name):
+            context.note(
+                f"{state.name} was made before its days were kept apart: what days have added to it until now stays; "
+                "to have them kept apart, too, delete the table and run all days again"
+            )
+        is_next = all(each < day and period.is_done for each, period in days.items())
+        if is_next:
+            return _follow(context, state, compute, reads, is_first=not days)
+        return _Rewind(context, state, compute, reads, days).run()
+
+
+def _follow(context: DailyContext, state: State, compute: Compute, reads: Reads, *, is_first: bool) -> Commit:
+    """Merges a day that follows all others."""
+    day, periods, content = context.date, context.warehouse.periods, context.content
+    before = delta_log.last_version(context.spark, context.warehouse.path(state.name))
+    made_of = reads(day)
+    periods.put(state.name, day, Period(reads=made_of, is_done=False))
+    commit = context.merge(partial(compute, day), state.name, condition=state.is_same)
+    if state.validity:
+        found = [Effect("", "", content)] if is_first else _effects(context, state, before, commit.version)
+        periods.add_effects(state.name, found)
+    periods.put(state.name, day, Period(content, made_of, base=commit.version))
+    return commit
+
+
+def _effects(context: DailyContext, state: State, before: int, after: int) -> list[Effect]:
+    assert state.validity is not None
+    old, new = _version(context, state, before), _version(context, state, after)
+    with context.step(f"compare {state.name}", kind="transform"):
+        return effects(old, new, state.key, state.validity, content=context.content)
+
+
+class _Rewind:
+    """A day that others follow, or that is run again."""
+
+    def __init__(
+        self,
+        context: DailyContext,
+        state: State,
+        compute: Compute,
+        reads: Reads,
+        days: Mapping[datetime.date, Period],
+    ) -> None:
+        self._context, self._state, self._compute, self._reads = context, state, compute, reads
+        self._days, self._periods, self._day = dict(days), context.warehouse.periods, context.date
+        self._later = [each for each in days if each > self._day]
+        self._is_deferred = any(each in context.upcoming for each in self._later)
+        self._was_open = any(not period.is_done for period in days.values())
+
+    def run(self) -> Commit:
+        """Applies the day and those that need it again, and replaces the table, unless a day that follows does that."""
+        open_before = [each for each, period in self._days.items() if each < self._day and not period.is_done]
+        again = [*open_before, self._day, *([] if self._is_deferred else self._later)]
+        base, first, again = self._start(again)
+        known = self._days.get(self._day, Period(is_done=False))
+        if known.is_done and not open_before and again[0] == self._day and self._is_same(known, base, first):
+            kept = Period(known.content, self._reads(self._day), base=known.base, first=known.first)
+            self._periods.put(self._state.name, self._day, kept)
+            return self._nothing()
+        for each in [*again, *self._later]:
+            self._periods.put(self._state.name, each, self._open(each))
+        done = dict[datetime.date, Period]()
+        for each in again:
+            made_of = self._reads(each)
+            self._write(each, base, first)
+            done[each] = Period(self._context.content, made_of, base=base, first=first)
+            self._days[each] = done[each]
+        commit = self._nothing() if self._is_deferred else self._publish(max(again), done[max(again)])
+        for each, period in done.items():
+            self._periods.put(self._state.name, each, period)
+        return commit
+
+    def _start(self, again: list[datetime.date]) -> tuple[int, str, list[datetime.date]]:
+        """The version to begin with, the first day on top of it, and the days to apply: all, if it is gone."""
+        before = max((each for each in self._days if each < again[0]), default=None)
+        if before is None:
+            return NOTHING, str(again[0]), again
+        period = self._days[before]
+        try:
+            _content(self._context, self._state, period, before).agg(
+                F.sum(F.xxhash64(*self._state.key).cast("decimal(38, 0)"))
+            ).collect()
+        except (PySparkException, Py4JJavaError):
+            self._context.note(
+                f"{self._state.name} as of {before} is gone (vacuumed): it is computed again from its first day on"
+            )
+            every = sorted({*self._days, self._day})
+            self._later, self._is_deferred = [], False
+            return NOTHING, str(every[0]), every
+        return period.base, period.first or str(again[0]), again
+
+    def _write(self, day: datetime.date, base: int, first: str) -> None:
+        """Keeps what a day changes, beside the table."""
+        state, context = self._state, self._context
+        before = max((each for each in self._days if str(first) <= str(each) < str(day)), default=None)
+        old = _content(context, state, Period(base=base, first=first if before else ""), before)
+        rows = self._compute(day, old).select(*state.columns).withColumn(PERIOD, F.lit(day))
+        context.replace(rows, state.changes, where=f"{PERIOD} = '{day}'")
+
+    def _is_same(self, known: Period, base: int, first: str) -> bool:
+        """Whether the state as of the day has the rows that it had; what the day changes is kept beside the table."""
+        before = self._digest(known)
+        self._write(self._day, base, first)
+        return before is not None and before == self._digest(Period(base=base, first=first))
+
+    def _digest(self, period: Period) -> tuple[object, ...] | None:
+        """What the state as of the day has in common only with the same rows; None if a version is gone."""
+        rows, columns = _content(self._context, self._state, period, self._day), self._state.columns
+        with self._context.step(f"compare {self._state.name}", kind="transform"):
+            try:
+                hashed = F.xxhash64(*columns).cast("decimal(38, 0)")
+                return tuple(rows.agg(F.count(F.lit(1)), F.sum(hashed)).collect()[0])
+            except (PySparkException, Py4JJavaError):
+                return None
+
+    def _open(self, day: datetime.date) -> Period:
+        known = self._days.get(day, Period())
+        return Period(known.content, known.reads, is_done=False, base=known.base, first=known.first)
+
+    def _publish(self, last: datetime.date, period: Period) -> Commit:
+        state, context = self._state, self._context
+        before = delta_log.last_version(context.spark, context.warehouse.path(state.name))
+        commit = context.replace_all(_content(context, state, period, last), state.name)
+        if state.validity:
+            found = None if self._was_open else _effects(context, state, before, commit.version)
+            self._periods.add_effects(state.name, [Effect("", "", context.content)] if found is None else found)
+        return commit
+
+    def _nothing(self) -> Commit:
+        path = self._context.warehouse.path(self._state.name)
+        return delta_log.empty_commit(delta_log.last_version(self._context.spark, path))
+
+
+def require_accepted(context: DailyContext, table: str, day: datetime.date) -> None:
+    """Checks that a day of the table of a source may be read again.
+
+    Raises:
+        InputError: The last run of the day rejected its rows, or was killed.
+    """
+    period = context.warehouse.periods.period(table, day)
+    if not period.is_done:
+        raise InputError(
+            f"{context.title}: a state has to be computed again from {day} on, but the last run of that day "
+            f"{'rejected the rows of' if period.is_rejected else 'was ended while it wrote'} {table}: run {day} first"
+        )

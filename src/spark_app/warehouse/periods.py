@@ -1,0 +1,206 @@
+"""What each day of each table was made of: small files beside the tables, which `spark-app stale` reads without Spark.
+
+`_periods/<table>/<day>.json` names the content of a day of a table, and that of all that it was made of. Who writes a
+day replaces its file twice: before the commit it says that the day is being written, afterwards what is in it. So a
+writer that was killed in between is seen, too.
+
+A day of a state (`@daily.state`) also says where the state as of that day is: in a version of the table, or in an
+older version and in what each day since has changed, in the table `_changes/<state>`.
+"""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+from pyspark.sql import SparkSession
+
+from spark_app.local_files import local_path, write_atomic
+from spark_app.warehouse import hadoop_files
+from spark_app.warehouse.freshness import Files
+
+PERIODS: Final = "_periods"
+CHANGES: Final = "_changes"
+RAW: Final = "raw files of "
+"""How the name of a source begins among what a day is made of."""
+EFFECTS: Final = "effects.json"
+NOTHING: Final = -1
+"""Stands for the version of a table before its first one."""
+
+
+class Period(msgspec.Struct, frozen=True):
+    """A day of a table.
+
+    Attributes:
+        content: Names what is in it: the run that changed it last, and whose rows were accepted.
+        reads: By what it was made of, the content of that.
+        is_done: Whether it was written whole; False while a run writes it, and where one was killed.
+        is_rejected: Whether the run that wrote it last rejected its rows.
+        base: Of a state: the version of the table that has the state as of the day, or as of the day before `first`.
+        first: Of a state: the first day whose changes come on top of that version; empty where it has all.
+    """
+
+    content: str = ""
+    reads: Mapping[str, str] = {}
+    is_done: bool = True
+    is_rejected: bool = False
+    base: int = NOTHING
+    first: str = ""
+
+
+class Effect(msgspec.Struct, frozen=True, array_like=True):
+    """Days for which rows of a history are other ones since a run: from the first to the last, or without end."""
+
+    first: str
+    last: str
+    content: str
+
+    def covers(self, day: str) -> bool:
+        """Whether it is about a day."""
+        return self.first <= day and (not self.last or day <= self.last)
+
+
+class _Storage(Protocol):
+    def names(self, folder: str) -> list[str]: ...
+    def read(self, name: str) -> bytes | None: ...
+    def write(self, name: str, content: bytes) -> None: ...
+
+
+class Periods:
+    """The days of the tables of a warehouse."""
+
+    def __init__(self, storage: _Storage) -> None:
+        """Reads nothing yet."""
+        self._storage = storage
+
+    def days(self, table: str) -> dict[datetime.date, Period]:
+        """The known days of a table, in their order."""
+        names = sorted(name for name in self._storage.names(f"{PERIODS}/{table}") if name[:1].isdigit())
+        days = [datetime.date.fromisoformat(name.removesuffix(".json")) for name in names]
+        return {day: self.period(table, day) for day in days}
+
+    def period(self, table: str, day: datetime.date) -> Period:
+        """A day of a table; of one that is not known, nothing is known."""
+        return self._known(table, day) or Period()
+
+    def _known(self, table: str, day: datetime.date) -> Period | None:
+        text = self._storage.read(_name(table, day))
+        try:
+            return None if text is None else msgspec.json.decode(text, type=Period)
+        except msgspec.DecodeError:  # whoever wrote it was killed
+            return Period(is_done=False)
+
+    def put(self, table: str, day: datetime.date, period: Period) -> None:
+        """Replaces what is known of a day of a table."""
+        self._storage.write(_name(table, day), msgspec.json.encode(period))
+
+    def effects(self, table: str) -> list[Effect]:
+        """The changes of a history, the oldest first; none of another table."""
+        text = self._storage.read(f"{PERIODS}/{table}/{EFFECTS}")
+        return msgspec.json.decode(text, type=list[Effect]) if text else []
+
+    def add_effects(self, table: str, effects: Sequence[Effect]) -> None:
+        """Adds changes of a history; older ones about the same days, or some of these, are forgotten."""
+        kept = [old for old in self.effects(table) if not any(_within(old, new) for new in effects)]
+        self._storage.write(f"{PERIODS}/{table}/{EFFECTS}", msgspec.json.encode([*kept, *effects]))
+
+    def content(self, table: str, day: datetime.date, *, is_of_days: bool) -> str:
+        """Names what a run of a day reads of a table; empty where that is not known.
+
+        Args:
+            table: The table.
+            day: The day.
+            is_of_days: Whether it is partitioned by days; else it is a state or a history.
+        """
+        if is_of_days:
+            return self.period(table, day).content
+        effects = self.effects(table)
+        if effects:
+            return next((each.content for each in reversed(effects) if each.covers(day.isoformat())), "")
+        known = [each for each in self.days(table) if each <= day]
+        return f"{known[-1]} {self.period(table, known[-1]).content}" if known else ""
+
+
+def _name(table: str, day: datetime.date) -> str:
+    return f"{PERIODS}/{table}/{day}.json"
+
+
+def _within(old: Effect, new: Effect) -> bool:
+    return new.first <= old.first and (not new.last or (bool(old.last) and old.last <= new.last))
+
+
+class LocalStorage:
+    """A folder of this machine."""
+
+    def __init__(self, root: Path) -> None:
+        """Creates nothing yet."""
+        self._root = root
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder; none if there is no such folder."""
+        path = self._root / folder
+        return [each.name for each in path.iterdir()] if path.is_dir() else []
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file; None if there is none."""
+        try:
+            return (self._root / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Replaces a file."""
+        (self._root / name).parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(self._root / name, content)
+
+
+class HadoopStorage:
+    """A folder that Spark can write."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        """Asks for nothing yet."""
+        self._spark, self._root = spark, root
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder; none if there is no such folder."""
+        return hadoop_files.names_in(self._spark, f"{self._root}/{folder}") or []
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file; None if there is none."""
+        text = hadoop_files.read_text(self._spark, f"{self._root}/{name}")
+        return None if text is None else text.encode("utf-8")
+
+    def write(self, name: str, content: bytes) -> None:
+        """Replaces a file."""
+        hadoop_files.write(self._spark, f"{self._root}/{name}", content)
+
+
+class StoredFiles:
+    """A folder that is read without Spark, here or elsewhere; it cannot be written."""
+
+    def __init__(self, root: Files) -> None:
+        """Asks for nothing yet."""
+        self._root = root
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder; none if there is no such folder."""
+        path = self._root / folder
+        return [each.name for each in path.iterdir()] if path.is_dir() else []
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file; None if there is none."""
+        try:
+            return (self._root / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Is not possible."""
+        raise NotImplementedError(f"{name} is read without Spark, and not written: {len(content)} bytes")
+
+
+def periods_of(spark: SparkSession, root: str) -> Periods:
+    """The days of the tables below a root folder, which may be on any file system."""
+    local = local_path(root)
+    return Periods(LocalStorage(local) if local is not None else HadoopStorage(spark, root))

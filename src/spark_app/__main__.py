@@ -33,6 +33,7 @@ from spark_app.commands.report import report
 from spark_app.commands.resend import resend
 from spark_app.commands.serve import serve
 from spark_app.commands.show import show
+from spark_app.commands.stale import stale
 from spark_app.commands.streaming import SUBCOMMANDS, require_new_form, streaming
 from spark_app.commands.tables import tables
 from spark_app.commands.tune import tune
@@ -141,7 +142,7 @@ def _named(*verbs: Callable[..., None]) -> dict[str, Callable[..., None]]:
 
 
 VERBS: Final[Mapping[str, Mapping[str, Callable[..., None]]]] = {
-    "Pipelines and tables": {**_named(init, etl, streaming), **SUBCOMMANDS, **_named(ml, graph, tables, show)},
+    "Pipelines and tables": {**_named(init, etl, streaming), **SUBCOMMANDS, **_named(ml, graph, tables, show, stale)},
     "Any Spark application": _named(observe, report, compare, tune, serve, bridge, mcp, lineage, prune),
     "The stack": _named(resend, doctor),
 }

@@ -14,6 +14,7 @@ from spark_app.errors import UsageError
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
+    from spark_app.execution.run import Only
     from spark_app.runs.run_record import RunRecord
 
 FOLDERS_LISTED: Final = 2
@@ -28,7 +29,7 @@ STYLES: Final = {
 }
 
 
-def etl(
+def etl(  # noqa: PLR0913 - an option each
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -41,20 +42,20 @@ def etl(
     first: options.From = None,
     last: options.To = None,
     replay: Annotated[
-        bool,
-        typer.Option("--replay", metavar="", help="Re-run from the bronze tables instead of the raw files."),
+        bool, typer.Option("--replay", metavar="", help="Re-run from the bronze tables instead of the raw files.")
     ] = False,
     missing: Annotated[
-        bool,
-        typer.Option("--missing", metavar="", help="Run only the days of the range that are not published."),
+        bool, typer.Option("--missing", metavar="", help="Run only the days of the range that are not published.")
+    ] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", metavar="", help="Run the days that were made of what has changed since.")
     ] = False,
     json: options.Json = False,
     config: options.Config = None,
 ) -> None:
     """Run daily pipelines, in the order of what they read and write, for one day or each day of a range."""
-    if missing and (date or not (first or last)):
-        raise UsageError("--missing looks for days of a range: give --from and --to, not --date")
-    chosen = options.days(date, first, last)
+    only = _only(missing=missing, stale=stale, replay=replay, is_range=not date and bool(first or last))
+    chosen = [] if stale and not (date or first or last) else options.days(date, first, last)
     # Spark is imported only now, so that --help and usage errors answer at once.
     from spark_app.settings import load_settings
     from spark_app.spark.session import StartingJvm
@@ -63,11 +64,25 @@ def etl(
     with StartingJvm(settings) as jvm:
         from spark_app.commands.terminal import Terminal
         from spark_app.execution.run import run_etl
+        from spark_app.execution.stale import of_project
 
         terminal = Terminal()
-        how = {"replay": replay, "only_missing": missing}
-        job = partial(run_etl, settings, chosen, listener=terminal, chosen=names or (), jvm=jvm, **how)
-        perform(job, terminal=terminal, is_json=json)
+        how = partial(run_etl, replay=replay, only=only, jvm=jvm)
+        job = partial(how, settings, chosen, listener=terminal, chosen=names or ())
+        perform(job, terminal=terminal, is_json=json, also=lambda _: {"stale": of_project(settings)})
+
+
+def _only(*, missing: bool, stale: bool, replay: bool, is_range: bool) -> "Only":
+    """Which of the days are run.
+
+    Raises:
+        UsageError: Two options exclude each other.
+    """
+    if missing and not is_range:
+        raise UsageError("--missing looks for days of a range: give --from and --to, not --date")
+    if stale and (missing or replay):
+        raise UsageError("--stale finds its days itself: give it without --missing and --replay")
+    return "missing" if missing else "stale" if stale else "all"
 
 
 Table = tuple[list[str], list[list[str]]]

@@ -39,29 +39,7 @@ def effects(old: DataFrame, new: DataFrame, key: Sequence[str], validity: Validi
         validity: The columns with the time in which a row is true.
         content: Names the change.
     """
-    columns = [name for name in new.columns if name not in {*validity, CURRENT}]
-    before, after = (rows.select(F.struct(*new.columns).alias("row"), *key) for rows in (old, new))
-    same_key = [F.col(f"before.{name}").eqNullSafe(F.col(f"after.{name}")) for name in key]
-    both = before.alias("before").join(after.alias("after"), same_key, "full_outer")
-    one, other = F.col("before.row"), F.col("after.row")
-    changed = both.where(~one.eqNullSafe(other))
-    same_values = [one.getField(name).eqNullSafe(other.getField(name)) for name in columns]
-    is_moved = F.lit(True)  # only the time is another one
-    for each in (one.isNotNull(), other.isNotNull(), *same_values):
-        is_moved = is_moved & each
-    since = [each.getField(validity.since) for each in (one, other)]
-    until = [each.getField(validity.until) for each in (one, other)]
-    never = F.to_timestamp(F.lit("9999-12-31"))
-    end = [
-        F.when(each.isNotNull(), F.coalesce(ends.cast("timestamp"), never))
-        for each, ends in zip((one, other), until, strict=True)
-    ]
-    whole = F.array(_time(F.least(*since), F.greatest(*end)))
-    ends = F.array(_time(F.least(*since), F.greatest(*since)), _time(F.least(*end), F.greatest(*end)))
-    times = changed.select(F.explode(F.when(is_moved, ends).otherwise(whole)).alias("time")).where(
-        "time.since < time.until"
-    )
-    days = times.select(
+    days = _changed_times(old, new, key, validity).select(
         F.to_date("time.since").alias("first"), F.to_date(F.expr("time.until - interval 1 microsecond")).alias("last")
     )
     found = days.distinct().limit(MAX_EFFECTS + 1).collect()
@@ -72,12 +50,40 @@ def effects(old: DataFrame, new: DataFrame, key: Sequence[str], validity: Validi
     return [Effect(first, "" if last >= _LAST_DAY else last, content) for first, last in _united(spans)]
 
 
+def _changed_times(old: DataFrame, new: DataFrame, key: Sequence[str], validity: Validity) -> DataFrame:
+    """The times, `time.since` and `time.until`, for which rows of one version and of another differ.
+
+    Where only the time of a row is another one, it is what one of both times has and the other has not.
+    """
+    before, after = (rows.select(F.struct(*new.columns).alias("row"), *key) for rows in (old, new))
+    same_key = [F.col(f"before.{name}").eqNullSafe(F.col(f"after.{name}")) for name in key]
+    both = before.alias("before").join(after.alias("after"), same_key, "full_outer")
+    one, other = F.col("before.row"), F.col("after.row")
+    since, until = zip(*(_time_of(row, validity) for row in (one, other)), strict=True)
+    whole = F.array(_time(F.least(*since), F.greatest(*until)))
+    ends = F.array(_time(F.least(*since), F.greatest(*since)), _time(F.least(*until), F.greatest(*until)))
+    is_moved = one.isNotNull() & other.isNotNull()
+    for name in new.columns:
+        if name not in {*validity, CURRENT}:
+            is_moved = is_moved & one.getField(name).eqNullSafe(other.getField(name))
+    changed = both.where(~one.eqNullSafe(other))
+    return changed.select(F.explode(F.when(is_moved, ends).otherwise(whole)).alias("time")).where(
+        "time.since < time.until"
+    )
+
+
+def _time_of(row: Column, validity: Validity) -> tuple[Column, Column]:
+    """From when and until when a row is true; null where there is no row."""
+    until = F.coalesce(row.getField(validity.until).cast("timestamp"), F.to_timestamp(F.lit("9999-12-31")))
+    return row.getField(validity.since).cast("timestamp"), F.when(row.isNotNull(), until)
+
+
 _LAST_DAY: Final = "9999-12-30"
 """Of a row that is true without end."""
 
 
 def _time(since: Column, until: Column) -> Column:
-    return F.struct(since.cast("timestamp").alias("since"), until.cast("timestamp").alias("until"))
+    return F.struct(since.alias("since"), until.alias("until"))
 
 
 def _united(spans: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -33,6 +33,7 @@ LOG: Final = logging.getLogger(__name__)
 ETL: Final = "spark-app etl"
 MAX_ROUNDS: Final = 20
 """How often what follows from what was run again is looked for."""
+Only = Literal["all", "missing", "stale"]
 ContextType = TypeVar("ContextType", bound=Context)
 
 
@@ -58,7 +59,7 @@ def run_etl(
     listener: ProgressListener,
     chosen: Sequence[str] = (),
     replay: bool = False,
-    only_missing: bool = False,
+    only: Only = "all",
     jvm: StartingJvm | None = None,
 ) -> list[RunRecord]:
     """Runs the pipelines of `app/etl/` for every date, in order, and stops at the first that fails.
@@ -69,19 +70,24 @@ def run_etl(
         listener: Hears how the runs get on.
         chosen: Names of pipelines; empty for all.
         replay: Whether rows come from bronze instead of the raw files.
-        only_missing: Whether a pipeline is run only for the days that it has not published.
+        only: Which of the days: all, those that a pipeline has not published, or those that were made of what has
+            changed since, for which no days stand for all that are known.
         jvm: The JVM that was started for the command.
 
     Raises:
         SparkAppError: A run failed; the attribute `results` (of any exception that leaves a run) has all runs so far.
     """
     jobs = load_jobs(settings, "etl", chosen)
-    extra = {WORKLOAD: workload(jobs, days=len(dates), is_replay=replay, is_missing=only_missing)}
+    extra = {WORKLOAD: workload(jobs, days=len(dates), is_replay=replay, only=only)}
     with start_application(settings, ETL, listener=listener, extra=extra, jvm=jvm) as application:
-        if only_missing:
+        if only == "stale":
+            run_stale(application, jobs, only=dates)
+        elif only == "missing":
             run_missing(application, jobs, dates, is_replay=replay)
         else:
             run_days(application, jobs, dates, is_replay=replay)
+        if line := stale.summary(stale_days(application, load_jobs(settings, "etl"))):
+            listener.note(line)
     return application.results
 
 
@@ -101,9 +107,10 @@ def load_jobs(settings: Settings, package: str, chosen: Sequence[str] = ()) -> l
     ]
 
 
-def workload(jobs: Sequence[Job], *, days: int, is_replay: bool, is_missing: bool = False) -> str:
+def workload(jobs: Sequence[Job], *, days: int, is_replay: bool, only: Only = "all") -> str:
     """What a command was asked to do, apart from which days: only runs of the same workload are compared."""
-    words = [" + ".join(job.name for job in jobs), f"{'missing of ' if is_missing else ''}{quantity(days, 'day')}"]
+    which = "stale days" if only == "stale" else f"{'missing of ' if only == 'missing' else ''}{quantity(days, 'day')}"
+    words = [" + ".join(job.name for job in jobs), which]
     return ", ".join([*words, *(["replay"] if is_replay else [])])
 
 

@@ -154,10 +154,15 @@ def _schedule() -> Panel:
         Column("Value #C", "Next run due", "dateTimeFromNow", texts=NEVER),
         Column("Value #D", "Run missed", "dateTimeFromNow", texts=NEVER),
         Column("Value #E", "Data stale", "dateTimeFromNow"),
+        Column("Value #F", "Days to run again", "none"),
     )
     moments = (names.LAST_SUCCESS, names.LAST_FAILURE, names.SCHEDULE_DUE, names.SCHEDULE_MISSED, names.DATA_STALE)
-    text = "Last runs and what the `schedule` expects. Alerts: PipelineRunLate, PipelineRunMissing, PipelineDataStale."
+    text = (
+        "Last runs, what the `schedule` expects, and days of tables that were made of what has changed since. "
+        "Alerts: PipelineRunLate, PipelineRunMissing, PipelineDataStale, PipelineInputsChanged."
+    )
     queries = [Query(f"1000 * {largest(last(moment, '15d'), names.PIPELINE)}") for moment in moments]
+    queries.append(Query(largest(last(names.STALE_DAYS, "25h"), names.PIPELINE)))
     return rows("Schedule", Look(text, "none", (links.ALERTS, links.ALL_TRACES)), columns, *queries).sized(14, 8)
 
 

@@ -64,12 +64,15 @@ def etl(  # noqa: PLR0913 - an option each
     with StartingJvm(settings) as jvm:
         from spark_app.commands.terminal import Terminal
         from spark_app.execution.run import run_etl
-        from spark_app.execution.stale import of_project
 
         terminal = Terminal()
         how = partial(run_etl, replay=replay, only=only, jvm=jvm)
         job = partial(how, settings, chosen, listener=terminal, chosen=names or ())
-        perform(job, terminal=terminal, is_json=json, also=lambda _: {"stale": of_project(settings)})
+        perform(job, terminal=terminal, is_json=json, also=_stale)
+
+
+def _stale(results: Sequence["RunRecord"]) -> dict[str, Any]:
+    return {"stale": results[-1].stale if results else []}
 
 
 def _only(*, missing: bool, stale: bool, replay: bool, is_range: bool) -> "Only":

@@ -23,6 +23,7 @@ from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings, load_pipeline_config
 from spark_app.spark.known_errors import translate_errors
 from spark_app.spark.session import StartingJvm
+from spark_app.telemetry import names
 from spark_app.telemetry.exceptions import summary_of
 from spark_app.telemetry.names import Outcome
 from spark_app.telemetry.run_identity import RunIdentity, outcome_of
@@ -86,8 +87,7 @@ def run_etl(
             run_missing(application, jobs, dates, is_replay=replay)
         else:
             run_days(application, jobs, dates, is_replay=replay)
-        if line := stale.summary(stale_days(application, load_jobs(settings, "etl"))):
-            listener.note(line)
+        _report_stale(application)
     return application.results
 
 
@@ -160,6 +160,25 @@ def run_stale(application: Application, jobs: Sequence[Job], *, only: Sequence[d
         f"after {MAX_ROUNDS} rounds days are still made of what has changed since: the functions of "
         f"{', '.join(sorted({each.table for each in found}))} give other rows each time"
     )
+
+
+def _report_stale(application: Application) -> None:
+    """Says at the end which days of all tables were made of what has changed since; that it cannot is no failure."""
+    try:
+        jobs = load_jobs(application.settings, "etl")
+        found = stale_days(application, jobs)
+    except Exception as error:  # noqa: BLE001 - the runs have succeeded
+        application.listener.note(f"which days were made of what has changed since is unknown: {summary_of(error)}")
+        return
+    for job in jobs:
+        days = {each.day for each in found if each.pipeline == job.name}
+        application.telemetry.measure(job.name, names.STALE_DAYS, len(days))
+    if line := stale.summary(found):
+        application.listener.note(line)
+        if application.results:
+            last = replace(application.results[-1], stale=[str(each) for each in found])
+            application.results[-1] = last
+            run_record.write(last, note=application.listener.note)
 
 
 def stale_days(application: Application, jobs: Sequence[Job]) -> list[StaleDay]:

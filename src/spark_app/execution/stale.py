@@ -3,9 +3,8 @@
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from spark_app.eventlog.parse.locations import log_path
 from spark_app.execution import pipelines
@@ -13,9 +12,19 @@ from spark_app.formatting import quantity
 from spark_app.local_files import local_path
 from spark_app.settings import Settings
 from spark_app.warehouse import hadoop_files, raw_files
-from spark_app.warehouse.periods import RAW, Period, Periods, StoredFiles
+from spark_app.warehouse.periods import (
+    RAW,
+    Effect,
+    Period,
+    Periods,
+    StoredFiles,
+    content_of_history,
+    content_of_state,
+    in_threads,
+)
 from spark_app.warehouse.tables import Table
 
+SourceDay = tuple[str, datetime.date]
 FindRaw = Callable[[str, datetime.date], str | None]
 """Names the raw files of a source for a day, as `hadoop_files.fingerprint` does; None where nobody can tell."""
 PATIENCE_SECONDS: Final = 10.0
@@ -51,36 +60,61 @@ def stale(periods: Periods, loaded: Mapping[str, Any], find_raw: FindRaw) -> lis
         loaded: The daily pipelines by name, each after those that write what it reads.
         find_raw: Names raw files.
     """
-    tables = {table.name: table for each in loaded.values() for table in each.WRITES}
-    known = cache(periods.days)
-    content = cache(lambda name, day: periods.content(name, day, is_of_days=tables[name].day is not None))
+    known = _Known.of(periods, {table.name: table for each in loaded.values() for table in each.WRITES}, find_raw)
     return [
         StaleDay(pipeline, table.name, day, reasons)
         for pipeline, each in loaded.items()
         for table in each.WRITES
-        for day, period in known(table.name).items()
-        if (reasons := list(_reasons(table, day, period, tables, content, find_raw)))
+        for day, period in known.days[table.name].items()
+        if (reasons := list(known.reasons(table, day, period)))
     ]
 
 
-def _reasons(
-    table: Table,
-    day: datetime.date,
-    period: Period,
-    tables: Mapping[str, Table],
-    content: Callable[[str, datetime.date], str],
-    find_raw: FindRaw,
-) -> Iterator[str]:
-    if not period.is_done and not period.is_rejected:
-        is_kept = bool(table.key)
-        yield "a day before it changed" if is_kept and period.content else "a run was ended while it wrote it"
-    for name, was in period.reads.items():
-        if name.startswith(RAW):
-            now = find_raw(name.removeprefix(RAW), day)
-            if now is not None and now != was:
+@dataclass(frozen=True)
+class _Known:
+    """All that is known of the days of tables, each file read once."""
+
+    tables: Mapping[str, Table]
+    days: Mapping[str, Mapping[datetime.date, Period]]
+    effects: Mapping[str, Sequence[Effect]]
+    raw: Mapping[SourceDay, str | None]
+
+    @classmethod
+    def of(cls, periods: Periods, tables: Mapping[str, Table], find_raw: FindRaw) -> Self:
+        days = {name: periods.days(name) for name in tables}
+        read = [
+            (name.removeprefix(RAW), day)
+            for each in days.values()
+            for day, period in each.items()
+            for name in period.reads
+            if name.startswith(RAW)
+        ]
+        raw = in_threads(lambda each: find_raw(*each), read, threads=periods.threads)
+        effects = {name: periods.effects(name) for name, table in tables.items() if table.validity}
+        return cls(tables, days, effects, dict(zip(read, raw, strict=True)))
+
+    def reasons(self, table: Table, day: datetime.date, period: Period) -> Iterator[str]:
+        """Why a day has to be written again."""
+        if not period.is_done and not period.is_rejected:
+            is_kept = bool(table.key)
+            yield "a day before it changed" if is_kept and period.content else "a run was ended while it wrote it"
+        for name, was in period.reads.items():
+            if name.startswith(RAW):
+                now = self.raw[name.removeprefix(RAW), day]
+                if now is not None and now != was:
+                    yield f"{name} changed"
+            elif not period.is_rejected and name in self.tables and self._content(name, day) != was:
                 yield f"{name} changed"
-        elif not period.is_rejected and name in tables and content(name, day) != was:
-            yield f"{name} changed"
+
+    def _content(self, name: str, day: datetime.date) -> str:
+        """What `Periods.content` says."""
+        days = self.days[name]
+        if self.tables[name].day is not None:
+            return days.get(day, Period()).content
+        if effects := self.effects.get(name):
+            return content_of_history(effects, day)
+        last = max((each for each in days if each <= day), default=None)
+        return "" if last is None else content_of_state(last, days[last])
 
 
 def summary(found: Sequence[StaleDay]) -> str | None:

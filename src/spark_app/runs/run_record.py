@@ -53,6 +53,7 @@ class RunRecord:
         facts: Further numbers of the pipeline.
         report: A path, or a URL where reports are served.
         is_alone: Whether no other run of its application lasted at any time of it; None until its end.
+        stale: Of the last run of a command: the days of tables that were made of what has changed since, a line each.
     """
 
     run_id: str
@@ -75,6 +76,7 @@ class RunRecord:
     facts: dict[str, float] = field(default_factory=dict)
     report: str | None = None
     is_alone: bool | None = None
+    stale: list[str] = field(default_factory=list)
 
 
 def write(record: RunRecord, *, note: Callable[[str], None]) -> None:

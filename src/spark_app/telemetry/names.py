@@ -216,6 +216,13 @@ SCHEDULE_MISSED: Final = Metric(
     "When the run after the next one is due, in Unix time; 0 without a schedule",
     (PIPELINE,),
 )
+STALE_DAYS: Final = Metric(
+    "pipeline.days.stale",
+    "gauge",
+    "{day}",
+    "Days of its tables that were made of what has changed since, at the end of `spark-app etl`",
+    (PIPELINE,),
+)
 READ: Final = Metric("pipeline.rows.read", "counter", "{row}", "Rows read", (PIPELINE,))
 WRITTEN: Final = Metric("pipeline.rows.written", "counter", "{row}", "Rows written to a table", (PIPELINE, TABLE))
 QUARANTINED: Final = Metric(

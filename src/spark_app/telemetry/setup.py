@@ -24,7 +24,9 @@ from spark_app.telemetry.delivery import Deliveries, Kind, NotingLogExporter, No
 from spark_app.telemetry.errors import TelemetryErrors
 from spark_app.telemetry.export import Deadline, Exporters, MetricSender, all_done, network_exporters
 from spark_app.telemetry.flushing import FLUSH_SECONDS, PeriodicFlush, metric_export_seconds
+from spark_app.telemetry.instruments import Measurements, resource_of_series
 from spark_app.telemetry.logs import FileLogProcessor, Handler, Redirected, quiet_sdk
+from spark_app.telemetry.names import Metric
 from spark_app.telemetry.process_export import ProcessExport
 from spark_app.telemetry.run_files import SEGMENT_BYTES
 from spark_app.telemetry.run_identity import RunIdentity
@@ -133,6 +135,16 @@ class Telemetry:
         run = RunTelemetry(identity, self._process)
         self._runs.append(run)
         return run
+
+    def measure(self, pipeline: str, metric: Metric, value: float) -> None:
+        """Sends one value of a metric about a pipeline, of which no run is open."""
+
+        def send() -> None:
+            measurements = Measurements(resource_of_series(self._process.resource, pipeline))
+            measurements.record(metric, value, {names.PIPELINE: pipeline})
+            self._process.export_metrics(measurements, None)
+
+        self._errors.guard("a measurement is lost", send)
 
     def end_killed(self, folder: Path) -> crash_recovery.KilledRun | None:
         """Ends and sends the spans that a killed process left open in the folder of a run; None without any."""

@@ -9,9 +9,10 @@ older version and in what each day since has changed, in the table `_changes/<st
 """
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 from pyspark.sql import SparkSession
@@ -20,6 +21,8 @@ from spark_app.local_files import local_path, write_atomic
 from spark_app.warehouse import hadoop_files
 from spark_app.warehouse.freshness import Files
 
+T = TypeVar("T")
+R = TypeVar("R")
 PERIODS: Final = "_periods"
 CHANGES: Final = "_changes"
 RAW: Final = "raw files of "
@@ -62,6 +65,8 @@ class Effect(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Storage(Protocol):
+    threads: int
+
     def names(self, folder: str) -> list[str]: ...
     def read(self, name: str) -> bytes | None: ...
     def write(self, name: str, content: bytes) -> None: ...
@@ -76,9 +81,18 @@ class Periods:
 
     def days(self, table: str) -> dict[datetime.date, Period]:
         """The known days of a table, in their order."""
+        days = self._dates(table)
+        periods = in_threads(lambda day: self.period(table, day), days, threads=self.threads)
+        return dict(zip(days, periods, strict=True))
+
+    def _dates(self, table: str) -> list[datetime.date]:
         names = sorted(name for name in self._storage.names(f"{PERIODS}/{table}") if name[:1].isdigit())
-        days = [datetime.date.fromisoformat(name.removesuffix(".json")) for name in names]
-        return {day: self.period(table, day) for day in days}
+        return [datetime.date.fromisoformat(name.removesuffix(".json")) for name in names]
+
+    @property
+    def threads(self) -> int:
+        """How many requests at once its storage is worth."""
+        return self._storage.threads
 
     def period(self, table: str, day: datetime.date) -> Period:
         """A day of a table; of one that is not known, nothing is known."""
@@ -115,11 +129,20 @@ class Periods:
         """
         if is_of_days:
             return self.period(table, day).content
-        effects = self.effects(table)
-        if effects:
-            return next((each.content for each in reversed(effects) if each.covers(day.isoformat())), "")
-        known = [each for each in self.days(table) if each <= day]
-        return f"{known[-1]} {self.period(table, known[-1]).content}" if known else ""
+        if effects := self.effects(table):
+            return content_of_history(effects, day)
+        last = max((each for each in self._dates(table) if each <= day), default=None)
+        return "" if last is None else content_of_state(last, self.period(table, last))
+
+
+def content_of_history(effects: Sequence[Effect], day: datetime.date) -> str:
+    """Names what a run of a day reads of a history: the last change that is about the day; empty without any."""
+    return next((each.content for each in reversed(effects) if each.covers(day.isoformat())), "")
+
+
+def content_of_state(last: datetime.date, period: Period) -> str:
+    """Names what a run reads of a state, of which a day is the last one until then."""
+    return f"{last} {period.content}"
 
 
 def _name(table: str, day: datetime.date) -> str:
@@ -130,8 +153,18 @@ def _within(old: Effect, new: Effect) -> bool:
     return new.first <= old.first and (not new.last or (bool(old.last) and old.last <= new.last))
 
 
+def in_threads(ask: Callable[[T], R], of: Sequence[T], *, threads: int) -> list[R]:
+    """The answers about each of many, some at a time."""
+    if threads == 1:
+        return [ask(each) for each in of]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(ask, of))
+
+
 class LocalStorage:
     """A folder of this machine."""
+
+    threads = 1
 
     def __init__(self, root: Path) -> None:
         """Creates nothing yet."""
@@ -158,6 +191,8 @@ class LocalStorage:
 class HadoopStorage:
     """A folder that Spark can write."""
 
+    threads = 16
+
     def __init__(self, spark: SparkSession, root: str) -> None:
         """Asks for nothing yet."""
         self._spark, self._root = spark, root
@@ -178,6 +213,8 @@ class HadoopStorage:
 
 class StoredFiles:
     """A folder that is read without Spark, here or elsewhere; it cannot be written."""
+
+    threads = 16
 
     def __init__(self, root: Files) -> None:
         """Asks for nothing yet."""

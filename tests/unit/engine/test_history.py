@@ -38,10 +38,10 @@ def test_a_change_is_about_the_days_for_which_other_rows_are_true(
     spark: SparkSession, old: list[Row], new: list[Row], spans: list[tuple[str, str]]
 ) -> None:
     """What a row says of other days stays as it was, whatever its end is now."""
-    versions = [
+    before, after = (
         spark.createDataFrame([(*row[:2], date(row[2]), date(row[3])) for row in rows], SCHEMA) for rows in (old, new)
-    ]
-    found = effects(*versions, KEY, Validity("valid_from", "valid_to"), content="run")
+    )
+    found = effects(before, after, KEY, Validity("valid_from", "valid_to"), content="run")
     assert found == [Effect(first, last, "run") for first, last in spans]
 
 

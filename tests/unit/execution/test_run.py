@@ -59,7 +59,7 @@ def test_runs_of_other_pipelines_or_another_number_of_days_are_another_workload(
         "etl.customers + etl.daily_sales, 2 days, replay",
     ]
     assert workload(jobs[1:], days=1, is_replay=False) == "etl.daily_sales, 1 day"
-    assert workload(jobs[1:], days=31, is_replay=False, is_missing=True) == "etl.daily_sales, missing of 31 days"
+    assert workload(jobs[1:], days=31, is_replay=False, only="missing") == "etl.daily_sales, missing of 31 days"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ UNITS: Final = {
     "By",
     "1",
     "{row}",
+    "{day}",
     "{version}",
     "{run}",
     "{breach}",

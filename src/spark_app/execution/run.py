@@ -87,7 +87,7 @@ def run_etl(
             run_missing(application, jobs, dates, is_replay=replay)
         else:
             run_days(application, jobs, dates, is_replay=replay)
-        _report_stale(application)
+        report_stale(application, load_jobs(settings, "etl"))
     return application.results
 
 
@@ -162,10 +162,16 @@ def run_stale(application: Application, jobs: Sequence[Job], *, only: Sequence[d
     )
 
 
-def _report_stale(application: Application) -> None:
-    """Says at the end which days of all tables were made of what has changed since; that it cannot is no failure."""
+def report_stale(application: Application, jobs: Sequence[Job]) -> None:
+    """Says which days of all tables were made of what has changed since: in a note, as metrics, in the last record.
+
+    That it cannot be known is no failure, and no metric.
+
+    Args:
+        application: The application, whose runs have ended.
+        jobs: All daily pipelines of the project.
+    """
     try:
-        jobs = load_jobs(application.settings, "etl")
         found = stale_days(application, jobs)
     except Exception as error:  # noqa: BLE001 - the runs have succeeded
         application.listener.note(f"which days were made of what has changed since is unknown: {summary_of(error)}")

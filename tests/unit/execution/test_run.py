@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql.types import DateType, StructField, StructType
 
 from spark_app.errors import ConfigError, MachineError
 from spark_app.execution import run
@@ -18,7 +19,8 @@ from spark_app.execution.run import Job, run_batch, workload
 from spark_app.runs import run_record
 from spark_app.settings import config_folder, load_settings
 from spark_app.telemetry.exceptions import MESSAGE_LENGTH
-from spark_app.warehouse.tables import Warehouse
+from spark_app.warehouse.periods import Period
+from spark_app.warehouse.tables import Table, Warehouse
 from tests.polling import poll_until
 from tests.unit.telemetry.memory import InMemory, file_logs, file_spans
 from tests.unit.watching import Watching
@@ -60,6 +62,43 @@ def test_runs_of_other_pipelines_or_another_number_of_days_are_another_workload(
     ]
     assert workload(jobs[1:], days=1, is_replay=False) == "etl.daily_sales, 1 day"
     assert workload(jobs[1:], days=31, is_replay=False, only="missing") == "etl.daily_sales, missing of 31 days"
+
+
+@pytest.fixture
+def bills() -> Job:
+    """A pipeline of one table of days, which reads another one."""
+    days = StructType([StructField("day", DateType())])
+    pipeline: Any = SimpleNamespace(run=lambda *_: None, WRITES=(Table("bills", days, ("day",)),))
+    return Job("etl.bills", pipeline, SimpleNamespace(schedule=None))
+
+
+@pytest.mark.parametrize(("now", "number"), [("run 2", 1), ("run 1", 0)])
+def test_what_follows_a_rerun_is_said_at_its_end(tmp_path: Path, bills: Job, now: str, number: int) -> None:
+    """In a note, as a metric of the pipeline that has to run again, and in the record of the last run."""
+    telemetry, watching = InMemory(tmp_path), Watching()
+    started = application(tmp_path, telemetry, watching=watching)
+    usage = job(lambda *_: None, "etl.usage")
+    usage.pipeline.WRITES = (Table("usage", bills.pipeline.WRITES[0].schema, ("day",)),)
+    run_batch(started, usage, DATE)
+    started.warehouse.periods.put("usage", DATE, Period(now))
+    started.warehouse.periods.put("bills", DATE, Period("run 1", {"usage": "run 1"}))
+    run.report_stale(started, [usage, bills])
+    line = "1 day of 1 table was made of what has changed since: spark-app etl --stale"
+    assert watching.notes == [line] * number
+    assert telemetry.values("pipeline.days.stale") == {("etl.usage",): 0, ("etl.bills",): number}
+    recorded = run_record.read(started.results[-1].folder).stale
+    assert recorded == ["bills of 2024-01-01: usage changed"] * number
+
+
+def test_days_that_cannot_be_read_end_no_command_and_are_no_zero(tmp_path: Path, bills: Job) -> None:
+    """The runs have succeeded."""
+    telemetry, watching = InMemory(tmp_path), Watching()
+    started = application(tmp_path, telemetry, watching=watching)
+    started.warehouse.periods.put("bills", DATE, Period("run 1"))
+    (tmp_path / "warehouse" / "_periods" / "bills" / "2024-99-99.json").write_text("{}", encoding="utf-8")
+    run.report_stale(started, [bills])
+    assert "is unknown: ValueError" in watching.notes[0]
+    assert telemetry.values("pipeline.days.stale") == {}
 
 
 @pytest.mark.parametrize(

@@ -36,3 +36,15 @@ def test_freshness_is_in_seconds_and_counts_no_rows(reading: Read, run_folder: P
         ["30", "100", "30.0000%", "any"],
         ["2", "100", "2.0000%", "5.0000%"],
     ]
+
+
+def test_days_that_were_made_of_what_has_changed_are_listed(reading: Read, run_folder: Path, tmp_path: Path) -> None:
+    """With what to do; a long list ends with the command that shows all."""
+    lines = [f"bills of 2024-01-{day:02}: usage changed" for day in range(1, 31)]
+    record_of(run_folder, stale=lines)
+    output = tmp_path / "r.html"
+    page.write(reading([log.started(), log.ended()]), output=output, run=run_info.of(run_folder))
+    text = output.read_text()
+    assert "<p>30 days of tables: <code>spark-app etl --stale</code> runs them.</p>" in text
+    assert [line in text for line in (lines[0], lines[29])] == [True, False]
+    assert "<code>spark-app stale</code> lists all" in text

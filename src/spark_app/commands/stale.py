@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from spark_app.commands import options
 
 if TYPE_CHECKING:
-    from spark_app.execution.stale import StaleDay
+    from spark_app.runs.run_record import StaleDay
 
 HEADERS: Final = ("table", "day", "what has changed since")
 

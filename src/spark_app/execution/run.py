@@ -15,11 +15,10 @@ from spark_app.engine.progress import ProgressListener
 from spark_app.errors import InputError
 from spark_app.execution import demo, missing, pipelines, stale
 from spark_app.execution.application import Application, start_application
-from spark_app.execution.stale import StaleDay
 from spark_app.formatting import quantity
 from spark_app.local_files import ensure_dir
 from spark_app.runs import liveness, run_record
-from spark_app.runs.run_record import RunRecord
+from spark_app.runs.run_record import RunRecord, StaleDay
 from spark_app.settings import Settings, load_pipeline_config
 from spark_app.spark.known_errors import translate_errors
 from spark_app.spark.session import StartingJvm
@@ -182,7 +181,7 @@ def report_stale(application: Application, jobs: Sequence[Job]) -> None:
     if line := stale.summary(found):
         application.listener.note(line)
         if application.results:
-            last = replace(application.results[-1], stale=[str(each) for each in found])
+            last = replace(application.results[-1], stale=found)
             application.results[-1] = last
             run_record.write(last, note=application.listener.note)
 

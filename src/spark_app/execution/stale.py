@@ -10,6 +10,7 @@ from spark_app.eventlog.parse.locations import log_path
 from spark_app.execution import pipelines
 from spark_app.formatting import quantity
 from spark_app.local_files import local_path
+from spark_app.runs.run_record import StaleDay
 from spark_app.settings import Settings
 from spark_app.warehouse import hadoop_files, raw_files
 from spark_app.warehouse.periods import (
@@ -30,26 +31,6 @@ FindRaw = Callable[[str, datetime.date], str | None]
 PATIENCE_SECONDS: Final = 10.0
 """How long a storage may take to answer."""
 WHAT_TO_DO: Final = "spark-app etl --stale"
-
-
-@dataclass(frozen=True)
-class StaleDay:
-    """A day of a table that has to be written again.
-
-    Attributes:
-        pipeline: The pipeline that writes the table.
-        table: The table.
-        day: The day.
-        reasons: What has changed since.
-    """
-
-    pipeline: str
-    table: str
-    day: datetime.date
-    reasons: Sequence[str]
-
-    def __str__(self) -> str:
-        return f"{self.table} of {self.day}: {'; '.join(self.reasons)}"
 
 
 def stale(periods: Periods, loaded: Mapping[str, Any], find_raw: FindRaw) -> list[StaleDay]:

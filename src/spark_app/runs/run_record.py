@@ -29,6 +29,26 @@ deleted before they were read, and records with fields that the schema of their 
 
 
 @dataclass(frozen=True)
+class StaleDay:
+    """A day of a table that has to be written again.
+
+    Attributes:
+        pipeline: The pipeline that writes the table.
+        table: The table.
+        day: The day.
+        reasons: What has changed since.
+    """
+
+    pipeline: str
+    table: str
+    day: datetime.date
+    reasons: list[str]
+
+    def __str__(self) -> str:
+        return f"{self.table} of {self.day}: {'; '.join(self.reasons)}"
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """One run; None stands for what is unknown, or was not recorded by an older version.
 
@@ -53,7 +73,7 @@ class RunRecord:
         facts: Further numbers of the pipeline.
         report: A path, or a URL where reports are served.
         is_alone: Whether no other run of its application lasted at any time of it; None until its end.
-        stale: Of the last run of a command: the days of tables that were made of what has changed since, a line each.
+        stale: Of the last run of a command: the days of tables that were made of what has changed since.
     """
 
     run_id: str
@@ -76,7 +96,7 @@ class RunRecord:
     facts: dict[str, float] = field(default_factory=dict)
     report: str | None = None
     is_alone: bool | None = None
-    stale: list[str] = field(default_factory=list)
+    stale: list[StaleDay] = field(default_factory=list)
 
 
 def write(record: RunRecord, *, note: Callable[[str], None]) -> None:

@@ -87,7 +87,7 @@ def test_what_follows_a_rerun_is_said_at_its_end(tmp_path: Path, bills: Job, now
     assert watching.notes == [line] * number
     assert telemetry.values("pipeline.days.stale") == {("etl.usage",): 0, ("etl.bills",): number}
     recorded = run_record.read(started.results[-1].folder).stale
-    assert recorded == ["bills of 2024-01-01: usage changed"] * number
+    assert [str(each) for each in recorded] == ["bills of 2024-01-01: usage changed"] * number
 
 
 def test_days_that_cannot_be_read_end_no_command_and_are_no_zero(tmp_path: Path, bills: Job) -> None:

@@ -1,9 +1,11 @@
+import datetime
 from pathlib import Path
 
 from spark_app.quality.results import FRESHNESS, ExpectationResult
 from spark_app.report import page, run_info
 from spark_app.report.scope import scope
 from spark_app.report.sections.run import quality
+from spark_app.runs.run_record import StaleDay
 from tests.unit.eventlog import log
 from tests.unit.report.conftest import Read, record_of
 
@@ -40,11 +42,11 @@ def test_freshness_is_in_seconds_and_counts_no_rows(reading: Read, run_folder: P
 
 def test_days_that_were_made_of_what_has_changed_are_listed(reading: Read, run_folder: Path, tmp_path: Path) -> None:
     """With what to do; a long list ends with the command that shows all."""
-    lines = [f"bills of 2024-01-{day:02}: usage changed" for day in range(1, 31)]
-    record_of(run_folder, stale=lines)
+    days = [datetime.date(2024, 1, day) for day in range(1, 31)]
+    record_of(run_folder, stale=[StaleDay("etl.bills", "bills", day, ["usage changed"]) for day in days])
     output = tmp_path / "r.html"
     page.write(reading([log.started(), log.ended()]), output=output, run=run_info.of(run_folder))
     text = output.read_text()
     assert "<p>30 days of tables: <code>spark-app etl --stale</code> runs them.</p>" in text
-    assert [line in text for line in (lines[0], lines[29])] == [True, False]
+    assert [f"bills of {day}: usage changed" in text for day in (days[0], days[29])] == [True, False]
     assert "<code>spark-app stale</code> lists all" in text

@@ -217,16 +217,18 @@ def _merged(
         return rows
 
     kept = state.State.of(declared.table)
-    commit = state.apply(context, kept, changes, partial(context.reads_of, declared.reads))
-    for of_source in (audited[name] for name in declared.reads if name in audited):
-        if {*of_source.key} == {*declared.key}:
-            with context.step(f"count {declared.name}", kind="transform"):
-                # The merge writes what changed, which may be less or more than the rows of the day.
-                now = state.as_of(context, kept, context.date).alias("old")
-                published = of_source.rows.alias("new").join(now, F.expr(kept.is_same), "left_semi").count()
-            context.report_rows(published=published)
-            context.confirm(declared.name, commit, count=of_source.audit.latest, published=published)
-    return commit
+
+    def confirm(now: DataFrame, commit: Commit | None) -> None:
+        for of_source in (audited[name] for name in declared.reads if name in audited):
+            if {*of_source.key} == {*declared.key}:
+                with context.step(f"count {declared.name}", kind="transform"):
+                    # The merge writes what changed, which may be less or more than the rows of the day.
+                    same = of_source.rows.alias("new").join(now.alias("old"), F.expr(kept.is_same), "left_semi")
+                    published = same.count()
+                context.report_rows(published=published)
+                context.confirm(declared.name, commit, count=of_source.audit.latest, published=published)
+
+    return state.apply(context, kept, changes, partial(context.reads_of, declared.reads), confirm)
 
 
 def _measure(context: DailyContext, declared: Declared, commit: Commit) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +27,6 @@ from spark_app.warehouse.periods import Period
 from spark_app.warehouse.tables import Warehouse
 
 LOG: Final = logging.getLogger(__name__)
-NOTHING_READ: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass
@@ -216,8 +214,8 @@ class Context:
         with job_properties.setting(self.spark, delta_log.TAG, tag):
             self.warehouse.merge(rows, table, condition, is_upsert=is_upsert)
 
-    def confirm(self, table: str, commit: Commit, *, count: int | None, published: int) -> None:
-        """Checks that a commit published as many rows as were counted before it.
+    def confirm(self, table: str, commit: Commit | None, *, count: int | None, published: int) -> None:
+        """Checks that a commit published as many rows as were counted before it, or that one will.
 
         Raises:
             ReconciliationError: The numbers differ.
@@ -226,10 +224,11 @@ class Context:
             return
         self.telemetry.record(rows_unaccounted=abs(count - published))
         if count != published:
+            did = f"its version {commit.version} published" if commit else "its new version would have"
             raise ReconciliationError(
-                f"{self.title}: {count:,} rows were counted for {table}, but its version {commit.version} published "
-                f"{published:,}; nothing after {table} was written: look for a lost file of its sources, or for a "
-                f"transform that gives other rows each time, and run it again"
+                f"{self.title}: {count:,} rows were counted for {table}, but {did} {published:,}; nothing after "
+                f"{table} was written: look for a lost file of its sources, or for a transform that gives other rows "
+                f"each time, and run it again"
             )
 
     def _put_back(self, table: str, where: str, commit: Commit) -> None:
@@ -317,7 +316,7 @@ class DailyContext(Context):
         *,
         kind: StepKind = "write",
         count: int | None = None,
-        reads: Mapping[str, str] = NOTHING_READ,
+        reads: Mapping[str, str] | None = None,
         is_judged: bool = True,
     ) -> Commit:
         """Replaces the day in a table, in one commit; see `replace`.
@@ -327,11 +326,11 @@ class DailyContext(Context):
             table: Name of the table.
             kind: Whether the table is read by others (`publish`) or only by later steps.
             count: How many rows these are, as counted before.
-            reads: What they were made of.
+            reads: What they were made of; None for what no later change makes stale.
             is_judged: Whether the rows are accepted already; else `accept` or `reject` says so afterwards.
         """
         periods, known = self.warehouse.periods, self.warehouse.periods.period(table, self.date)
-        periods.put(table, self.date, Period(known.content, reads, is_done=False))
+        periods.put(table, self.date, Period(known.content, reads or {}, is_done=False))
         commit = self.replace(rows, table, where=self.partition_filter(table), kind=kind, count=count)
         if is_judged:
             self.accept(table)

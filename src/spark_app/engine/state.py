@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -20,7 +19,7 @@ from pyspark.sql import functions as F
 from spark_app.engine.context import DailyContext
 from spark_app.engine.history import Validity, effects
 from spark_app.errors import InputError
-from spark_app.warehouse import delta_log
+from spark_app.warehouse import delta_log, hadoop_files
 from spark_app.warehouse.delta_log import Commit
 from spark_app.warehouse.periods import CHANGES, NOTHING, Effect, Period
 from spark_app.warehouse.tables import PERIOD, Table
@@ -29,6 +28,8 @@ Compute = Callable[[datetime.date, DataFrame], DataFrame]
 """What a day changes in a state, from the day and the state as of the day before."""
 Reads = Callable[[datetime.date], Mapping[str, str]]
 """What a day of a state is made of."""
+Confirm = Callable[[DataFrame, Commit | None], None]
+"""Raises if the rows of a state as of the day cannot be right: those of a commit, or those that one will publish."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,37 @@ class State:
 
 
 def as_of(context: DailyContext, state: State, day: datetime.date) -> DataFrame:
-    """The state as of a day: with what that day and those before it have changed."""
+    """The state as of a day: with what that day and those before it have changed.
+
+    Raises:
+        InputError: The version of the table that has it was vacuumed.
+    """
+    now = delta_log.last_version(context.spark, context.warehouse.path(state.name))
     days = context.warehouse.periods.days(state.name)
     last = max((each for each in days if each <= day and days[each].is_done), default=None)
     if not days:  # it was made before its days were kept
         return context.table(state.name)
-    return _content(context, state, days[last] if last else Period(), last)
+    if last == max(days) and all(period.is_done for period in days.values()):
+        return _version(context, state, now)
+    period = days[last] if last else Period()
+    if not _is_kept(context, state, period.base):
+        raise InputError(
+            f"{context.title}: {state.name} as of {last} was in its version {period.base}, which was vacuumed: run "
+            f"{last} of the pipeline that writes {state.name}, which computes it again, then this"
+        )
+    return _content(context, state, period, last)
+
+
+def _is_kept(context: DailyContext, state: State, version: int) -> bool:
+    """Whether all files of a version are there: a vacuum deletes those that no newer version has."""
+    if version == NOTHING:
+        return True
+    try:
+        files = {*context.table(state.name, version=version).inputFiles()}
+    except PySparkException:  # its commit is gone, too
+        return False
+    gone = files - {*context.table(state.name).inputFiles()}
+    return all(hadoop_files.exists(context.spark, file) for file in gone)
 
 
 def _content(context: DailyContext, state: State, period: Period, last: datetime.date | None) -> DataFrame:
@@ -96,7 +122,7 @@ def _version(context: DailyContext, state: State, version: int) -> DataFrame:
     return rows.select(*state.columns)
 
 
-def apply(context: DailyContext, state: State, compute: Compute, reads: Reads) -> Commit:
+def apply(context: DailyContext, state: State, compute: Compute, reads: Reads, confirm: Confirm) -> Commit:
     """Applies the day of a run to a state.
 
     Args:
@@ -104,6 +130,7 @@ def apply(context: DailyContext, state: State, compute: Compute, reads: Reads) -
         state: The state.
         compute: What a day changes.
         reads: What a day is made of.
+        confirm: Checks the state as of the day.
 
     Raises:
         InputError: A later day has to be applied again, and its rows were rejected meanwhile.
@@ -117,8 +144,10 @@ def apply(context: DailyContext, state: State, compute: Compute, reads: Reads) -
             )
         is_next = all(each < day and period.is_done for each, period in days.items())
         if is_next:
-            return _follow(context, state, compute, reads, is_first=not days)
-        return _Rewind(context, state, compute, reads, days).run()
+            commit = _follow(context, state, compute, reads, is_first=not days)
+            confirm(_version(context, state, commit.version), commit)
+            return commit
+        return _Rewind(context, state, compute, reads, confirm, days).run()
 
 
 def _follow(context: DailyContext, state: State, compute: Compute, reads: Reads, *, is_first: bool) -> Commit:
@@ -151,9 +180,11 @@ class _Rewind:
         state: State,
         compute: Compute,
         reads: Reads,
+        confirm: Confirm,
         days: Mapping[datetime.date, Period],
     ) -> None:
         self._context, self._state, self._compute, self._reads = context, state, compute, reads
+        self._confirm = confirm
         self._days, self._periods, self._day = dict(days), context.warehouse.periods, context.date
         self._later = [each for each in days if each > self._day]
         self._is_deferred = any(each in context.upcoming for each in self._later)
@@ -165,22 +196,30 @@ class _Rewind:
         again = [*open_before, self._day, *([] if self._is_deferred else self._later)]
         base, first, again = self._start(again)
         known = self._days.get(self._day, Period(is_done=False))
-        if known.is_done and not open_before and again[0] == self._day and self._is_same(known, base, first):
-            kept = Period(known.content, self._reads(self._day), base=known.base, first=known.first)
-            self._periods.put(self._state.name, self._day, kept)
-            return self._nothing()
-        for each in [*again, *self._later]:
+        before = self._digest(known) if known.is_done and again[0] == self._day else None
+        for each in sorted({*again, *self._later}):
             self._periods.put(self._state.name, each, self._open(each))
         done = dict[datetime.date, Period]()
         for each in again:
-            made_of = self._reads(each)
-            self._write(each, base, first)
-            done[each] = Period(self._context.content, made_of, base=base, first=first)
-            self._days[each] = done[each]
+            done[each] = Period(self._context.content, self._reads(each), base=base, first=first)
+            self._write(each, base, first, after=max((day for day in [*self._days, *done] if day < each), default=None))
+            if each == self._day:
+                self._confirm(self._rows(done[each], each), None)
+                if before is not None and before == self._digest(done[each]):
+                    return self._unchanged(known, done[each])
         commit = self._nothing() if self._is_deferred else self._publish(max(again), done[max(again)])
         for each, period in done.items():
             self._periods.put(self._state.name, each, period)
         return commit
+
+    def _unchanged(self, known: Period, now: Period) -> Commit:
+        """Notes that the state as of the day has the rows that it had, and so as of all days that follow."""
+        for each in self._later:
+            self._periods.put(self._state.name, each, self._days[each])
+        self._periods.put(
+            self._state.name, self._day, Period(known.content, now.reads, base=known.base, first=known.first)
+        )
+        return self._nothing()
 
     def _start(self, again: list[datetime.date]) -> tuple[int, str, list[datetime.date]]:
         """The version to begin with, the first day on top of it, and the days to apply: all, if it is gone."""
@@ -188,42 +227,33 @@ class _Rewind:
         if before is None:
             return NOTHING, str(again[0]), again
         period = self._days[before]
-        try:
-            _content(self._context, self._state, period, before).agg(
-                F.sum(F.xxhash64(*self._state.key).cast("decimal(38, 0)"))
-            ).collect()
-        except (PySparkException, Py4JJavaError):
-            self._context.note(
-                f"{self._state.name} as of {before} is gone (vacuumed): it is computed again from its first day on"
-            )
-            every = sorted({*self._days, self._day})
-            self._later, self._is_deferred = [], False
-            return NOTHING, str(every[0]), every
-        return period.base, period.first or str(again[0]), again
+        if _is_kept(self._context, self._state, period.base):
+            return period.base, period.first or str(again[0]), again
+        self._context.note(
+            f"{self._state.name} as of {before} was vacuumed: it is computed again from its first day on"
+        )
+        every = sorted({*self._days, self._day})
+        self._later, self._is_deferred = [], False
+        return NOTHING, str(every[0]), every
 
-    def _write(self, day: datetime.date, base: int, first: str) -> None:
-        """Keeps what a day changes, beside the table."""
+    def _rows(self, period: Period, day: datetime.date) -> DataFrame:
+        return _content(self._context, self._state, period, day)
+
+    def _write(self, day: datetime.date, base: int, first: str, *, after: datetime.date | None) -> None:
+        """Keeps what a day changes in the state as of a day before, beside the table."""
         state, context = self._state, self._context
-        before = max((each for each in self._days if str(first) <= str(each) < str(day)), default=None)
-        old = _content(context, state, Period(base=base, first=first if before else ""), before)
+        is_kept_beside = after is not None and str(after) >= first
+        old = self._rows(Period(base=base, first=first if is_kept_beside else ""), day if after is None else after)
         rows = self._compute(day, old).select(*state.columns).withColumn(PERIOD, F.lit(day))
         context.replace(rows, state.changes, where=f"{PERIOD} = '{day}'")
 
-    def _is_same(self, known: Period, base: int, first: str) -> bool:
-        """Whether the state as of the day has the rows that it had; what the day changes is kept beside the table."""
-        before = self._digest(known)
-        self._write(self._day, base, first)
-        return before is not None and before == self._digest(Period(base=base, first=first))
-
     def _digest(self, period: Period) -> tuple[object, ...] | None:
-        """What the state as of the day has in common only with the same rows; None if a version is gone."""
-        rows, columns = _content(self._context, self._state, period, self._day), self._state.columns
+        """What the state as of the day has in common only with the same rows; None if it was vacuumed."""
+        if not _is_kept(self._context, self._state, period.base):
+            return None
         with self._context.step(f"compare {self._state.name}", kind="transform"):
-            try:
-                hashed = F.xxhash64(*columns).cast("decimal(38, 0)")
-                return tuple(rows.agg(F.count(F.lit(1)), F.sum(hashed)).collect()[0])
-            except (PySparkException, Py4JJavaError):
-                return None
+            hashed = F.xxhash64(*self._state.columns).cast("decimal(38, 0)")
+            return tuple(self._rows(period, self._day).agg(F.count(F.lit(1)), F.sum(hashed)).collect()[0])
 
     def _open(self, day: datetime.date) -> Period:
         known = self._days.get(day, Period())

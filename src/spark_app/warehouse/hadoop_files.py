@@ -107,6 +107,12 @@ def _digest(files: Iterable[tuple[str, int, int]]) -> str:
     return hashlib.sha256(repr(seen).encode()).hexdigest()[:16] if seen else ""
 
 
+def exists(spark: SparkSession, uri: str) -> bool:
+    """Whether there is a file of a URI, as `DataFrame.inputFiles` gives them."""
+    path = jvm(spark).org.apache.hadoop.fs.Path(jvm(spark).java.net.URI(uri))
+    return bool(path.getFileSystem(hadoop(spark)).exists(path))
+
+
 def delete(spark: SparkSession, folder: str) -> None:
     """Deletes a folder with all that is in it; does nothing if it does not exist."""
     path = jvm(spark).org.apache.hadoop.fs.Path(folder)

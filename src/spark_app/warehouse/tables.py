@@ -316,7 +316,9 @@ class Warehouse:
         created, now = delta_log.created_at(self.spark, self.path(name)), datetime.datetime.now(datetime.UTC)
         if created is not None and created > now - datetime.timedelta(days=retain_days):
             return f"{name}: no version is older than {retain_days} days"
-        DeltaTable.forPath(self.spark, self.path(name)).vacuum(retain_days * 24)
+        beside = f"{CHANGES}/{name}"
+        for each in [name, *([beside] if self.tables[name].key and self.exists(beside) else [])]:
+            DeltaTable.forPath(self.spark, self.path(each)).vacuum(retain_days * 24)
         return f"{name}: deleted the files that only versions older than {retain_days} days need"
 
     def _writer(self, rows: DataFrame, name: str, tag: str) -> DataFrameWriter:

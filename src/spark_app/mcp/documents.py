@@ -11,9 +11,10 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import Query, StageAttempt
 from spark_app.mcp.answers import Document, Rows
 from spark_app.redaction import setting
+from spark_app.report import parts, values
 from spark_app.report.formatting import line, metric, text
 from spark_app.report.limits import Limits
-from spark_app.report.results import build, schema, values
+from spark_app.report.results import build, schema
 from spark_app.report.scope import Scope
 from spark_app.report.sections import queries, stages
 from spark_app.report.sections.queries import Node
@@ -51,12 +52,12 @@ def cause_row(cause: schema.Cause) -> Document:
 
 def stage_row(about: Scope, stage: StageAttempt) -> Document:
     """A stage attempt among others."""
-    return document(values.document(schema.Stage, stages.of_attempt(about, stage, NO_LISTS))) | {"started": None}
+    return document(values.document(parts.Stage, stages.of_attempt(about, stage, NO_LISTS))) | {"started": None}
 
 
 def query_row(about: Scope, query: Query) -> Document:
     """A query among others."""
-    return document(values.document(schema.Query, queries.of_query(about, query, NO_LISTS))) | {"started": None}
+    return document(values.document(parts.Query, queries.of_query(about, query, NO_LISTS))) | {"started": None}
 
 
 def stack_totals(section: StackSection | None) -> Document | None:
@@ -76,7 +77,7 @@ def stage_document(
     shown = stages.of_attempt(about, attempt, EVERYTHING)
     key = (attempt.info.id, attempt.info.attempt)
     query = about.app.query_of(about.app.job_of(attempt))
-    return document(values.document(schema.Stage, shown)) | {
+    return document(values.document(parts.Stage, shown)) | {
         "attempts": [each.info.attempt for each in about.stages if each.info.id == attempt.info.id],
         "call_site": line(shown.call_site) or None,
         "reads_from_stages": attempt.info.parents[:MOST_IDS],
@@ -120,7 +121,7 @@ def query_document(about: Scope, query: Query) -> Document:
     """A query with its plan."""
     shown = queries.of_query(about, query, EVERYTHING)
     ran = list(dict.fromkeys(each.info.id for each in about.app.stages_of(query)))
-    return document(values.document(schema.Query, shown)) | {
+    return document(values.document(parts.Query, shown)) | {
         "writes_to": query.target and line(query.target.name),
         "stages": ran[:MOST_IDS],
         "number_of_stages": len(ran),

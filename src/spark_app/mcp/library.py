@@ -16,10 +16,9 @@ from spark_app.eventlog.parse.log_tailer import application_of, parts
 from spark_app.eventlog.reader import head, read
 from spark_app.mcp.answers import Document
 from spark_app.observe.analysis import Analysis, analyze
-from spark_app.report import report_source, run_store
+from spark_app.report import report_source, run_store, values
 from spark_app.report.formatting import instant, line
 from spark_app.report.report_source import ReportSource
-from spark_app.report.results import values
 from spark_app.report.run_store import RECORDS
 from spark_app.runs import run_record
 from spark_app.runs.run_record import RECORD, RunRecord

@@ -27,8 +27,9 @@ from spark_app.mcp.documents import (
 from spark_app.mcp.library import Library
 from spark_app.mcp.search import Wanted, search
 from spark_app.observe.analysis import Analysis
+from spark_app.report import values
 from spark_app.report.formatting import text
-from spark_app.report.results import build, schema, values
+from spark_app.report.results import build, schema
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import Scope, scope
 from spark_app.report.sections import queries, stages

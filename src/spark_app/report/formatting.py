@@ -21,6 +21,11 @@ CAUSES: Final = {
     "python": "Python workers",
     "skew": "tasks longer than the median of their stage",
 }
+_PUNCTUATION: Final = re.compile(r"([\\`*_\[\]|~$])")
+_HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_ADDRESSED: Final = re.compile(r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
+_NOTHING: Final = "&#8203;"
+"""A space without width keeps a comment from mentioning people and issues, and from linking to addresses."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -160,6 +165,13 @@ def text(content: object, most: int = 300) -> str:
 def line(content: object, most: int = 120) -> str:
     """The same on one line, truncated with an ellipsis."""
     return _readable(excerpt(str(content), most))
+
+
+def escaped(text: str) -> str:
+    """A text on one line that Markdown shows as it is, also in a table; spaces stand for invisible characters."""
+    one_line = " ".join("".join(part if part.isprintable() else " " for part in text).split())
+    marked = _ADDRESSED.sub("\0", _PUNCTUATION.sub(r"\\\1", one_line.translate(_HTML)))
+    return marked.replace("\0", _NOTHING)
 
 
 def _readable(text: str) -> str:

@@ -9,18 +9,20 @@ from msgspec.structs import replace
 from spark_app.eventlog import cost, span_ids
 from spark_app.eventlog.comparison import compare
 from spark_app.eventlog.comparison.causes import Changed
+from spark_app.eventlog.document import MOST_NAME, StageKey
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.reader import Reading
 from spark_app.report.formatting import line
 from spark_app.report.limits import Limits
+from spark_app.report.parts import Figures
 from spark_app.report.results import schema
-from spark_app.report.results.values import DIGITS, document, evidence, quotient, ratio
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import Scope, scope
 from spark_app.report.sections import connect, headline, queries, stages, streams
 from spark_app.report.sections.replays import Replays
 from spark_app.report.sections.stack_samples import Row, SparkStep, StackSection
+from spark_app.report.values import DIGITS, document, evidence, quotient, ratio
 from spark_app.settings import Prices
 from spark_app.stack_samples import difference
 
@@ -121,8 +123,8 @@ def place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
     functions = [
         schema.HotFunction(
             language=each.function.language,
-            name=line(each.function.name, schema.MOST_NAME),
-            file=line(each.function.file, schema.MOST_NAME),
+            name=line(each.function.name, MOST_NAME),
+            file=line(each.function.file, MOST_NAME),
             line=each.time.line or None,
             is_udf=each.time.is_udf,
             samples=each.time.innermost.samples,
@@ -133,8 +135,8 @@ def place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
         for each in hot
     ]
     return schema.PlaceSamples(
-        place=line(row.name, schema.MOST_NAME),
-        stage=schema.StageKey(*row.place) if isinstance(row.place, tuple) else None,
+        place=line(row.name, MOST_NAME),
+        stage=StageKey(*row.place) if isinstance(row.place, tuple) else None,
         samples=row.part.total.samples,
         jvm_ratio=ratio(row.share("jvm")),
         python_ratio=ratio(row.share("python")),
@@ -149,7 +151,7 @@ def place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
 
 
 def _spark_step(step: SparkStep) -> schema.SparkStep:
-    function, where = line(step.function, schema.MOST_NAME), line(step.line, schema.MOST_NAME)
+    function, where = line(step.function, MOST_NAME), line(step.line, MOST_NAME)
     return schema.SparkStep(step.work, round(step.share, DIGITS), function, where or None)
 
 
@@ -170,7 +172,7 @@ def comparison(compared: compare.Comparison, functions: Sequence[difference.Chan
         settings=_settings(compared.settings),
         functions=[
             schema.FunctionChange(
-                function=line(each.label.function, schema.MOST_NAME),
+                function=line(each.label.function, MOST_NAME),
                 is_own=each.label.is_own,
                 difference_ms=round(each.ms),
                 samples=each.now.samples,
@@ -199,7 +201,7 @@ def _run(run: RunInfo) -> schema.Run:
     return schema.Run(run.folder.name, pipeline, part, run.trace_id)
 
 
-def _with_cost(figures: schema.Figures, spent: cost.CoreHours | None, prices: Prices | None) -> schema.Figures:
+def _with_cost(figures: Figures, spent: cost.CoreHours | None, prices: Prices | None) -> Figures:
     """The figures with what executors took, and its price."""
     price = spent.price(prices) if spent and prices else None
     return replace(

@@ -1,21 +1,17 @@
 """A summary in Markdown, for the page on which a CI shows what a step found. Text from programs is escaped."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from spark_app import formatting
 from spark_app.eventlog.comparison.causes import seconds
-from spark_app.report.results.schema import Application, Comparison, Figures, Finding, Results
+from spark_app.report.formatting import escaped
+from spark_app.report.parts import Figures
+from spark_app.report.results.schema import Application, Comparison, Finding, Results
 
 MOST: Final = 10
 """Findings and causes listed; the report has all."""
-_PUNCTUATION: Final = re.compile(r"([\\`*_\[\]|~$])")
-_HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_ADDRESSED: Final = re.compile(r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
-_NOTHING: Final = "&#8203;"
-"""A space without width keeps a comment from mentioning people and issues, and from linking to addresses."""
 
 
 def append(file: Path, results: Results) -> None:
@@ -36,13 +32,6 @@ def summary(results: Results) -> str:
     if not lines:
         lines = ["### spark-app", "", "No Spark application was observed.", ""]
     return "\n".join([*lines, *_trouble(results)])
-
-
-def escaped(text: str) -> str:
-    """A text on one line that Markdown shows as it is, also in a table; spaces stand for invisible characters."""
-    one_line = " ".join("".join(part if part.isprintable() else " " for part in text).split())
-    marked = _ADDRESSED.sub("\0", _PUNCTUATION.sub(r"\\\1", one_line.translate(_HTML)))
-    return marked.replace("\0", _NOTHING)
 
 
 def _application(application: Application) -> Iterator[str]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from spark_app.eventlog import cost
 from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.connect import Operation, SessionKey
+from spark_app.report import parts
 from spark_app.report.formatting import instant
 from spark_app.report.limits import Limits
-from spark_app.report.results import schema
-from spark_app.report.results.values import DIGITS, whole
 from spark_app.report.scope import Scope
+from spark_app.report.values import DIGITS, whole
 from spark_app.settings import Prices
 
 
@@ -22,7 +22,7 @@ class ClientSession:
     id: str
     started: int
     ended: int | None
-    operations: list[schema.Operation]
+    operations: list[parts.Operation]
 
     @property
     def failed(self) -> int:
@@ -30,7 +30,7 @@ class ClientSession:
         return sum(each.status == "failed" for each in self.operations)
 
 
-class Connect(schema.Connect, kw_only=True):
+class Connect(parts.Connect, kw_only=True):
     """The clients of the document, with what only a page draws; `total` counts all operations."""
 
     sessions: list[ClientSession]
@@ -59,9 +59,9 @@ def connect(scope: Scope, limits: Limits, prices: Prices | None) -> Connect | No
     )
 
 
-def _sessions(scope: Scope, kept: list[Operation], shown: dict[str, schema.Operation]) -> list[ClientSession]:
+def _sessions(scope: Scope, kept: list[Operation], shown: dict[str, parts.Operation]) -> list[ClientSession]:
     """The sessions in the order of their starts, those without a listed operation left out."""
-    own = defaultdict[SessionKey, list[schema.Operation]](list)
+    own = defaultdict[SessionKey, list[parts.Operation]](list)
     for operation in kept:
         own[operation.session].append(shown[operation.id])
     known = scope.app.connect.sessions.values()
@@ -83,9 +83,9 @@ def _duration(scope: Scope, operation: Operation) -> float:
     return (scope.period.end if operation.finished is None else operation.finished) - operation.started
 
 
-def _operation(operation: Operation, queries: list[int]) -> schema.Operation:
+def _operation(operation: Operation, queries: list[int]) -> parts.Operation:
     statement, launched, finished = operation.statement, operation.first_task, operation.finished
-    return schema.Operation(
+    return parts.Operation(
         id=operation.id,
         user=operation.session.user or None,
         session=operation.session.id,
@@ -105,7 +105,7 @@ def _operation(operation: Operation, queries: list[int]) -> schema.Operation:
     )
 
 
-def _users(scope: Scope, prices: Prices | None) -> list[schema.ClientUser]:
+def _users(scope: Scope, prices: Prices | None) -> list[parts.ClientUser]:
     """The users, those whose tasks took most first; at the end what no user is known for."""
     took = cost.spent(scope.app, scope.period.start, scope.period.end)
     shares = {} if took is None else cost.by_user(scope.app, scope.stages, took)
@@ -114,11 +114,11 @@ def _users(scope: Scope, prices: Prices | None) -> list[schema.ClientUser]:
     return [_user(scope, user, shares.get(user), prices) for user in ranked]
 
 
-def _user(scope: Scope, user: str, share: cost.CoreHours | None, prices: Prices | None) -> schema.ClientUser:
+def _user(scope: Scope, user: str, share: cost.CoreHours | None, prices: Prices | None) -> parts.ClientUser:
     known = scope.app.connect
     own = [each for each in known.operations.values() if each.session.user == user]
     price = share.price(prices) if share and prices else None
-    return schema.ClientUser(
+    return parts.ClientUser(
         user=user or None,
         sessions=sum(key.user == user for key in known.sessions),
         operations=len(own),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from spark_app.eventlog.findings import Finding
 from spark_app.report import formatting
 from spark_app.report.limits import Limits
-from spark_app.report.results.markdown import escaped
 from spark_app.report.scope import Scope
 
 
@@ -49,4 +48,4 @@ def _about(scope: Scope) -> str:
 
 def _escaped(text: str) -> str:
     """Text from a log as the report shows it, which Markdown leaves as it is."""
-    return escaped(formatting.text(text, 800))
+    return formatting.escaped(formatting.text(text, 800))

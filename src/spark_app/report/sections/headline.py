@@ -10,9 +10,9 @@ from spark_app.eventlog.model.outcome import BAD, GOOD, ending_of
 from spark_app.eventlog.model.shares import cpu_share, gc_share
 from spark_app.eventlog.reader import Reading
 from spark_app.formatting import quantity
-from spark_app.report.results.schema import Figures
-from spark_app.report.results.values import counted, quotient, ratio, whole
+from spark_app.report.parts import Figures
 from spark_app.report.scope import Scope
+from spark_app.report.values import counted, quotient, ratio, whole
 
 ALL_CORES: Final = 1.02
 """A higher share of busy cores means that the log lacks executors; clocks of hosts differ a little."""

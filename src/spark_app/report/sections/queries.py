@@ -8,12 +8,12 @@ from spark_app.eventlog.model import work_names
 from spark_app.eventlog.model.entities import Query
 from spark_app.eventlog.model.operators import Number, Operator, own_plan_of
 from spark_app.eventlog.model.plan_names import DATA_SIZE, FILES_READ, OUTPUT_ROWS
+from spark_app.report import parts
 from spark_app.report.formatting import instant
 from spark_app.report.groups import Group, grouped
 from spark_app.report.limits import Limits
-from spark_app.report.results import schema
-from spark_app.report.results.values import whole
 from spark_app.report.scope import Scope, scheduling
+from spark_app.report.values import whole
 
 _FIRST: Final = (OUTPUT_ROWS, "number of written rows", FILES_READ, DATA_SIZE, "spill size")
 MAX_METRICS: Final = 12
@@ -29,7 +29,7 @@ class Node:
     metrics: list[tuple[str, Number]]
 
 
-class Sql(schema.Query, kw_only=True):
+class Sql(parts.Query, kw_only=True):
     """A SQL execution of the document, with what only a page draws.
 
     Attributes:

@@ -7,17 +7,18 @@ from typing import Final
 
 from msgspec import Struct
 
+from spark_app.eventlog.document import Count, Name
 from spark_app.eventlog.model import call_sites
 from spark_app.eventlog.model.entities import StageAttempt, Totals
 from spark_app.eventlog.model.failures import OUTPUT_LOST
 from spark_app.eventlog.model.shares import gc_share
 from spark_app.eventlog.parse.events import RESUBMITTED, TaskEnd
+from spark_app.report import parts
 from spark_app.report.formatting import instant
 from spark_app.report.groups import Group, grouped
 from spark_app.report.limits import Limits
-from spark_app.report.results import schema
-from spark_app.report.results.values import counted, whole
 from spark_app.report.scope import Scope, scheduling, stage_name
+from spark_app.report.values import counted, whole
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 _LEAST_MS: Final = 1.0
@@ -28,15 +29,15 @@ _MEANING: Final = {"Success": "", RESUBMITTED: OUTPUT_LOST}
 class Task(Struct):
     """A task attempt, how it ended and why it failed."""
 
-    index: schema.Count
-    attempt: schema.Count
-    executor: schema.Name
-    duration_ms: schema.Count
+    index: Count
+    attempt: Count
+    executor: Name
+    duration_ms: Count
     how: str
-    why: schema.TextIfAny | None
+    why: parts.TextIfAny | None
 
 
-class Stage(schema.Stage, kw_only=True):
+class Stage(parts.Stage, kw_only=True):
     """A stage attempt of the document, with what only a page draws.
 
     Attributes:
@@ -140,23 +141,23 @@ def _weight(stage: StageAttempt) -> int:
     return sum(stage.durations_ms) if time is None else time
 
 
-def _task_times(durations: Sequence[int]) -> schema.TaskTimes | None:
+def _task_times(durations: Sequence[int]) -> parts.TaskTimes | None:
     """Times of real tasks, by the rank that Spark takes in its UI; source: `AppStatusStore.taskSummary`."""
     if not durations:
         return None
     ordered = sorted(durations)
-    return schema.TaskTimes(*(max(0, ordered[min(int(share * len(ordered)), len(ordered) - 1)]) for share in QUANTILES))
+    return parts.TaskTimes(*(max(0, ordered[min(int(share * len(ordered)), len(ordered) - 1)]) for share in QUANTILES))
 
 
-def _axis(times: Sequence[schema.TaskTimes]) -> tuple[int, int]:
+def _axis(times: Sequence[parts.TaskTimes]) -> tuple[int, int]:
     low = min((max(_LEAST_MS, each.p5_ms) for each in times), default=_LEAST_MS)
     high = max((max(_LEAST_MS, each.longest_ms) for each in times), default=_LEAST_MS)
     first = math.floor(math.log10(low))
     return first, max(math.ceil(math.log10(high)), first + 1)
 
 
-def _data(totals: Totals, *, is_input_missed: bool) -> schema.Data:
-    return schema.Data(
+def _data(totals: Totals, *, is_input_missed: bool) -> parts.Data:
+    return parts.Data(
         rows_read=counted(totals.input_records, totals.input_bytes),
         bytes_read=None if is_input_missed else counted(totals.input_bytes, totals.input_records),
         rows_written=counted(totals.output_records, totals.output_bytes),

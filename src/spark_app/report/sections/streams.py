@@ -8,16 +8,15 @@ from typing import Any, Final
 
 from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.stream_samples import StreamSample, together
-from spark_app.report import charts, formatting, intervals
+from spark_app.report import charts, formatting, intervals, parts
 from spark_app.report.charts import Chart, Step, Values
 from spark_app.report.formatting import instant
 from spark_app.report.intervals import Interval
 from spark_app.report.limits import Limits
-from spark_app.report.results import schema
-from spark_app.report.results.values import quotient, whole
 from spark_app.report.scope import Scope
 from spark_app.report.sections.headline import Mood
 from spark_app.report.sections.timeline import ticks
+from spark_app.report.values import quotient, whole
 from spark_app.telemetry.names import (
     ADD_BATCH,
     COMMIT_OFFSETS,
@@ -59,7 +58,7 @@ class Point:
     sample: StreamSample
 
 
-class Stream(schema.Stream, kw_only=True):
+class Stream(parts.Stream, kw_only=True):
     """A streaming query of the document, with what only a page draws; `stops` and `idle` are left and width in percent.
 
     `total` are all its batches together; None for a query of which the log has none, as where its first one failed.

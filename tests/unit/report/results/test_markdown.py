@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from spark_app.report import formatting
 from spark_app.report.results import markdown
 from spark_app.report.results.schema import Error, Failed, Results
 from tests.unit.report.results.test_fail_on import application, comparison, finding, observed
@@ -46,8 +47,8 @@ def test_text_of_programs_is_shown_as_it_is(text: str) -> None:
 @pytest.mark.parametrize("text", ["@team look", "see #12", "at http://evil.example", "at www.evil.example"])
 def test_a_comment_made_of_it_tells_nobody_and_links_nowhere(text: str) -> None:
     """People, issues and addresses have a space without width within."""
-    assert markdown.escaped(text) not in (text, "")
-    assert re.search(r"@\w|#\d|://|www\.", markdown.escaped(text).replace("&#8203;", "\0")) is None
+    assert formatting.escaped(text) not in (text, "")
+    assert re.search(r"@\w|#\d|://|www\.", formatting.escaped(text).replace("&#8203;", "\0")) is None
 
 
 def test_a_summary_is_appended(tmp_path: Path) -> None:

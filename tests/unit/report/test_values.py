@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from spark_app.report.results import schema, values
+from spark_app.report import parts, values
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_a_document_is_made_of_an_object_by_the_types_of_its_fields() -> None:
         gc_ratio=0.123456,
         of_the_page="more",
     )
-    stage = values.document(schema.Stage, source, attempt=1)
+    stage = values.document(parts.Stage, source, attempt=1)
     assert (stage.id, stage.attempt, stage.duration_ms, stage.gc_ratio) == (3, 1, 0, 0.1235)
     assert stage.name.startswith("load password=(redacted) nnn")
     assert (len(stage.name), stage.error) == (240, "boom password=(redacted)")
     assert stage.started == datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
-    assert stage.task_times == schema.TaskTimes(1, 2, 3, 4, 5, 6)
+    assert stage.task_times == parts.TaskTimes(1, 2, 3, 4, 5, 6)

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct, inspect
 
-from spark_app.report.formatting import instant, text
+from spark_app.report.formatting import instant, line, text
 
 Document = TypeVar("Document", bound=Struct)
 MOST_TEXT: Final = 800
@@ -73,8 +73,8 @@ def _shown(kind: inspect.Type, value: Any) -> Any:
         case inspect.UnionType(types=types):
             known = next(each for each in types if not isinstance(each, inspect.NoneType))
             return None if value is None else _shown(known, value)
-        case inspect.Metadata(extra={"shown": shown}):
-            return shown(value)
+        case inspect.Metadata():
+            return _annotated(kind, value)
         case inspect.StrType():
             return text(value, MOST_TEXT)
         case inspect.IntType():
@@ -90,3 +90,15 @@ def _shown(kind: inspect.Type, value: Any) -> Any:
         case inspect.StructType(cls=cls):
             return cls(*value) if type(value) is tuple else document(cls, value)
     return value
+
+
+def _annotated(kind: inspect.Metadata, value: Any) -> Any:
+    """A value as the annotation of its type says."""
+    match kind:
+        case inspect.Metadata(extra={"shown": shown}):
+            return shown(value)
+        case inspect.Metadata(extra={"line": most}):
+            return line(value, most)
+        case inspect.Metadata(type=inspect.FloatType(ge=least), extra_json_schema={"type": "integer"}):
+            return _shown(inspect.IntType(ge=None if least is None else round(least)), value)
+    return _shown(kind.type, value)

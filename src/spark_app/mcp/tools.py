@@ -29,11 +29,11 @@ from spark_app.mcp.search import Wanted, search
 from spark_app.observe.analysis import Analysis
 from spark_app.report import values
 from spark_app.report.formatting import text
-from spark_app.report.results import build, schema
+from spark_app.report.results import build
 from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import Scope, scope
 from spark_app.report.sections import queries, stages
-from spark_app.report.sections.replays import replays
+from spark_app.report.sections.replays import Replays, replays
 
 WIDEST: Final = MOST_CHARACTERS * 5 // 12
 """An event is JSON within JSON: each of its quotes and backslashes takes two characters of an answer."""
@@ -176,7 +176,7 @@ class Tools:
             found = replays(about, asked)
             if found is None:
                 raise InputError(f"{run} has no tasks to replay, or streaming queries, which wait for their input")
-            shown = values.document(schema.Replays, found)
+            shown = values.document(Replays, found)
             path = shown.critical_path
             longest = sorted(path.steps, key=lambda step: -step.duration_ms) if path else None
             rows = {

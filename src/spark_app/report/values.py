@@ -77,10 +77,8 @@ def _shown(kind: inspect.Type, value: Any) -> Any:
             return _annotated(kind, value)
         case inspect.StrType():
             return text(value, MOST_TEXT)
-        case inspect.IntType():
-            return whole(value) if kind.ge == 0 else round(value)
-        case inspect.FloatType():
-            return ratio(value)
+        case inspect.IntType() | inspect.FloatType():
+            return _number(kind, value)
         case inspect.DateTimeType():
             return value if isinstance(value, datetime) else instant(value)
         case inspect.ListType(item_type=item):
@@ -99,6 +97,11 @@ def _annotated(kind: inspect.Metadata, value: Any) -> Any:
             return shown(value)
         case inspect.Metadata(extra={"line": most}):
             return line(value, most)
-        case inspect.Metadata(type=inspect.FloatType(ge=least), extra_json_schema={"type": "integer"}):
-            return _shown(inspect.IntType(ge=None if least is None else round(least)), value)
     return _shown(kind.type, value)
+
+
+def _number(kind: inspect.IntType | inspect.FloatType, value: float) -> float | None:
+    """A number as exact as its type; the whole numbers of the domain are not rounded yet."""
+    if isinstance(kind, inspect.FloatType) and kind.multiple_of != 1:
+        return ratio(value)
+    return whole(value) if kind.ge == 0 else round(value)

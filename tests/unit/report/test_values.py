@@ -4,7 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from spark_app.eventlog.document import StageKey
 from spark_app.report import parts, values
+from spark_app.report.sections.replays import PathStep
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,11 @@ def test_a_document_is_made_of_an_object_by_the_types_of_its_fields() -> None:
     assert (len(stage.name), stage.error) == (240, "boom password=(redacted)")
     assert stage.started == datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
     assert stage.task_times == parts.TaskTimes(1, 2, 3, 4, 5, 6)
+
+
+def test_a_struct_of_the_domain_is_in_the_document_as_it_is() -> None:
+    """With the milliseconds rounded and its texts masked; itself it stays as exact as it was."""
+    step = PathStep("stage", -0.4, 12.6, None, StageKey(3, 1), None, "load\npassword=hunter2")
+    shown = values.document(PathStep, step)
+    assert shown == PathStep("stage", 0, 13, None, StageKey(3, 1), None, "load password=(redacted)")
+    assert step.duration_ms == 12.6

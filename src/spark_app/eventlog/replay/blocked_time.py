@@ -7,10 +7,12 @@ task hides saves nothing. It is the most that a change can save: a resource that
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Final, Literal, get_args
 
+from msgspec import Struct
+
+from spark_app.eventlog.document import Ms
 from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.model.plan_names import PYTHON_TIME
 from spark_app.eventlog.parse.events import counted
@@ -21,22 +23,16 @@ Cause = Literal["network", "disk", "gc", "scheduling", "deserializing", "python"
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 
 
-@dataclass(frozen=True, slots=True)
-class BlockedTime:
-    """What tasks waited for one cause.
+class BlockedTime(Struct, frozen=True):
+    """What tasks waited for, and how much sooner the work would have ended at most without it.
 
-    Attributes:
-        cause: What they waited for; of `skew`, that the longest tasks of their stage took longer than its median.
-        task_ms: The sum over all tasks.
-        without_ms: How long the application would have taken at least without it.
-        saved_ms: How much sooner it would have ended at most.
-        saved_ratio: The same as a share of what it took.
+    `task_ms` is the sum over all tasks; `saved_ratio` is of the duration.
     """
 
     cause: Cause
-    task_ms: float
-    without_ms: float
-    saved_ms: float
+    task_ms: Ms
+    without_ms: Ms
+    saved_ms: Ms
     saved_ratio: float
 
 

@@ -10,11 +10,13 @@ After Sparklens (Qubole), which replays stages and tasks likewise and shows no e
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import hypot, sqrt
 from statistics import mean, median, quantiles
 from typing import Final, Literal, NamedTuple, get_args
 
+from msgspec import Struct
+
+from spark_app.eventlog.document import Ms, Name
 from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.replay import blocked_time, doubts
@@ -54,24 +56,19 @@ class Change(NamedTuple):
         return f"{self.what}={self.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """How long it would have taken with a change.
+class Forecast(Struct, frozen=True):
+    """How long it would have taken with a change such as `cores=8`: a replay, and at least and at most in nine of ten.
 
-    Attributes:
-        change: The change, as `--what-if` takes it.
-        ms: How long it would take; None where the log does not tell.
-        low_ms, high_ms: At least and at most, in nine of ten cases.
-        change_ratio: The difference to what it took, as a share of it.
-        reasons: Why the log does not tell.
+    `change_ratio` is the difference to what it took, as a share of it. All are null where the log does not tell;
+    `reasons` say why.
     """
 
-    change: Change
-    ms: float | None
-    low_ms: float | None
-    high_ms: float | None
+    change: Name
+    ms: Ms | None
+    low_ms: Ms | None
+    high_ms: Ms | None
     change_ratio: float | None
-    reasons: list[str]
+    reasons: list[Name]
 
 
 class _Lengths(NamedTuple):
@@ -132,10 +129,10 @@ def _forecast(done: Work, change: Change, reasons: list[str], variation: _Variat
     """How long it would have taken with a change, or why the log does not tell."""
     found = reasons or _KINDS[change.what](done, change.value)
     if isinstance(found, list):
-        return Forecast(change, None, None, None, None, found)
+        return Forecast(str(change), None, None, None, None, found)
     low, likely, high = (done.corrected(ms) for ms in found)
     low, high = _interval(done, low, high, variation, is_slower=likely > done.took_ms)
-    return Forecast(change, likely, min(low, likely), max(high, likely), likely / done.took_ms - 1, [])
+    return Forecast(str(change), likely, min(low, likely), max(high, likely), likely / done.took_ms - 1, [])
 
 
 def _interval(done: Work, low: float, high: float, variation: _Variation, *, is_slower: bool) -> tuple[float, float]:

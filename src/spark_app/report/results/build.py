@@ -21,7 +21,7 @@ from spark_app.report.run_info import RunInfo
 from spark_app.report.scope import Scope, scope
 from spark_app.report.sections import connect, headline, queries, stages, streams
 from spark_app.report.sections.replays import Replays
-from spark_app.report.sections.stack_samples import Row, SparkStep, StackSection
+from spark_app.report.sections.stack_samples import Row, StackSection
 from spark_app.report.values import DIGITS, document, evidence, quotient, ratio
 from spark_app.settings import Prices
 from spark_app.stack_samples import difference
@@ -96,9 +96,9 @@ def _sections(about: Scope, limits: Limits, prices: Prices | None) -> dict[str, 
     }
 
 
-def replays(found: Replays | None) -> schema.Replays | None:
+def replays(found: Replays | None) -> Replays | None:
     """Blocked time and forecasts, which are made once for a report and its document."""
-    return None if found is None else document(schema.Replays, found)
+    return None if found is None else document(Replays, found)
 
 
 def stack_samples(section: StackSection | None) -> schema.StackSamples | None:
@@ -106,53 +106,53 @@ def stack_samples(section: StackSection | None) -> schema.StackSamples | None:
     if section is None:
         return None
     of_tasks = section.of_tasks.samples
-    return schema.StackSamples(
+    shown = schema.StackSamples(
         section.profile.intervals_ms,
         section.total.samples,
         of_tasks,
-        ratio(quotient(section.in_stages.samples, of_tasks)),
-        ratio(section.jvm_cpu_ratio),
-        ratio(section.profile.scaled_from),
-        [place_samples(section, row) for row in section.rows[: section.limits.stages]],
+        quotient(section.in_stages.samples, of_tasks),
+        section.jvm_cpu_ratio,
+        section.profile.scaled_from,
+        [_place_samples(section, row) for row in section.rows[: section.limits.stages]],
     )
+    return document(schema.StackSamples, shown)
 
 
 def place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
     """The samples of a stage, or of the driver."""
+    return document(schema.PlaceSamples, _place_samples(section, row))
+
+
+def _place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
     hot = [each for each in section.functions if each.place == row.place][:MOST_FUNCTIONS]
     functions = [
         schema.HotFunction(
             language=each.function.language,
-            name=line(each.function.name, MOST_NAME),
-            file=line(each.function.file, MOST_NAME),
+            name=each.function.name,
+            file=each.function.file,
             line=each.time.line or None,
             is_udf=each.time.is_udf,
             samples=each.time.innermost.samples,
-            innermost_ratio=ratio(each.share),
-            innermost_error_ratio=ratio(each.apart),
-            total_ratio=round(each.total_share, DIGITS),
+            innermost_ratio=each.share,
+            innermost_error_ratio=each.apart,
+            total_ratio=each.total_share,
         )
         for each in hot
     ]
     return schema.PlaceSamples(
-        place=line(row.name, MOST_NAME),
+        place=row.name,
         stage=StageKey(*row.place) if isinstance(row.place, tuple) else None,
         samples=row.part.total.samples,
-        jvm_ratio=ratio(row.share("jvm")),
-        python_ratio=ratio(row.share("python")),
-        reading_and_writing_ratio=ratio(row.share("reading and writing")),
-        lock_ratio=ratio(row.share("lock")),
-        waiting_for_python_ratio=ratio(row.share("waiting for python")),
-        waiting_ratio=ratio(row.share("waiting")),
-        gc_ratio=ratio(row.collecting),
+        jvm_ratio=row.share("jvm"),
+        python_ratio=row.share("python"),
+        reading_and_writing_ratio=row.share("reading and writing"),
+        lock_ratio=row.share("lock"),
+        waiting_for_python_ratio=row.share("waiting for python"),
+        waiting_ratio=row.share("waiting"),
+        gc_ratio=row.collecting,
         functions=functions,
-        spark_work=[_spark_step(step) for step in row.works],
+        spark_work=row.works,
     )
-
-
-def _spark_step(step: SparkStep) -> schema.SparkStep:
-    function, where = line(step.function, MOST_NAME), line(step.line, MOST_NAME)
-    return schema.SparkStep(step.work, round(step.share, DIGITS), function, where or None)
 
 
 def finding(found: Finding) -> schema.Finding:

@@ -21,9 +21,10 @@ from spark_app.eventlog.comparison.attribution import Kind
 from spark_app.eventlog.document import Count, Known, Name, StageKey
 from spark_app.eventlog.findings import Severity, Subject
 from spark_app.eventlog.model import outcome
-from spark_app.eventlog.replay import blocked_time
 from spark_app.redaction import redacted
 from spark_app.report.parts import Connect, ErrorText, Figures, Query, Stage, Stream, TextIfAny
+from spark_app.report.sections.replays import Replays
+from spark_app.report.sections.stack_samples import SparkStep
 from spark_app.stack_samples import samples
 from spark_app.telemetry import names
 
@@ -120,76 +121,6 @@ class Finding(Struct):
     limits: dict[str, int | float] = {}
 
 
-class BlockedTime(Struct):
-    """What tasks waited for, and how much sooner the work would have ended at most without it.
-
-    `task_ms` is the sum over all tasks; `saved_ratio` is of the duration.
-    """
-
-    cause: blocked_time.Cause
-    task_ms: Known
-    without_ms: Known
-    saved_ms: Known
-    saved_ratio: float
-
-
-class Forecast(Struct):
-    """How long it would have taken with a change such as `cores=8`: a replay, and at least and at most in nine of ten.
-
-    `change_ratio` is the difference to what it took, as a share of it. All are null where the log does not tell;
-    `reasons` say why.
-    """
-
-    change: Annotated[Name, Meta(extra={"shown": str})]
-    ms: Known
-    low_ms: Known
-    high_ms: Known
-    change_ratio: float | None
-    reasons: list[Name]
-
-
-class PathStep(Struct):
-    """A step of the critical path: the driver, or a stage from its first task to its last one on the path.
-
-    `after_ms` is when it began, after the start; `last_task_ms` is how long of it the last task ran.
-    """
-
-    kind: Literal["driver", "stage"]
-    after_ms: Count
-    duration_ms: Count
-    last_task_ms: Known
-    stage: StageKey | None
-    job: Known
-    name: Name
-
-
-class CriticalPath(Struct):
-    """What the end of the application waited for; the steps follow one another.
-
-    `steps` has the longest 200 of `total`; `driver_ms` is the time in which the driver alone was at work.
-    """
-
-    length_ms: Count
-    driver_ms: Count
-    total: Count
-    steps: list[PathStep]
-
-
-class Replays(Struct):
-    """What replays of the schedule say, on the same cores and with changes.
-
-    `error_ratio` is how far the replay of what was is off, positive if it is too long. `blocked_time` has the causes
-    that Spark measured, most saved first. `forecasts` are those of other cores, or of the changes that were asked for.
-    `remarks` say why there is no blocked time and no critical path.
-    """
-
-    error_ratio: float
-    blocked_time: list[BlockedTime]
-    forecasts: list[Forecast]
-    critical_path: CriticalPath | None
-    remarks: list[str]
-
-
 class HotFunction(Struct):
     """A function of the user's program by samples of stacks; `line` is its hottest, null if unknown.
 
@@ -207,18 +138,6 @@ class HotFunction(Struct):
     innermost_ratio: float | None
     innermost_error_ratio: float | None
     total_ratio: float
-
-
-class SparkStep(Struct):
-    """What Spark itself did, as compression or planning: its share of the samples, and the function with the most.
-
-    `line` is the program's line that waited for the most of it in the driver, null if that is not known.
-    """
-
-    work: str
-    ratio: float
-    function: Name
-    line: Name | None
 
 
 class PlaceSamples(Struct):
@@ -418,6 +337,9 @@ def json_schema() -> dict[str, Any]:
         struct["required"] = list(struct["properties"])
         for key in struct["properties"].values():
             key.pop("default", None)
+            for each in (key, *key.get("anyOf", ())):
+                if each.pop("multipleOf", None) == 1:
+                    each["type"] = "integer"
     return {"$schema": DIALECT} | content | {"title": f"{NAME}, version {VERSION}"}
 
 

@@ -72,7 +72,8 @@ def capacity(scope: Scope, prices: Prices | None) -> Capacity | None:
 
 def _choice(other: Forecast, took: CoreHours, done: Work, prices: Prices | None) -> Choice:
     """A forecast; its cores are registered for as much less than it takes as those were: the driver starts first."""
-    cores, ms = None if other.change.value == what_if.UNLIMITED else int(other.change.value), other.ms or 0.0
+    value, ms = what_if.parsed(other.change).value, other.ms or 0.0
+    cores = None if value == what_if.UNLIMITED else int(value)
     unregistered = done.took_ms - took.core_hours * HOUR_MS / done.cores
     would = None if cores is None else took.on(cores, max(0.0, ms - unregistered))
     price = would.price(prices) if would and prices else None

@@ -1,9 +1,11 @@
 """What replays of the schedule say: blocked time, and how long it would have taken with changes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from msgspec import Struct
+
+from spark_app.eventlog.document import Count, Known, Ms, Name, StageKey
 from spark_app.eventlog.replay import doubts, what_if
 from spark_app.eventlog.replay.blocked_time import BlockedTime, blocked_time
 from spark_app.eventlog.replay.critical_path import Step, critical_path
@@ -18,44 +20,31 @@ MOST_STEPS: Final = 200
 MOST_LISTED: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class PathStep:
-    """A step of the critical path; times in milliseconds.
+class PathStep(Struct, frozen=True):
+    """A step of the critical path: the driver, or a stage from its first task to its last one on the path.
 
-    Attributes:
-        kind: The driver, or a stage.
-        after_ms: When it began, after the start.
-        duration_ms: How long it took.
-        last_task_ms: How long of that the last task of the stage ran; None for the driver.
-        stage: The id and the attempt of the stage; None for the driver.
-        job: The job that the stage ran for first; None for the driver, and where it is not known.
-        name: What the stage does.
+    `after_ms` is when it began, after the start; `last_task_ms` is how long of it the last task ran.
     """
 
     kind: Literal["driver", "stage"]
-    after_ms: float
-    duration_ms: float
-    last_task_ms: float | None
-    stage: tuple[int, int] | None
-    job: int | None
-    name: str
+    after_ms: Ms
+    duration_ms: Ms
+    last_task_ms: Ms | None
+    stage: StageKey | None
+    job: Known
+    name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class CriticalPath:
-    """What the end waited for, from the start on.
+class CriticalPath(Struct, frozen=True):
+    """What the end of the application waited for; the steps follow one another.
 
-    Attributes:
-        length_ms: How long it took.
-        driver_ms: How long of that the driver alone was at work, or nothing was.
-        steps: The longest steps, in the order of time.
-        total: How many steps there are.
+    `steps` has the longest 200 of `total`; `driver_ms` is the time in which the driver alone was at work.
     """
 
-    length_ms: float
-    driver_ms: float
+    length_ms: Ms
+    driver_ms: Ms
+    total: Count
     steps: list[PathStep]
-    total: int
 
     @property
     def longest(self) -> list[PathStep]:
@@ -67,16 +56,12 @@ class CriticalPath:
         return across(time_ms, Interval(0, self.length_ms))
 
 
-@dataclass(frozen=True, slots=True)
-class Replays:
-    """The replays of an application or of a run.
+class Replays(Struct, frozen=True):
+    """What replays of the schedule say, on the same cores and with changes.
 
-    Attributes:
-        error_ratio: How far the replay of what was is off; positive if it is too long.
-        blocked_time: What its tasks waited for, most saved first.
-        forecasts: How long it would have taken with changes.
-        critical_path: What its end waited for; None where no replay is to be believed.
-        remarks: Why nothing is shown.
+    `error_ratio` is how far the replay of what was is off, positive if it is too long. `blocked_time` has the causes
+    that Spark measured, most saved first. `forecasts` are those of other cores, or of the changes that were asked for.
+    `remarks` say why there is no blocked time and no critical path.
     """
 
     error_ratio: float
@@ -109,7 +94,7 @@ def _path(scope: Scope, done: Work) -> CriticalPath:
     driver_ms = sum(step.length_ms for step in steps if step.stage is None)
     longest = sorted(steps, key=lambda step: -step.length_ms)[:MOST_STEPS]
     shown = [_step(scope, done, step) for step in sorted(longest, key=lambda step: step.started)]
-    return CriticalPath(done.took_ms, driver_ms, shown, len(steps))
+    return CriticalPath(done.took_ms, driver_ms, len(steps), shown)
 
 
 def _step(scope: Scope, done: Work, step: Step) -> PathStep:
@@ -117,5 +102,5 @@ def _step(scope: Scope, done: Work, step: Step) -> PathStep:
     if stage is None or step.last_launched is None:
         return PathStep("driver", after_ms, step.length_ms, None, None, None, "")
     last_task_ms = step.ended - max(step.started, step.last_launched)
-    key, name = (stage.info.id, stage.info.attempt), stage_name(scope, stage)
+    key, name = StageKey(stage.info.id, stage.info.attempt), stage_name(scope, stage)
     return PathStep("stage", after_ms, step.length_ms, last_task_ms, key, stage.job, name)

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import msgspec
 from markupsafe import Markup
+from msgspec import Struct
 
+from spark_app.eventlog.document import Name
 from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.report.formatting import line
 from spark_app.report.limits import Limits
@@ -19,7 +21,6 @@ from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.counts import ENOUGH, LEAST, NOTHING, Tally
 from spark_app.stack_samples.difference import WORTH_NAMING
 from spark_app.stack_samples.library_functions import LibraryFunction
-from spark_app.stack_samples.spark_work import Work
 from spark_app.stack_samples.stack_profile import NO_NODE, Function, FunctionTime, Label, Node, Part, StackProfile
 
 COMPARABLE: Final = 0.2
@@ -69,21 +70,16 @@ class HotFunction:
         return self.time.total.ms / self.whole.ms
 
 
-@dataclass(frozen=True, slots=True)
-class SparkStep:
-    """What Spark itself did in a stage, or in the driver.
+class SparkStep(Struct, frozen=True):
+    """What Spark itself did, as compression or planning: its share of the samples, and the function with the most.
 
-    Attributes:
-        work: What it did.
-        share: The share of its samples of those of the place.
-        function: Its function, or that of a library, with the most samples.
-        line: The program's line that waited for the most of it in the driver; empty if that is not known.
+    `line` is the program's line that waited for the most of it in the driver, null if that is not known.
     """
 
-    work: Work
-    share: float
-    function: str
-    line: str
+    work: str
+    ratio: float
+    function: Name
+    line: Name | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +111,7 @@ class Row:
         enough = [(work, time, time.total) for work, time in self.part.works.items() if time.total.samples >= LEAST]
         ranked = sorted(enough, key=lambda each: (-each[2].ms, each[0]))
         whole = self.part.total.ms
-        return [SparkStep(work, total.ms / whole, time.function, time.line) for work, time, total in ranked]
+        return [SparkStep(work, total.ms / whole, time.function, time.line or None) for work, time, total in ranked]
 
 
 @dataclass(frozen=True)

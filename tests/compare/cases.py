@@ -86,13 +86,13 @@ RUNS: Final = [*EQUAL, AT_EASE, WHOLE, *(planted.run for planted in PLANTED)]
 def assert_first(compared: Comparison, planted: Planted) -> None:
     """What was planted is ranked first, names the properties it comes from, and all causes add up."""
     assert [cause.kind for cause in compared.causes][:1] == [planted.kind], compared.sentences
-    assert {name: now for name, (_, now) in compared.causes[0].settings.items()} == planted.settings
+    assert {each.name: each.now for each in compared.causes[0].settings} == planted.settings
     assert sum(cause.ms for cause in compared.causes) + compared.unexplained_ms == pytest.approx(compared.difference_ms)
 
 
 def assert_other_join_is_noise(compared: Comparison) -> None:
     """The time is no other, and yet the table of what changed names the joins of both plans."""
-    assert compared.is_noise, compared.sentences
+    assert not compared.is_significant, compared.sentences
     (plan,) = (change.text for change in compared.changes if change.what == "plan")
     added, _, removed = plan.partition("; removed ")
     assert added.startswith("price the sales: added CartesianProduct")

@@ -79,7 +79,9 @@ def tell() -> None:
     sys.stdout.write(f"equal: {durations}\n")
     if is_recorded(OTHER_JOIN):
         compared = compare(recorded(SAME_JOIN), recorded(OTHER_JOIN))
-        sys.stdout.write(f"{OTHER_JOIN.name} ({compared.difference_ms / 1000:+.1f} s): is noise: {compared.is_noise}\n")
+        sys.stdout.write(
+            f"{OTHER_JOIN.name} ({compared.difference_ms / 1000:+.1f} s): significant: {compared.is_significant}\n"
+        )
 
 
 if __name__ == "__main__":

@@ -12,11 +12,10 @@ from spark_app.errors import InputError, MachineError
 
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
-    from spark_app.eventlog.comparison.compare import Comparison
+    from spark_app.eventlog.comparison.compare import Comparison, FunctionChange
     from spark_app.eventlog.comparison.profile import RunProfile
     from spark_app.eventlog.parse.locations import LogPath
     from spark_app.settings import Settings
-    from spark_app.stack_samples.difference import Change as FunctionChange
     from spark_app.stack_samples.stack_profile import StackProfile
 
 MOST_FUNCTIONS = 12
@@ -102,7 +101,7 @@ def print_comparison(terminal: "Terminal", comparison: "Comparison") -> None:
     terminal.line(", ".join(filter(None, (f"{now_id} compared with {before_id}", comparison.choice))))
     for remark in comparison.remarks:
         terminal.line(cells.literal(remark))
-    if comparison.is_noise:
+    if not comparison.is_significant:
         terminal.line(f"no significant difference (noise threshold {noise})")
     else:
         _print_causes(terminal, comparison)
@@ -117,10 +116,10 @@ def _print_functions(terminal: "Terminal", functions: "list[FunctionChange]") ->
 
     rows = [
         (
-            seconds(each.ms),
-            cells.literal(each.label.function) + (" (your program)" if each.label.is_own else ""),
-            f"{formatting.share(each.now_share)}, {formatting.quantity(each.now.samples, 'sample')}",
-            f"{formatting.share(each.before_share)}, {formatting.quantity(each.before.samples, 'sample')}",
+            seconds(each.difference_ms),
+            cells.literal(each.function) + (" (your program)" if each.is_own else ""),
+            f"{formatting.share(each.ratio)}, {formatting.quantity(each.samples, 'sample')}",
+            f"{formatting.share(each.ratio_before)}, {formatting.quantity(each.samples_before, 'sample')}",
         )
         for each in functions[:MOST_FUNCTIONS]
     ]

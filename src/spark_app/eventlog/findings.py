@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from msgspec import Struct
+
+from spark_app.eventlog.document import Count, Name
 from spark_app.formatting import between, count, duration, share
 
 Severity = Literal["warning", "info"]
@@ -28,27 +31,20 @@ class Place(NamedTuple):
         return f"stage {number} attempt {attempt}" if attempt else f"stage {number}"
 
 
-@dataclass(frozen=True, slots=True)
-class HotKey:
-    """A value of the columns that rows are shuffled by, which many rows have, by a sample of the input.
+class HotKey(Struct, frozen=True):
+    """A key that many rows of the input have, by a sample of it; `values` are those of the columns, None is NULL.
 
-    Attributes:
-        columns: The columns.
-        values: Their values, as shown; None is NULL.
-        ratio: The share of the sampled rows that have it.
-        rows: The sampled rows.
-        is_whole: Whether these are all rows.
-        source: The files.
-        between: The operators between the files and the shuffle that change which rows there are.
+    `is_whole` where the sample has all rows. `between` are the operators of the query between the files (`source`) and
+    the shuffle that change which rows there are.
     """
 
-    columns: tuple[str, ...]
-    values: tuple[str | None, ...]
+    columns: list[Name]
+    values: list[Name | None]
     ratio: float
-    rows: int
+    rows: Count
     is_whole: bool
-    source: str
-    between: tuple[str, ...] = ()
+    source: Name
+    between: list[Name]
 
     def __str__(self) -> str:
         """A sentence: `country = 'DE' has 63 % of 200,000 sampled rows of file:/data/sales`."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import astuple
 
+from spark_app.eventlog.comparison.compare import Cause, Comparison
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.entities import Query, StageAttempt
 from spark_app.mcp.answers import Document, Rows
@@ -35,7 +36,7 @@ def document(struct: Any) -> Document:
     return shown
 
 
-def brief(compared: schema.Comparison | None) -> Document | None:
+def brief(compared: Comparison | None) -> Document | None:
     """The durations and the largest causes; `compare` has the rest."""
     if compared is None:
         return None
@@ -45,7 +46,7 @@ def brief(compared: schema.Comparison | None) -> Document | None:
     }
 
 
-def cause_row(cause: schema.Cause) -> Document:
+def cause_row(cause: Cause) -> Document:
     """A cause of a difference, with the names of a few of its settings."""
     return document(cause) | {"settings": [each.name for each in cause.settings[:WORST]] or None}
 

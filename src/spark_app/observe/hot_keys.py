@@ -95,7 +95,7 @@ def hot_key(key: ShuffleKey, ratio: float) -> HotKey:
     values = tuple(_shown(name, value) for name, value in zip(names, sampled.value, strict=True))
     where = ", ".join(redacted(path) for path in key.paths)
     part = sampled.count / sampled.rows
-    return HotKey(tuple(names), values, part, sampled.rows, sampled.is_whole, excerpt(where), key.between)
+    return HotKey([*names], [*values], part, sampled.rows, sampled.is_whole, excerpt(where), [*key.between])
 
 
 def _is_hot(sampled: Sample, partitions: int, ratio: float) -> bool:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from spark_app.eventlog.comparison.compare import FunctionChange
 from spark_app.local_files import write_atomic
 from spark_app.report.limits import Limits
 from spark_app.report.page import environment
 from spark_app.report.sections.stack_samples import View, drawing
-from spark_app.stack_samples.difference import Change, merged
+from spark_app.stack_samples.difference import merged
 from spark_app.stack_samples.stack_profile import StackProfile
 
 
@@ -17,7 +18,7 @@ def write(
     title: str,
     now: StackProfile,
     before: StackProfile,
-    changes: Sequence[Change],
+    changes: Sequence[FunctionChange],
     *,
     names: tuple[str, str],
     at: datetime,

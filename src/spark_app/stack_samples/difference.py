@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from spark_app.eventlog.comparison.compare import FunctionChange
 from spark_app.stack_samples.counts import NOTHING, Tally
 from spark_app.stack_samples.stack_profile import NO_NODE, Label, Node, Part, StackProfile
 
@@ -15,40 +16,30 @@ WORTH_NAMING: Final = 0.01
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A function whose time differs beyond the noise of both counts.
-
-    Attributes:
-        label: The function, without a line.
-        now, before: Samples that end in it; of one of the user's, also those that end in libraries that it calls.
-        now_share, before_share: The same of all samples of the run.
-    """
-
-    label: Label
-    now: Tally
-    before: Tally
-    now_share: float
-    before_share: float
-
-    @property
-    def ms(self) -> float:
-        """How much more time it took now; negative if less."""
-        return self.now.ms - self.before.ms
-
-
-def changes(now: StackProfile, before: StackProfile) -> list[Change]:
+def changes(now: StackProfile, before: StackProfile) -> list[FunctionChange]:
     """The functions that grew or shrank, the largest difference first."""
     times, earlier = _times(now), _times(before)
     whole, whole_before = now.all.shown.ms or 1.0, before.all.shown.ms or 1.0
     least = WORTH_NAMING * max(whole, whole_before)
+    pairs = ((label, times.get(label, NOTHING), earlier.get(label, NOTHING)) for label in times.keys() | earlier.keys())
     found = [
-        Change(label, one, other, one.ms / whole, other.ms / whole_before)
-        for label in times.keys() | earlier.keys()
-        if _differ(one := times.get(label, NOTHING), other := earlier.get(label, NOTHING), now, before)
-        and abs(one.ms - other.ms) >= least
+        (label, one, other)
+        for label, one, other in pairs
+        if _differ(one, other, now, before) and abs(one.ms - other.ms) >= least
     ]
-    return sorted(found, key=lambda change: (-abs(change.ms), change.label))[:MOST]
+    ranked = sorted(found, key=lambda each: (-abs(each[1].ms - each[2].ms), each[0]))[:MOST]
+    return [
+        FunctionChange(
+            function=label.function,
+            is_own=label.is_own,
+            difference_ms=one.ms - other.ms,
+            samples=one.samples,
+            samples_before=other.samples,
+            ratio=one.ms / whole,
+            ratio_before=other.ms / whole_before,
+        )
+        for label, one, other in ranked
+    ]
 
 
 def _times(stacks: StackProfile) -> Mapping[Label, Tally]:

@@ -31,7 +31,7 @@ def test_a_hot_key_is_named_with_its_share_of_the_input(tmp_path: Path) -> None:
 def test_rows_without_a_value_are_a_key(tmp_path: Path) -> None:
     """Unlike the text NULL."""
     found = hot_key(key(orders(tmp_path, [None] * 900 + ["DE"] * 100)), 2)
-    assert found.values == (None,)
+    assert found.values == [None]
     assert str(found).startswith("country = NULL has 90 %")
 
 
@@ -66,6 +66,6 @@ def test_other_inputs_are_not_sampled(asked: ShuffleKey, why: str) -> None:
 def test_values_of_secret_columns_are_masked_and_long_ones_cut(tmp_path: Path) -> None:
     """As in all of a report."""
     secret = orders(tmp_path, ["hunter2"] * 900 + ["other"] * 100, "password")
-    assert hot_key(key(secret, column="password"), 2).values == ("(redacted)",)
+    assert hot_key(key(secret, column="password"), 2).values == ["(redacted)"]
     (shown,) = hot_key(key(orders(tmp_path, ["x" * 500] * 900 + ["y"] * 100)), 2).values
     assert shown == "x" * 59 + "…"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from spark_app.eventlog.comparison.causes import Setting
 from spark_app.eventlog.comparison.changes import Change
 from spark_app.eventlog.comparison.compare import Cause, Comparison
 from tests.unit.eventlog import log
@@ -117,5 +118,9 @@ def stream_batch(
 
 def comparison(text: str) -> Comparison:
     """A comparison with a slower run, in which every text is this one."""
-    cause = Cause("gc", 8000, text, advice=text, settings={})
-    return Comparison(text, text, text, 1, 9000, 1000, 1, [text], [cause] * 9, changes=[Change("plan", text)] * 9)
+    changed = [Setting(text, text, text)]
+    cause, changes = Cause("gc", 8000, text, text, changed), [Change("plan", text)] * 9
+    return Comparison(
+        text, text, text, 1, 9000, 1000, 8000, 8.0, 1, is_significant=True, causes=[cause] * 9, unexplained_ms=0,
+        settings=changed, changes=changes, remarks=[text],
+    )  # fmt: skip

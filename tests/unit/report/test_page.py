@@ -1,9 +1,8 @@
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from spark_app.eventlog.findings import Place
 from spark_app.eventlog.reader import read

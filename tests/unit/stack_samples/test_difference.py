@@ -19,20 +19,20 @@ def profiled(*, slow: int, line: int = 7, sort: int = 50, removed: int = 0) -> S
 def test_a_function_grew_where_the_intervals_of_both_counts_are_apart() -> None:
     """A function of the user's with the library that it calls, at whatever line; 50 and 60 samples are the same."""
     found = changes(profiled(slow=100, line=9, sort=60), profiled(slow=40))
-    assert [(each.label.function, each.label.is_own, each.ms, each.now.samples) for each in found] == [
+    assert [(each.function, each.is_own, each.difference_ms, each.samples) for each in found] == [
         ("dumps", False, 600, 100),
         ("slow", True, 600, 100),
     ]
-    assert (round(found[1].now_share, 3), round(found[1].before_share, 3)) == (0.592, 0.404)
+    assert (round(found[1].ratio, 3), round(found[1].ratio_before, 3)) == (0.592, 0.404)
 
 
 def test_a_function_that_is_new_or_gone_is_told_from_one_that_was_missed() -> None:
     """Of no samples there may be 3.7: six of them are no difference yet, twelve are."""
     assert changes(profiled(slow=40), profiled(slow=40, removed=6)) == []
     (gone,) = changes(profiled(slow=40), profiled(slow=40, removed=12))
-    assert (gone.label.function, gone.ms, gone.now.samples) == ("plan.Old.apply", -120, 0)
+    assert (gone.function, gone.difference_ms, gone.samples) == ("plan.Old.apply", -120, 0)
     (new,) = changes(profiled(slow=40, removed=12), profiled(slow=40))
-    assert new.ms == 120
+    assert new.difference_ms == 120
 
 
 def test_stacks_of_both_runs_have_the_same_nodes() -> None:

@@ -1,9 +1,10 @@
 """Every kind of cause of a difference: its name, the numbers behind it, what to do, and the settings that affect it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import astuple
 
 from spark_app.eventlog.comparison.attribution import Contribution, Kind
@@ -14,12 +15,24 @@ from spark_app.formatting import count, duration, quantity, share, size
 from spark_app.redaction import excerpt
 
 Evidence = Callable[[RunProfile, RunProfile, Contribution], str]
-Changed = dict[str, tuple[str | None, str | None]]
 SETTINGS_SAID: Final = 3
 """Changed settings that a sentence names; the comparison has all."""
 
 OF_ALL: Final[tuple[Kind, ...]] = ("cores", "executors", "startup")
 """Kinds whose numbers describe the whole run."""
+
+
+class Setting(Struct, frozen=True):
+    """A Spark property that changed; None where it is not set."""
+
+    name: str
+    now: str | None
+    before: str | None
+
+    def __str__(self) -> str:
+        """`spark.sql.shuffle.partitions is 200, before not set`."""
+        value, baseline = excerpt(self.now or "not set", 60), excerpt(self.before or "not set", 60)
+        return f"{excerpt(self.name, 100)} is {value}, before {baseline}"
 
 
 def place(amount: Contribution) -> str:
@@ -232,7 +245,9 @@ class Wording(NamedTuple):
     settings: str = r"(?!)"
 
 
-def sentence(kind: Kind, amounts: Sequence[Contribution], before: RunProfile, now: RunProfile, changed: Changed) -> str:
+def sentence(
+    kind: Kind, amounts: Sequence[Contribution], before: RunProfile, now: RunProfile, changed: Sequence[Setting]
+) -> str:
     """One sentence about all amounts of a kind, the largest first."""
     ms = sum(amount.ms for amount in amounts)
     wording = WORDING[kind]
@@ -242,7 +257,7 @@ def sentence(kind: Kind, amounts: Sequence[Contribution], before: RunProfile, no
     if others and kind not in OF_ALL:
         rest = f"the rest in {quantity(others, 'other place')}"
         clauses = [f"{name}, most ({seconds(amounts[0].ms)}): {numbers}", rest]
-    clauses += [setting_text(name, *values) for name, values in list(changed.items())[:SETTINGS_SAID]]
+    clauses += [str(each) for each in changed[:SETTINGS_SAID]]
     more = len(changed) - SETTINGS_SAID
     return "; ".join([*clauses, *([f"and {quantity(more, 'other setting')} changed"] if more > 0 else [])])
 
@@ -254,16 +269,10 @@ def advice(kind: Kind, amount: Contribution, before: RunProfile, now: RunProfile
     return WORDING[kind].advice.format(memory=memory_settings.memory(now.settings))
 
 
-def related(kind: Kind, changed: Changed) -> Changed:
+def related(kind: Kind, changed: Iterable[Setting]) -> list[Setting]:
     """The changed settings that affect a kind of cause."""
     pattern = re.compile(WORDING[kind].settings)
-    return {name: values for name, values in changed.items() if pattern.search(name)}
-
-
-def setting_text(name: str, before: str | None, now: str | None) -> str:
-    """A changed setting: `spark.sql.shuffle.partitions is 200, before not set`."""
-    value, baseline = excerpt(now or "not set", 60), excerpt(before or "not set", 60)
-    return f"{excerpt(name, 100)} is {value}, before {baseline}"
+    return [each for each in changed if pattern.search(each.name)]
 
 
 OTHER_OPERATORS: Final = "compare both plans in the reports (SQL), and check whether the added operators are intended"

@@ -1,12 +1,13 @@
 """What differs between two runs, whether or not it explains their durations: settings, plans, rows, shuffle, CPU."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from spark_app.eventlog.comparison.attribution import NO_GROUP
-from spark_app.eventlog.comparison.causes import Changed, host_text, setting_text
+from spark_app.eventlog.comparison.causes import Setting, host_text
 from spark_app.eventlog.comparison.plan_changes import plan_changes
 from spark_app.eventlog.comparison.profile import RunProfile, StageGroup, merged
 from spark_app.formatting import count, duration, quantity, size
@@ -16,14 +17,8 @@ LISTED: Final = 10
 """Settings, and places with changed plans, that are listed; the rest is counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One line of the table of what changed.
-
-    Attributes:
-        what: `setting`, `plan`, or the name of a total such as `rows read`.
-        text: Its value now and before.
-    """
+class Change(Struct, frozen=True):
+    """What differs, whether or not it explains the time."""
 
     what: str
     text: str
@@ -64,7 +59,7 @@ _TOTALS: Final = (
 )
 
 
-def changes(before: RunProfile, now: RunProfile, settings: Changed) -> list[Change]:
+def changes(before: RunProfile, now: RunProfile, settings: Sequence[Setting]) -> list[Change]:
     """The table of what changed: each changed setting and plan, then the totals of all tasks.
 
     Args:
@@ -72,7 +67,7 @@ def changes(before: RunProfile, now: RunProfile, settings: Changed) -> list[Chan
         now: The later run.
         settings: The changed settings.
     """
-    changed, host = [setting_text(name, *values) for name, values in settings.items()], host_text(before, now)
+    changed, host = [str(each) for each in settings], host_text(before, now)
     plans = [f"{excerpt(place)}: {change.text}" for place, change in plan_changes(before, now).items()]
     return [
         *_listed("setting", changed),

@@ -2,15 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
+from msgspec import Struct
+
 from spark_app.eventlog.comparison import causes
 from spark_app.eventlog.comparison.attribution import Contribution, Kind, contributions
-from spark_app.eventlog.comparison.causes import Changed, seconds
+from spark_app.eventlog.comparison.causes import Setting, seconds
 from spark_app.eventlog.comparison.changes import Change, changes
 from spark_app.eventlog.comparison.profile import RunProfile
+from spark_app.eventlog.document import Count, Difference, Ms, Name
 from spark_app.formatting import duration
 from spark_app.redaction import excerpt
 
@@ -46,64 +48,55 @@ MAX_ID: Final = 100
 """Characters of a name or an id in a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """A cause of a part of the difference.
-
-    Attributes:
-        kind: A kind of `attribution`.
-        ms: Wall-clock milliseconds, negative where it made the run faster.
-        text: One sentence with the numbers.
-        advice: What to do; None where it made the run faster.
-        settings: Changed properties that affect it: before and now, None where not set.
-    """
+class Cause(Struct, frozen=True):
+    """A cause of a part of the difference; negative where it made the run faster."""
 
     kind: Kind
-    ms: float
+    ms: Difference
     text: str
     advice: str | None
-    settings: Changed
+    settings: list[Setting]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two runs of an application.
+class FunctionChange(Struct, frozen=True):
+    """A function whose time by samples of stacks differs beyond the noise of both counts: in itself.
 
-    Attributes:
-        application: Its name.
-        now, before: Ids of the run and of the earlier run, which is the median of several.
-        runs: How many earlier runs there were.
-        now_ms, before_ms: How long they took.
-        noise_ms: The noise threshold: a smaller difference is not significant.
-        remarks: Other differences, which make the durations less comparable.
-        causes: The largest first; none where the difference is noise, or nothing is large enough to name.
-        unexplained_ms: The part of the difference without a cause; 0 where the difference is noise.
-        settings: All changed properties: before and now, None where not set.
-        changes: What differs, whether or not it explains the time; also where the difference is noise.
+    Of one of the user's (`is_own`), libraries that it calls are included. The ratios are shares of all samples of each
+    run.
     """
 
-    application: str
-    now: str
-    before: str
-    runs: int
-    now_ms: float
-    before_ms: float
-    noise_ms: float
-    remarks: list[str] = field(default_factory=list)
-    causes: list[Cause] = field(default_factory=list)
-    unexplained_ms: float = 0
-    settings: Changed = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
+    function: Name
+    is_own: bool
+    difference_ms: Difference
+    samples: Count
+    samples_before: Count
+    ratio: float
+    ratio_before: float
 
-    @property
-    def difference_ms(self) -> float:
-        """How much longer the run took; negative where it was faster."""
-        return self.now_ms - self.before_ms
 
-    @property
-    def is_noise(self) -> bool:
-        """Whether the difference is below the noise threshold."""
-        return abs(self.difference_ms) < self.noise_ms
+class Comparison(Struct, frozen=True):
+    """Why a run took longer or shorter than the median of `runs` earlier ones.
+
+    Below `noise_ms` a difference is not significant and has no causes. `functions` have grown or shrunk; of
+    runs that both have samples of stacks.
+    """
+
+    application: Name
+    now: Name
+    before: Name
+    runs: Count
+    now_ms: Ms
+    before_ms: Ms
+    difference_ms: Difference
+    difference_ratio: float | None
+    noise_ms: Ms
+    is_significant: bool
+    causes: list[Cause]
+    unexplained_ms: Difference
+    settings: list[Setting]
+    changes: list[Change]
+    remarks: list[str]
+    functions: list[FunctionChange] = []
 
     @property
     def choice(self) -> str:
@@ -116,10 +109,11 @@ class Comparison:
         now, before = excerpt(self.now, MAX_ID), excerpt(self.before, MAX_ID)
         runs = ", ".join(filter(None, (self.choice, before)))
         took = f"{now} took {duration(self.now_ms)}, before {duration(self.before_ms)} ({runs})"
-        noise = f", no significant difference (noise threshold {duration(self.noise_ms)})" if self.is_noise else ""
-        first = "; ".join([f"{took}: {seconds(self.difference_ms)}{noise}", *self.remarks])
+        noise = f", no significant difference (noise threshold {duration(self.noise_ms)})"
+        first = f"{took}: {seconds(self.difference_ms)}{'' if self.is_significant else noise}"
         explained = [f"{seconds(cause.ms)} {cause.text}{_to_do(cause)}" for cause in self.causes]
-        return [first] if self.is_noise else [first, *explained, f"{seconds(self.unexplained_ms)} {UNEXPLAINED}"]
+        explained += [f"{seconds(self.unexplained_ms)} {UNEXPLAINED}"]
+        return ["; ".join([first, *self.remarks]), *(explained if self.is_significant else [])]
 
 
 def compare(before: RunProfile | Sequence[RunProfile], now: RunProfile) -> Comparison:
@@ -144,12 +138,15 @@ def compare(before: RunProfile | Sequence[RunProfile], now: RunProfile) -> Compa
         runs=len(earlier),
         now_ms=now.duration_ms,
         before_ms=baseline.duration_ms,
+        difference_ms=difference,
+        difference_ratio=difference / baseline.duration_ms if baseline.duration_ms > 0 else None,
         noise_ms=noise,
-        remarks=list(_remarks(baseline, now)),
+        is_significant=not is_noise,
         causes=explained,
         unexplained_ms=0 if is_noise else difference - sum(cause.ms for cause in explained),
         settings=changed,
         changes=changes(baseline, now, changed),
+        remarks=list(_remarks(baseline, now)),
     )
 
 
@@ -163,11 +160,11 @@ def noise_ms(durations: Sequence[float]) -> float:
     return max(min(spread, MOST_RATIO * middle), CALM_RATIO * middle, CALM_MS)
 
 
-def changed_settings(before: RunProfile, now: RunProfile) -> Changed:
-    """The properties that differ: before and now, None where not set."""
+def changed_settings(before: RunProfile, now: RunProfile) -> list[Setting]:
+    """The properties that differ."""
     names = sorted(before.settings.keys() | now.settings.keys())
-    pairs = {name: (before.settings.get(name), now.settings.get(name)) for name in names}
-    return {name: values for name, values in pairs.items() if values[0] != values[1]}
+    pairs = (Setting(name, now.settings.get(name), before.settings.get(name)) for name in names)
+    return [each for each in pairs if each.now != each.before]
 
 
 def _to_do(cause: Cause) -> str:
@@ -187,7 +184,7 @@ def _remarks(before: RunProfile, now: RunProfile) -> Iterator[str]:
         yield f"it ran on Spark {versions[0]}, before on {versions[1]}"
 
 
-def _causes(before: RunProfile, now: RunProfile, changed: Changed) -> list[Cause]:
+def _causes(before: RunProfile, now: RunProfile, changed: Sequence[Setting]) -> list[Cause]:
     amounts: dict[Kind, list[Contribution]] = defaultdict(list)
     for amount in contributions(before, now):
         amounts[amount.kind].append(amount)
@@ -196,7 +193,9 @@ def _causes(before: RunProfile, now: RunProfile, changed: Changed) -> list[Cause
     return sorted((cause for cause in all_causes if abs(cause.ms) >= least), key=lambda cause: -abs(cause.ms))
 
 
-def _cause(kind: Kind, parts: Sequence[Contribution], before: RunProfile, now: RunProfile, changed: Changed) -> Cause:
+def _cause(
+    kind: Kind, parts: Sequence[Contribution], before: RunProfile, now: RunProfile, changed: Sequence[Setting]
+) -> Cause:
     ms = sum(part.ms for part in parts)
     largest_first = sorted(parts, key=lambda part: -part.ms if ms > 0 else part.ms)
     settings = causes.related(kind, changed)

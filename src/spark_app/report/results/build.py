@@ -7,13 +7,11 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from spark_app.eventlog import cost, span_ids
-from spark_app.eventlog.comparison import compare
-from spark_app.eventlog.comparison.causes import Changed
-from spark_app.eventlog.document import MOST_NAME, StageKey
+from spark_app.eventlog.comparison.compare import Comparison, FunctionChange
+from spark_app.eventlog.document import StageKey
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.reader import Reading
-from spark_app.report.formatting import line
 from spark_app.report.limits import Limits
 from spark_app.report.parts import Figures
 from spark_app.report.results import schema
@@ -22,9 +20,8 @@ from spark_app.report.scope import Scope, scope
 from spark_app.report.sections import connect, headline, queries, stages, streams
 from spark_app.report.sections.replays import Replays
 from spark_app.report.sections.stack_samples import Row, StackSection
-from spark_app.report.values import DIGITS, document, evidence, quotient, ratio
+from spark_app.report.values import DIGITS, document, evidence, quotient
 from spark_app.settings import Prices
-from spark_app.stack_samples import difference
 
 LIMITS: Final = Limits(operators=0, tasks=0, points=1)
 """Those of the report; plans, tasks and charts are not in the document."""
@@ -36,7 +33,7 @@ def application(
     reading: Reading,
     run: RunInfo | None,
     findings: list[Finding],
-    compared: compare.Comparison | None,
+    compared: Comparison | None,
     *,
     report: str,
     prices: Prices | None = None,
@@ -161,39 +158,14 @@ def finding(found: Finding) -> schema.Finding:
     return document(schema.Finding, found, evidence=evidence(found.numbers), places=places)
 
 
-def comparison(compared: compare.Comparison, functions: Sequence[difference.Change] = ()) -> schema.Comparison:
+def comparison(compared: Comparison, functions: Sequence[FunctionChange] = ()) -> Comparison:
     """Why a run took longer or shorter than before, and which functions grew by samples of their stacks."""
-    return document(
-        schema.Comparison,
-        compared,
-        difference_ratio=ratio(quotient(compared.difference_ms, compared.before_ms)),
-        is_significant=not compared.is_noise,
-        causes=[document(schema.Cause, each, settings=_settings(each.settings)) for each in compared.causes],
-        settings=_settings(compared.settings),
-        functions=[
-            schema.FunctionChange(
-                function=line(each.label.function, MOST_NAME),
-                is_own=each.label.is_own,
-                difference_ms=round(each.ms),
-                samples=each.now.samples,
-                samples_before=each.before.samples,
-                ratio=round(each.now_share, DIGITS),
-                ratio_before=round(each.before_share, DIGITS),
-            )
-            for each in functions
-        ],
-    )
+    return document(Comparison, replace(compared, functions=[*functions]))
 
 
 def judged_forecasts(decided: Sequence[object]) -> list[schema.JudgedForecast]:
     """Forecasts that a run has decided."""
     return [document(schema.JudgedForecast, each) for each in decided]
-
-
-def _settings(changed: Changed) -> list[schema.Setting]:
-    """The changed settings, which hold the value of before first."""
-    settings = [schema.Setting(name, now, before) for name, (before, now) in changed.items()]
-    return [document(schema.Setting, each) for each in settings]
 
 
 def _run(run: RunInfo) -> schema.Run:

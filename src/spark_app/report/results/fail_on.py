@@ -10,12 +10,13 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from spark_app.errors import FailOnError
+from spark_app.eventlog.comparison.compare import Comparison
 from spark_app.eventlog.diagnoses.rule import rules
 from spark_app.eventlog.findings import Subject
 from spark_app.formatting import duration, quantity, share, size
 from spark_app.report.limits import Limits
 from spark_app.report.parts import Figures
-from spark_app.report.results.schema import Application, Comparison, Error, Failed, Finding, Results
+from spark_app.report.results.schema import Application, Error, Failed, Finding, Results
 
 WARNING: Final = "warning"
 SUBJECTS: Final[tuple[Subject, ...]] = typing.get_args(Subject)

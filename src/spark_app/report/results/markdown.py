@@ -6,9 +6,10 @@ from typing import Final
 
 from spark_app import formatting
 from spark_app.eventlog.comparison.causes import seconds
+from spark_app.eventlog.comparison.compare import Comparison
 from spark_app.report.formatting import escaped
 from spark_app.report.parts import Figures
-from spark_app.report.results.schema import Application, Comparison, Finding, Results
+from spark_app.report.results.schema import Application, Finding, Results
 
 MOST: Final = 10
 """Findings and causes listed; the report has all."""

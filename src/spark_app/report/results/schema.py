@@ -17,9 +17,9 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from spark_app.eventlog.comparison.attribution import Kind
+from spark_app.eventlog.comparison.compare import Comparison
 from spark_app.eventlog.document import Count, Known, Name, StageKey
-from spark_app.eventlog.findings import Severity, Subject
+from spark_app.eventlog.findings import HotKey, Severity, Subject
 from spark_app.eventlog.model import outcome
 from spark_app.redaction import redacted
 from spark_app.report.parts import Connect, ErrorText, Figures, Query, Stage, Stream, TextIfAny
@@ -77,22 +77,6 @@ class Place(Struct):
     query: int | None
     stream: Name | None
     cost_ms: Known
-
-
-class HotKey(Struct):
-    """A key that many rows of the input have, by a sample of it; `values` are those of the columns, None is NULL.
-
-    `is_whole` where the sample has all rows. `between` are the operators of the query between the files (`source`) and
-    the shuffle that change which rows there are.
-    """
-
-    columns: list[Name]
-    values: list[Name | None]
-    ratio: float
-    rows: Count
-    is_whole: bool
-    source: Name
-    between: list[Name]
 
 
 class Finding(Struct):
@@ -179,14 +163,6 @@ class StackSamples(Struct):
     places: list[PlaceSamples]
 
 
-class Setting(Struct):
-    """A Spark property that changed; None where it is not set."""
-
-    name: str
-    now: str | None
-    before: str | None
-
-
 class LogRecord(Struct):
     """What the Python program of the driver has logged, at a line of its code; `exception` is the stack trace."""
 
@@ -197,64 +173,6 @@ class LogRecord(Struct):
     file: Name
     line: Count
     exception: TextIfAny | None
-
-
-class Cause(Struct):
-    """A cause of a part of the difference; negative where it made the run faster."""
-
-    kind: Kind
-    ms: int
-    text: str
-    advice: str | None
-    settings: list[Setting]
-
-
-class Change(Struct):
-    """What differs, whether or not it explains the time."""
-
-    what: str
-    text: str
-
-
-class FunctionChange(Struct):
-    """A function whose time by samples of stacks differs beyond the noise of both counts: in itself.
-
-    Of one of the user's (`is_own`), libraries that it calls are included. The ratios are shares of all samples of each
-    run.
-    """
-
-    function: Name
-    is_own: bool
-    difference_ms: int
-    samples: Count
-    samples_before: Count
-    ratio: float
-    ratio_before: float
-
-
-class Comparison(Struct):
-    """Why a run took longer or shorter than the median of `runs` earlier ones.
-
-    Below `noise_ms` a difference is not significant and has no causes. `functions` have grown or shrunk; of
-    runs that both have samples of stacks.
-    """
-
-    application: Name
-    now: Name
-    before: Name
-    runs: Count
-    now_ms: Count
-    before_ms: Count
-    difference_ms: int
-    difference_ratio: float | None
-    noise_ms: Count
-    is_significant: bool
-    causes: list[Cause]
-    unexplained_ms: int
-    settings: list[Setting]
-    changes: list[Change]
-    remarks: list[str]
-    functions: list[FunctionChange] = []
 
 
 class Application(Struct):

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from spark_app.eventlog.comparison.attribution import SPILLED, Kind, contributions
-from spark_app.eventlog.comparison.causes import WORDING
+from spark_app.eventlog.comparison.causes import WORDING, Setting
 from spark_app.eventlog.comparison.changes import LISTED
 from spark_app.eventlog.comparison.compare import Comparison, compare, noise_ms
 from tests.unit.eventlog.made import Operator, Run, Stage, Task
@@ -235,7 +235,7 @@ def test_what_changed_is_listed_though_the_time_did_not() -> None:
     now = job([replace(task, cpu=4500) for task in USUAL], operators=[Operator("SortMergeJoin", numbers=rows)])
     settings = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
     compared = compare(before.summary, replace(now, settings=settings).summary)
-    assert compared.is_noise
+    assert not compared.is_significant
     assert [(change.what, change.text) for change in compared.changes] == [
         ("setting", "spark.sql.autoBroadcastJoinThreshold is -1, before not set"),
         ("plan", "sum up: added SortMergeJoin (200 rows); removed BroadcastHashJoin (200 rows)"),
@@ -285,9 +285,10 @@ def test_a_changed_setting_is_named_in_what_it_did() -> None:
     before = replace(job(USUAL), settings={"spark.sql.shuffle.partitions": "2", "spark.x": "1"})
     now = replace(job(many), settings={"spark.sql.shuffle.partitions": "100"})
     compared = compare(before.summary, now.summary)
-    assert compared.causes[0].settings == {"spark.sql.shuffle.partitions": ("2", "100")}
+    partitions = Setting("spark.sql.shuffle.partitions", now="100", before="2")
+    assert compared.causes[0].settings == [partitions]
     assert "spark.sql.shuffle.partitions is 100, before 2" in compared.causes[0].text
-    assert compared.settings == {"spark.sql.shuffle.partitions": ("2", "100"), "spark.x": ("1", None)}
+    assert compared.settings == [partitions, Setting("spark.x", now=None, before="1")]
 
 
 def test_a_faster_run_is_explained_too() -> None:

@@ -3,7 +3,6 @@ from typing import Any
 
 import msgspec
 
-from spark_app.eventlog.comparison.compare import Cause, Comparison
 from spark_app.eventlog.findings import Finding
 from spark_app.report import run_info
 from spark_app.report.results import build
@@ -15,9 +14,9 @@ from tests.unit.report.conftest import Read, record_of
 SECRET = "hunter2"
 
 
-def built(reading: Read, lines: Any, *findings: Finding, compared: Comparison | None = None) -> Application:
+def built(reading: Read, lines: Any, *findings: Finding) -> Application:
     """What the document says of the application of some lines."""
-    return build.application(reading(lines), None, list(findings), compared, report="r.html")
+    return build.application(reading(lines), None, list(findings), None, report="r.html")
 
 
 def test_what_no_task_reported_is_null_and_not_0(reading: Read) -> None:
@@ -43,14 +42,12 @@ def test_secrets_and_control_characters_are_nowhere(reading: Read) -> None:
     """Neither in names and errors, nor in findings and comparisons."""
     hostile = f"load jdbc:db?password={SECRET} \x1b[31m\x07"
     found = Finding("spill", "warning", hostile, hostile, operator=hostile, stream=hostile)
-    cause = Cause("input", 1.0, hostile, None, {"spark.x": (hostile, None)})
-    compared = Comparison(
-        hostile, hostile, hostile, 1, 2.0, 1.0, 1.0, [hostile], [cause], 0, {"spark.x": (None, hostile)}
-    )
     lines = [*made.large(stages=2, tasks=2, queries=1, text=hostile)]
     lines += [log.job(9, [9]), log.job_ended(9, error=hostile), log.query(9), log.query_ended(9, error=hostile)]
     lines[1] |= {"App Name": hostile}
-    about = build.application(reading(lines), None, [found], compared, report=f"http://me:{SECRET}@reports/r.html")
+    about = build.application(
+        reading(lines), None, [found], made.comparison(hostile), report=f"http://me:{SECRET}@reports/r.html"
+    )
     text = msgspec.json.encode(about).decode()
     assert SECRET not in text
     assert "\\u001b" not in text
@@ -73,16 +70,3 @@ def test_a_run_has_its_own_outcome_and_part(reading: Read, run_folder: Path) -> 
     assert about.run is not None
     assert (about.run.run_id, about.run.pipeline, about.outcome) == (run_folder.name, "etl.x", "rejected")
     assert (about.figures.stages, about.stages) == (0, [])
-
-
-def test_a_changed_setting_has_both_values() -> None:
-    """Each under its name: the order of a pair says nothing."""
-    compared = Comparison(
-        "shop", "b", "a", 1, 5.0, 0.0, 9.0, settings={"spark.x": ("old", "new"), "spark.y": ("1", None)}
-    )
-    found = build.comparison(compared)
-    assert [(each.name, each.now, each.before) for each in found.settings] == [
-        ("spark.x", "new", "old"),
-        ("spark.y", None, "1"),
-    ]
-    assert (found.difference_ms, found.difference_ratio, found.is_significant) == (5, None, False)

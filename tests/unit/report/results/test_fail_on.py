@@ -4,11 +4,12 @@ import pytest
 from msgspec import convert
 from msgspec.structs import replace
 
+from spark_app.eventlog.comparison.compare import Comparison
 from spark_app.eventlog.diagnoses.rule import rules
 from spark_app.report.parts import Figures
 from spark_app.report.results.fail_on import FIGURES as FIGURES_THAT_LIMIT
 from spark_app.report.results.fail_on import RULES, parse, sentence, with_failed_conditions, without_baseline
-from spark_app.report.results.schema import Application, Comparison, Error, Finding, Results
+from spark_app.report.results.schema import Application, Error, Finding, Results
 
 FIGURES = convert(dict.fromkeys(Figures.__struct_fields__, 0) | {"price": None, "currency": None}, Figures)
 

@@ -8,15 +8,16 @@ from typing import Final, assert_never
 
 from spark_app.eventlog import batch_spans, span_ids
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model import kubernetes_pods, work_names
+from spark_app.eventlog.model import kubernetes_pods, task_numbers, work_names
 from spark_app.eventlog.model.application import Application, Ended
 from spark_app.eventlog.model.connect import Operation, Session
-from spark_app.eventlog.model.entities import Job, LateTask, Query, StageAttempt, Totals, task_totals
+from spark_app.eventlog.model.entities import Job, LateTask, Query, StageAttempt, totals_of
 from spark_app.eventlog.model.failures import MAX_TEXT, Failure, failure_of, failure_of_task
 from spark_app.eventlog.model.operators import NO_PLAN, own_plan_of
 from spark_app.eventlog.model.outcome import BAD, ending_of
 from spark_app.eventlog.model.stage_groups import group_of, name_of_operation, work_of
 from spark_app.eventlog.model.streams import Batch
+from spark_app.eventlog.model.task_numbers import Totals
 from spark_app.eventlog.parse.events import TaskEnd
 from spark_app.eventlog.span_ids import SpanContext, SpanIds
 from spark_app.redaction import shortened
@@ -303,7 +304,7 @@ def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
         names.KUBERNETES_NAMESPACE: kubernetes_pods.namespace(app.properties),
         names.KUBERNETES_POD: kubernetes_pods.executor(app.properties, info.executor),
         names.KUBERNETES_NODE: executor.node if executor else None,
-        **(_numbers(task_totals(task), stage) if task.metrics else {}),
+        **(_numbers(totals_of([task]), stage) if task.metrics else {}),
     }
     failure = failure_of_task(reason) if info.has_failed or info.was_killed else None
     attempt = Work(span_ids.of_task(app, stage, info), info.launched or app.last, info.finished, failure)
@@ -351,20 +352,5 @@ def _batch(app: Application, part: Job | Query) -> Batch | None:
 
 
 def _numbers(totals: Totals, stage: StageAttempt) -> dict[Attribute, Value | None]:
-    return {
-        names.RUN_TIME: totals.run_ms,
-        names.CPU_TIME: None if totals.cpu_ns is None else totals.cpu_ns // 1_000_000,
-        names.GC_TIME: totals.gc_ms,
-        names.SCHEDULER_DELAY: totals.scheduler_delay_ms,
-        names.INPUT_BYTES: None if stage.is_input_missed else totals.input_bytes,
-        names.INPUT_RECORDS: totals.input_records,
-        names.OUTPUT_BYTES: totals.output_bytes,
-        names.OUTPUT_RECORDS: totals.output_records,
-        names.SHUFFLE_READ_BYTES: totals.shuffle_read_bytes,
-        names.SHUFFLE_READ_RECORDS: totals.shuffle_read_records,
-        names.SHUFFLE_WAIT: totals.shuffle_wait_ms,
-        names.SHUFFLE_WRITE_BYTES: totals.shuffle_write_bytes,
-        names.SHUFFLE_WRITE_RECORDS: totals.shuffle_write_records,
-        names.MEMORY_SPILLED: totals.memory_spilled,
-        names.DISK_SPILLED: totals.disk_spilled,
-    }
+    missed: dict[Attribute, Value | None] = {names.INPUT_BYTES: None} if stage.is_input_missed else {}
+    return task_numbers.attributes(totals) | missed

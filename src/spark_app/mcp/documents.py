@@ -9,6 +9,7 @@ from msgspec.structs import astuple
 
 from spark_app.eventlog.comparison.compare import Cause, Comparison
 from spark_app.eventlog.findings import Finding
+from spark_app.eventlog.model import task_numbers
 from spark_app.eventlog.model.entities import Query, StageAttempt
 from spark_app.mcp.answers import Document, Rows
 from spark_app.redaction import setting
@@ -104,18 +105,7 @@ def _stack_samples(section: StackSection | None, key: tuple[int, int]) -> schema
 
 
 def _seconds(attempt: StageAttempt) -> Document | None:
-    totals = attempt.totals
-    if not attempt.shuffle_read_bytes:  # no task has reported metrics
-        return None
-    milliseconds = {
-        "run": totals.run_ms,
-        "cpu": None if totals.cpu_ns is None else totals.cpu_ns / 1e6,
-        "garbage_collection": totals.gc_ms,
-        "waiting_for_shuffle": totals.shuffle_wait_ms,
-        "scheduler_delay": totals.scheduler_delay_ms,
-        "deserializing": totals.deserialize_ms,
-    }
-    return {name: None if value is None else round(value / 1000, 3) for name, value in milliseconds.items()}
+    return task_numbers.seconds(attempt.totals) if attempt.shuffle_read_bytes else None  # else no task has metrics
 
 
 def query_document(about: Scope, query: Query) -> Document:

@@ -32,11 +32,6 @@ def whole(value: float | None) -> int | None:
     return None if value is None or not math.isfinite(value) else max(0, round(value))
 
 
-def counted(number: int, other: int) -> int | None:
-    """Rows, or bytes; unknown where only the other was counted, as some sources do."""
-    return None if other and not number else number
-
-
 def evidence(numbers: Mapping[str, float]) -> dict[str, int | float]:
     """The numbers of a finding, each as exact as its unit, which its name ends with."""
     return {name: _rounded(name, number) for name, number in numbers.items() if math.isfinite(number)}

@@ -1,14 +1,13 @@
 """Histograms and sums of tasks, in the units of the log: an instrument of the SDK would cost 10 µs for each value."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from spark_app.eventlog.model.entities import scheduler_delay_ms
-from spark_app.eventlog.parse.events import TaskInfo, TaskMetrics
+from spark_app.eventlog.model.task_numbers import NUMBERS, unit_of
 from spark_app.telemetry import spark_names as names
 from spark_app.telemetry.names import STREAM_BATCH_DURATION, Metric
 
@@ -96,29 +95,10 @@ MEASURES: Final = {measure.metric.name: measure for measure in (DURATION,)}
 BATCH_DURATION: Final = _measure(STREAM_BATCH_DURATION, per_unit=1000)
 """The histogram of streaming queries."""
 
-Metered = Sequence[tuple[TaskInfo, TaskMetrics]]
-Values = Callable[[Metered], Iterable[int]]
-
-OF_GROUPS: Final[tuple[tuple[Metric, Values], ...]] = (
-    (names.TASK_RUN_TIME, lambda tasks: (m.run_ms for _, m in tasks)),
-    (names.TASK_SPILL, lambda tasks: (m.disk_spilled for _, m in tasks)),
-)
-"""Sums over tasks, by stage group. Only durations have buckets: each further histogram would be 20 series a group."""
-OF_APPLICATIONS: Final[tuple[tuple[Metric, Values], ...]] = (
-    (names.TASK_CPU_TIME, lambda tasks: (m.cpu_ns or 0 for _, m in tasks)),
-    (names.TASK_GC_TIME, lambda tasks: (m.gc_ms for _, m in tasks)),
-    (names.TASK_DELAY, lambda tasks: (scheduler_delay_ms(i, m) for i, m in tasks)),
-    (names.TASK_SHUFFLE_READ, lambda tasks: (m.shuffle_read.bytes for _, m in tasks)),
-    (names.TASK_SHUFFLE_WRITE, lambda tasks: (m.shuffle_write.bytes for _, m in tasks)),
-    (names.TASK_INPUT, lambda tasks: (m.input.bytes for _, m in tasks)),
-    (names.TASK_OUTPUT, lambda tasks: (m.output.bytes for _, m in tasks)),
-)
-"""Sums over all tasks of an application."""
-PER_UNIT: Final = {
-    names.TASK_RUN_TIME.name: 1000,
-    names.TASK_CPU_TIME.name: 10**9,
-    names.TASK_GC_TIME.name: 1000,
-    names.TASK_DELAY.name: 1000,
-    names.STAGE_PYTHON_TIME.name: 1000,
+COUNTED: Final[Mapping[str, Metric]] = {name: each.metric for name, each in NUMBERS.items() if each.metric is not None}
+"""The counters of tasks by the names of their numbers: those of stage groups have labels, the others are of an
+application. Only durations have buckets: each further histogram would be 20 series a group."""
+PER_UNIT: Final = {metric.name: unit_of(name) for name, metric in COUNTED.items()} | {
+    names.STAGE_PYTHON_TIME.name: 1000
 }
 """How many of the log's units make one of a counter's; 1 where it is absent."""

@@ -8,12 +8,13 @@ from itertools import islice
 from typing import Any, Final
 
 from spark_app.eventlog import span_ids
-from spark_app.eventlog.bridge.histograms import DURATION, EXEMPLAR_MS, OF_APPLICATIONS, OF_GROUPS, Exemplar
+from spark_app.eventlog.bridge.histograms import COUNTED, DURATION, EXEMPLAR_MS, Exemplar
 from spark_app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, decoded, merged
 from spark_app.eventlog.bridge.stream_metrics import StreamMetrics
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.labels import NO_LABELS, LabelSources
 from spark_app.eventlog.model.application import Application
+from spark_app.eventlog.model.entities import totals_of
 from spark_app.eventlog.model.executor_loss import is_lost, kind_of
 from spark_app.eventlog.model.plan_names import PYTHON_TIME
 from spark_app.eventlog.model.stage_groups import group_of
@@ -181,12 +182,12 @@ class MetricsAggregator:
         tasks, stage.waiting = stage.waiting, []
         self._add_durations(stage, tasks)
         group = self._numbers.group(stage.group)
-        metered = [(task.info, task.metrics) for task in tasks if task.metrics is not None]
-        for metric, values in OF_GROUPS:
-            if more := sum(value for value in values(metered) if value > 0):
+        totals = totals_of(tasks)
+        for name, metric in COUNTED.items():
+            more = getattr(totals, name)
+            if more and metric.labels:
                 group.count(metric, more)
-        for metric, values in OF_APPLICATIONS:
-            if more := sum(value for value in values(metered) if value > 0):
+            elif more:
                 self._numbers.count(metric, more=more)
         group.count(names.TASKS_FAILED_COUNT, sum(task.info.has_failed for task in tasks))
 

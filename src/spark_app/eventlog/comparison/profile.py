@@ -55,7 +55,7 @@ class Wall(Struct, omit_defaults=True):
 
 
 class Volume(Struct, omit_defaults=True):
-    """Rows and bytes that tasks moved."""
+    """Rows and bytes that tasks moved: these of the numbers of `task_numbers.Totals`."""
 
     input_records: int = 0
     input_bytes: int = 0

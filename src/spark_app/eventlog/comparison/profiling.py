@@ -26,11 +26,12 @@ from spark_app.eventlog.comparison.wallclock import Key, WallClock, wall_clock
 from spark_app.eventlog.model import stage_groups
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.connect import is_own_server
-from spark_app.eventlog.model.entities import StageAttempt, Totals
+from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.model.executor_loss import is_lost
 from spark_app.eventlog.model.operators import has_python
 from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.model.plan_names import PYTHON_TIME, SCAN_TIME
+from spark_app.eventlog.model.task_numbers import Totals
 from spark_app.eventlog.parse.events import PROPERTIES_OF_RUN, counted
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.reader import Reading

@@ -3,8 +3,9 @@
 from typing import Final
 
 from spark_app.eventlog.model.application import Application
-from spark_app.eventlog.model.entities import StageAttempt, Totals, unmeasured_wait_ms
+from spark_app.eventlog.model.entities import StageAttempt, unmeasured_wait_ms
 from spark_app.eventlog.model.host_load import HostLoad
+from spark_app.eventlog.model.task_numbers import Totals
 from spark_app.telemetry.spark_settings import is_local
 
 LEAST_DESERIALIZE_MS: Final = 100

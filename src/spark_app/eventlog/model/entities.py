@@ -1,7 +1,7 @@
 """What an event log says about an application, as data: times in milliseconds since the epoch, None where unknown."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappush, heappushpop
 from typing import Final
@@ -13,6 +13,7 @@ from spark_app.eventlog.model.connect import Operation
 from spark_app.eventlog.model.occupancy import Span, Utilization
 from spark_app.eventlog.model.streams import BatchKey
 from spark_app.eventlog.model.targets import Target
+from spark_app.eventlog.model.task_numbers import Totals, add
 from spark_app.eventlog.parse.events import (
     NOT_THE_TASK,
     JobProperties,
@@ -29,60 +30,6 @@ WAITS: Final = ("network", "disk", "gc", "scheduling", "deserializing")
 NO_WAITS: Final = (0,) * len(WAITS)
 KEPT_FAILURES: Final = 50
 """How many failed, killed and speculative tasks of a stage attempt are kept; the rest is counted."""
-
-
-@dataclass(slots=True)
-class Totals:
-    """Sums over the tasks of a stage attempt that reported metrics; units as in `events.TaskMetrics`.
-
-    The CPU time is None where no task has reported one; `result_bytes` is what they sent to the driver.
-    """
-
-    run_ms: int = 0
-    cpu_ns: int | None = None
-    gc_ms: int = 0
-    deserialize_ms: int = 0
-    deserialize_cpu_ns: int = 0
-    serialize_ms: int = 0
-    result_bytes: int = 0
-    scheduler_delay_ms: int = 0
-    memory_spilled: int = 0
-    disk_spilled: int = 0
-    input_bytes: int = 0
-    input_records: int = 0
-    output_bytes: int = 0
-    output_records: int = 0
-    output_tasks: int = 0
-    shuffle_read_bytes: int = 0
-    shuffle_read_records: int = 0
-    shuffle_wait_ms: int = 0
-    shuffle_write_bytes: int = 0
-    shuffle_write_records: int = 0
-
-    def add(self, metrics: TaskMetrics, *, delay_ms: int) -> None:
-        """Adds what one task did."""
-        read, write = metrics.shuffle_read, metrics.shuffle_write
-        self.run_ms += metrics.run_ms
-        if metrics.cpu_ns is not None:
-            self.cpu_ns = (self.cpu_ns or 0) + metrics.cpu_ns
-        self.gc_ms += metrics.gc_ms
-        self.deserialize_ms += metrics.deserialize_ms
-        self.deserialize_cpu_ns += metrics.deserialize_cpu_ns
-        self.serialize_ms += metrics.serialize_ms
-        self.result_bytes += metrics.result_bytes
-        self.scheduler_delay_ms += delay_ms
-        self.memory_spilled += metrics.memory_spilled
-        self.disk_spilled += metrics.disk_spilled
-        self.input_bytes += metrics.input.bytes
-        self.input_records += metrics.input.records
-        self.output_bytes += metrics.output.bytes
-        self.output_records += metrics.output.records
-        self.output_tasks += metrics.output.bytes > 0
-        self.shuffle_read_bytes += read.remote_bytes + read.local_bytes
-        self.shuffle_read_records += read.records
-        self.shuffle_wait_ms += read.wait_ms
-        self.shuffle_write_bytes += write.bytes
-        self.shuffle_write_records += write.records
 
 
 @dataclass(slots=True)
@@ -147,7 +94,7 @@ class StageAttempt:
             read, delay_ms = metrics.shuffle_read, scheduler_delay_ms(info, metrics)
             self.shuffle_read_bytes.append(read.remote_bytes + read.local_bytes)
             self.spilled_bytes.append(metrics.memory_spilled)
-            self.totals.add(metrics, delay_ms=delay_ms)
+            add(self.totals, metrics, delay_ms)
             disk_ms = metrics.shuffle_write.write_ns / 1e6
             self.waits_ms.extend((read.wait_ms, disk_ms, metrics.gc_ms, delay_ms, metrics.deserialize_ms))
         else:
@@ -184,7 +131,7 @@ class StageAttempt:
         if info.has_failed or info.was_killed:
             self.wasted_ms += duration
             if task.metrics is not None:
-                self.wasted.add(task.metrics, delay_ms=scheduler_delay_ms(info, task.metrics))
+                add(self.wasted, task.metrics, scheduler_delay_ms(info, task.metrics))
         if len(self.kept) < KEPT_FAILURES:
             self.kept.append(task)
 
@@ -286,11 +233,12 @@ class Query:
             root.held.append(self.id)
 
 
-def task_totals(task: TaskEnd) -> Totals:
-    """The sums of one task; zeros for a task without metrics."""
+def totals_of(tasks: Iterable[TaskEnd]) -> Totals:
+    """The sums of some tasks; those without metrics add nothing."""
     totals = Totals()
-    if task.metrics is not None:
-        totals.add(task.metrics, delay_ms=scheduler_delay_ms(task.info, task.metrics))
+    for task in tasks:
+        if task.metrics is not None:
+            add(totals, task.metrics, scheduler_delay_ms(task.info, task.metrics))
     return totals
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spark_app.eventlog.model.entities import Totals
+from spark_app.eventlog.model.task_numbers import Totals
 
 
 def gc_share(totals: Sequence[Totals], task_cpus: int) -> float | None:

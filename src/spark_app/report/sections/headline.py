@@ -1,18 +1,18 @@
 """The top of a report: the outcome, the size of the work, and what of the log could not be read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from spark_app.eventlog.model.entities import Totals
 from spark_app.eventlog.model.occupancy import Utilization
 from spark_app.eventlog.model.outcome import BAD, GOOD, ending_of
 from spark_app.eventlog.model.shares import cpu_share, gc_share
+from spark_app.eventlog.model.task_numbers import moved, summed
 from spark_app.eventlog.reader import Reading
 from spark_app.formatting import quantity
 from spark_app.report.parts import Figures
 from spark_app.report.scope import Scope
-from spark_app.report.values import counted, quotient, ratio, whole
+from spark_app.report.values import quotient, ratio, whole
 
 ALL_CORES: Final = 1.02
 """A higher share of busy cores means that the log lacks executors; clocks of hosts differ a little."""
@@ -50,7 +50,7 @@ def _is_input_missed(scope: Scope) -> bool:
 def _figures(scope: Scope) -> Figures:
     totals = [stage.totals for stage in scope.stages if stage.shuffle_read_bytes]
     used = scope.occupancy.utilization
-    read = _counted(totals, lambda each: each.input_bytes, lambda each: each.input_records)
+    known = moved(summed(totals)) if totals else {}
     return Figures(
         duration_ms=whole(scope.period.length),
         jobs=len(scope.jobs),
@@ -58,12 +58,12 @@ def _figures(scope: Scope) -> Figures:
         queries=len(scope.queries),
         tasks=sum(len(stage.durations_ms) for stage in scope.stages),
         failed_tasks=sum(stage.failed for stage in scope.stages),
-        rows_read=_counted(totals, lambda each: each.input_records, lambda each: each.input_bytes),
-        bytes_read=None if _is_input_missed(scope) else read,
-        rows_written=_counted(totals, lambda each: each.output_records, lambda each: each.output_bytes),
-        bytes_written=_counted(totals, lambda each: each.output_bytes, lambda each: each.output_records),
-        shuffled_bytes=_sum(totals, lambda each: each.shuffle_write_bytes),
-        spilled_bytes=_sum(totals, lambda each: each.disk_spilled),
+        rows_read=known.get("rows_read"),
+        bytes_read=None if _is_input_missed(scope) else known.get("bytes_read"),
+        rows_written=known.get("rows_written"),
+        bytes_written=known.get("bytes_written"),
+        shuffled_bytes=known.get("shuffle_written_bytes"),
+        spilled_bytes=known.get("spilled_bytes"),
         gc_ratio=ratio(gc_share(totals, scope.app.task_cpus)),
         cpu_ratio=ratio(cpu_share(totals)),
         cores=sum(executor.cores for executor in scope.app.executors.values() if executor.removed is None) or None,
@@ -93,15 +93,6 @@ def _cores_busy(used: Utilization, task_cpus: int) -> float | None:
     """Task time over core time; None where the log lacks executors, so that more cores would be busy than there are."""
     share = quotient(used.task_ms * task_cpus, used.core_ms)
     return None if share is None or share > ALL_CORES else min(1.0, share)
-
-
-def _sum(totals: list[Totals], of: Callable[[Totals], float]) -> int | None:
-    return round(sum(of(each) for each in totals)) if totals else None
-
-
-def _counted(totals: list[Totals], of: Callable[[Totals], int], other: Callable[[Totals], int]) -> int | None:
-    """A sum; unknown where there are bytes without rows or rows without bytes, which some sources do not count."""
-    return counted(_sum(totals, of) or 0, _sum(totals, other) or 0) if totals else None
 
 
 def unread(reading: Reading, scope: Scope, *, is_live: bool = False) -> list[str]:

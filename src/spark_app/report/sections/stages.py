@@ -5,20 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, convert
+from msgspec.structs import replace
 
 from spark_app.eventlog.document import Count, Name
 from spark_app.eventlog.model import call_sites
-from spark_app.eventlog.model.entities import StageAttempt, Totals
+from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.model.failures import OUTPUT_LOST
 from spark_app.eventlog.model.shares import gc_share
+from spark_app.eventlog.model.task_numbers import Totals, moved
 from spark_app.eventlog.parse.events import RESUBMITTED, TaskEnd
 from spark_app.report import parts
 from spark_app.report.formatting import instant
 from spark_app.report.groups import Group, grouped
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope, scheduling, stage_name
-from spark_app.report.values import counted, whole
+from spark_app.report.values import whole
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 _LEAST_MS: Final = 1.0
@@ -157,15 +159,9 @@ def _axis(times: Sequence[parts.TaskTimes]) -> tuple[int, int]:
 
 
 def _data(totals: Totals, *, is_input_missed: bool) -> parts.Data:
-    return parts.Data(
-        rows_read=counted(totals.input_records, totals.input_bytes),
-        bytes_read=None if is_input_missed else counted(totals.input_bytes, totals.input_records),
-        rows_written=counted(totals.output_records, totals.output_bytes),
-        bytes_written=counted(totals.output_bytes, totals.output_records),
-        shuffle_read_bytes=totals.shuffle_read_bytes,
-        shuffle_written_bytes=totals.shuffle_write_bytes,
-        spilled_bytes=totals.disk_spilled,
-    )
+    """What tasks moved; bytes that Spark did not count are unknown."""
+    known = convert(moved(totals), parts.Data)
+    return replace(known, bytes_read=None) if is_input_missed else known
 
 
 def _task(task: TaskEnd) -> Task:

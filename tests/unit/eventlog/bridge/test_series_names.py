@@ -3,7 +3,7 @@
 from typing import Final
 
 from spark_app.eventlog.bridge.export import Window, metrics_data
-from spark_app.eventlog.bridge.histograms import DURATION, OF_APPLICATIONS, OF_GROUPS
+from spark_app.eventlog.bridge.histograms import COUNTED, DURATION
 from spark_app.eventlog.bridge.metrics import OTHER, Aggregate, Numbers, QueryStatus
 from spark_app.eventlog.bridge.series_names import DAY_SECONDS, MAX_ALL_GROUPS, MAX_APPLICATIONS, SeriesNames
 from spark_app.telemetry import names as stream_names
@@ -42,11 +42,11 @@ def application(name: str, *, groups: int, tasks: int = 1, queries: int = 0) -> 
     for number in range(groups):
         group = numbers.group(f"group {number}")
         group.histogram(DURATION).add([1000] * tasks, DURATION.bounds)
-        for metric, _ in OF_GROUPS:
+        for metric in (each for each in COUNTED.values() if each.labels):
             group.count(metric, tasks)
         for metric in (names.STAGE_PYTHON_TIME, names.TASKS_FAILED_COUNT, names.STAGES_FAILED):
             group.count(metric, tasks)
-    for metric, _ in OF_APPLICATIONS:
+    for metric in (each for each in COUNTED.values() if not each.labels):
         numbers.count(metric, more=tasks)
     for metric in (names.JOBS_FAILED, names.EXECUTORS_ADDED):
         numbers.count(metric)

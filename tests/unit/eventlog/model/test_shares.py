@@ -1,7 +1,7 @@
 import pytest
 
-from spark_app.eventlog.model.entities import Totals
 from spark_app.eventlog.model.shares import cpu_share, gc_share
+from spark_app.eventlog.model.task_numbers import Totals
 
 
 @pytest.mark.parametrize(

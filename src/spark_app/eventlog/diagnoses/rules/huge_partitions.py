@@ -4,7 +4,7 @@ from spark_app.eventlog.diagnoses import trials
 from spark_app.eventlog.diagnoses.rule import GIB, Limit, rule
 from spark_app.eventlog.diagnoses.stage import MORE_OF_INPUT, StageView
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model.entities import task_totals
+from spark_app.eventlog.model.entities import totals_of
 from spark_app.formatting import quantity, size
 
 
@@ -22,7 +22,7 @@ def huge_partitions(view: StageView) -> Finding | None:
     Threshold: {huge_bytes} (DataFlint).
     Cost: not estimated; `spill` and `partition_skew` report it.
     """
-    tasks = [task_totals(task) for task in (*view.stage.slowest, *view.stage.kept)]
+    tasks = [totals_of([task]) for task in (*view.stage.slowest, *view.stage.kept)]
     largest = {
         "input": max((task.input_bytes for task in tasks), default=0),
         "output": max((task.output_bytes for task in tasks), default=0),

@@ -6,8 +6,9 @@ from spark_app.eventlog.diagnoses import limits, settings_advice, trials
 from spark_app.eventlog.diagnoses.rule import Alert, Limit, rule
 from spark_app.eventlog.diagnoses.stage import MAX_PLACE, StageView, duration_ms
 from spark_app.eventlog.findings import Finding
-from spark_app.eventlog.model.entities import Totals, task_totals
+from spark_app.eventlog.model.entities import totals_of
 from spark_app.eventlog.model.stream_skew import has_state
+from spark_app.eventlog.model.task_numbers import Totals
 from spark_app.eventlog.parse.events import TaskEnd
 from spark_app.formatting import count, duration, size
 from spark_app.redaction import excerpt
@@ -75,7 +76,7 @@ def partition_skew(view: StageView) -> Finding | None:
 
 def _cause(view: StageView, longest: TaskEnd) -> tuple[str, str, dict[str, float], str]:
     """Why the longest task took long, what to change, the evidence, and the kind of cause."""
-    own, others = task_totals(longest), len(view.stage.shuffle_read_bytes) - 1
+    own, others = totals_of([longest]), len(view.stage.shuffle_read_bytes) - 1
     where = excerpt(f"executor {longest.info.executor} on {longest.info.host}", MAX_PLACE)
     if others < 1 or not (_bytes(own) or _rows(own)):
         return "the log does not contain the data size of the tasks", _UNKNOWN.format(where=where), {}, "unknown"

@@ -114,6 +114,11 @@ class Finding:
         return Place(self.stage, self.query, self.cost_ms, self.stream)
 
     @property
+    def found_in(self) -> tuple[Place, ...]:
+        """Where it was found: its places, or the only one."""
+        return self.places or (self.place,)
+
+    @property
     def cost(self) -> str:
         """The cost for a person: `about 54.0 s (20.0 s to 1 min), 18 % of the application`; empty if unknown."""
         if self.cost_ms is None:

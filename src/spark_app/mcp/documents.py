@@ -91,7 +91,7 @@ def stage_document(
         "findings": [
             {"rule": each.rule, "text": text(each.text), "advice": text(each.advice)}
             for each in found
-            if key in [place.stage for place in each.places or (each.place,)]
+            if key in [place.stage for place in each.found_in]
         ][:WORST],
         "stack_samples": _stack_samples(stacks, key),
         "slowest_tasks": Rows(shown.slowest, partial(values.document, stages.Task)),

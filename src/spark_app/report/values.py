@@ -44,16 +44,14 @@ def _rounded(name: str, number: float) -> int | float:
     return round(number, DIGITS if unit == "ratio" else 2)
 
 
-def document(kind: type[Document], source: object, **known: Any) -> Document:
+def document(kind: type[Document], source: object) -> Document:
     """What the document says of an object, by the attributes that have the names of the fields.
 
     Args:
         kind: A struct of the schema: its types say how exact numbers are, and how long texts.
         source: Has the attributes; may have more.
-        known: Fields that are taken as they are.
     """
-    fields = {name: each for name, each in _fields(kind).items() if name not in known}
-    return kind(**{name: _shown(each, getattr(source, name)) for name, each in fields.items()}, **known)
+    return kind(**{name: _shown(each, getattr(source, name)) for name, each in _fields(kind).items()})
 
 
 @cache

@@ -39,7 +39,7 @@ def test_a_document_is_made_of_an_object_by_the_types_of_its_fields() -> None:
     """Texts are masked and cut, numbers rounded; what the struct does not have stays out of it."""
     source = SimpleNamespace(
         id=3,
-        attempt=0,
+        attempt=1,
         name="load\npassword=hunter2 " + "n" * 1000,
         status="failed",
         error="boom password=hunter2\n\tat x.y(Z.java)",
@@ -54,7 +54,7 @@ def test_a_document_is_made_of_an_object_by_the_types_of_its_fields() -> None:
         gc_ratio=0.123456,
         of_the_page="more",
     )
-    stage = values.document(parts.Stage, source, attempt=1)
+    stage = values.document(parts.Stage, source)
     assert (stage.id, stage.attempt, stage.duration_ms, stage.gc_ratio) == (3, 1, 0, 0.1235)
     assert stage.name.startswith("load password=(redacted) nnn")
     assert (len(stage.name), stage.error) == (240, "boom password=(redacted)")

@@ -118,12 +118,8 @@ def _explains(cause: Finding, finding: Finding) -> bool:
         return False
     if declared.explains_in == "application":
         return True
-    known, own = ({getattr(place, declared.explains_in) for place in _places(each)} for each in (cause, finding))
+    known, own = ({getattr(place, declared.explains_in) for place in each.found_in} for each in (cause, finding))
     return None not in own and own <= known
-
-
-def _places(finding: Finding) -> tuple[Place, ...]:
-    return finding.places or (finding.place,)
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, float]:

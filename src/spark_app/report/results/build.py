@@ -20,7 +20,7 @@ from spark_app.report.scope import Scope, scope
 from spark_app.report.sections import connect, headline, queries, stages, streams
 from spark_app.report.sections.replays import Replays
 from spark_app.report.sections.stack_samples import Row, StackSection
-from spark_app.report.values import DIGITS, document, evidence, quotient
+from spark_app.report.values import DIGITS, document, quotient
 from spark_app.settings import Prices
 
 LIMITS: Final = Limits(operators=0, tasks=0, points=1)
@@ -71,15 +71,13 @@ def application(
         stack_samples=None,
         log_records=list(app.log_records)[-limits.logs :],
         trace_id=f"{span_ids.of_application(app).trace_id:032x}",
+        run=_run(run) if run else None,
+        findings=findings,
+        comparison=compared,
+        labels=labels,
+        remarks=headline.unread(reading, about),
     )
-    known = {
-        "run": _run(run) if run else None,
-        "findings": [finding(each) for each in findings],
-        "comparison": comparison(compared) if compared else None,
-        "labels": dict(labels),
-        "remarks": headline.unread(reading, about),
-    }
-    return document(schema.Application, shown, **known)
+    return document(schema.Application, shown)
 
 
 def _sections(about: Scope, limits: Limits, prices: Prices | None) -> dict[str, Any]:
@@ -154,8 +152,7 @@ def _place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
 
 def finding(found: Finding) -> schema.Finding:
     """A finding with its evidence."""
-    places = [document(schema.Place, each) for each in found.places or (found.place,)]
-    return document(schema.Finding, found, evidence=evidence(found.numbers), places=places)
+    return document(schema.Finding, found)
 
 
 def comparison(compared: Comparison, functions: Sequence[FunctionChange] = ()) -> Comparison:

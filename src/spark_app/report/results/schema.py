@@ -25,6 +25,7 @@ from spark_app.redaction import redacted
 from spark_app.report.parts import Connect, ErrorText, Figures, Query, Stage, Stream, TextIfAny
 from spark_app.report.sections.replays import Replays
 from spark_app.report.sections.stack_samples import SparkStep
+from spark_app.report.values import evidence
 from spark_app.stack_samples import samples
 from spark_app.telemetry import names
 
@@ -93,11 +94,11 @@ class Finding(Struct):
     subject: Subject
     text: str
     advice: str
-    evidence: dict[str, int | float]
+    numbers: Annotated[dict[str, int | float], Meta(extra={"shown": evidence})] = msgspec.field(name="evidence")
     cost_ms: Known
     cost_ratio: float | None
     operator: Name | None
-    places: list[Place]
+    found_in: list[Place] = msgspec.field(name="places")
     cost_low_ms: Known = None
     cost_high_ms: Known = None
     because: str | None = None

@@ -39,14 +39,19 @@ def test_bytes_that_a_source_does_not_count_are_null(reading: Read) -> None:
 
 
 def test_secrets_and_control_characters_are_nowhere(reading: Read) -> None:
-    """Neither in names and errors, nor in findings and comparisons."""
+    """Neither in names and errors, nor in findings, comparisons and labels."""
     hostile = f"load jdbc:db?password={SECRET} \x1b[31m\x07"
     found = Finding("spill", "warning", hostile, hostile, operator=hostile, stream=hostile)
     lines = [*made.large(stages=2, tasks=2, queries=1, text=hostile)]
     lines += [log.job(9, [9]), log.job_ended(9, error=hostile), log.query(9), log.query_ended(9, error=hostile)]
     lines[1] |= {"App Name": hostile}
     about = build.application(
-        reading(lines), None, [found], made.comparison(hostile), report=f"http://me:{SECRET}@reports/r.html"
+        reading(lines),
+        None,
+        [found],
+        made.comparison(hostile),
+        report=f"http://me:{SECRET}@reports/r.html",
+        labels={"team": hostile},
     )
     text = msgspec.json.encode(about).decode()
     assert SECRET not in text

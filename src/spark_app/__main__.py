@@ -150,7 +150,9 @@ for panel, verbs in VERBS.items():
     for name, verb in verbs.items():
         # Options after the observed command belong to that command.
         own = {"allow_interspersed_args": verb not in (observe, tune)}
-        program.command(name, cls=Verb, rich_help_panel=panel, context_settings=own)(verb)
+        further = ", ".join(other for other in verbs if other.startswith(f"{name} "))
+        epilog = f"Further commands: {further}." if further else None
+        program.command(name, cls=Verb, rich_help_panel=panel, context_settings=own, epilog=epilog)(verb)
 
 
 def command_line(arguments: Sequence[str] = ()) -> Any:
@@ -224,12 +226,17 @@ def spelled_out(arguments: Sequence[str], commands: Container[str] = ()) -> list
     Raises:
         UsageError: There is no such mode.
     """
-    given = list(arguments)
+    given = _with_verb_first(arguments)
     if " ".join(given[:2]) in commands:
         return [" ".join(given[:2]), *given[2:]]
-    if not given or not given[0].startswith("-"):
-        if given[:1] == [streaming.__name__]:
-            require_new_form(given)
+    if given[:1] == [streaming.__name__]:
+        require_new_form(given)
+    return given
+
+
+def _with_verb_first(arguments: Sequence[str]) -> list[str]:
+    given = list(arguments)
+    if given and not given[0].startswith("-"):
         return given
     for position, argument in enumerate(given):
         name, has_value, mode = argument.partition("=")

@@ -107,6 +107,7 @@ def test_without_arguments_help_is_shown(capsys: pytest.CaptureFixture[str]) -> 
         (["streaming", "--status"], "--status is a command now: spark-app streaming status"),
         (["streaming", "--reset=events"], "--reset is a command now: spark-app streaming reset NAME"),
         (["streaming", "events", "--from", "a:0:1"], "--from is a command now: spark-app streaming seek NAME"),
+        (["--mode", "streaming", "--status"], "--status is a command now: spark-app streaming status"),
         (["streaming", "skip", "events"], "Missing argument 'RECORD'"),
         (["streaming", "run", "replay"], "no pipeline"),
         (["--mode", "x"], "'x'"),
@@ -196,12 +197,20 @@ def test_every_command_shows_a_traceback_if_asked(
         (["--mode", "etl", "--date", "2024-01-01"], ["etl", "--date", "2024-01-01"]),
         (["--date", "2024-01-01", "--mode=etl", "--json"], ["etl", "--date", "2024-01-01", "--json"]),
         (["show", "bronze", "--where", "--mode", "--json"], ["show", "bronze", "--where", "--mode", "--json"]),
+        (["--mode", "streaming", "status", "--json"], ["streaming status", "--json"]),
         (["--help"], ["--help"]),
     ],
 )
 def test_a_mode_is_a_verb_in_another_place(given: list[str], meant: list[str]) -> None:
     """`--mode etl` is `etl`; after a verb the word means nothing special."""
-    assert program.spelled_out(given) == meant
+    assert program.spelled_out(given, {"streaming status"}) == meant
+
+
+def test_the_help_of_streaming_names_its_further_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who asks what `streaming` can do reads of `status`, `reset` and so on."""
+    assert program.run(["streaming", "--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Further commands: streaming run, streaming status, streaming reset, streaming seek" in out
 
 
 def test_an_unknown_mode_names_those_there_are() -> None:

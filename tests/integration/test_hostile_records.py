@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from app import topics
 from app.streaming import activity, alerts, attribution, balances, carts, dead_letters, events, predictions, sessions
-from spark_app.engine.topics import DEAD_LETTERS
+from spark_app.engine.dead_letters import NAME as DEAD_LETTERS
 from spark_app.spark.kafka import client_options, sink_options
 from tests import models
 from tests.kafka import Broker

@@ -14,10 +14,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from app.streaming import alerts, dead_letters, events, predictions
 from app.topics import INCOMING, PREDICTIONS, PURCHASE_ALERTS, USER_EVENTS
-from spark_app.engine import bisection, letters, topic_writer
-from spark_app.engine.replay import Replay, replay
+from spark_app.engine import bisection, topic_writer
+from spark_app.engine.dead_letters import NAME as DEAD_LETTERS
+from spark_app.engine.dead_letters import Replay, leave_out, replay
 from spark_app.engine.stream import StreamContext
-from spark_app.engine.topics import DEAD_LETTERS
 from spark_app.errors import InputError
 from spark_app.execution import stream_position
 from spark_app.spark.stream_errors import cause_of
@@ -161,7 +161,7 @@ def test_a_query_leaves_out_a_record_and_begins_where_it_is_told(
     found = bisection.culprits(context, failing, config, ["user_events"], cause_of)
     assert found is not None
     assert {name: "no e-2" in reason for name, reason in found.reasons.items()} == {"user_events-0-2": True}
-    letters.leave_out(warehouse, found.rows, context.name, settings)
+    leave_out(warehouse, found.rows, context.name, settings)
     stream_position.leave_out(warehouse, settings, context.name, stream_position.record_position("user_events:0:3"))
     failing(context, config).start().awaitTermination()
     assert query.rows("events", "event_id") == [("e-0",), ("e-1",), ("e-4",)]

@@ -13,7 +13,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app.commands.stream_terminal import live_table, summary
 from spark_app.engine import topic_ids
-from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
+from spark_app.engine.stream import BatchContext, StreamContext
+from spark_app.engine.stream_config import StreamConfig
 from spark_app.errors import InputError, NoBrokerError
 from spark_app.execution import supervisor
 from spark_app.execution.run import Job

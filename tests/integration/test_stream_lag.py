@@ -16,7 +16,8 @@ from pydantic import SecretStr
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
+from spark_app.engine.stream import BatchContext, StreamContext
+from spark_app.engine.stream_config import StreamConfig
 from spark_app.execution.run import Job
 from spark_app.execution.streams import run_queries
 from spark_app.execution.supervisor import StopCondition

@@ -21,7 +21,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_app.engine import bisection, tracing
 from spark_app.engine.bisection import FEW
-from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
+from spark_app.engine.stream import BatchContext, StreamContext
+from spark_app.engine.stream_config import StreamConfig
 from spark_app.errors import InputError, MachineError, NotReadyError, QualityGateError
 from spark_app.eventlog.bridge.batch_traces import MAX_SPANS
 from spark_app.execution import stream_reset, supervisor

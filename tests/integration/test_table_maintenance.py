@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from app.streaming import balances, dead_letters, events
-from spark_app.engine import letters
+from spark_app.engine.dead_letters import leave_out
 from spark_app.engine.stream import BatchContext, StreamContext
 from spark_app.execution import maintenance
 from spark_app.execution.run import Job
@@ -248,9 +248,9 @@ def test_a_record_is_left_out_beside_a_compaction(streams: Streams, tmp_path: Pa
         return streams.home.spark.createDataFrame([record], RECORD).withColumn("reason", F.lit("refused"))
 
     for offset in range(2):
-        letters.leave_out(warehouse, found(offset), "streaming.copies", settings)
+        leave_out(warehouse, found(offset), "streaming.copies", settings)
     slow = found(2).withColumn("reason", F.udf(slowly, "string", useArrow=False)("reason"))
-    thread = threading.Thread(target=letters.leave_out, args=(warehouse, slow, "streaming.copies", settings))
+    thread = threading.Thread(target=leave_out, args=(warehouse, slow, "streaming.copies", settings))
     thread.start()
     poll_until(searched.exists, "the merge", seconds=120)
     warehouse.optimize("dead_letters")

@@ -21,7 +21,7 @@ from app.demo.event_records import MALFORMED, TOPICS, Record
 from app.demo.faults import STREAM_SHARES
 from app.demo.kafka_topics import KafkaTopics
 from app.demo.ledger import Plan
-from spark_app.engine.topics import DEAD_LETTERS
+from spark_app.engine.dead_letters import NAME as DEAD_LETTERS
 from spark_app.execution.kafka_topics import create_topics
 from spark_app.execution.run import load_jobs
 from spark_app.spark.kafka import client_options

@@ -166,7 +166,7 @@ def skip(
 
 def replay(*, json: options.Json = False, config: options.Config = None) -> None:
     """Send the dead letters that parse by now to their topics again."""
-    from spark_app.engine import replay as dead_letters
+    from spark_app.engine import dead_letters
     from spark_app.execution import pipelines
     from spark_app.execution.application import open_warehouse
 

@@ -17,7 +17,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from spark_app.engine import records
 from spark_app.engine.code_location import CodeLocation
 from spark_app.engine.model import Model
-from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext
+from spark_app.engine.stream import BatchContext, StreamContext
+from spark_app.engine.stream_config import StreamConfig
 from spark_app.engine.topics import Topic
 from spark_app.models.history import History, Reach
 from spark_app.models.serving import Served, Serving

@@ -8,7 +8,7 @@ from pydantic import BaseModel, create_model
 from spark_app.declarations.daily_pipeline import DailyConfig
 from spark_app.engine.code_location import CodeLocation
 from spark_app.engine.model import ModelConfig
-from spark_app.engine.stream import StreamConfig
+from spark_app.engine.stream_config import StreamConfig
 from spark_app.warehouse.tables import Table
 
 CONFIGS: Final[dict[str, type[BaseModel]]] = {"etl": DailyConfig, "streaming": StreamConfig, "ml": ModelConfig}

@@ -17,9 +17,11 @@ from spark_app.declarations.column_lineage import FunctionInput
 from spark_app.declarations.declaration import OF_SCHEMA, Transform, require_names, same_key
 from spark_app.engine import records
 from spark_app.engine.code_location import CodeLocation, nearest
-from spark_app.engine.stream import BatchContext, CheckedConfig, Interval, RealTimeConfig, StreamConfig, StreamContext
+from spark_app.engine.stream import BatchContext, StreamContext
+from spark_app.engine.stream_config import CheckedConfig, RealTimeConfig, StreamConfig
 from spark_app.engine.topics import Topic
 from spark_app.quality.expectations import Expectation
+from spark_app.settings import Interval
 from spark_app.spark import call_sites
 from spark_app.spark.persisted import persisted
 from spark_app.warehouse.schemas import RECORD

@@ -17,14 +17,14 @@ from typing import Any, Final
 
 from pyspark.sql.types import StructType
 
-from spark_app.declarations.dead_letters import DeadLetters
 from spark_app.declarations.declaration import Transform
 from spark_app.declarations.query import DeclaredQuery, Kind
 from spark_app.engine.code_location import CodeLocation, columns_of, parsed
-from spark_app.engine.stream import Interval as Interval  # noqa: PLC0414 - what functions declare their options with
-from spark_app.engine.stream import milliseconds as milliseconds  # noqa: PLC0414
+from spark_app.engine.dead_letters import DeadLetters
+from spark_app.engine.stream_config import milliseconds as milliseconds  # noqa: PLC0414
 from spark_app.engine.topics import Topic
 from spark_app.quality.expectations import Expectation
+from spark_app.settings import Interval as Interval  # noqa: PLC0414 - what functions declare their options with
 
 Decorator = Callable[[Transform], DeclaredQuery]
 WATERMARK: Final = "30 minutes"

@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_app.engine import records
-from spark_app.engine.stream import BatchContext, StreamConfig, StreamContext, of_kafka, of_lines
+from spark_app.engine.stream import BatchContext, StreamContext, of_kafka, of_lines
+from spark_app.engine.stream_config import StreamConfig
 from spark_app.engine.topics import Topic
 from spark_app.quality.expectations import Expectation
 from spark_app.spark.kafka import source_options

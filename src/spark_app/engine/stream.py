@@ -7,28 +7,25 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_app.engine import letters, records, topic_writer, tracing
+from spark_app.engine import dead_letters, records, topic_writer, tracing
 from spark_app.engine.context import Context
 from spark_app.engine.expectation_monitor import ExpectationMonitor
-from spark_app.engine.limits import LimitedConfig
+from spark_app.engine.stream_config import CheckedConfig, RealTimeConfig, StreamConfig, milliseconds
 from spark_app.engine.topics import Topic, bounded
 from spark_app.errors import InputError
 from spark_app.local_files import ensure_dir, local_path
 from spark_app.quality.expectations import Expectation
 from spark_app.runs.run_record import PUBLISHED
-from spark_app.settings import Interval as Interval  # noqa: PLC0414 - queries declare their settings with it
-from spark_app.settings import Settings
+from spark_app.settings import Interval, Settings
 from spark_app.spark import job_properties
 from spark_app.spark.kafka import sink_options, source_options
 from spark_app.spark.persisted import persisted
 from spark_app.telemetry.spark_names import STREAM_QUERY_ID
 from spark_app.telemetry.spark_progress import CHECKED, INPUT
-from spark_app.telemetry.spark_settings import INTERVAL_UNITS_MS
 from spark_app.warehouse import delta_log, hadoop_files
 from spark_app.warehouse.schemas import RECORD
 from spark_app.warehouse.tables import Warehouse
@@ -38,39 +35,6 @@ TRANSACTION: Final = "spark.databricks.delta.write"
 _HEADER_LINES: Final = 2
 """Lines of a file of offsets before those of its sources: its version, and the settings of the micro-batch."""
 OutputMode = Literal["append", "update", "complete"]
-
-
-def milliseconds(interval: Interval) -> int:
-    """The length of an interval, `10 minutes`, in milliseconds."""
-    number, unit = interval.split()
-    return int(number) * INTERVAL_UNITS_MS[unit.removesuffix("s")]
-
-
-class StreamConfig(BaseModel):
-    """What an operator tunes of any streaming query, as in `config/streaming/`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    trigger: Interval = "5 seconds"
-    records_per_trigger: int = Field(default=200_000, gt=0)
-    files_per_trigger: int = Field(default=1_000, gt=0)
-
-
-class RealTimeConfig(StreamConfig):
-    """What an operator tunes of a query that can work in real time: it has no state, and sends to a topic.
-
-    Attributes:
-        real_time: How often it commits in real time, which wants Kafka, and a core for each partition that is read;
-            None for micro-batches.
-    """
-
-    real_time: Interval | None = None
-
-
-class CheckedConfig(StreamConfig, LimitedConfig):
-    """What an operator tunes of a query with expectations."""
-
-    on_breach: Literal["report", "stop"] = "report"
 
 
 @dataclass
@@ -118,7 +82,7 @@ class StreamContext(Context):
         Columns out: those of `RECORD`.
         """
         observation, newest = f"{INPUT}{topic}", F.max("timestamp").cast("double").alias("newest")
-        left_out = letters.left_out(self.warehouse, self.name, topic)
+        left_out = dead_letters.left_out(self.warehouse, self.name, topic)
         is_read = ~records.identity().isin(left_out) if left_out else F.lit(True)
         if self.settings.kafka.servers:
             read = self._kafka(topic, config).where(is_read)

@@ -74,10 +74,6 @@ class Topic:
         return [name for name in self.schema.names if name not in self.optional]
 
 
-DEAD_LETTERS: Final = "dead_letters"
-"""The topic of the records that no query can read, or that one leaves out."""
-
-
 def bounded(topic: Topic, stream: Stream) -> Topic:
     """A topic with the configured bound of its event time."""
     found = copy.copy(topic)

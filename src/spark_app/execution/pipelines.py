@@ -14,12 +14,12 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from spark_app import project
 from spark_app.declarations.answers import Answers
 from spark_app.declarations.daily_pipeline import DailyPipeline
-from spark_app.declarations.dead_letters import DeadLetters
 from spark_app.declarations.declaration import Declared
 from spark_app.declarations.model_pipeline import DeclaredModel, ModelPipeline
 from spark_app.declarations.own_pipeline import OwnPipeline
 from spark_app.declarations.query import DeclaredQuery, DeclaredStream
 from spark_app.engine.code_location import CodeLocation
+from spark_app.engine.dead_letters import DeadLetters
 from spark_app.engine.topics import Topic
 from spark_app.errors import SparkAppError, UsageError
 from spark_app.models import registry

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from kafka import KafkaConsumer
 from pyspark.sql import functions as F
 
-from spark_app.engine import bisection, letters
+from spark_app.engine import bisection, dead_letters
 from spark_app.engine.progress import ProgressListener
 from spark_app.engine.stream import of_kafka, start_file
 from spark_app.errors import InputError, UsageError
@@ -76,7 +76,7 @@ def leave_out(warehouse: Warehouse, settings: Settings, query: str, skipped: Rec
     rows = of_kafka(reader.options(**span).load()).withColumn("reason", F.lit(SKIPPED))
     if rows.isEmpty():
         raise InputError(f"{skipped.topic} has no record of offset {skipped.offset} in partition {skipped.partition}")
-    letters.leave_out(warehouse, rows, query, settings)
+    dead_letters.leave_out(warehouse, rows, query, settings)
 
 
 def start_at(

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_app.engine import bisection, letters
+from spark_app.engine import bisection, dead_letters
 from spark_app.engine.stream import StreamContext
 from spark_app.engine.topic_ids import require_same_topics
 from spark_app.errors import NoBrokerError, NotReadyError, QualityGateError, SparkAppError
@@ -22,7 +22,7 @@ from spark_app.execution.maintenance import TableMaintenance
 from spark_app.execution.run import Job, locked, recorded_run
 from spark_app.formatting import quantity
 from spark_app.runs import stream_status
-from spark_app.runs.run_record import DEAD_LETTERS, DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS
+from spark_app.runs.run_record import DELETED, DUPLICATES, LATE, PUBLISHED, READ, UNKNOWN_FIELDS
 from spark_app.runs.stream_status import StreamStatus
 from spark_app.spark import call_sites, job_properties
 from spark_app.spark.graceful_stop import stop_after_batch
@@ -319,7 +319,7 @@ class Supervisor(threading.Thread):
         """Makes dead letters of the records that failed the micro-batch in hand; returns whether there are some."""
         failed = self._failed_query(context)
         if (
-            letters.TABLE not in context.warehouse.tables
+            dead_letters.NAME not in context.warehouse.tables
             or stream_failure(error, failed)
             or not batch_failure(error, failed)
         ):
@@ -337,7 +337,7 @@ class Supervisor(threading.Thread):
                 found = bisection.culprits(context, pipeline.query, self._job.config, pipeline.TOPICS, reason)
                 if found is None or self._fails_on_most(context, found):
                     return False
-                letters.leave_out(context.warehouse, found.rows, context.name, context.settings)
+                dead_letters.leave_out(context.warehouse, found.rows, context.name, context.settings)
         except (
             PySparkException,
             SparkAppError,
@@ -346,7 +346,7 @@ class Supervisor(threading.Thread):
             return False
         number = len(found.reasons)
         self._left_out += number
-        context.count({DEAD_LETTERS: number})
+        context.count({dead_letters.NAME: number})
         context.telemetry.measure(names.DEAD_LETTERS, number)
         first, why = next(iter(found.reasons.items()))
         context.note(

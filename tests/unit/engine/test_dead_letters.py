@@ -9,11 +9,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from app.streaming import dead_letters as module
-from spark_app.declarations import dead_letters
-from spark_app.engine import letters
+from app.topics import INCOMING
+from spark_app.engine import dead_letters
+from spark_app.engine.dead_letters import Replay, replay, waiting
 from spark_app.engine.stream import BatchContext
-from spark_app.warehouse.schemas import PARSED_RECORD
-from tests.unit.streaming.drained import NOON, Drained, event, observed
+from spark_app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, PARSED_RECORD
+from tests.unit.streaming.drained import NOON, Drained, event, observed, written
 
 BROKEN: Final = b'{"event_id": "caf\xe9"}'
 
@@ -50,7 +51,7 @@ def test_equal_lines_of_files_are_different_dead_letters(tmp_path: Path, spark: 
 def test_a_message_has_the_original_bytes(spark: SparkSession) -> None:
     """Its key is the id; headers say why and where from, before those of the record."""
     rows = spark.createDataFrame([(b"\xff", BROKEN, [("a", b"b")], "clicks", 3, 17, NOON, "not UTF-8")], PARSED_RECORD)
-    (message,) = letters.messages(dead_letters.dead_letters(rows)).collect()
+    (message,) = dead_letters.messages(dead_letters.dead_letters(rows)).collect()
     assert (bytes(message.key), bytes(message.value)) == (b"clicks-3-17", BROKEN)
     headers = [(header.key, bytes(header.value)) for header in message.headers]
     about = {"reason": b"not UTF-8", "topic": b"clicks", "partition": b"3", "offset": b"17", "key": b"\xff"}
@@ -61,7 +62,7 @@ def test_a_message_has_the_original_bytes(spark: SparkSession) -> None:
 def test_a_line_of_a_file_has_the_original_bytes_in_base_64(spark: SparkSession) -> None:
     """A line of JSON has no room for bytes that are no text."""
     rows = spark.createDataFrame([(b"\xff", BROKEN, None, "clicks", 3, 17, NOON, "not UTF-8")], PARSED_RECORD)
-    (line,) = letters.lines(dead_letters.dead_letters(rows)).collect()
+    (line,) = dead_letters.lines(dead_letters.dead_letters(rows)).collect()
     value = json.loads(bytes(line.value))
     assert (value["reason"], base64.b64decode(value["value"]), value["offset"]) == ("not UTF-8", BROKEN, 17)
 
@@ -102,3 +103,30 @@ def test_dead_letters_of_a_failed_batch_are_counted_once_they_are_in_the_table(
     query.drain()
     assert (len(query.rows("dead_letters", "topic")), query.context.counts["dead_letters"]) == (2, 2)
     assert len(query.lines("dead_letters")) == 2
+
+
+def test_what_parses_by_now_is_sent_once(tmp_path: Path, spark: SparkSession) -> None:
+    """With its bytes; what still does not parse stays, and nothing is sent twice."""
+    query = Drained(tmp_path, spark, module)
+    fixed = written(event(1))
+    letters = [
+        ("user_events-0-1", "a bug", b"k", fixed, [("a", b"b")], "user_events", 0, 1, NOON, None),
+        ("user_events-0-2", "not one JSON object", None, b"broken", None, "user_events", 0, 2, NOON, None),
+        ("clicks-0-1", "no click_id", None, b"{}", None, "clicks", 0, 1, NOON, None),
+    ]
+    query.context.table("dead_letters")
+    query.context.warehouse.append(spark.createDataFrame(letters, DEAD_LETTERS), "dead_letters")
+    malformed = {"user_events": 1, "clicks": 1}
+    assert replay(query.context.warehouse, query.home.settings, INCOMING) == Replay({"user_events": 1}, malformed)
+    assert replay(query.context.warehouse, query.home.settings, INCOMING) == Replay({}, malformed)
+    assert query.lines("user_events") == [fixed]
+    assert query.rows("dead_letter_replays", "dead_letter_id") == [("user_events-0-1",)]
+
+
+def test_a_dead_letter_that_was_read_twice_is_sent_once(spark: SparkSession) -> None:
+    """As after a start from the first offset; one that was sent does not wait."""
+    letter = ("user_events-0-1", "a bug", b"k", written(event(1)), None, "user_events", 0, 1, NOON, None)
+    letters = spark.createDataFrame([letter, letter], DEAD_LETTERS)
+    sent = [(letter[0], NOON)]
+    assert waiting(letters, spark.createDataFrame([], DEAD_LETTER_REPLAYS), INCOMING).count() == 1
+    assert waiting(letters, spark.createDataFrame(sent, DEAD_LETTER_REPLAYS), INCOMING).count() == 0

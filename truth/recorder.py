@@ -24,13 +24,13 @@ from truth.declared import HERE, KINDS, LOGS, Kind, Pair
 
 PROJECT: Final = HERE.parent
 PLACE: Final = "truth.place"
-MOST_BYTES: Final = 100_000
+MAX_BYTES: Final = 100_000
 """A log that is larger when it is packed is kept without the accumulables of its tasks."""
 LEAST_SAVED_MS: Final = 5000
 LEAST_SAVED: Final = 0.05
 """What a planted cause costs at least, also as a share of the run; less is no cause that anybody would look for."""
 SECONDS_OF_LOAD: Final = 1.5
-MOST_SECONDS: Final = 300
+MAX_SECONDS: Final = 300
 PROPERTIES: Final = {
     "spark.master": "local[2]",
     "spark.eventLog.enabled": "true",
@@ -117,7 +117,7 @@ class Run:
             command, env=os.environ | own, cwd=self._folder, stdout=shown, stderr=shown, start_new_session=True
         )
         try:
-            if program.wait(MOST_SECONDS):
+            if program.wait(MAX_SECONDS):
                 raise RuntimeError(f"{self._pair.name} {self._kind} ended with exit code {program.returncode}")
         finally:
             end(program.pid)
@@ -143,7 +143,7 @@ class Run:
         for event in self.lines:
             (event.get("Properties") or {}).pop(PLACE, None)
         content = _packed(self.lines)
-        if len(content) <= MOST_BYTES:
+        if len(content) <= MAX_BYTES:
             return content
         for event in self.lines:
             event.get("Task Info", {}).pop("Accumulables", None)

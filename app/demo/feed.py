@@ -23,9 +23,9 @@ DROP_SECONDS: Final = 2.0
 """How often a file per topic is written."""
 SEND_SECONDS: Final = 0.05
 """How often records are handed to Kafka's producer."""
-MOST_RECORDS: Final = 5_000
+MAX_RECORDS: Final = 5_000
 """Records of one call: a sender that is behind fills many files of bounded size."""
-MOST_FILES: Final = 1_800
+MAX_FILES: Final = 1_800
 """Generated files that each topic keeps: an hour at one file in two seconds.
 
 The oldest are deleted while new ones are written. Age does not count: a query that was stopped for a day still finds
@@ -60,7 +60,7 @@ def paced(
     for tick in itertools.count(1):
         due = min(int((time.monotonic() - began) * plan.rate), count)
         while sent < due and not stop.is_set():
-            group = list(itertools.islice(records, min(due - sent, MOST_RECORDS)))
+            group = list(itertools.islice(records, min(due - sent, MAX_RECORDS)))
             sent += len(group)
             yield group
         if sent == count or stop.wait(max(0.0, min(now + tick * every, end) - time.monotonic())):
@@ -107,7 +107,7 @@ class Landing:
         if topic not in self._kept:
             self._kept[topic] = deque(generated_files(file.parent)[:-1])
         self._kept[topic].append(file)
-        while len(self._kept[topic]) > MOST_FILES:
+        while len(self._kept[topic]) > MAX_FILES:
             self._kept[topic].popleft().unlink(missing_ok=True)
 
 

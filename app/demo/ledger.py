@@ -19,7 +19,7 @@ LEDGER_NAME: Final = "_ledger.json"
 """The ledger of a source's day, beside its files, under a name that Spark ignores."""
 LEDGERS: Final = "_ledgers"
 """The folder of the ledgers of streams, beside those of the topics; Spark ignores its name."""
-MOST_LEDGERS: Final = 100
+MAX_LEDGERS: Final = 100
 
 
 class Day(msgspec.Struct, frozen=True, kw_only=True, tag="day"):
@@ -122,7 +122,7 @@ class Tally:
         ledger = Ledger(source="stream", plan=plan, rows=self._topics.total(), parts=topics, planted=planted)
         file = landing / LEDGERS / f"{plan.name}.json"
         write_ledger(file, ledger)
-        for old in sorted(file.parent.glob("*.json"))[:-MOST_LEDGERS]:
+        for old in sorted(file.parent.glob("*.json"))[:-MAX_LEDGERS]:
             old.unlink(missing_ok=True)
         return ledger, file
 

@@ -19,7 +19,7 @@ from spark_app.local_files import exclusive_lock
 
 # Earlier, not all customers have signed up; with more rows, the customer numbers run out.
 FIRST_DATE: Final = datetime.date(2012, 1, 1)
-MOST_ROWS: Final = 190_000_000
+MAX_ROWS: Final = 190_000_000
 
 Generated = Customers | Transactions | KnownRefunds
 GENERATORS: Final[tuple[type[Generated], ...]] = (Customers, Transactions, KnownRefunds)
@@ -56,8 +56,8 @@ def write_day(
         UsageError: The day is out of range, or its folders may not be replaced.
         MachineError: The folder cannot be written to.
     """
-    if not 1 <= day.rows <= MOST_ROWS:
-        raise UsageError(f"rows must be from 1 to {MOST_ROWS:,}, not {day.rows:,}")
+    if not 1 <= day.rows <= MAX_ROWS:
+        raise UsageError(f"rows must be from 1 to {MAX_ROWS:,}, not {day.rows:,}")
     if day.date < FIRST_DATE:
         raise UsageError(f"days can be generated from {FIRST_DATE} on, not for {day.date}")
     ledgers = {}

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from app.demo import customers, sales
 from app.demo.draws import Chance
 
-MOST_VIEWS: Final = 4
+MAX_VIEWS: Final = 4
 THINKS_MS: Final = (1_000, 10_000)
 """The least and the most time between two steps of a visit."""
 CART_RATIO: Final = 0.5
@@ -17,7 +17,7 @@ BIG_RATIO: Final = 0.02
 USUAL_CENTS: Final = (5_00, 1_500_00)
 BIG_CENTS: Final = (2_500_00, 5_000_00)
 """Amounts of big purchases; a limit for alerts between the two ranges tells them apart."""
-MOST_PIECES: Final = 5
+MAX_PIECES: Final = 5
 ONLINE: Final = {name: weight for name, weight in sales.CHANNELS.items() if name != "store"}
 
 
@@ -33,7 +33,7 @@ def visit(chance: Chance, currency: str) -> Iterator[Step]:
     """The steps of one visit: views, and perhaps a cart with the product that was viewed last."""
     viewed = product(chance)
     yield Step(0, "view", {"product_id": viewed})
-    for _ in range(chance.between(0, MOST_VIEWS - 1)):
+    for _ in range(chance.between(0, MAX_VIEWS - 1)):
         viewed = product(chance)
         yield Step(chance.between(*THINKS_MS), "view", {"product_id": viewed})
     if chance.unit() < CART_RATIO:
@@ -50,7 +50,7 @@ def purchase(chance: Chance, user: int, properties: dict[str, str]) -> dict[str,
     number = int(properties["product_id"].removeprefix("p-"))
     return {
         "category": sales.CATEGORIES[number % len(sales.CATEGORIES)],
-        "quantity": chance.between(1, MOST_PIECES),
+        "quantity": chance.between(1, MAX_PIECES),
         "amount": properties["amount"],
         "payment_method": chance.one_of(sales.PAYMENTS),
         "channel": chance.one_of(ONLINE),

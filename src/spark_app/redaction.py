@@ -60,7 +60,7 @@ _USER: Final = re.compile(
     r"|(?:(?<=http://)|(?<=https://))(?!\(redacted\)@)[^\s/@\"'?#]{1,300}@"
 )
 """`me:x@` before the host of a URL, up to the last `@`; `x@` of the web."""
-_MOST_CACHED: Final = 10_000
+_MAX_CACHED: Final = 10_000
 """Characters; a plan may have millions."""
 _SWITCHES: Final = ("", "true", "false")
 _READ: Final = 4
@@ -82,7 +82,7 @@ def redacted(text: str) -> str:
 
     Results for short texts are cached: spans repeat the names of stages and hosts.
     """
-    return _cached(text) if len(text) <= _MOST_CACHED else _redacted(text)
+    return _cached(text) if len(text) <= _MAX_CACHED else _redacted(text)
 
 
 def shortened(text: str, most: int) -> str:

@@ -32,7 +32,7 @@ RECORDS: Final = int(os.environ.get("BENCH_RECORDS", "2000000"))
 KEYS: Final = int(os.environ.get("BENCH_KEYS", "5000000"))
 RATE: Final = 5_000
 """Events per second of event time: none leaves the state while it is measured, as the watermark is half an hour."""
-MOST_AT_ONCE: Final = 10_000
+MAX_AT_ONCE: Final = 10_000
 TOPIC: Final = "user_events"
 WAREHOUSE: Final = "data/warehouse"
 CONFIG: Final = PROJECT / "config"
@@ -163,8 +163,8 @@ def filled_broker(folder: Path, count: int, *, shares: Mapping[str, int] | None 
         print(f"sending {count:,} events", flush=True)
         topics = KafkaTopics(client_options(broker.kafka))
         events = (record for record in event_stream.records(plan) if record.topic == TOPIC)
-        for left in range(count, 0, -MOST_AT_ONCE):
-            topics.send(list(itertools.islice(events, min(left, MOST_AT_ONCE))))
+        for left in range(count, 0, -MAX_AT_ONCE):
+            topics.send(list(itertools.islice(events, min(left, MAX_AT_ONCE))))
         topics.close()
         yield broker
 

@@ -62,7 +62,7 @@ Records per trigger are those of a topic, of which user events are 5 in 8 record
 """
 CLOSED: Final = ("activity", "sessions", "carts", "attribution")
 """The queries whose last rows wait for a later event: a sentinel."""
-MOST_FILES: Final = 3
+MAX_FILES: Final = 3
 """Up to so many files of one kind appear before a kill."""
 PATIENCE_SECONDS: Final = 600
 ALL: Final = tables.CONTENT.keys()
@@ -228,7 +228,7 @@ class Round:
         if query is not None:
             return BetweenCommits(self.home.folder, self._jobs[query])
         chosen = self._random.choice(self._moments)
-        return OrIdle(chosen(self._random.randint(1, MOST_FILES)), self.home.folder)
+        return OrIdle(chosen(self._random.randint(1, MAX_FILES)), self.home.folder)
 
     def _kill(self, number: int, moment: Moment, disturb: Callable[[], object] | None) -> None:
         """Starts the queries, and ends them by SIGKILL at a moment while they are at work."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spark_app.settings import Settings
     from spark_app.stack_samples.stack_profile import StackProfile
 
-MOST_FUNCTIONS = 12
+MAX_FUNCTIONS = 12
 """Functions that are printed."""
 FORMS = "an event log, a spark-app run (id or folder), or a run profile in reports/records/"
 
@@ -121,7 +121,7 @@ def _print_functions(terminal: "Terminal", functions: "list[FunctionChange]") ->
             f"{formatting.share(each.ratio)}, {formatting.quantity(each.samples, 'sample')}",
             f"{formatting.share(each.ratio_before)}, {formatting.quantity(each.samples_before, 'sample')}",
         )
-        for each in functions[:MOST_FUNCTIONS]
+        for each in functions[:MAX_FUNCTIONS]
     ]
     if rows:
         terminal.line()

@@ -26,7 +26,7 @@ REFUSAL: Final = re.compile(r"\s*(?:\[[A-Z_.]+\] )?(.*?)\s*(?:SQLSTATE: |\n\n|\n
 GONE: Final = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND")
 DAY_COLUMNS: Final = ("processed_date", "date")
 # One more is read than is shown, and Spark counts rows up to 2**31 - 1.
-MOST_ROWS: Final = 2**31 - 2
+MAX_ROWS: Final = 2**31 - 2
 
 
 class Rows(NamedTuple):
@@ -80,7 +80,7 @@ def show(
         str | None, typer.Option("--where", metavar="SQL", help="Only rows that meet this SQL condition.")
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, max=MOST_ROWS, help="Maximum number of rows.")
+        int, typer.Option("--limit", metavar="N", min=1, max=MAX_ROWS, help="Maximum number of rows.")
     ] = 20,
     json: options.Json = False,
     config: options.Config = None,

@@ -12,7 +12,7 @@ from spark_app.models import registry
 from spark_app.runs.model_card import AVERAGE_PRECISION, PREDICTION, Evaluation
 from spark_app.telemetry import names
 
-MOST_SLICES: Final = 50
+MAX_SLICES: Final = 50
 """So many are measured, those with the most positives: each is a series, and values of columns come from data. The
 card has all."""
 
@@ -30,7 +30,7 @@ def measure_evaluation(context: Context, model: Model, config: ModelConfig, foun
             labels = {names.MODEL_ROLE: role, names.SCORE_NAME: name, names.DATA_SLICE: "all"}
             context.telemetry.measure(names.ML_SCORE, estimate.value, labels)
     large = [each for each in found.slices if each.positives >= config.gate.slice_positives]
-    for each in sorted(large, key=lambda each: -each.positives)[:MOST_SLICES]:
+    for each in sorted(large, key=lambda each: -each.positives)[:MAX_SLICES]:
         if each.roc_auc is not None:
             labels = {names.MODEL_ROLE: role, names.SCORE_NAME: "roc_auc", names.DATA_SLICE: each.title}
             context.telemetry.measure(names.ML_SCORE, each.roc_auc, labels)

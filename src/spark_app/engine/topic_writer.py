@@ -16,7 +16,7 @@ from spark_app.settings import Kafka, Settings
 from spark_app.spark.kafka import client_options, sink_options
 from spark_app.warehouse import hadoop_files
 
-MOST_FILES: Final = 1_800
+MAX_FILES: Final = 1_800
 """Files of a demo that each outgoing topic keeps; nobody reads them. An hour at one file in two seconds."""
 
 
@@ -135,6 +135,6 @@ def _largest_of(key: _Key, topic: str, _: int) -> int | None:
 def delete_oldest(folder: Path) -> None:
     """Deletes the oldest files of a topic, and their checksums, beyond the most that are kept."""
     files = sorted(folder.glob("*.jsonl"), key=lambda file: file.stat().st_mtime_ns)
-    for file in files[:-MOST_FILES]:
+    for file in files[:-MAX_FILES]:
         file.unlink(missing_ok=True)
         file.with_name(f".{file.name}.crc").unlink(missing_ok=True)

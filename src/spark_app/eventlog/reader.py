@@ -27,7 +27,7 @@ MAX_HEAD: Final = 1000
 _HEAD: Final = tuple(name.encode() for name in (events.LOG_START, events.ENVIRONMENT_UPDATE, events.APPLICATION_START))
 _STARTS: Final = (events.LogStart, events.ApplicationStart)
 
-MOST_PATHS: Final = 5
+MAX_PATHS: Final = 5
 """Kinds of values that a remark names."""
 Listen = Callable[[Event, Ended | None], object]
 
@@ -152,8 +152,8 @@ def _unread(read_errors: ReadErrors, unreadable_lines: int) -> Iterator[str]:
     if read_errors.repeated_events:
         yield f"Skipped {quantity(read_errors.repeated_events, 'event')} that the log has more than once."
     if read_errors.left_out:
-        paths = ", ".join(sorted(read_errors.left_out)[:MOST_PATHS])
-        more = ", ..." if len(read_errors.left_out) > MOST_PATHS else ""
+        paths = ", ".join(sorted(read_errors.left_out)[:MAX_PATHS])
+        more = ", ..." if len(read_errors.left_out) > MAX_PATHS else ""
         values = quantity(sum(read_errors.left_out.values()), "value")
         yield f"Left out {values} of the log that cannot be read, and are unknown: {paths}{more}."
     if read_errors.lines_of_other_encoding:

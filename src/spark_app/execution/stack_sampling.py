@@ -81,7 +81,7 @@ class StackSampling:
             Py4JError: It cannot.
             ValueError: It says something unexpected.
         """
-        depth, repository = flight_recorder.MOST_FRAMES, capture.folder / captured.RUNNING
+        depth, repository = flight_recorder.MAX_FRAMES, capture.folder / captured.RUNNING
         answer = self._diagnose("jfrConfigure", f"stackdepth={depth}", f"repositorypath={repository}")
         number = PROCESS.search(answer)
         if number is None:

@@ -48,7 +48,7 @@ STOP_SECONDS: Final = 60.0
 FIRST_BACKOFF_SECONDS: Final = 1.0
 LONGEST_BACKOFF_SECONDS: Final = 60.0
 """How long a query that failed waits until it starts again: twice as long each time, from the first to the longest."""
-MOST_FAILURES: Final = 5
+MAX_FAILURES: Final = 5
 """Failures in a row, without a micro-batch in between, after which a query that may never work is given up."""
 TRIGGERS_LATE: Final = 2
 """So many triggers after the last news of a query, its micro-batch in hand takes longer than its trigger."""
@@ -389,7 +389,7 @@ class Supervisor(threading.Thread):
         failed = self._failed_query(context)
         known = StreamFailure(error, is_transient=True) if isinstance(error, NoBrokerError) else None
         known = known or stream_failure(error, failed)
-        is_last = self._failures_in_a_row >= MOST_FAILURES
+        is_last = self._failures_in_a_row >= MAX_FAILURES
         if known is not None and (not known.is_transient or (self._stop_condition.is_draining and is_last)):
             raise known.error from error
         if known is not None:

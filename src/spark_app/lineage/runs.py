@@ -38,7 +38,7 @@ PROPERTY: Final = "spark.openlineage."
 """Spark properties of OpenLineage's own integration, which Airflow and others set: namespace and parent of the job."""
 _IDS: Final = uuid.UUID("6f1c2b0e-8d5a-5f0e-9c57-2a7a4d0b9e11")
 """The namespace of the ids: the same log gives the same ids."""
-MOST_ERROR: Final = 2000
+MAX_ERROR: Final = 2000
 ROWS: Final = (
     OUTPUT_ROWS,
     "number of inserted rows",
@@ -102,7 +102,7 @@ def lineage_runs(
     parent, ending = _parent(app), ending_of(app)
     name = namespace or app.properties.get(f"{PROPERTY}namespace") or (parent and parent.namespace) or DEFAULT_NAMESPACE
     job = JobRun(name, line(app.name or app.id), _id(app))
-    error = text(ending.error, MOST_ERROR) if ending.error and STATES[ending.outcome] == "FAIL" else None
+    error = text(ending.error, MAX_ERROR) if ending.error and STATES[ending.outcome] == "FAIL" else None
     began = app.began or 0
     whole = LineageRun(job, APPLICATION, parent, began, app.ended or app.last, STATES[ending.outcome], error)
     runs = [replace(whole, spark_version=app.spark_version), *_of_queries(app, job), *_of_streams(app, job)]
@@ -195,7 +195,7 @@ def _of_query(app: Application, query: Query, parts: list[Query], job: JobRun) -
         started=query.started,
         ended=query.ended or app.last,
         state=state,
-        error=text(query.error, MOST_ERROR) if query.error else None,
+        error=text(query.error, MAX_ERROR) if query.error else None,
         inputs=_each_once(read),
         outputs=outputs,
         rows=_counted(plans, ROWS) if outputs else None,
@@ -233,7 +233,7 @@ def _of_stream(app: Application, stream: StreamQuery, queries: list[Query], job:
         started=stream.started or app.began or 0,
         ended=stream.ended or app.last,
         state="FAIL" if stream.error else "COMPLETE" if stream.ended is not None else _unfinished(app),
-        error=text(stream.error, MOST_ERROR) if stream.error else None,
+        error=text(stream.error, MAX_ERROR) if stream.error else None,
         inputs=_each_once([*sources, *(each for each in joined if not _is_within(each, sources))]),
         outputs=_each_once(filter(None, [sink, *written])),
         spark_version=app.spark_version,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-MOST_CHARACTERS: Final = 24_000
+MAX_CHARACTERS: Final = 24_000
 """Of an answer, about 7,000 tokens: assistants cut or refuse much longer ones."""
 LEFT_OUT: Final = "left_out"
 Document = dict[str, Any]
@@ -45,7 +45,7 @@ def answer(document: Mapping[str, Any], page: Page) -> Document:
     What is unknown (None) has no key. `left_out` has a sentence for each list that was cut.
     """
     cut = _cut(document, page)
-    while len(encoded(cut)) > MOST_CHARACTERS and page.limit > 1:
+    while len(encoded(cut)) > MAX_CHARACTERS and page.limit > 1:
         page = replace(page, limit=page.limit // 2)
         cut = _cut(document, page)
     return cut

@@ -25,9 +25,9 @@ from spark_app.report.sections.stack_samples import StackSection
 EVERYTHING: Final = Limits(tasks=50, operators_of_one=500)
 NO_LISTS: Final = Limits(stages=0, tasks=0, queries=0, operators=0, streams=10_000, operations=10_000, points=1)
 WORST: Final = 5
-MOST_IDS: Final = 50
+MAX_IDS: Final = 50
 """Stages of a query, or that a stage reads from, that are named."""
-MOST_ARGUMENTS: Final = 400
+MAX_ARGUMENTS: Final = 400
 """Characters of the arguments of an operator."""
 
 
@@ -82,7 +82,7 @@ def stage_document(
     return document(values.document(parts.Stage, shown)) | {
         "attempts": [each.info.attempt for each in about.stages if each.info.id == attempt.info.id],
         "call_site": line(shown.call_site) or None,
-        "reads_from_stages": attempt.info.parents[:MOST_IDS],
+        "reads_from_stages": attempt.info.parents[:MAX_IDS],
         "number_of_stages_read_from": len(attempt.info.parents),
         "job": attempt.job,
         "query": query and {"id": query.id, "name": query_row(about, query)["name"]},
@@ -114,7 +114,7 @@ def query_document(about: Scope, query: Query) -> Document:
     ran = list(dict.fromkeys(each.info.id for each in about.app.stages_of(query)))
     return document(values.document(parts.Query, shown)) | {
         "writes_to": query.target and line(query.target.name),
-        "stages": ran[:MOST_IDS],
+        "stages": ran[:MAX_IDS],
         "number_of_stages": len(ran),
         "remark": shown.note and line(shown.note),
         "settings": Rows([*query.settings.items()], lambda item: f"{line(item[0])}={line(setting(*item))}"),
@@ -128,6 +128,6 @@ def _operators(nodes: list[Node]) -> Iterator[Mapping[str, Any]]:
         yield {
             "depth": node.depth,
             "name": line(node.name),
-            "arguments": text(arguments, MOST_ARGUMENTS) or None,
+            "arguments": text(arguments, MAX_ARGUMENTS) or None,
             "numbers": {line(name): metric(number) for name, number in node.metrics} or None,
         }

@@ -25,9 +25,9 @@ from spark_app.runs.run_record import RECORD, RunRecord
 from spark_app.settings import Settings
 from spark_app.telemetry.run_files import STARTED
 
-MOST_READ: Final = 3
+MAX_READ: Final = 3
 """Logs that are kept in memory after they were read: a run, one to compare it with, and one more."""
-MOST_STORED: Final = 100
+MAX_STORED: Final = 100
 """Runs of the run store that are listed: the last ones, whose records are read one by one."""
 State = tuple[tuple[LogPath, int, float], ...]
 """The files of a log with their sizes and times; a growing log is read again."""
@@ -91,13 +91,13 @@ class Library:
         if known is None or known[0] != state:
             known = state, analyze(read(log), self.settings, self.thresholds)
         self._read[log] = known
-        if len(self._read) > MOST_READ:
+        if len(self._read) > MAX_READ:
             self._read.popitem(last=False)
         return known[1]
 
     def _in_store(self, known: set[str]) -> Iterator[LibraryEntry]:
         """The last runs of other machines, by day."""
-        store, left = self._store, MOST_STORED
+        store, left = self._store, MAX_STORED
         for day in store.days(RECORDS) if store else ():
             found = {Path(name).stem: info.modified for name, info in store.files(f"{RECORDS}/{day}")} if store else {}
             for name in sorted(found.keys() - known, reverse=True)[:left]:

@@ -37,7 +37,7 @@ LOOPBACK: Final = "127.0.0.1"
 PATH: Final = "/mcp"
 GRACE_SECONDS: Final = 2
 """How long the end of the server waits for open requests."""
-MOST_ERROR: Final = 600
+MAX_ERROR: Final = 600
 INSTRUCTIONS: Final = """\
 Explains Spark applications and spark-app runs from their event logs: why one failed, why it was slow, what to change.
 Begin with list_runs, then summary, then findings; stage, query_plan and search_events go deeper; compare explains why a
@@ -146,7 +146,7 @@ def _answering(tool: Callable[..., Document]) -> Callable[..., CallToolResult]:
         try:
             document = tool(**arguments)
         except (SparkAppError, OSError) as error:
-            return CallToolResult(content=[_text(f"error: {line(error, MOST_ERROR)}")], is_error=True)
+            return CallToolResult(content=[_text(f"error: {line(error, MAX_ERROR)}")], is_error=True)
         return CallToolResult(content=[_text(encoded(document))], structured_content=document)
 
     return answer

@@ -11,7 +11,7 @@ from spark_app.eventlog.comparison import baselines
 from spark_app.eventlog.comparison.compare import compare
 from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.replay.what_if import parsed
-from spark_app.mcp.answers import MOST_CHARACTERS, Document, Page, Rows, answer
+from spark_app.mcp.answers import MAX_CHARACTERS, Document, Page, Rows, answer
 from spark_app.mcp.documents import (
     NO_LISTS,
     WORST,
@@ -35,7 +35,7 @@ from spark_app.report.scope import Scope, scope
 from spark_app.report.sections import queries, stages
 from spark_app.report.sections.replays import Replays, replays
 
-WIDEST: Final = MOST_CHARACTERS * 5 // 12
+WIDEST: Final = MAX_CHARACTERS * 5 // 12
 """An event is JSON within JSON: each of its quotes and backslashes takes two characters of an answer."""
 
 Run = Annotated[str, Field(description="A name from list_runs, or the id of an application.")]

@@ -25,7 +25,7 @@ FOLDER: Final = "reference"
 """The folder of an artifact with its reference rows."""
 FEATURES: Final = "features"
 DATE: Final = "date"
-MOST_ROWS: Final = 1_000
+MAX_ROWS: Final = 1_000
 """So many rows of all tables with the entity, and of each other table."""
 TOLERANCE: Final = 1e-9
 """The last digits of a logarithm or a sine differ from one Java to another."""
@@ -185,11 +185,11 @@ def _entities(tables: Mapping[str, DataFrame], examples: Examples, date: datetim
     ]
     counts = reduce(DataFrame.union, known).groupBy(entity)
     counted = counts.agg(F.count_distinct("table").alias("tables"), F.count("table").alias("rows")).join(wanted, entity)
-    ranked = counted.where(F.col("rows") <= MOST_ROWS).orderBy(F.desc("tables"), F.desc("rows"), entity)
+    ranked = counted.where(F.col("rows") <= MAX_ROWS).orderBy(F.desc("tables"), F.desc("rows"), entity)
     found, total = list[str](), 0
-    for value, _, number in ranked.limit(MOST_ROWS).collect():
+    for value, _, number in ranked.limit(MAX_ROWS).collect():
         total += number
-        if total > MOST_ROWS:
+        if total > MAX_ROWS:
             break
         found.append(value)
     return found
@@ -198,7 +198,7 @@ def _entities(tables: Mapping[str, DataFrame], examples: Examples, date: datetim
 def _first(rows: DataFrame) -> DataFrame:
     """The first rows of a table without the entity, in the order of its columns."""
     order = [field.name for field in rows.schema if isinstance(field.dataType, AtomicType)]
-    return rows.orderBy(*order).limit(MOST_ROWS)
+    return rows.orderBy(*order).limit(MAX_ROWS)
 
 
 def _computed(warehouse: Warehouse, inputs: FeatureSet, tables: Mapping[str, Rows], date: datetime.date) -> Rows:

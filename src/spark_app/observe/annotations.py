@@ -22,7 +22,7 @@ from spark_app.redaction import redacted
 
 JAVA: Final = "\n: "
 """Begins the exception of the JVM in the text of a `Py4JJavaError`."""
-MOST_BYTES: Final = 1 << 20
+MAX_BYTES: Final = 1 << 20
 """Of log records in an event log; the oldest are left out."""
 
 
@@ -67,7 +67,7 @@ def _newest(records: Sequence[LogRecord]) -> Sequence[LogRecord]:
     size = 0
     for position in range(len(records) - 1, -1, -1):
         size += len(records[position].message) + len(records[position].exception)
-        if size > MOST_BYTES or len(records) - position > MOST_LOG_RECORDS:
+        if size > MAX_BYTES or len(records) - position > MOST_LOG_RECORDS:
             return records[position + 1 :]
     return records
 

@@ -11,7 +11,7 @@ from spark_app.local_files import local_path
 from spark_app.observe.key_samples import NoSampleError, Sample, require, sample
 from spark_app.redaction import REDACTED, excerpt, is_secret, redacted
 
-MOST_VALUE: Final = 60
+MAX_VALUE: Final = 60
 """Characters of a value that are shown."""
 LEAST_ROWS: Final = 100
 """Sampled rows that a value must have before it is called hot."""
@@ -108,4 +108,4 @@ def _is_hot(sampled: Sample, partitions: int, ratio: float) -> bool:
 def _shown(column: str, value: Any) -> str | None:
     if value is None:
         return None
-    return REDACTED if is_secret(column) else excerpt(str(value), MOST_VALUE)
+    return REDACTED if is_secret(column) else excerpt(str(value), MAX_VALUE)

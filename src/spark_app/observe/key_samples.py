@@ -15,9 +15,9 @@ from spark_app.warehouse import freshness
 if TYPE_CHECKING:
     from pyarrow import Table, dataset
 
-MOST_ROWS: Final = 200_000
-MOST_FILES: Final = 20
-MOST_GROUPS: Final = 40
+MAX_ROWS: Final = 200_000
+MAX_FILES: Final = 20
+MAX_GROUPS: Final = 40
 """Row groups that are read, evenly chosen over the files: Spark writes one of up to 128 MB for most files."""
 _DELTA_LOG: Final = "_delta_log"
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
@@ -84,9 +84,9 @@ def _pieces(paths: Sequence[Path]) -> "tuple[list[dataset.ParquetFileFragment], 
     if missing is not None or not paths:
         raise NoSampleError("its files are gone")
     files = list(chain.from_iterable(_dataset(path).get_fragments() for path in paths))
-    chosen = _even(files, MOST_FILES)
+    chosen = _even(files, MAX_FILES)
     groups = list(chain.from_iterable(file.split_by_row_group() for file in chosen))
-    return _even(groups, MOST_GROUPS), len(files) <= MOST_FILES and len(groups) <= MOST_GROUPS
+    return _even(groups, MAX_GROUPS), len(files) <= MAX_FILES and len(groups) <= MAX_GROUPS
 
 
 def _dataset(path: Path) -> "dataset.Dataset":
@@ -119,7 +119,7 @@ def _read(pieces: "Sequence[dataset.ParquetFileFragment]", columns: Sequence[str
         names = {*piece.physical_schema.names, *(_partition(piece))}
         if missing := next((column for column in columns if column not in names), None):
             raise NoSampleError(f"its files have no column {missing}")
-        kept = rows if total <= MOST_ROWS else rows * MOST_ROWS // total
+        kept = rows if total <= MAX_ROWS else rows * MAX_ROWS // total
         tables.append(_columns(piece, columns).take(pa.array(sorted(choice.sample(range(rows), kept)), pa.int64())))
     if not tables:
         raise NoSampleError("its folder has no Parquet files")

@@ -38,7 +38,7 @@ TICK_SECONDS: Final = 1.0
 SUBMITTED: Final = "spark.app.submitTime"
 """When a process of Spark started, in milliseconds since the epoch."""
 REMOTE: Final = "SPARK_REMOTE"
-MOST_SESSIONS: Final = 5
+MAX_SESSIONS: Final = 5
 """Sessions of Spark Connect that are listed, the first ones."""
 CONNECT: Final = "sc://"
 """The scheme of a Spark Connect server; `local` starts one in the program's own JVM, which is observed."""
@@ -159,8 +159,8 @@ class LaunchWatcher:
         """A line for each session of Spark Connect on another server than that of an application of the command."""
         known = {key.id for reading in readings for key in reading.app.connect.sessions}
         sessions = [each for each in self._injection.connect_sessions() if each.session not in known]
-        more = len(sessions) - MOST_SESSIONS
-        return [*map(_remote, sessions[:MOST_SESSIONS]), *([f"{quantity(more, 'more session')}"] if more > 0 else [])]
+        more = len(sessions) - MAX_SESSIONS
+        return [*map(_remote, sessions[:MAX_SESSIONS]), *([f"{quantity(more, 'more session')}"] if more > 0 else [])]
 
     def _unseen(self, launch: Launch) -> str:
         error = annotations.last_error(self._injection.python_log(launch.id))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
-MOST_UNFOLDED: Final = 40
+MAX_UNFOLDED: Final = 40
 """With more rows than a person reads, those of the same step are one line until it is opened."""
 
 
@@ -46,7 +46,7 @@ class Group(Generic[Row]):
         return sum(row.status == "failed" for row in self.rows)
 
 
-def grouped(rows: Sequence[Row], *, most: int = MOST_UNFOLDED) -> list[Group[Row]]:
+def grouped(rows: Sequence[Row], *, most: int = MAX_UNFOLDED) -> list[Group[Row]]:
     """The rows by what the program calls them, in the order of the first of each; a few rows are one group."""
     if len(rows) <= most:
         return [Group("", list(rows))]

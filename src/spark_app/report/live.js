@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const PAUSE_MS = 2000, MOST_FAILURES = 150, GAP_MS = 200;
+  const PAUSE_MS = 2000, MAX_FAILURES = 150, GAP_MS = 200;
   const said = document.getElementById("connection");
   const sent = new Map();
   let clock = 0, answered = Date.now();
@@ -73,7 +73,7 @@
   /** Asks again and again; the server answers when there is something new, and every few seconds. */
   const follow = async () => {
     const ticking = setInterval(tick, 1000);
-    for (let seen = 0, failures = 0; failures < MOST_FAILURES;) {
+    for (let seen = 0, failures = 0; failures < MAX_FAILURES;) {
       if (document.hidden) await visible();
       const update = await ask(seen).catch(() => null);
       if (update === null) {

@@ -11,9 +11,9 @@ from spark_app.stack_samples import captured
 from spark_app.telemetry.spark_settings import FLIGHT_RECORDING, RECORDER_IS_SILENT
 
 NAME: Final = "spark-app"
-MOST_RECORDED: Final = "64m"
+MAX_RECORDED: Final = "64m"
 """Disk that the recording of one JVM takes; then its oldest part is dropped."""
-MOST_FRAMES: Final = 200
+MAX_FRAMES: Final = 200
 """Depth of stacks; Java's own limit of 64 cuts off the frame that tells a task."""
 SETTINGS: Final = ("settings=none", "+jdk.JVMInformation#enabled=true", "+jdk.JVMInformation#period=everyChunk")
 """Nothing else is recorded than the arguments of the JVM, which tell an executor."""
@@ -36,7 +36,7 @@ def rates(interval_ms: float, *events: str) -> str:
 def words_of_start(file: Path, rates: str) -> list[str]:
     """What `JFR.start` of `jcmd` takes, for a JVM that runs already."""
     own = [f"name={NAME}", *SETTINGS, *rates.split(",")]
-    return [*own, f"filename={file}", "dumponexit=true", f"maxsize={MOST_RECORDED}"]
+    return [*own, f"filename={file}", "dumponexit=true", f"maxsize={MAX_RECORDED}"]
 
 
 def options(folder: str, repository: str, rates: str) -> str:
@@ -48,8 +48,8 @@ def options(folder: str, repository: str, rates: str) -> str:
         rates: Which samples, and how many.
     """
     return (
-        f"{FLIGHT_RECORDING}{','.join([*SETTINGS, rates])},filename={folder},dumponexit=true,maxsize={MOST_RECORDED} "
-        f"-XX:FlightRecorderOptions=stackdepth={MOST_FRAMES},repository={repository} {RECORDER_IS_SILENT}"
+        f"{FLIGHT_RECORDING}{','.join([*SETTINGS, rates])},filename={folder},dumponexit=true,maxsize={MAX_RECORDED} "
+        f"-XX:FlightRecorderOptions=stackdepth={MAX_FRAMES},repository={repository} {RECORDER_IS_SILENT}"
     )
 
 

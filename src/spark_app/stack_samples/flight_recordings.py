@@ -22,7 +22,7 @@ WAITS: Final = (PARK, MONITOR, "jdk.JavaMonitorWait")
 EVENTS: Final = frozenset({*SAMPLES, *WAITS, JVM, THREAD_START})
 METADATA: Final = 0
 CHECKPOINT: Final = 1
-MOST_NESTED: Final = 12
+MAX_NESTED: Final = 12
 """References from value to value that are followed: a method has a class, which has a loader, which has a class."""
 Value = Any
 """A number, a text, a reference, or the fields of a nested value by name."""
@@ -189,7 +189,7 @@ class Chunk:
 
     def resolved(self, value: Value) -> Value:
         """A value that events share, for a reference."""
-        for _ in range(MOST_NESTED):
+        for _ in range(MAX_NESTED):
             if not isinstance(value, _Reference):
                 return value
             value = self._shared(value)

@@ -38,9 +38,9 @@ HOOK: Final = "SPARK_STACK_SAMPLES_HOOK"
 """Names the folder of the hook that starts this in workers, where executors are that do not inherit the environment."""
 LAUNCH: Final = "SPARK_OBSERVED_LAUNCH"
 """Names the launch of `spark-app observe` that the process belongs to."""
-MOST_BYTES: Final = 16 << 20
+MAX_BYTES: Final = 16 << 20
 """Size of a file; from half of it on, the interval grows."""
-MOST_DEPTH: Final = 200
+MAX_DEPTH: Final = 200
 """Frames of a stack, the innermost; more are of a recursion."""
 RUNNING_SHARE: Final = 0.1
 """Of the time since the last look that a thread has been on a processor, from which on it runs."""
@@ -50,7 +50,7 @@ SOON: Final = 5e-5
 """The time in seconds after which this thread asks for the interpreter's lock (`sys.setswitchinterval`)."""
 LATE_NS: Final = 2_000_000
 """A look that comes so late has asked in vain: a function of C holds the lock, and asking costs a processor."""
-MOST_PATIENT: Final = 64
+MAX_PATIENT: Final = 64
 """Looks that do not ask soon after one that did so in vain; twice as many after each."""
 
 
@@ -162,7 +162,7 @@ class Sampler:
         due = before + self._interval
         _wake_on_time()
         with suppress(Exception):
-            while self._bytes < MOST_BYTES and not self.is_stopped:
+            while self._bytes < MAX_BYTES and not self.is_stopped:
                 wait = due - time.monotonic_ns()
                 if wait > 0:  # even a sleep of 0 s gives the lock away, and with it the place that a late look is for
                     _sleep(wait / 1e9)
@@ -178,8 +178,8 @@ class Sampler:
                 self.ask_soon(is_wanted=self._running <= 1 and self._patient <= 0)
                 self._flush()
                 before, due = now, due + passed
-                if self._bytes > MOST_BYTES // 2:
-                    self._interval = self._nominal * 2 ** (8 * self._bytes // MOST_BYTES - 3)
+                if self._bytes > MAX_BYTES // 2:
+                    self._interval = self._nominal * 2 ** (8 * self._bytes // MAX_BYTES - 3)
             if not self.is_stopped:
                 self._write(["full"])
                 self._flush()
@@ -208,7 +208,7 @@ class Sampler:
         """
         if has_asked_soon:
             is_in_vain = late_ns > LATE_NS and late_ns - self._queued_ns() > LATE_NS
-            self._penalty = min(2 * self._penalty, MOST_PATIENT) if is_in_vain else max(1, self._penalty // 2)
+            self._penalty = min(2 * self._penalty, MAX_PATIENT) if is_in_vain else max(1, self._penalty // 2)
             self._patient = self._penalty if is_in_vain else 0
         else:
             self._patient -= 1
@@ -343,7 +343,7 @@ class Sampler:
 def _stack_of(frame: FrameType | None) -> list[tuple[str, str, int]]:
     """The file, the function and the line of each frame, the innermost first."""
     found: list[tuple[str, str, int]] = []
-    while frame is not None and len(found) < MOST_DEPTH:
+    while frame is not None and len(found) < MAX_DEPTH:
         code = frame.f_code
         found.append((code.co_filename, getattr(code, "co_qualname", code.co_name), frame.f_lineno or 0))
         frame = frame.f_back

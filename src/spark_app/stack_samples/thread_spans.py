@@ -18,9 +18,9 @@ LATE_MS: Final = 100
 """How long a thread may begin after its task was launched, or the driver hear of its end. Project."""
 MARGIN_MS: Final = 3
 """Tasks that fit by less than this worse fit as well: the log has whole milliseconds at both ends. Project."""
-MOST_TASKS: Final = 100
+MAX_TASKS: Final = 100
 """In the time of one span, for which tasks that follow each other are tried."""
-MOST_CHAINS: Final = 4
+MAX_CHAINS: Final = 4
 """Of those that end with the same task, the best are kept."""
 
 
@@ -96,7 +96,7 @@ def _chains(span: Span, tasks: Sequence[TaskRun], launches: Sequence[int]) -> It
     """The tasks that may be those of a span, with the best of the chains that end with each."""
     begin, end = bisect_left(launches, span.began_ms - LATE_MS), bisect_right(launches, span.ended_ms or 2**62)
     inside = [task for task in tasks[begin:end] if task.finished <= (span.ended_ms or 2**62) + LATE_MS]
-    if len(inside) > MOST_TASKS:
+    if len(inside) > MAX_TASKS:
         return
     ending = dict[TaskRun, list[Chain]]()
     for task in inside:
@@ -105,7 +105,7 @@ def _chains(span: Span, tasks: Sequence[TaskRun], launches: Sequence[int]) -> It
             apart = abs(task.launched - before.finished)
             if apart <= LATE_MS and before.launched < task.launched:
                 chains += [Chain(each.apart + apart, (*each.tasks, task)) for each in ending[before]]
-        ending[task] = sorted((each for each in chains if _is_near(each)), key=lambda each: each.apart)[:MOST_CHAINS]
+        ending[task] = sorted((each for each in chains if _is_near(each)), key=lambda each: each.apart)[:MAX_CHAINS]
         late = 0.0 if span.ended_ms is None else abs(task.finished - span.ended_ms)
         if late <= LATE_MS:
             yield from (Chain(each.apart + late, each.tasks) for each in ending[task])

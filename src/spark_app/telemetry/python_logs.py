@@ -34,11 +34,11 @@ LAUNCH: Final = "SPARK_OBSERVED_LAUNCH"
 """Names the launch of `spark-app observe` that started the JVM of a driver; its Python program has the same."""
 TRACE: Final = "SPARK_TRACE_ID"
 """Names the trace of an application, where the stack has started it (`config/spark/spark-env.sh`)."""
-MOST_HELD: Final = 1000
+MAX_HELD: Final = 1000
 """Records of a program that are kept until it starts Spark; of one that never does, none is written."""
-MOST_BYTES: Final = 4 << 20
+MAX_BYTES: Final = 4 << 20
 """Size of a file; then it is renamed to `.1`, in the place of the one before."""
-MOST_TEXT: Final = 8192
+MAX_TEXT: Final = 8192
 """Characters of a message and of a stack trace."""
 _LEVELS: Final = ((50, "FATAL"), (40, "ERROR"), (30, "WARN"), (20, "INFO"), (0, "DEBUG"))
 _sinks: list[Callable[[logging.LogRecord], None]] = []
@@ -122,7 +122,7 @@ class DriverLog:
     def __init__(self, folder: str, redacted: Callable[[str], str] = str) -> None:
         """Nothing is written yet."""
         self._folder, self._redacted = folder, redacted
-        self._held: deque[dict[str, Any]] = deque(maxlen=MOST_HELD)
+        self._held: deque[dict[str, Any]] = deque(maxlen=MAX_HELD)
         self._lock = threading.RLock()
         self._name, self._trace, self._pid = "", "", 0
 
@@ -134,7 +134,7 @@ class DriverLog:
         with self._lock:
             self._held.append(line)
             if self._name or self._find():
-                held, self._held = self._held, deque(maxlen=MOST_HELD)
+                held, self._held = self._held, deque(maxlen=MAX_HELD)
                 self._append(b"".join(self._encoded(each) for each in held))
 
     def _find(self) -> bool:
@@ -154,7 +154,7 @@ class DriverLog:
 
     def _append(self, content: bytes) -> None:
         with suppress(OSError):
-            if os.stat(self._name).st_size > MOST_BYTES:
+            if os.stat(self._name).st_size > MAX_BYTES:
                 os.replace(self._name, f"{self._name}.1")
         number = os.open(self._name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -180,7 +180,7 @@ def line_of(record: logging.LogRecord, redacted: Callable[[str], str] = str) -> 
     line = {
         "ts": f"{created}.{int(record.created % 1 * 1000):03d}Z",
         "level": next(name for least, name in _LEVELS if record.levelno >= least or not least),
-        "msg": redacted(_message(record)[:MOST_TEXT]),
+        "msg": redacted(_message(record)[:MAX_TEXT]),
         "logger": record.name,
         "code.file.path": record.pathname,
         "code.line.number": record.lineno,
@@ -189,8 +189,8 @@ def line_of(record: logging.LogRecord, redacted: Callable[[str], str] = str) -> 
     kind, error, _ = record.exc_info or (None, None, None)
     if kind is not None:
         trace = "".join(traceback.format_exception(*record.exc_info))  # type: ignore[misc] # it is not None
-        stacktrace = redacted(trace[-MOST_TEXT:])
-        line["exception"] = {"class": kind.__name__, "msg": redacted(str(error)[:MOST_TEXT]), "stacktrace": stacktrace}
+        stacktrace = redacted(trace[-MAX_TEXT:])
+        line["exception"] = {"class": kind.__name__, "msg": redacted(str(error)[:MAX_TEXT]), "stacktrace": stacktrace}
     return line
 
 

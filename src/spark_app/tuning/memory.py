@@ -22,7 +22,7 @@ from spark_app.telemetry.spark_settings import is_local
 
 MIB: Final = 1 << 20
 FACTOR: Final = 2
-MOST_OF_HOST: Final = 0.75
+MAX_OF_HOST: Final = 0.75
 """The share of this host's memory that a step may ask for in local mode. Project."""
 RESULTS: Final = "spark.driver.maxResultSize"
 BROADCAST: Final = "spark.sql.autoBroadcastJoinThreshold"
@@ -81,7 +81,7 @@ def step(app: Application | None, printed: str = "", host_bytes: int | None = No
     host = host_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if found is not None and is_local(settings):
         wanted = size_of(found.settings.get(DRIVER_MEMORY, "0"))
-        return None if wanted and wanted > MOST_OF_HOST * host else found
+        return None if wanted and wanted > MAX_OF_HOST * host else found
     return found
 
 

@@ -23,7 +23,7 @@ from spark_app.tuning.search import Figures
 INTERRUPTED: Final = frozenset({128 + 1, 128 + 2, 128 + 15})
 """Exit codes of a command that SIGHUP, SIGINT or SIGTERM ended."""
 NO_EXPORT: Final = {"SPARK_APP_EVENT_LOG_EXPORTER": "bridge"}
-MOST_PRINTED: Final = 65_536
+MAX_PRINTED: Final = 65_536
 """Bytes of the end of what a program printed that are searched for an error."""
 
 
@@ -64,7 +64,7 @@ class Run:
     def printed(self) -> str:
         """The end of what it printed."""
         with self.log.open("rb") as file:
-            file.seek(max(0, self.log.stat().st_size - MOST_PRINTED))
+            file.seek(max(0, self.log.stat().st_size - MAX_PRINTED))
             return file.read().decode(errors="replace")
 
 

@@ -22,7 +22,7 @@ from spark_app.tuning.search import Figures, Search, Stopped, Trial
 from spark_app.tuning.settings import candidates, in_force
 
 Key = tuple[tuple[str, str], ...]
-MOST_STEPS: Final = 3
+MAX_STEPS: Final = 3
 """How often a program that dies for its memory is run again. Project."""
 
 
@@ -58,7 +58,7 @@ class Tuning:
         """
         self.say("run 1: the program as it is")
         self.first = self.runner.run({})
-        while self.first.code and not self.first.is_interrupted and len(self.steps) < MOST_STEPS:
+        while self.first.code and not self.first.is_interrupted and len(self.steps) < MAX_STEPS:
             app = self.first.reading.app if self.first.reading else None
             found = step(app, self.first.printed)
             if found is None or (app is not None and not is_rerunnable and outputs.unrepeatable(app)):

@@ -100,7 +100,7 @@ def test_a_vacuumed_version_is_a_usage_error(spark: SparkSession, tmp_path: Path
 
 def test_the_largest_limit_works(rows: DataFrame) -> None:
     """It is the most that Spark can count."""
-    assert len(show.first_rows(rows, table="bronze", limit=show.MOST_ROWS).rows) == 3
+    assert len(show.first_rows(rows, table="bronze", limit=show.MAX_ROWS).rows) == 3
 
 
 def test_an_error_of_spark_without_an_option_is_no_usage_error(rows: DataFrame) -> None:

@@ -108,7 +108,7 @@ def test_a_file_of_a_feed_has_a_bounded_size(tmp_path: Path) -> None:
     with Feed(tmp_path, rate=100, history=300, note=pytest.fail):
         poll_until(lambda: len(drained(tmp_path)) >= 30_000, "the history")
     sizes = [len(file.read_bytes().splitlines()) for file in generated_files(tmp_path / USER_EVENTS)]
-    assert max(sizes) <= feed.MOST_RECORDS
+    assert max(sizes) <= feed.MAX_RECORDS
     assert len(sizes) >= 6
 
 
@@ -176,12 +176,12 @@ def test_the_newest_generated_files_are_kept_and_others_never_touched(tmp_path: 
     """Those of earlier streams go first; files of other origin stay."""
     folder = tmp_path / "impressions"
     folder.mkdir()
-    for number in range(feed.MOST_FILES + 10):
+    for number in range(feed.MAX_FILES + 10):
         (folder / f"20230101T000000000-7-{number:08}.jsonl").touch()
     (folder / "mine.jsonl").touch()
     Landing(tmp_path, PLAN.name).send(sent(20))
     kept = generated_files(folder)
-    assert len(kept) == feed.MOST_FILES
+    assert len(kept) == feed.MAX_FILES
     assert kept[0].name == "20230101T000000000-7-00000011.jsonl"
     assert kept[-1].name == f"{PLAN.name}-00000000.jsonl"
     assert (folder / "mine.jsonl").exists()

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from app.demo.event_stream import records
-from app.demo.ledger import LEDGERS, MOST_LEDGERS, Plan, Tally, read_ledger
+from app.demo.ledger import LEDGERS, MAX_LEDGERS, Plan, Tally, read_ledger
 from spark_app.errors import InputError
 
 PLAN: Final = Plan(start=datetime.datetime(2024, 1, 1, 8, tzinfo=datetime.UTC), rate=20)
@@ -31,11 +31,11 @@ def test_ledgers_do_not_pile_up(tmp_path: Path) -> None:
     """Of many, the newest are kept."""
     folder = tmp_path / LEDGERS
     folder.mkdir()
-    for number in range(MOST_LEDGERS + 5):
+    for number in range(MAX_LEDGERS + 5):
         (folder / f"20230101T{number:09}-7.json").touch()
     _, newest = Tally(PLAN).write(tmp_path)
     left = sorted(folder.iterdir())
-    assert len(left) == MOST_LEDGERS
+    assert len(left) == MAX_LEDGERS
     assert left[-1] == newest
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from spark_app.mcp.answers import LEFT_OUT, MOST_CHARACTERS, Page, Rows, answer, encoded
+from spark_app.mcp.answers import LEFT_OUT, MAX_CHARACTERS, Page, Rows, answer, encoded
 
 
 def test_a_list_that_fits_is_whole_and_nothing_is_left_out() -> None:
@@ -28,7 +28,7 @@ def test_all_rows_are_reached_by_following_the_offsets() -> None:
     reached: list[str] = []
     while len(reached) < len(rows):
         found = answer({"rows": Rows(rows)}, Page(20, len(reached)))
-        assert 0 < len(encoded(found)) <= MOST_CHARACTERS
+        assert 0 < len(encoded(found)) <= MAX_CHARACTERS
         reached += found["rows"]
     assert reached == rows
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spark_app.errors import InputError
-from spark_app.mcp.library import MOST_READ, Library
+from spark_app.mcp.library import MAX_READ, Library
 from spark_app.runs import run_record
 from spark_app.settings import Settings
 from tests.unit.eventlog import log
@@ -80,7 +80,7 @@ def test_a_log_is_read_again_only_after_it_has_grown(library: Library, write: Wr
 
 def test_few_logs_are_kept_in_memory(library: Library, write: Write) -> None:
     """Those that were asked for last."""
-    logs = [write(f"app-{number}", WHOLE) for number in range(MOST_READ + 1)]
+    logs = [write(f"app-{number}", WHOLE) for number in range(MAX_READ + 1)]
     first, *others = [library.analysis(path) for path in logs]
     assert [library.analysis(path) for path in logs[1:]] == others
     assert library.analysis(logs[0]) is not first

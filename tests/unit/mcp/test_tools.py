@@ -7,7 +7,7 @@ import pytest
 
 from spark_app.errors import InputError
 from spark_app.eventlog.diagnoses.thresholds import load_thresholds
-from spark_app.mcp.answers import LEFT_OUT, MOST_CHARACTERS, encoded
+from spark_app.mcp.answers import LEFT_OUT, MAX_CHARACTERS, encoded
 from spark_app.mcp.library import Library
 from spark_app.mcp.tools import WIDEST, Tools
 from spark_app.settings import Settings
@@ -159,7 +159,7 @@ def test_answers_about_a_huge_and_hostile_log_are_small(tools: Tools, write: Wri
     write("huge", ((line | changed if "SQLExecutionStart" in line["Event"] else line) for line in [*lines, *failing]))
     answers = list(every_answer(tools, "huge"))
     sizes = [len(encoded(answer)) for answer in answers]
-    assert max(sizes) <= MOST_CHARACTERS, sizes
+    assert max(sizes) <= MAX_CHARACTERS, sizes
     assert [LEFT_OUT in answer for answer in answers][1::4] == [True, True]
 
 
@@ -167,7 +167,7 @@ def test_an_event_of_quotes_and_backslashes_has_room_in_an_answer(tools: Tools, 
     """Each takes two characters, since an event is shown as JSON within JSON."""
     write("quoted", [log.started() | {"App Name": '"\\' * 20_000}, log.ended()])
     found = tools.search_events("quoted", event="ApplicationStart", width=WIDEST)
-    assert (len(found["events"][0]["content"]), len(encoded(found)) <= MOST_CHARACTERS) == (WIDEST, True)
+    assert (len(found["events"][0]["content"]), len(encoded(found)) <= MAX_CHARACTERS) == (WIDEST, True)
 
 
 def test_no_answer_has_a_secret(tools: Tools, write: Write) -> None:

@@ -120,7 +120,7 @@ def test_the_reference_rows_of_the_same_tables_are_the_same(home: Home) -> None:
     """They are few, have a history, and come back from an artifact as they were written."""
     found = sampled(home)
     assert found.values(INPUTS.examples) == sampled(home).values(INPUTS.examples)
-    assert sum(len(table.rows) for table in found.tables.values()) <= reference.MOST_ROWS
+    assert sum(len(table.rows) for table in found.tables.values()) <= reference.MAX_ROWS
     assert any(row.customer_purchases_log > 0 for row in found.features.rows)
     assert any(row.customer_refund_ratio > 0.05 for row in found.features.rows)
     artifact = f"{home.settings.warehouse_path}/_models/a"

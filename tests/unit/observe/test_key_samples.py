@@ -29,8 +29,8 @@ def test_all_rows_of_small_files_are_counted(tmp_path: Path) -> None:
 
 def test_of_large_files_a_bounded_part_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows at random positions: a pattern in their order, or sorted rows, change no share by much."""
-    monkeypatch.setattr(key_samples, "MOST_ROWS", 1000)
-    monkeypatch.setattr(key_samples, "MOST_FILES", 5)
+    monkeypatch.setattr(key_samples, "MAX_ROWS", 1000)
+    monkeypatch.setattr(key_samples, "MAX_FILES", 5)
     for number in range(10):
         keys = sorted(0 if row % 10 < 7 else row for row in range(2000))
         written(tmp_path / f"part-{number}.parquet", key=keys)

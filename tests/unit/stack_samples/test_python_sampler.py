@@ -237,7 +237,7 @@ os.waitpid(worker, 0)
 
 def test_a_file_ends_at_its_size(tmp_path: Path) -> None:
     """From half of it on there are fewer samples."""
-    program = "python_sampler.MOST_BYTES = 6000\npython_sampler.start_in_driver()\nused(4)\n"
+    program = "python_sampler.MAX_BYTES = 6000\npython_sampler.start_in_driver()\nused(4)\n"
     (process,) = sampled(tmp_path, program)
     assert process.is_cut
     assert (tmp_path / "logs").stat().st_size < 8000

@@ -205,5 +205,5 @@ def test_a_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     )
     ran(tmp_path, program, is_observed=True)
     sizes = [file.stat().st_size for file in tmp_path.glob("launch-1.jsonl*")]
-    assert sum(sizes) < 3 * python_logs.MOST_BYTES
+    assert sum(sizes) < 3 * python_logs.MAX_BYTES
     assert lines(tmp_path)[-1]["msg"].endswith("8999")

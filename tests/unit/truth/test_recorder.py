@@ -48,7 +48,7 @@ def test_a_large_log_is_kept_without_the_accumulables_of_tasks(run: Run, monkeyp
     run.lines.append(task)
     decompress = zstandard.ZstdDecompressor().decompress
     assert b"Accumulables" in decompress(run.packed())
-    monkeypatch.setattr(recorder, "MOST_BYTES", 1)
+    monkeypatch.setattr(recorder, "MAX_BYTES", 1)
     assert b"Accumulables" not in decompress(run.packed())
 
 

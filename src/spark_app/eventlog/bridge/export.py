@@ -35,7 +35,7 @@ FRESH_SECONDS: Final = 300.0
 _METRICS: Final = {metric.name: metric for metric in (*names.METRICS, *spark_names.METRICS)}
 _SCOPE: Final = InstrumentationScope(names.SCOPE)
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
-_MOST_DROPPED: Final = 2**32 - 1
+_MAX_DROPPED: Final = 2**32 - 1
 """The number of dropped links has 32 bits in OTLP."""
 
 
@@ -94,7 +94,7 @@ def _links(span: SparkSpan) -> BoundedList[Link]:
         for link in span.links
     )
     links = BoundedList.from_seq(max(1, len(span.links)), map(Link, contexts))
-    links.dropped = min(span.links_left_out, _MOST_DROPPED)
+    links.dropped = min(span.links_left_out, _MAX_DROPPED)
     return links
 
 

@@ -24,7 +24,7 @@ In a simulation of a million draws, 5 % of equal, normally distributed runs exce
 unreliable for so few runs, 30 %, 18 % and 15 % would."""
 OUTLIER_FROM: Final = 5
 """From this number of earlier runs on, the run farthest from the median does not count."""
-MOST_RATIO: Final = 0.5
+MAX_RATIO: Final = 0.5
 """A run that takes 50 % longer is explained, however large the spread of the earlier runs. Project."""
 NOISE_RATIO: Final = 0.10
 NOISE_MS: Final = 3000
@@ -157,7 +157,7 @@ def noise_ms(durations: Sequence[float]) -> float:
         return max(NOISE_RATIO * middle, NOISE_MS)
     usual = sorted(durations, key=lambda duration: abs(duration - middle))[: runs - (runs >= OUTLIER_FROM)]
     spread = SPREAD[min(runs, max(SPREAD))] * (max(usual) - min(usual))
-    return max(min(spread, MOST_RATIO * middle), CALM_RATIO * middle, CALM_MS)
+    return max(min(spread, MAX_RATIO * middle), CALM_RATIO * middle, CALM_MS)
 
 
 def changed_settings(before: RunProfile, now: RunProfile) -> list[Setting]:

@@ -10,9 +10,9 @@ from spark_app.eventlog.findings import Finding, Place
 from spark_app.eventlog.model.application import Application
 from spark_app.formatting import quantity
 
-MOST_GROUPS: Final = 200
+MAX_GROUPS: Final = 200
 """How many causes of an application are tracked: texts of errors and paths have many values."""
-MOST_PLACES: Final = 5
+MAX_PLACES: Final = 5
 """How many places of a cause are named: those with the highest costs."""
 
 
@@ -55,7 +55,7 @@ class _Group:
                 self.sums[name] = self.sums.get(name, 0) + finding.numbers[name]
         if (finding.cost_ms or 0) > (self.worst.cost_ms or 0):
             self.worst = finding
-        self.places = sorted([*self.places, finding.place], key=lambda place: -(place.cost_ms or 0))[:MOST_PLACES]
+        self.places = sorted([*self.places, finding.place], key=lambda place: -(place.cost_ms or 0))[:MAX_PLACES]
 
     @property
     def costs_ms(self) -> tuple[float | None, float | None, float | None]:
@@ -73,10 +73,10 @@ class FindingGroups:
             self.add(finding)
 
     def add(self, finding: Finding) -> None:
-        """Adds a finding of one place; causes beyond `MOST_GROUPS` are left out."""
+        """Adds a finding of one place; causes beyond `MAX_GROUPS` are left out."""
         key = finding.rule, finding.cause
         if key not in self._groups:
-            if len(self._groups) >= MOST_GROUPS:
+            if len(self._groups) >= MAX_GROUPS:
                 return
             self._groups[key] = _Group(finding)
         self._groups[key].add(finding)
@@ -160,7 +160,7 @@ def _text(group: _Group) -> str:
         return f"{group.worst.text}; the same in {quantity(group.count - 1, 'other period')}"
     names = dict.fromkeys(str(place) for place in group.places if place != group.worst.place)
     others = quantity(group.count - 1, "more place")
-    return f"{group.worst.text}; with {others} ({', '.join(names)}{', …' if group.count > MOST_PLACES else ''})"
+    return f"{group.worst.text}; with {others} ({', '.join(names)}{', …' if group.count > MAX_PLACES else ''})"
 
 
 def _numbers(group: _Group) -> dict[str, float]:

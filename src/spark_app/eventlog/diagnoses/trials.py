@@ -21,9 +21,9 @@ MIB: Final = 1 << 20
 GIB: Final = 1 << 30
 PARTITION_BYTES: Final = 64 * MIB
 """The size of a shuffle partition to aim at: Spark's default of `spark.sql.adaptive.advisoryPartitionSizeInBytes`."""
-MOST_OF_HOST: Final = 0.5
+MAX_OF_HOST: Final = 0.5
 """The share of the host's memory that a trial may give a JVM. Project: Python and the kernel need the rest."""
-MOST_BROADCAST: Final = 256 * MIB
+MAX_BROADCAST: Final = 256 * MIB
 """A larger threshold is not tried: driver and executors hold such tables. Project."""
 FILE_PARTITION: Final = "spark.sql.files.maxPartitionBytes"
 FILE_PARTITION_DEFAULT: Final = "128MB"
@@ -152,7 +152,7 @@ def _broadcast(evidence: Evidence, sign: Sign) -> str | None:
     small = 4 * sign.numbers.get("small_side_bytes", 0)
     wanted = max(10 * MIB, 2 ** math.ceil(math.log2(max(small, 1))))
     now = evidence.settings.get(advice.BROADCAST, advice.DEFAULTS[advice.BROADCAST])
-    return f"{int(wanted / MIB)}m" if wanted <= MOST_BROADCAST and wanted > (_bytes(now) or 0) else None
+    return f"{int(wanted / MIB)}m" if wanted <= MAX_BROADCAST and wanted > (_bytes(now) or 0) else None
 
 
 def _no_broadcast(evidence: Evidence, sign: Sign) -> str | None:
@@ -168,7 +168,7 @@ def _memory(factor: float) -> Callable[[Evidence, Sign], str | None]:
         heap = memory_settings.heap(evidence.settings)
         peak = sign.numbers.get("peak_heap_bytes")
         wanted = None if heap is None else peak * 1.3 if peak and factor < 1 else heap * factor
-        if wanted is None or wanted > MOST_OF_HOST * evidence.host_bytes:
+        if wanted is None or wanted > MAX_OF_HOST * evidence.host_bytes:
             return None
         return f"{math.ceil(wanted / MIB)}m"
 

@@ -26,7 +26,7 @@ from spark_app.redaction import excerpt
 SCHEME: Final = "k8s://"
 SECONDS: Final = 30
 """How long kubectl may take."""
-MOST_NAMES: Final = 3
+MAX_NAMES: Final = 3
 """How many applications a message names."""
 DRIVER: Final = "spark-kubernetes-driver"
 """The name of a driver's container, unless a template of pods has another one."""
@@ -205,7 +205,7 @@ def _notes(driver: Pod, executors: list[Pod]) -> Iterator[str]:
 def _others(name: str, drivers: list[Pod]) -> str:
     """What there is instead, the nearest names first."""
     known = list(dict.fromkeys(name for driver in drivers for name in driver.names))
-    near = get_close_matches(name, known, n=MOST_NAMES, cutoff=0.5) or known[:MOST_NAMES]
+    near = get_close_matches(name, known, n=MAX_NAMES, cutoff=0.5) or known[:MAX_NAMES]
     there = f"there is {', '.join(near)}" if near else "no pod has the label spark-role=driver"
     return f"{there}; of a driver whose pod was deleted, name the event log itself"
 

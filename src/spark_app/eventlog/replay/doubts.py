@@ -10,9 +10,9 @@ from spark_app.eventlog.replay.work import Work
 from spark_app.formatting import quantity, share
 from spark_app.telemetry.spark_settings import is_local
 
-MOST_ERROR: Final = 0.25
+MAX_ERROR: Final = 0.25
 """Where the replay on the slots that there were is further off than this share, no other one is shown."""
-MOST_CONTENTION: Final = 0.2
+MAX_CONTENTION: Final = 0.2
 """Above this share of their run time tasks waited for a processor that something else had."""
 LATE_MS: Final = 30_000
 """An executor that comes so long after the first task is not one that only started a little later."""
@@ -23,7 +23,7 @@ def of_replays(done: Work) -> list[str]:
     """Why no replay of a log is to be believed; empty if it is."""
     if not done.app.is_whole:
         return ["the log lacks jobs or tasks"]
-    if abs(done.error) > MOST_ERROR:
+    if abs(done.error) > MAX_ERROR:
         percent, side = round(abs(done.error) * 100), "long" if done.error > 0 else "short"
         return [f"a replay of the stages and tasks as they were is {percent} % too {side}"]
     return []
@@ -52,7 +52,7 @@ def _executors(done: Work) -> Iterator[str]:
 def _contention(done: Work) -> Iterator[str]:
     """Something else had the processors: nobody knows how much of them there would be for other tasks."""
     ratio = contention_ratio(done)
-    if ratio > MOST_CONTENTION:
+    if ratio > MAX_CONTENTION:
         yield f"tasks waited {share(ratio)} of their time for a processor that something else had"
 
 

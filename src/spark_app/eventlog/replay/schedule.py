@@ -13,7 +13,7 @@ from typing import Final
 
 Key = tuple[int, int]
 PieceKey = tuple[Key, int]
-MOST_IN_TURN: Final = 5000
+MAX_IN_TURN: Final = 5000
 """Of twice as many tasks in a piece, all but so many are spread evenly over the slots, which takes no time per task."""
 
 
@@ -83,8 +83,8 @@ def _end(durations: Sequence[float], free: list[float] | None, ready: float) -> 
         return ready
     if free is None:
         return ready + max(durations)
-    last, many = ready, len(durations) - MOST_IN_TURN
-    if many > max(MOST_IN_TURN, 10 * len(free)):
+    last, many = ready, len(durations) - MAX_IN_TURN
+    if many > max(MAX_IN_TURN, 10 * len(free)):
         last = _spread(durations[:many], free, ready)
         durations = durations[many:]
     waiting = sum(each < ready for each in free)

@@ -30,7 +30,7 @@ UNLIMITED: Final = "unlimited"
 PARTITIONS: Final = "spark.sql.shuffle.partitions"
 ADAPTIVE: Final = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
 PARALLELISM: Final = "spark.default.parallelism"
-MOST_CORES: Final = 1_000_000
+MAX_CORES: Final = 1_000_000
 DRIVER_SPREAD: Final = 0.15
 """How much longer or shorter the driver takes in the next run, in 90 % of the runs (`tests.bench what_if`)."""
 TASK_SPREAD: Final = 0.05
@@ -234,7 +234,7 @@ def _executors(done: Work, value: str) -> _Lengths | list[str]:
     if is_local_cluster(done.app.properties.get("spark.master", "")):
         return ["all executors of local-cluster share one host, whose processors they also need to start"]
     cores = [each.cores for each in done.app.executors.values()]
-    return _cores(done, str(min(MOST_CORES, max(1, round(median(cores))) * int(value))))
+    return _cores(done, str(min(MAX_CORES, max(1, round(median(cores))) * int(value))))
 
 
 def _partitions(done: Work, value: str) -> _Lengths | list[str]:

@@ -15,7 +15,7 @@ from spark_app.eventlog.replay.schedule import Piece, Replayed, replay
 
 IDLE_MS: Final = 1000
 """A shorter time without a task is the scheduling of the next one."""
-MOST_SLOTS: Final = 2
+MAX_SLOTS: Final = 2
 """For each task; more would never have one."""
 
 
@@ -101,7 +101,7 @@ def work(app: Application, stages: Iterable[StageAttempt], held: Occupancy) -> W
     if not parts or most < 1 or app.batches or end <= start:
         return None
     alive = [each for each in app.executors.values() if each.removed is None or each.removed >= start]
-    usable = sum(len(part.places) for part in parts) * MOST_SLOTS
+    usable = sum(len(part.places) for part in parts) * MAX_SLOTS
     slots = [(each.added, min(each.cores // app.task_cpus, usable)) for each in alive]
     free = sorted(max(0.0, added - start) for added, count in slots for _ in range(count))[:most]
     own, idle_ms = (

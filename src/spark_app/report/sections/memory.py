@@ -16,7 +16,7 @@ from spark_app.report.sections.timeline import ticks
 
 BUCKETS: Final = 240
 LANE_BUCKETS: Final = 60
-MOST_TICKS: Final = 5
+MAX_TICKS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def memory(scope: Scope) -> Memory:
         charts.lines("Python workers", formatting.size, _values(samples, _PYTHON, period), period),
     ]
     shown = [chart for chart in drawn if chart.series]
-    return Memory(period, limit, highest, shown, ticks(period.length, MOST_TICKS))
+    return Memory(period, limit, highest, shown, ticks(period.length, MAX_TICKS))
 
 
 def _heap(peaks: Peaks) -> int:

@@ -15,9 +15,9 @@ from spark_app.report.charts import across
 from spark_app.report.intervals import Interval
 from spark_app.report.scope import Scope, stage_name
 
-MOST_STEPS: Final = 200
+MAX_STEPS: Final = 200
 """Steps of the critical path that are drawn, and in the document."""
-MOST_LISTED: Final = 10
+MAX_LISTED: Final = 10
 
 
 class PathStep(Struct, frozen=True):
@@ -49,7 +49,7 @@ class CriticalPath(Struct, frozen=True):
     @property
     def longest(self) -> list[PathStep]:
         """The steps that are listed, the longest first."""
-        return sorted(self.steps, key=lambda step: -step.duration_ms)[:MOST_LISTED]
+        return sorted(self.steps, key=lambda step: -step.duration_ms)[:MAX_LISTED]
 
     def across(self, time_ms: float) -> float:
         """Where a time after the start is in the drawing."""
@@ -92,7 +92,7 @@ def _path(scope: Scope, done: Work) -> CriticalPath:
     """The critical path with its longest steps."""
     steps = critical_path(done)
     driver_ms = sum(step.length_ms for step in steps if step.stage is None)
-    longest = sorted(steps, key=lambda step: -step.length_ms)[:MOST_STEPS]
+    longest = sorted(steps, key=lambda step: -step.length_ms)[:MAX_STEPS]
     shown = [_step(scope, done, step) for step in sorted(longest, key=lambda step: step.started)]
     return CriticalPath(done.took_ms, driver_ms, len(steps), shown)
 

@@ -15,7 +15,7 @@ from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.report.formatting import line
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope, stage_name
-from spark_app.report.sections.stack_steps import MOST_NAME, steps
+from spark_app.report.sections.stack_steps import MAX_NAME, steps
 from spark_app.stack_samples import library_functions
 from spark_app.stack_samples.attribution import Place
 from spark_app.stack_samples.counts import ENOUGH, LEAST, NOTHING, Tally
@@ -25,7 +25,7 @@ from spark_app.stack_samples.stack_profile import NO_NODE, Function, FunctionTim
 
 COMPARABLE: Final = 0.2
 """How far the time of samples may be from the CPU time that Spark measured. Project: twice the aim of the samplers."""
-MOST_OF_LIBRARIES: Final = 8
+MAX_OF_LIBRARIES: Final = 8
 """Functions of Spark and libraries that are listed: below the first ones, all have some percent."""
 KINDS: Final = ("root", "java", "python")
 NAMES: Final[Mapping[Place, str]] = {
@@ -151,7 +151,7 @@ class StackSection:
     @cached_property
     def of_libraries(self) -> list[LibraryFunction]:
         """The hottest functions that are not the user's."""
-        return library_functions.hottest(self.profile, self.whole, MOST_OF_LIBRARIES)
+        return library_functions.hottest(self.profile, self.whole, MAX_OF_LIBRARIES)
 
     @property
     def total(self) -> Tally:
@@ -272,7 +272,7 @@ def _data(section: StackSection) -> Markup:
     parts = {row.place: row.part for row in section.rows}
     number_of_place = {place: number for number, place in enumerate(parts)}
     views: list[View] = [
-        (line(name, MOST_NAME), None if places is None else [number_of_place[place] for place in places])
+        (line(name, MAX_NAME), None if places is None else [number_of_place[place] for place in places])
         for name, places in _views(section)
     ]
     stacks = section.profile
@@ -338,5 +338,5 @@ def _own(nodes: Sequence[Node], part: Part, kept: Mapping[int, int]) -> list[lis
 
 def _label(label: Label) -> list[Any]:
     """The kind of a function, its name, its file, its line, and whether it is the user's."""
-    names = [line(label.function, MOST_NAME), line(label.file, MOST_NAME)]
+    names = [line(label.function, MAX_NAME), line(label.file, MAX_NAME)]
     return [KINDS.index(label.kind), *names, label.line, int(label.is_own)]

@@ -13,7 +13,7 @@ from spark_app.report.scope import Scope
 from spark_app.stack_samples.attribution import Place
 
 BATCH: Final = re.compile(r": batch \w+$")
-MOST_NAME: Final = 200
+MAX_NAME: Final = 200
 
 
 def steps(scope: Scope, names: Mapping[Place, str]) -> dict[str, list[Place]]:
@@ -26,7 +26,7 @@ def steps(scope: Scope, names: Mapping[Place, str]) -> dict[str, list[Place]]:
     found, runs = defaultdict[str, list[Place]](list), defaultdict[str, set[tuple[str, int]]](set)
     for place, name in names.items():
         if isinstance(place, tuple):
-            title = line(BATCH.sub("", name.partition(" [")[0].partition(", ")[0]), MOST_NAME)
+            title = line(BATCH.sub("", name.partition(" [")[0].partition(", ")[0]), MAX_NAME)
             found[title].append(place)
             runs[title].update(_run(scope, place))
     return {title: places for title, places in found.items() if len(runs[title]) > 1}

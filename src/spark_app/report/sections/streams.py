@@ -29,8 +29,8 @@ from spark_app.telemetry.spark_progress import sum_of_known
 
 STOPPED: Final = "stopped"
 FAILED: Final = "failed"
-MOST_TICKS: Final = 5
-MOST_TOPICS: Final = 4
+MAX_TICKS: Final = 5
+MAX_TOPICS: Final = 4
 """Lines of one chart that can still be told apart: the topics that are furthest behind."""
 WAITED_INTERVALS: Final = 1.5
 """A query without a batch for longer than this many intervals of its trigger has found nothing to read."""
@@ -115,7 +115,7 @@ def streams(scope: Scope, limits: Limits) -> Streams:
     most = sorted(queries, key=lambda query: (query.error is None, -_batches(query)))[: limits.streams]
     listed = [query for query in queries if query in most]
     shown = [_stream(scope, query, f"stream-{number}", axis, limits) for number, query in enumerate(listed)]
-    return Streams(shown, len(queries), axis, ticks(axis.length, MOST_TICKS))
+    return Streams(shown, len(queries), axis, ticks(axis.length, MAX_TICKS))
 
 
 def _axis(scope: Scope, queries: Sequence[StreamQuery]) -> Interval:
@@ -275,7 +275,7 @@ def _by_topic(points: Sequence[Point], lag: Callable[[StreamSample], Mapping[str
     for point in points:
         for topic, value in lag(point.sample).items():
             largest[topic] = max(value, largest.get(topic, 0))
-    topics = sorted(largest, key=lambda topic: -largest[topic])[:MOST_TOPICS]
+    topics = sorted(largest, key=lambda topic: -largest[topic])[:MAX_TOPICS]
     return [
         Values(topic, colour, _levels(points, lambda point, topic=topic: lag(point.sample).get(topic)))  # type: ignore[misc]
         for topic, colour in zip(topics, _COLOURS, strict=False)

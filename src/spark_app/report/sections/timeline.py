@@ -35,7 +35,7 @@ _NICE_LONG_MS: Final = (
     *_DAYS_MS,
 )
 _ROOM_AFTER: Final = 86
-MOST_TICKS: Final = 10
+MAX_TICKS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _percent(time: float, period: Interval) -> float:
     return round(min(100.0, max(0.0, (time - period.start) / period.length * 100)), 3)
 
 
-def ticks(length: float, most: int = MOST_TICKS) -> list[tuple[float, float]]:
+def ticks(length: float, most: int = MAX_TICKS) -> list[tuple[float, float]]:
     """Round times along an axis (percent, milliseconds), at most so many and the last."""
     if length <= 0:
         return []

@@ -17,11 +17,11 @@ from spark_app.settings import Prices
 
 ON_PAGE: Final = 200
 """Runs on a page of the list."""
-MOST_NAMES: Final = 40
+MAX_NAMES: Final = 40
 """Applications that are offered."""
-MOST_GROUPS: Final = 50
+MAX_GROUPS: Final = 50
 """Rows of the costs."""
-MOST_BARS: Final = 200
+MAX_BARS: Final = 200
 """Runs, or days, in a trend: the newest."""
 DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -83,7 +83,7 @@ class Pages:
             last=last,
             is_whole=is_whole,
             trouble=trouble,
-            applications=self._runs.names(most=MOST_NAMES),
+            applications=self._runs.names(most=MAX_NAMES),
             application=query.get(APPLICATION),
             words=chosen.words,
             first_day=chosen.first_day or "",
@@ -92,7 +92,7 @@ class Pages:
             labels=self._labels,
             keys=self._keys,
             by=by,
-            groups=self._groups(chosen, by, most=MOST_GROUPS),
+            groups=self._groups(chosen, by, most=MAX_GROUPS),
             trends=self._trends(chosen) if APPLICATION in query else self._trends_of_days(chosen),
             currency=self._currency,
             price=self._price,
@@ -124,7 +124,7 @@ class Pages:
 
     def _trends(self, chosen: Chosen) -> list[Trend]:
         """Of the runs of one application: how long each took, and what it cost."""
-        oldest_first = self._runs.newest_first(chosen, most=MOST_BARS)[::-1]
+        oldest_first = self._runs.newest_first(chosen, most=MAX_BARS)[::-1]
         duration, hours = (environment().filters[name] for name in ("duration", "hours"))
         cores = _trend("core-hours", [_of_run(run, run.core_hours, hours) for run in oldest_first], hours)
         costs = [_of_run(run, _float(self._price(run)), _shown_money) for run in oldest_first]
@@ -136,7 +136,7 @@ class Pages:
 
     def _trends_of_days(self, chosen: Chosen) -> list[Trend]:
         """Of all runs: how many there were on each day, and what they cost; none for a single day."""
-        days = self._groups(chosen, DAY, most=MOST_BARS)[::-1]
+        days = self._groups(chosen, DAY, most=MAX_BARS)[::-1]
         hours, count = (environment().filters[name] for name in ("hours", "count"))
         number = _trend("runs a day", [_of_day(day, day.runs, count) for day in days], count)
         if self._currency:

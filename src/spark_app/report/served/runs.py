@@ -23,7 +23,7 @@ GOOD: Final = ("succeeded", "ended")
 BAD: Final = ("failed", "killed", "rejected", "missing_input")
 REST: Final = 5
 """How many times as long as the last look at the files took none follows."""
-MOST_REST_SECONDS: Final = 30.0
+MAX_REST_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 0.3
 """How long a request waits for a look at the files; then it shows what was read before."""
 APPLICATION: Final = "application"
@@ -187,7 +187,7 @@ class Runs:
             look.set_exception(error)
         else:
             took = time.monotonic() - began
-            self._next_look = time.monotonic() + (min(REST * took, MOST_REST_SECONDS) if took > self._patience else 0)
+            self._next_look = time.monotonic() + (min(REST * took, MAX_REST_SECONDS) if took > self._patience else 0)
             look.set_result(None)
 
     def newest_first(self, chosen: Chosen, *, most: int, skipped: int = 0) -> list[Run]:

@@ -6,8 +6,8 @@ import pytest
 from spark_app.eventlog import reader
 from spark_app.eventlog.diagnoses import diagnose
 from spark_app.eventlog.diagnoses.judgement import (
-    MOST_GROUPS,
-    MOST_PLACES,
+    MAX_GROUPS,
+    MAX_PLACES,
     FindingGroups,
     duration_of,
     least_cost,
@@ -157,10 +157,10 @@ def test_failures_are_reported_at_any_cost(severity: Any, cost_ms: float, judged
 
 def test_many_places_and_causes_are_bounded() -> None:
     """Errors have many texts, and streams have many batches."""
-    causes = FindingGroups(spill(number, 6000, cause=str(number)) for number in range(MOST_GROUPS + 9))
-    assert len(causes.ranked(application(MINUTE), DEFAULTS)) == MOST_GROUPS
+    causes = FindingGroups(spill(number, 6000, cause=str(number)) for number in range(MAX_GROUPS + 9))
+    assert len(causes.ranked(application(MINUTE), DEFAULTS)) == MAX_GROUPS
     (finding,) = FindingGroups(spill(number, number) for number in range(500)).ranked(application(MINUTE), DEFAULTS)
-    assert len(finding.places) == MOST_PLACES
+    assert len(finding.places) == MAX_PLACES
     assert finding.text == "Stage 499: spilled; with 499 more places (stage 498, stage 497, stage 496, stage 495, …)"
 
 

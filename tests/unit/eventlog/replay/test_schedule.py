@@ -47,5 +47,5 @@ def test_very_many_tasks_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> N
     durations[10] = 200_000
     work = [piece(0, *durations, began=0, ended=1)]
     exact = replay(work, [0.0] * 4, 0, 1).ms
-    monkeypatch.setattr(schedule, "MOST_IN_TURN", 500)
+    monkeypatch.setattr(schedule, "MAX_IN_TURN", 500)
     assert replay(work, [0.0] * 4, 0, 1).ms == pytest.approx(exact, rel=0.01)

@@ -10,7 +10,7 @@ import pytest
 
 from spark_app.eventlog import reader
 from spark_app.stack_samples import task_runs
-from spark_app.stack_samples.counts import NOTHING
+from spark_app.stack_samples.counts import NO_SAMPLES
 from spark_app.stack_samples.samples import Sample, StackSamples, file_of, read
 from spark_app.stack_samples.stack_profile import of_log
 from spark_app.stack_samples.task_runs import TaskRun
@@ -179,7 +179,7 @@ def test_stages_that_run_at_once_on_one_executor_have_their_shares(tmp_path: Pat
     assert stacks is not None
     sampled = {place: part.activities["jvm"] for place, part in stacks.parts.items()}
     known = sum(tally.samples for place, tally in sampled.items() if isinstance(place, tuple))
-    unknown = sampled.get("unknown", NOTHING).samples
+    unknown = sampled.get("unknown", NO_SAMPLES).samples
     assert known / (known + unknown) >= 0.95
     more, less = (next(stage for stage in cpu if tasks_of(run.log)[stage] == tasks) for tasks in (42, 18))
     share = sampled[more, 0].ms / (sampled[more, 0].ms + sampled[less, 0].ms)

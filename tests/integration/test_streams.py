@@ -20,7 +20,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_app.engine import bisection, tracing
-from spark_app.engine.bisection import FEW
+from spark_app.engine.bisection import MIN_RECORDS
 from spark_app.engine.stream import BatchContext, StreamContext
 from spark_app.engine.stream_config import StreamConfig
 from spark_app.errors import InputError, MachineError, NotReadyError, QualityGateError
@@ -257,7 +257,7 @@ def test_a_failure_that_is_not_of_records_leaves_none_out(streams: Streams) -> N
     """Too much at once, or a table that cannot be written: the query fails as it did, with all records to come."""
 
     def greedy(batch: BatchContext, rows: DataFrame) -> None:
-        if rows.count() > FEW:
+        if rows.count() > MIN_RECORDS:
             raise MemoryError("too much at once")
         batch.append(rows, "lines")
 
@@ -267,7 +267,7 @@ def test_a_failure_that_is_not_of_records_leaves_none_out(streams: Streams) -> N
         (log / "00000000000000000000.json").write_text("torn", encoding="utf-8")
         batch.append(rows, "lines")
 
-    streams.deliver("words", "a", *map(str, range(2 * FEW)))
+    streams.deliver("words", "a", *map(str, range(2 * MIN_RECORDS)))
     for name, process in (("greedy", greedy), ("broken", broken)):
         _, (failure,) = streams.run(job(name, process))
         assert f"streaming.{name}: its micro-batch" in str(failure)
@@ -277,7 +277,7 @@ def test_a_failure_that_is_not_of_records_leaves_none_out(streams: Streams) -> N
 def test_a_query_that_fails_on_most_records_leaves_none_out(streams: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its program is at fault, and not the records; micro-batches of few records do not hide it."""
     few = 3
-    monkeypatch.setattr(bisection, "FEW", few)
+    monkeypatch.setattr(bisection, "MIN_RECORDS", few)
 
     def write(batch: BatchContext, rows: DataFrame) -> None:
         batch.append(whole(rows), "lines")

@@ -31,9 +31,9 @@ from spark_app.warehouse.tables import Table
 
 REQUEST: Final = "request"
 """The column with what a reply needs of a request, and its features do not."""
-REACHES: Final = "map<string, struct<until: date, is_stale: boolean>>"
+HISTORY_TYPE: Final = "map<string, struct<until: date, is_stale: boolean>>"
 """By a day how far the tables reach for its requests."""
-SAYS: Final = (
+REPLY_COLUMNS: Final = (
     "is_flagged",  # whether the probability reaches the threshold of the version
     PREDICTION,
     "model_version",
@@ -122,7 +122,7 @@ class Answers:
         Columns out: key, value, headers.
         """
         key = F.coalesce(F.col(self.requests.key).cast("string"), F.col("dead_letter_id")).cast("binary").alias("key")
-        value = F.to_json(F.struct(*self.keys, *SAYS)).cast("binary").alias("value")
+        value = F.to_json(F.struct(*self.keys, *REPLY_COLUMNS)).cast("binary").alias("value")
         return replies.select(key, value, "headers")
 
     def reply(self, batch: BatchContext, asked: DataFrame, served: Served, history: History) -> None:
@@ -142,7 +142,7 @@ class Answers:
         answered = scored.unionByName(refused, allowMissingColumns=True).withColumns(said)
         latency = F.when(F.col("now") >= sent, F.col("now") - sent)  # the clock of a producer may be ahead
         request = [f"{REQUEST}.{name}" for name in (*self.keys, "dead_letter_id", "headers")]
-        return answered.select(*request, *SAYS[:5], latency.alias("latency_ms"), "error")
+        return answered.select(*request, *REPLY_COLUMNS[:5], latency.alias("latency_ms"), "error")
 
     def _scored(
         self, batch: BatchContext, asked: DataFrame, day: Column, served: Served, history: History
@@ -165,7 +165,7 @@ def _days(asked: DataFrame, day: Column) -> list[datetime.date]:
 def _reach(reaches: Sequence[Reach], day: Column) -> dict[str, Column]:
     """How far the tables reach for the day of a request; a constant, since a join would be a job."""
     known = {f"{reach.day}": {"until": reach.until, "is_stale": reach.is_stale} for reach in reaches}
-    reach = F.from_json(F.lit(json.dumps(known, default=str)), REACHES)[day.cast("string")]
+    reach = F.from_json(F.lit(json.dumps(known, default=str)), HISTORY_TYPE)[day.cast("string")]
     return {"history_until": reach["until"].cast("timestamp"), "is_stale": reach["is_stale"]}
 
 

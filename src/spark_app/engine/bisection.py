@@ -25,11 +25,11 @@ from spark_app.warehouse import hadoop_files
 
 EARLIEST: Final = -2
 """What Spark calls the first offset that Kafka has."""
-MOST: Final = 100
-"""So many records of a micro-batch are left out at most."""
-LARGEST_SHARE: Final = 0.5
-FEW: Final = 10
-"""Where more than this share of more than a few records fails, the program is at fault, and not the records."""
+MAX_LEFT_OUT: Final = 100
+"""Records of a micro-batch that a query leaves out at most."""
+MAX_SHARE: Final = 0.5
+MIN_RECORDS: Final = 10
+"""Where more than this share of more than so many records fails, the program is at fault, and not the records."""
 QueryFunction = Callable[[StreamContext, Any], DataStreamWriter]
 
 
@@ -217,14 +217,14 @@ def _search(rehearsals: _Rehearsals, ids: Sequence[str], reason_of: Callable[[An
             waiting += [part[half:], part[:half]]
             continue
         found[part[0]] = reason
-        if len(found) > MOST or is_most(len(found), len(ids)):
+        if len(found) > MAX_LEFT_OUT or is_most(len(found), len(ids)):
             raise NotOfRecordsError
     return found
 
 
 def is_most(failed: int, records: int) -> bool:
     """Whether so many records fail that the program is at fault."""
-    return records > FEW and failed > LARGEST_SHARE * records
+    return records > MIN_RECORDS and failed > MAX_SHARE * records
 
 
 def planned_batch(context: StreamContext) -> tuple[list[Any], list[Any]] | None:

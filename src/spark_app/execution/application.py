@@ -72,7 +72,7 @@ def start_application(
     name: str,
     *,
     listener: ProgressListener,
-    extra: Mapping[str, str] = session.NOTHING,
+    extra: Mapping[str, str] = session.NO_PROPERTIES,
     is_followed: bool = False,
     jvm: session.StartingJvm | None = None,
 ) -> Iterator[Application]:

@@ -14,7 +14,7 @@ from typing import Final
 from spark_app.eventlog.model.host_load import HostLoad, LoadSample, Resource
 from spark_app.observe.processes import busy_ns, python_workers
 
-MOST: Final = 1024
+MAX_SAMPLES: Final = 1024
 """Samples that are kept, 75 KB in a stored profile; of a longer time every second is dropped, again and again."""
 RESOURCES: Final[tuple[Resource, ...]] = ("cpu", "io", "memory")
 _RUNNABLE: Final = re.compile(r"\S+ \S+ \S+ (\d+)/")
@@ -47,7 +47,7 @@ class HostLoadSampler:
             return
         others = max(0, int(runnable[1]) - 1)  # the reader of the file runs, too
         self._samples.append(LoadSample(round(time.time() * 1000), others, self._stalled(), self._python_ms()))
-        if len(self._samples) > MOST:
+        if len(self._samples) > MAX_SAMPLES:
             self._samples, self._every = self._samples[::2], self._every * 2
 
     def _python_ms(self) -> int | None:

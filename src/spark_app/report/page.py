@@ -43,7 +43,7 @@ from spark_app.report.sections.stages import stages
 from spark_app.report.sections.streams import streams
 from spark_app.report.sections.timeline import ticks, timeline
 from spark_app.settings import Backends, Prices
-from spark_app.stack_samples.counts import ENOUGH, LEAST
+from spark_app.stack_samples.counts import MIN_FUNCTION_SAMPLES, MIN_STAGE_SAMPLES
 from spark_app.stack_samples.stack_profile import StackProfile
 
 FOLDER: Final = resources.files("spark_app.report")
@@ -255,8 +255,8 @@ def environment() -> jinja2.Environment:
         "flame_style": Markup((FOLDER / "flame.css").read_text(encoding="utf-8")),
         "flame_script": Markup(flame_script),
         "flame_script_source": _source(flame_script),
-        "least": LEAST,
-        "enough": ENOUGH,
+        "least": MIN_FUNCTION_SAMPLES,
+        "enough": MIN_STAGE_SAMPLES,
         "amount": formatting.amount,
         "limit": formatting.limit,
     }

@@ -55,9 +55,9 @@ S3_LOG_STORE: Final = "sparkapp.S3ConditionalPutLogStore"
 """What Delta commits with on `s3a://`, by `config/spark/spark-defaults.conf`."""
 STOP_SECONDS: Final = 10
 POLL_SECONDS: Final = 0.05
-ROOMS: Final = ("declarations", "engine", "execution", "quality", "spark", "warehouse")
+PIPELINE_ROOMS: Final = ("declarations", "engine", "execution", "quality", "spark", "warehouse")
 """Rooms that call Spark for a pipeline: the call site of an action is the line of the pipeline."""
-NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+NO_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class StartingJvm:
@@ -115,7 +115,7 @@ def start(
     *,
     name: str,
     log_file: Path,
-    extra: Mapping[str, str] = NOTHING,
+    extra: Mapping[str, str] = NO_PROPERTIES,
     jvm: StartingJvm | None = None,
     collector: str = PARALLEL,
     executor_options: Callable[[str], str] | None = None,
@@ -136,7 +136,7 @@ def start(
             not come up.
     """
     ensure_dir(log_file.parent)
-    call_sites.install(str(Path(__file__).parents[1] / room) for room in ROOMS)
+    call_sites.install(str(Path(__file__).parents[1] / room) for room in PIPELINE_ROOMS)
     _turn_python_logs_to(log_file)
     properties = _configured(settings)
     early = jvm.gateway() if jvm else None

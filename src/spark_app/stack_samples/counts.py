@@ -3,9 +3,9 @@
 import math
 from typing import Final, NamedTuple
 
-LEAST: Final = 5
+MIN_FUNCTION_SAMPLES: Final = 5
 """Fewer samples of a function are not shown: the interval of so many is already 1.6 to 11.7."""
-ENOUGH: Final = 20
+MIN_STAGE_SAMPLES: Final = 20
 """Fewer samples of a stage get no picture. Project: the share of a half of them is known to a quarter."""
 _NORMAL: Final = 1.959964
 """Of 95 %."""
@@ -31,7 +31,7 @@ class Tally(NamedTuple):
         return low * each, high * each
 
 
-NOTHING: Final = Tally()
+NO_SAMPLES: Final = Tally()
 
 
 def interval(count: int) -> tuple[float, float]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from spark_app.eventlog.comparison.compare import FunctionChange
-from spark_app.stack_samples.counts import NOTHING, Tally
+from spark_app.stack_samples.counts import NO_SAMPLES, Tally
 from spark_app.stack_samples.stack_profile import NO_NODE, Label, Node, Part, StackProfile
 
-MOST: Final = 30
+MAX_FUNCTIONS: Final = 30
 """Functions that are named."""
 WORTH_NAMING: Final = 0.01
 """A difference of a smaller share of the time is not named: of thousands of functions, some differ by chance. Project.
@@ -21,13 +21,13 @@ def changes(now: StackProfile, before: StackProfile) -> list[FunctionChange]:
     times, earlier = _times(now), _times(before)
     whole, whole_before = now.all.shown.ms or 1.0, before.all.shown.ms or 1.0
     least = WORTH_NAMING * max(whole, whole_before)
-    pairs = ((label, times.get(label, NOTHING), earlier.get(label, NOTHING)) for label in times.keys() | earlier.keys())
+    pairs = ((label, times.get(label, NO_SAMPLES), earlier.get(label, NO_SAMPLES)) for label in times.keys() | earlier.keys())
     found = [
         (label, one, other)
         for label, one, other in pairs
         if _differ(one, other, now, before) and abs(one.ms - other.ms) >= least
     ]
-    ranked = sorted(found, key=lambda each: (-abs(each[1].ms - each[2].ms), each[0]))[:MOST]
+    ranked = sorted(found, key=lambda each: (-abs(each[1].ms - each[2].ms), each[0]))[:MAX_FUNCTIONS]
     return [
         FunctionChange(
             function=label.function,

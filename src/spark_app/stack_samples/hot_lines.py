@@ -8,7 +8,7 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.formatting import count, share
 from spark_app.stack_samples import library_functions
-from spark_app.stack_samples.counts import LEAST, Tally
+from spark_app.stack_samples.counts import MIN_FUNCTION_SAMPLES, Tally
 from spark_app.stack_samples.spark_work import Work
 from spark_app.stack_samples.stack_profile import Part, StackProfile, WorkTime
 
@@ -68,7 +68,7 @@ def _hottest_work(part: Part, works: Iterable[Work], of: str) -> str:
     """The work of Spark with the most samples, its hottest function, and the line that waits for it."""
     known = ((work, part.works[work]) for work in works if work in part.works)
     work, time = max(known, key=lambda item: item[1].total.ms, default=("", WorkTime()))
-    if time.total.samples < LEAST:
+    if time.total.samples < MIN_FUNCTION_SAMPLES:
         return ""
     waits = f", called by {time.line}" if time.line else ""
     return f"{work} has {_part(time.total, part.shown, of)}, most in {time.function}{waits}"
@@ -77,7 +77,7 @@ def _hottest_work(part: Part, works: Iterable[Work], of: str) -> str:
 def _hottest_line(part: Part, whose: str) -> str:
     """The user's function with the most samples; empty if too few have one."""
     function, time = next(iter(part.hottest), (None, None))
-    if function is None or time is None or time.innermost.samples < LEAST:
+    if function is None or time is None or time.innermost.samples < MIN_FUNCTION_SAMPLES:
         return ""
     line = f"{function.name} ({function.file}:{time.line})"
     return f"{whose} hottest line is of {line}, with {_part(time.innermost, part.shown)}"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from spark_app.stack_samples.counts import LEAST, NOTHING, Tally
+from spark_app.stack_samples.counts import MIN_FUNCTION_SAMPLES, NO_SAMPLES, Tally
 from spark_app.stack_samples.stack_profile import NO_NODE, ROOTS, Label, Part, StackProfile
 
 WAITING_ROOT: Final = Label("root", ROOTS["waiting"])
@@ -22,14 +22,14 @@ class LibraryFunction:
 
 def hottest(stacks: StackProfile, part: Part, most: int) -> list[LibraryFunction]:
     """The functions in which most of the time is spent itself; what waits is left out, and what has few samples."""
-    totals, is_waiting = [NOTHING] * len(stacks.nodes), _waiting(stacks)
+    totals, is_waiting = [NO_SAMPLES] * len(stacks.nodes), _waiting(stacks)
     for end, tally in part.own.items():
         totals[end] += tally
     for number in range(len(totals) - 1, -1, -1):
         if stacks.nodes[number].parent != NO_NODE:
             totals[stacks.nodes[number].parent] += totals[number]
     itself = endings(stacks, {end: tally for end, tally in part.own.items() if not is_waiting[end]})
-    with_calls = dict.fromkeys([*itself][:most], NOTHING)
+    with_calls = dict.fromkeys([*itself][:most], NO_SAMPLES)
     for number, node in enumerate(stacks.nodes):
         if node.label in with_calls and not is_waiting[number] and not _is_recursion(stacks, number):
             with_calls[node.label] += totals[number]
@@ -52,7 +52,7 @@ def endings(stacks: StackProfile, own: Mapping[int, Tally]) -> dict[int, Tally]:
         if stacks.labels[label].kind != "root" and not stacks.labels[label].is_own:
             sums[label] += tally
     ranked = sorted(sums, key=lambda label: (-sums[label].ms, stacks.labels[label]))
-    return {label: sums[label] for label in ranked if sums[label].samples >= LEAST}
+    return {label: sums[label] for label in ranked if sums[label].samples >= MIN_FUNCTION_SAMPLES}
 
 
 def _waiting(stacks: StackProfile) -> list[bool]:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from spark_app.stack_samples.attribution import Place
-from spark_app.stack_samples.counts import ENOUGH, NOTHING, Tally
+from spark_app.stack_samples.counts import MIN_STAGE_SAMPLES, NO_SAMPLES, Tally
 from spark_app.stack_samples.samples import Process
 from spark_app.stack_samples.task_runs import TaskRun
 
@@ -26,10 +26,10 @@ def factors(seen: Mapping[Place, Tally], tasks: Iterable[TaskRun]) -> dict[Place
     cpu_ms = defaultdict[Place, float](float)
     for task in tasks:
         cpu_ms[task.stage] += task.cpu_ms
-    whole, measured = sum(seen.values(), NOTHING), sum(cpu_ms.values())
-    if whole.samples < ENOUGH or not measured:
+    whole, measured = sum(seen.values(), NO_SAMPLES), sum(cpu_ms.values())
+    if whole.samples < MIN_STAGE_SAMPLES or not measured:
         return {}
-    is_enough = {place for place, tally in seen.items() if tally.samples >= ENOUGH and cpu_ms.get(place)}
+    is_enough = {place for place, tally in seen.items() if tally.samples >= MIN_STAGE_SAMPLES and cpu_ms.get(place)}
     return {
         place: cpu_ms[place] / tally.ms if place in is_enough else measured / whole.ms for place, tally in seen.items()
     }

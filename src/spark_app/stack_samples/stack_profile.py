@@ -11,7 +11,7 @@ from spark_app.eventlog.parse.locations import LogPath
 from spark_app.stack_samples import attribution, samples, scaling, task_runs
 from spark_app.stack_samples.activity import WAITING, Activities, Activity
 from spark_app.stack_samples.attribution import Place
-from spark_app.stack_samples.counts import LEAST, NOTHING, Tally
+from spark_app.stack_samples.counts import MIN_FUNCTION_SAMPLES, NO_SAMPLES, Tally
 from spark_app.stack_samples.driver_calls import DriverCalls
 from spark_app.stack_samples.samples import Frame, Language, Sample, StackSamples
 from spark_app.stack_samples.spark_work import SparkWork, Work
@@ -71,8 +71,8 @@ class FunctionTime:
         is_udf: Whether Spark's Python worker called it.
     """
 
-    total: Tally = NOTHING
-    innermost: Tally = NOTHING
+    total: Tally = NO_SAMPLES
+    innermost: Tally = NO_SAMPLES
     lines: defaultdict[int, Tally] = field(default_factory=lambda: defaultdict(Tally))
     is_udf: bool = False
 
@@ -105,7 +105,7 @@ class WorkTime:
     @property
     def total(self) -> Tally:
         """All of them."""
-        return sum(self.functions.values(), NOTHING)
+        return sum(self.functions.values(), NO_SAMPLES)
 
     @property
     def function(self) -> str:
@@ -116,7 +116,7 @@ class WorkTime:
     def line(self) -> str:
         """The line that waited for the most; empty if too few have one."""
         line = max(self.lines, key=lambda name: (self.lines[name].ms, name), default="")
-        return line if self.lines.get(line, NOTHING).samples >= LEAST else ""
+        return line if self.lines.get(line, NO_SAMPLES).samples >= MIN_FUNCTION_SAMPLES else ""
 
     def add(self, other: "WorkTime") -> None:
         """Adds those of another part."""
@@ -144,12 +144,12 @@ class Part:
     @property
     def total(self) -> Tally:
         """All samples."""
-        return sum(self.activities.values(), NOTHING)
+        return sum(self.activities.values(), NO_SAMPLES)
 
     @property
     def shown(self) -> Tally:
         """Those with a node: all but those that wait for Python."""
-        return sum(self.own.values(), NOTHING)
+        return sum(self.own.values(), NO_SAMPLES)
 
     @property
     def hottest(self) -> list[tuple[Function, FunctionTime]]:
@@ -173,7 +173,7 @@ class StackProfile:
     """All samples of an application; the parent of a node has a lower number than itself.
 
     `scaled_from` is the part of the CPU time of tasks that samples of the JVM have seen, where their times are scaled
-    to it; None where they are as they were taken. `driver` are the samples of the driver, of which `filling` makes a
+    to it; None where they are as they were taken. `driver` are the samples of the driver, of which `builder` makes a
     part.
     """
 
@@ -183,7 +183,7 @@ class StackProfile:
     parts: dict[Place, Part]
     scaled_from: float | None
     driver: list[Sample]
-    filling: "_Filling"
+    builder: "_ProfileBuilder"
 
     def within(self, period: tuple[float, float] | None) -> "StackProfile":
         """The same with the driver's samples of a time only, in milliseconds since the epoch; None for no time.
@@ -193,7 +193,7 @@ class StackProfile:
         parts: dict[Place, Part] = {place: part for place, part in self.parts.items() if place != "driver"}
         if period is not None:
             taken = (sample for sample in self.driver if period[0] <= self._begin(sample) and sample.at_ms <= period[1])
-            parts |= self.filling.parts((sample, "driver") for sample in taken)
+            parts |= self.builder.parts((sample, "driver") for sample in taken)
         return replace(self, parts=parts)
 
     def _begin(self, sample: Sample) -> float:
@@ -243,11 +243,11 @@ def of_places(taken: StackSamples, places: Sequence[Place], tasks: Sequence[Task
     """
     activities = Activities(taken)
     factors, scaled_from = scaled(taken, places, tasks, activities)
-    filling = _Filling(taken, activities, factors)
+    builder = _ProfileBuilder(taken, activities, factors)
     placed = [*zip(taken.samples, places, strict=True)]
-    parts, merging = filling.parts(placed), filling.merging
+    parts, interner = builder.parts(placed), builder.interner
     driver = [sample for sample, place in placed if place == "driver"]
-    return StackProfile(taken, merging.labels, merging.nodes, parts, scaled_from, driver, filling)
+    return StackProfile(taken, interner.labels, interner.nodes, parts, scaled_from, driver, builder)
 
 
 def scaled(
@@ -261,7 +261,7 @@ def scaled(
         if place not in {"driver", "executor"} and activities.of(sample) == "jvm":
             seen[place] += Tally(1, sample.weight * taken.processes[sample.process].interval_ms)
     factors, measured = scaling.factors(seen, tasks), sum(task.cpu_ms for task in tasks)
-    return factors, sum(seen.values(), NOTHING).ms / measured if factors else None
+    return factors, sum(seen.values(), NO_SAMPLES).ms / measured if factors else None
 
 
 def is_idle(place: Place, activity: Activity) -> bool:
@@ -269,12 +269,12 @@ def is_idle(place: Place, activity: Activity) -> bool:
     return isinstance(place, str) and place != "unknown" and activity in WAITING
 
 
-class _Filling:
+class _ProfileBuilder:
     """Makes parts of samples, all by the same nodes."""
 
     def __init__(self, taken: StackSamples, activities: Activities, factors: Mapping[Place, float]) -> None:
         """Looks at each stack once; times of the JVM in a place are multiplied by its factor."""
-        self.merging = _Merging(taken)
+        self.interner = _NodeInterner(taken)
         self._taken, self._activities, self._factors = taken, activities, factors
         self._calls, self._works = DriverCalls(taken), [*map(SparkWork(taken).of, taken.stacks)]
 
@@ -295,8 +295,8 @@ class _Filling:
             part = parts[place]
             part.activities[activity] += tally
             if activity in ROOTS:
-                part.own[self.merging.node(activity, stack)] += tally
-                self.merging.count_functions(part, stack, tally, is_worker=is_worker)
+                part.own[self.interner.node(activity, stack)] += tally
+                self.interner.count_functions(part, stack, tally, is_worker=is_worker)
         return dict(parts)
 
     def _count_work(self, part: Part, sample: Sample, tally: Tally, *, has_line: bool) -> None:
@@ -311,7 +311,7 @@ class _Filling:
             time.lines[line] += tally
 
 
-class _Merging:
+class _NodeInterner:
     """Nodes for stacks; stacks with the same callers share theirs."""
 
     def __init__(self, taken: StackSamples) -> None:

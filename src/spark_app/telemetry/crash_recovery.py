@@ -25,7 +25,7 @@ Send = Callable[[Sequence[ReadableSpan], MetricsData], bool]
 
 UNSENT_SECONDS: Final = 10
 """A span that ended within this time before a kill may be unsent: twice the default of `OTEL_BSP_SCHEDULE_DELAY`."""
-NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+NO_ATTRIBUTES: Final[Mapping[str, str]] = MappingProxyType({})
 _IDENTITY: Final = tuple(each.name for each in (names.PIPELINE, names.RUN_ID, names.INVOCATION_ID, names.RUN_SLICE))
 
 
@@ -124,7 +124,7 @@ def ended_span(stored: StoredSpan) -> ReadableSpan:
     return _readable(stored, end=stored.span.end_time_unix_nano or 0, status=Status(StatusCode(code), message or None))
 
 
-def _readable(stored: StoredSpan, *, end: int, status: Status, also: Mapping[str, str] = NOTHING) -> ReadableSpan:
+def _readable(stored: StoredSpan, *, end: int, status: Status, also: Mapping[str, str] = NO_ATTRIBUTES) -> ReadableSpan:
     """A span as exporters take it."""
     span, trace_id = stored.span, int.from_bytes(stored.span.trace_id or b"")
     flags = TraceFlags((span.flags or 0) & TraceFlags.SAMPLED)

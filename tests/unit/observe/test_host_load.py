@@ -45,12 +45,12 @@ def test_what_a_kernel_does_not_count_is_unknown(tmp_path: Path) -> None:
 def test_samples_of_a_long_time_are_thinned_out(tmp_path: Path) -> None:
     """They reach from the start to the end, and are bounded."""
     sampler = HostLoadSampler(proc(tmp_path))
-    for number in range(host_load.MOST * 3):
-        if number == host_load.MOST * 3 - 4:
+    for number in range(host_load.MAX_SAMPLES * 3):
+        if number == host_load.MAX_SAMPLES * 3 - 4:
             proc(tmp_path, runnable=99)
         sampler.sample()
     assert sampler.load is not None
-    assert host_load.MOST / 2 <= len(sampler.load.samples) <= host_load.MOST
+    assert host_load.MAX_SAMPLES / 2 <= len(sampler.load.samples) <= host_load.MAX_SAMPLES
     assert {sampler.load.samples[0].runnable, sampler.load.samples[-1].runnable} == {6, 98}
 
 

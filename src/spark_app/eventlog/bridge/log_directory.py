@@ -11,7 +11,7 @@ from spark_app.eventlog.bridge.log_processor import LogProcessor
 from spark_app.eventlog.parse.locations import LogPath
 from spark_app.eventlog.parse.log_files import EventLog, logs_in
 
-AT_ONCE: Final = 4
+MAX_LOGS_IN_TURN: Final = 4
 """How many logs with unread lines the bridge reads in turn, the newest first."""
 LOOK_AGAIN_SECONDS: Final = 10.0
 """The interval at which the bridge checks abandoned and unreadable logs."""
@@ -83,7 +83,7 @@ class LogDirectory:
         behind = [(followed.recency, key) for key, followed in self.followed.items() if followed.is_behind]
         if has_room:
             behind += [(waiting.modified, key) for key, waiting in self.waiting.items()]
-        newest = [key for _, key in sorted(behind, reverse=True)[:AT_ONCE]]
+        newest = [key for _, key in sorted(behind, reverse=True)[:MAX_LOGS_IN_TURN]]
         return current + [followed for key in newest if (followed := self._begun(key)) is not None]
 
     def is_gone(self, log: EventLog) -> bool:

@@ -16,7 +16,7 @@ from spark_app.eventlog.parse.log_files import EventLog
 from spark_app.eventlog.reader import Reader, remarks
 from spark_app.formatting import duration, quantity
 
-GLANCE: Final = 10
+FIRST_LINES: Final = 10
 """A file is not an event log if none of this many first lines is an event."""
 _STRIDE: Final = 64
 
@@ -171,7 +171,7 @@ class LogProcessor:
     @property
     def is_no_event_log(self) -> bool:
         """Whether the first lines of the file show that it is not an event log."""
-        return not self.log.is_folder and not self._reader.events and self._reader.unreadable_lines >= GLANCE
+        return not self.log.is_folder and not self._reader.events and self._reader.unreadable_lines >= FIRST_LINES
 
     @property
     def unread_bytes(self) -> int:

@@ -17,7 +17,7 @@ MAX_WEIGHT: Final = 32_000_000
 """Approximate bytes of memory of the queued spans."""
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 10.0
-STRIKES: Final = 3
+MAX_REFUSALS: Final = 3
 """How often the collector may refuse a batch while it accepts others."""
 _BARE_WEIGHT: Final = 2500
 
@@ -43,7 +43,7 @@ class _Batch:
     first: int
     spans: list[OwnedSpan]
     weight: int = 0
-    strikes: int = 0
+    refusals: int = 0
     taken_before: int = 0
 
 
@@ -148,9 +148,9 @@ class SpanQueue:
             self.sent += len(batch.spans)
             return
         self.failures += 1
-        batch.strikes += bool(batch.strikes == 0 or batch.taken_before < self._accepted)
+        batch.refusals += bool(batch.refusals == 0 or batch.taken_before < self._accepted)
         batch.taken_before = self._accepted
-        if batch.strikes > STRIKES:
+        if batch.refusals > MAX_REFUSALS:
             self._removed += batch.weight
             self.dropped += len(batch.spans)
             return

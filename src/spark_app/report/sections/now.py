@@ -19,7 +19,7 @@ from spark_app.formatting import count, quantity
 from spark_app.report import formatting
 from spark_app.report.scope import Scope, stage_name
 
-MOST: Final = 30
+MAX_ROWS: Final = 30
 """Rows of open work, the oldest first."""
 Kind = Literal["query", "job", "stage"]
 Part = Query | Job | StageAttempt
@@ -90,8 +90,8 @@ def now(scope: Scope) -> Now:
     work = list(_work(scope, parts))
     waits, since = _waits(app, parts)
     state: Literal["running", "no end in its log"] = "running" if app.is_alive else "no end in its log"
-    left_out = max(0, len(work) - MOST)
-    return Now(state, app.started, app.last or None, waits, since, work[:MOST], left_out)
+    left_out = max(0, len(work) - MAX_ROWS)
+    return Now(state, app.started, app.last or None, waits, since, work[:MAX_ROWS], left_out)
 
 
 def _work(scope: Scope, parts: Sequence[Part]) -> Iterator[OpenWork]:

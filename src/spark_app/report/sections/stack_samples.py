@@ -18,7 +18,7 @@ from spark_app.report.scope import Scope, stage_name
 from spark_app.report.sections.stack_steps import MAX_NAME, steps
 from spark_app.stack_samples import library_functions
 from spark_app.stack_samples.attribution import Place
-from spark_app.stack_samples.counts import ENOUGH, LEAST, NOTHING, Tally
+from spark_app.stack_samples.counts import MIN_FUNCTION_SAMPLES, MIN_STAGE_SAMPLES, NO_SAMPLES, Tally
 from spark_app.stack_samples.difference import WORTH_NAMING
 from spark_app.stack_samples.library_functions import LibraryFunction
 from spark_app.stack_samples.stack_profile import NO_NODE, Function, FunctionTime, Label, Node, Part, StackProfile
@@ -56,7 +56,7 @@ class HotFunction:
     @property
     def share(self) -> float | None:
         """Of the time of the place, the share in which it is the innermost of the user's; None of too few samples."""
-        return self.time.innermost.ms / self.whole.ms if self.time.innermost.samples >= LEAST else None
+        return self.time.innermost.ms / self.whole.ms if self.time.innermost.samples >= MIN_FUNCTION_SAMPLES else None
 
     @property
     def apart(self) -> float | None:
@@ -102,13 +102,17 @@ class Row:
 
     def share(self, activity: str) -> float | None:
         """The share of an activity of the time; None of too few samples."""
-        tally, whole = self.part.activities.get(activity, NOTHING), self.part.total  # type: ignore[call-overload]
-        return tally.ms / whole.ms if tally.samples >= LEAST and whole.ms else None
+        tally, whole = self.part.activities.get(activity, NO_SAMPLES), self.part.total  # type: ignore[call-overload]
+        return tally.ms / whole.ms if tally.samples >= MIN_FUNCTION_SAMPLES and whole.ms else None
 
     @property
     def works(self) -> list[SparkStep]:
         """What Spark itself did, the most first; what too few samples have is left out."""
-        enough = [(work, time, time.total) for work, time in self.part.works.items() if time.total.samples >= LEAST]
+        enough = [
+            (work, time, time.total)
+            for work, time in self.part.works.items()
+            if time.total.samples >= MIN_FUNCTION_SAMPLES
+        ]
         ranked = sorted(enough, key=lambda each: (-each[2].ms, each[0]))
         whole = self.part.total.ms
         return [SparkStep(work, total.ms / whole, time.function, time.line or None) for work, time, total in ranked]
@@ -156,7 +160,7 @@ class StackSection:
     @property
     def total(self) -> Tally:
         """All its samples."""
-        return sum((row.part.total for row in self.rows), NOTHING)
+        return sum((row.part.total for row in self.rows), NO_SAMPLES)
 
     @property
     def of_tasks(self) -> Tally:
@@ -166,12 +170,12 @@ class StackSection:
     @property
     def in_stages(self) -> Tally:
         """Those whose stage is known."""
-        return sum((row.part.total for row in self.stages), NOTHING)
+        return sum((row.part.total for row in self.stages), NO_SAMPLES)
 
     @property
     def unknown(self) -> Tally:
         """Those of tasks whose stage is not known."""
-        return sum((row.part.total for row in self.rows if row.place == "unknown"), NOTHING)
+        return sum((row.part.total for row in self.rows if row.place == "unknown"), NO_SAMPLES)
 
     @property
     def stages(self) -> list[Row]:
@@ -181,7 +185,7 @@ class StackSection:
     @property
     def drawn(self) -> list[Row]:
         """What has enough samples for a picture of its own."""
-        return [row for row in self.rows if row.part.shown.samples >= ENOUGH]
+        return [row for row in self.rows if row.part.shown.samples >= MIN_STAGE_SAMPLES]
 
     @property
     def jvm_cpu_ratio(self) -> float | None:
@@ -189,8 +193,8 @@ class StackSection:
         totals = [stage.totals for stage in self.scope.stages]
         measured_ms = sum((each.cpu_ns or 0) + each.deserialize_cpu_ns for each in totals) / 1e6
         tasks = [row.part.activities["jvm"] for row in self.rows if row.is_stage or row.place == "unknown"]
-        sampled = sum(tasks, NOTHING)
-        return sampled.ms / measured_ms if measured_ms and sampled.samples >= ENOUGH else None
+        sampled = sum(tasks, NO_SAMPLES)
+        return sampled.ms / measured_ms if measured_ms and sampled.samples >= MIN_STAGE_SAMPLES else None
 
     @property
     def is_jvm_comparable(self) -> bool:
@@ -242,7 +246,7 @@ def hottest(parts: Mapping[Any, Part]) -> list[HotFunction]:
         HotFunction(place, function, time, part.shown)
         for place, part in parts.items()
         for function, time in part.hottest
-        if (time.total if time.is_udf else time.innermost).samples >= LEAST
+        if (time.total if time.is_udf else time.innermost).samples >= MIN_FUNCTION_SAMPLES
     ]
     return sorted(found, key=lambda hot: (-hot.time.innermost.ms, -hot.time.total.ms, hot.function, str(hot.place)))
 
@@ -253,7 +257,7 @@ def _views(section: StackSection) -> Iterator[tuple[str, list[Place] | None]]:
     yield ("the run" if section.scope.run else "the application"), None
     for title, places in [*section.steps.items()][: section.limits.stages]:
         sampled = [place for place in places if place in section.profile.parts]
-        if section.profile.of(sampled).shown.samples >= ENOUGH:
+        if section.profile.of(sampled).shown.samples >= MIN_STAGE_SAMPLES:
             yield f"{title}, {len(places):,} stages", sampled
     for row in section.drawn[: section.limits.stages]:
         place = row.place
@@ -296,7 +300,7 @@ def drawing(
     shown_labels = dict.fromkeys(nodes[node].label for node in kept)
     number_of_label = {label: number for number, label in enumerate(shown_labels)}
     shown = {
-        "least": LEAST,
+        "least": MIN_FUNCTION_SAMPLES,
         "worth_naming": WORTH_NAMING,
         "labels": [_label(labels[label]) for label in shown_labels],
         "parents": [kept.get(nodes[node].parent, NO_NODE) for node in kept],
@@ -312,14 +316,14 @@ def drawing(
 
 def _kept(nodes: Sequence[Node], parts: Iterable[Part], most: int) -> dict[int, int]:
     """The nodes that are drawn, with their new numbers; a caller is before what it calls, and has as many samples."""
-    totals = [NOTHING] * len(nodes)
+    totals = [NO_SAMPLES] * len(nodes)
     for part in parts:
         for node, tally in part.own.items():
             totals[node] += tally
     for number in range(len(totals) - 1, -1, -1):
         if nodes[number].parent != NO_NODE:
             totals[nodes[number].parent] += totals[number]
-    enough = (node for node, tally in enumerate(totals) if tally.samples >= LEAST)
+    enough = (node for node, tally in enumerate(totals) if tally.samples >= MIN_FUNCTION_SAMPLES)
     chosen = sorted(sorted(enough, key=lambda node: (-totals[node].ms, node))[:most])
     return {node: number for number, node in enumerate(chosen)}
 

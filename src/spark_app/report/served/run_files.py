@@ -25,7 +25,7 @@ RECENT: Final = timedelta(days=2)
 """How long after the start of a run its files are looked for at each look."""
 PATIENCE_SECONDS: Final = 30.0
 """How long a listing, or files that are read at once, are waited for."""
-READ_AT_ONCE: Final = 100
+FILES_PER_READ: Final = 100
 ALL_SECONDS: Final = 600.0
 """How often older days are listed, too: for what ran for longer, or could not be copied at once."""
 STORED_REPORT: Final = re.compile(r"\d{4}-\d\d-\d\d/[^/\0]+\.html")
@@ -179,8 +179,8 @@ class StoredRunFiles:
     def contents(self, kind: Kind, paths: Sequence[str]) -> dict[str, bytes]:
         """Many at once: a request to an object store takes longer than what it reads."""
         found = dict[str, bytes]()
-        for first in range(0, len(paths), READ_AT_ONCE):
-            found |= self.store.read_all(FOLDERS[kind], paths[first : first + READ_AT_ONCE])
+        for first in range(0, len(paths), FILES_PER_READ):
+            found |= self.store.read_all(FOLDERS[kind], paths[first : first + FILES_PER_READ])
         return found
 
     def is_killed(self, record: str) -> bool:

@@ -24,7 +24,7 @@ VERSION: Final = 1
 WAIT_SECONDS: Final = 30.0
 """How long a process waits for another one that writes the index."""
 KINDS: Final[tuple[Kind, ...]] = ("profile", "record")
-AT_ONCE: Final = 500
+FILES_PER_COMMIT: Final = 500
 """Files that are read between two commits."""
 TABLES: Final = """
 CREATE TABLE file (kind, path, modified, size, PRIMARY KEY (kind, path)) WITHOUT ROWID;
@@ -115,7 +115,9 @@ class RunIndex:
             index.execute("COMMIT")
             self._name_reports(index)
             number = 0
-            while chunk := index.execute("SELECT * FROM changed WHERE rowid > ? LIMIT ?", (number, AT_ONCE)).fetchall():
+            while chunk := index.execute(
+                "SELECT * FROM changed WHERE rowid > ? LIMIT ?", (number, FILES_PER_COMMIT)
+            ).fetchall():
                 number += len(chunk)
                 self._take(index, chunk)
             self._mark_killed(index)

@@ -7,7 +7,7 @@ import pytest
 
 from spark_app.eventlog.model.application import Application
 from spark_app.report.scope import scope
-from spark_app.report.sections.now import MOST, Now, now
+from spark_app.report.sections.now import MAX_ROWS, Now, now
 from tests.eventlogs import walking
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
@@ -111,8 +111,8 @@ def test_a_stage_of_a_job_that_failed_does_not_run() -> None:
 
 def test_the_list_is_bounded() -> None:
     """The rest is counted."""
-    moment = at(*(log.job(number, [number]) for number in range(MOST + 5)))
-    assert (len(moment.work), moment.left_out) == (MOST, 5)
+    moment = at(*(log.job(number, [number]) for number in range(MAX_ROWS + 5)))
+    assert (len(moment.work), moment.left_out) == (MAX_ROWS, 5)
 
 
 def cut(recorded: Path, event: bytes) -> Application:

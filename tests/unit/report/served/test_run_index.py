@@ -80,7 +80,7 @@ def test_no_more_rows_are_fetched_than_a_page_shows(tmp_path: Path) -> None:
 
 def test_files_are_committed_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Meanwhile, what was read before is listed."""
-    monkeypatch.setattr(run_index, "AT_ONCE", 50)
+    monkeypatch.setattr(run_index, "FILES_PER_COMMIT", 50)
     listed_after: list[int] = []
 
     def read(file: Path) -> bytes:

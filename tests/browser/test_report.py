@@ -275,7 +275,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         (run / "traces.jsonl").write_text(
             line("resourceSpans", "scopeSpans", "spans", span("1", "", "run ml.refunds", 1000, 2000))
         )
-        reports[name] = page.write(reading, output=folder / f"{name}.html", run=run_info.of(run)).path
+        reports[name] = page.write(reading, output=folder / f"{name}.html", run=run_info.read(run)).path
     return reports
 
 
@@ -324,7 +324,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spans = [span("1", "", "run ml.refunds", 1000, 2000 + 100 * FITS * JOBS)]
     spans += [span(str(2 + fit), "1", "fit random_forest", 2000 + 3500 * fit, 5500 + 3500 * fit) for fit in range(FITS)]
     (run / "traces.jsonl").write_text("".join(line("resourceSpans", "scopeSpans", "spans", each) for each in spans))
-    return page.write(reading, output=folder / "report.html", run=run_info.of(run)).path
+    return page.write(reading, output=folder / "report.html", run=run_info.read(run)).path
 
 
 def test_the_page_of_a_training_is_a_few_screens_on_a_phone(browser: Page, trained: Path) -> None:

@@ -32,7 +32,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         lines = [log.started(1000 + number) | {"App Name": name, "App ID": f"app-{number}"}, log.executor("1")]
         lines += [log.job(0, [0]), log.stage(0, end=end - 1), log.job_ended(0, time=end), log.ended(end)]
         reading = read(made.written(home / f"app-{number}", lines))
-        saved = replace(profiling.of(reading), labels={"user": "me"})
+        saved = replace(profiling.run_profile(reading), labels={"user": "me"})
         baselines.save(home / "reports" / "records", saved)
     page.write(reading, output=home / "reports" / "app-3.html")
     listed = Runs(LocalRunFiles(home / "reports" / "records", home / "runs", home / "reports"), patience=60)

@@ -66,7 +66,7 @@ def is_recorded(run: Run) -> bool:
 
 def recorded(run: Run) -> RunProfile:
     """The record of a run whose log was kept."""
-    return profiling.of(reader.read(HERE / f"{run.name}.zst"))
+    return profiling.run_profile(reader.read(HERE / f"{run.name}.zst"))
 
 
 def tell() -> None:

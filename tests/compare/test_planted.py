@@ -34,7 +34,7 @@ class Runs:
         """The record of a run."""
         if wanted.name not in self._made:
             (log,) = run(self._folder, wanted)
-            self._made[wanted.name] = profiling.of(reader.read(log))
+            self._made[wanted.name] = profiling.run_profile(reader.read(log))
         return self._made[wanted.name]
 
 
@@ -61,5 +61,5 @@ def test_equal_runs_have_no_cause(runs: Runs) -> None:
 def test_another_join_is_named_though_the_time_is_the_same(tmp_path: Path) -> None:
     """The table of what changed has it."""
     make_tables(tmp_path)
-    _, before, now = (profiling.of(reader.read(log)) for log in run(tmp_path, *IN_ONE_PROCESS))
+    _, before, now = (profiling.run_profile(reader.read(log)) for log in run(tmp_path, *IN_ONE_PROCESS))
     assert_other_join_is_noise(compare(before, now))

@@ -285,7 +285,7 @@ def in_report(reading: Reading) -> Iterator[str]:
     figures = {f"headline {name}": value for name, value in structs.asdict(top.figures).items()}
     figures |= {f"{each.rule} {name}": value for each in findings for name, value in each.numbers.items()}
     figures |= {f"{each.rule} cost": each.cost_ms for each in findings}
-    profile = profiling.of(reading)
+    profile = profiling.run_profile(reading)
     for group in profile.groups:
         of = (*values_of(group.wall), *values_of(group.spent), *values_of(group.volume))
         figures |= {f"{group.place} {number}": round(value, 1) for number, value in enumerate(of)}

@@ -108,6 +108,8 @@ def test_no_span_is_without_its_parent(name: str) -> None:
 
 def test_the_same_program_has_the_same_settings_in_each_run() -> None:
     """Names of pods, addresses and traces are new each time, and no reason why a run is slower than the one before."""
-    first, second = (profiling.of(reader.read(recorded(name))).settings for name in (UNDISTURBED, "deleted-planted"))
+    first, second = (
+        profiling.run_profile(reader.read(recorded(name))).settings for name in (UNDISTURBED, "deleted-planted")
+    )
     differing = {name for name in first | second if first.get(name) != second.get(name)}
     assert differing == {"spark.recorded.cause"}

@@ -81,7 +81,7 @@ def test_what_one_machine_has_run_another_lists_and_explains(
     report = (other.reports_path / f"{RUN.format(2)}.html").read_text(encoding="utf-8")
     assert "app-10" in report  # it is compared with that run
     laptop = machine(tmp_path / "laptop", bucket)
-    runs = Runs(run_files.of(laptop), patience=PATIENCE_SECONDS)
+    runs = Runs(run_files.configured_files(laptop), patience=PATIENCE_SECONDS)
     assert runs.look()
     listed = runs.newest_first(Chosen(), most=10)
     assert {(run.id, run.outcome) for run in listed} == {(RUN.format(number), "succeeded") for number in (1, 2)}
@@ -115,7 +115,7 @@ def test_a_store_that_cannot_be_reached_changes_no_run(
     assert "the run store has not got everything: cannot reach s3a://" in note
     concluded(settings, 2, now, notes)
     assert len(notes) == 1
-    runs = Runs(run_files.of(machine(tmp_path / "laptop", bucket)), patience=PATIENCE_SECONDS)
+    runs = Runs(run_files.configured_files(machine(tmp_path / "laptop", bucket)), patience=PATIENCE_SECONDS)
     assert runs.look()
     assert runs.count(Chosen()) == 2
 

@@ -204,4 +204,4 @@ def _profile(name: str, settings: "Settings", terminal: "Terminal") -> tuple["Ru
     for remark in reading.remarks:
         terminal.note(f"{reading.log if '://' in name else name}: {remark}")
     baselines.recall(settings.profiles_path, reading)
-    return profiling.of(reading), reading.log
+    return profiling.run_profile(reading), reading.log

@@ -185,7 +185,7 @@ def _as_of_now(selected: "ReportSource") -> "ReportSource":
     from spark_app.report import run_info
     from spark_app.report.report_source import ReportSource
 
-    run = run_info.of(selected.run.folder) if selected.run else None
+    run = run_info.read(selected.run.folder) if selected.run else None
     return ReportSource(live.finished(live.local(selected.log)), run)
 
 

@@ -41,7 +41,7 @@ def serve(
     from spark_app.settings import load_settings
 
     settings, terminal = load_settings(config), Terminal()
-    runs = Runs(run_files.of(settings))
+    runs = Runs(run_files.configured_files(settings))
     logs, ending = None if folder is None else log_path(folder), threading.Event()
     with (
         PageServer(port, Pages(runs, settings.prices, [*settings.label_properties])) as server,

@@ -106,12 +106,12 @@ def of_project(settings: Settings) -> Graph:
     Raises:
         DeclarationError: A declaration is wrong.
     """
-    return of(
+    return graph(
         {name: each for package in pipelines.PACKAGES for name, each in pipelines.load(package).items()}, settings
     )
 
 
-def of(loaded: Mapping[str, Any], settings: Settings) -> Graph:
+def graph(loaded: Mapping[str, Any], settings: Settings) -> Graph:
     """The graph of pipelines, which may come in any order."""
     newest = _newest(settings.runs_path)
     nodes = [_node(name, loaded[name], newest.get(name)) for name in pipelines.in_order(loaded)]

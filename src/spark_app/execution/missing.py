@@ -121,7 +121,7 @@ class RecordedRuns:
 
     @cached_property
     def _store(self) -> RunStore | None:
-        return run_store.of(self._settings)
+        return run_store.configured_store(self._settings)
 
     @cached_property
     def _stored(self) -> list[str]:

@@ -48,7 +48,7 @@ class Library:
     def __init__(self, settings: Settings, events: LogPath, thresholds: Thresholds) -> None:
         """Reads nothing yet."""
         self.settings, self.events, self.thresholds = settings, events, thresholds
-        self._store = run_store.of(settings)
+        self._store = run_store.configured_store(settings)
         self._read: OrderedDict[LogPath, tuple[State, Analysis]] = OrderedDict()
 
     def entries(self) -> list[LibraryEntry]:

@@ -166,7 +166,7 @@ def analyze(reading: Reading, settings: Settings, thresholds: Thresholds) -> Ana
     reading = with_profiles_of_store(reading, settings)
     baselines.recall(settings.profiles_path, reading)
     profile = with_other(
-        profiling.of(reading), labels=LabelSources.configured(settings, resource_attributes()).of(reading.app)
+        profiling.run_profile(reading), labels=LabelSources.configured(settings, resource_attributes()).of(reading.app)
     )
     app, compare = reading.app, partial(baselines.compare_with_baseline, settings.profiles_path, profile)
     comparison = app.failed_parts.get("comparison with earlier runs", compare, None)
@@ -182,7 +182,7 @@ def _with_hot_lines(findings: list[Finding], stacks: StackProfile | None, app: A
 def with_profiles_of_store(reading: Reading, settings: Settings) -> Reading:
     """Fetches the last run profiles of an application; what hinders that is a remark."""
     try:
-        store = run_store.of(settings) if reading.app.name else None
+        store = run_store.configured_store(settings) if reading.app.name else None
         if store is not None:
             store.fetch_profiles(reading.app.name or "", settings.profiles_path)
     except (InputError, MachineError, OSError) as error:
@@ -304,6 +304,6 @@ def _reported(analysis: Analysis, results: Sequence[RunRecord], note: Note) -> l
     reported = []
     for result in results:
         output = analysis.settings.reports_path / f"{result.run_id}.html"
-        reported.append(replace(result, report=analysis.report(output, run_info.of(result.folder))))
+        reported.append(replace(result, report=analysis.report(output, run_info.read(result.folder))))
         run_record.write(reported[-1], note=note)
     return reported

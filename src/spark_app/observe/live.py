@@ -69,7 +69,7 @@ class LiveReport:
             reader.tailer.is_finished,
             self._eviction.forgotten,
         )
-        run = run_info.of(self._run) if self._run else None
+        run = run_info.read(self._run) if self._run else None
         return analyze(reading, self._settings, self._thresholds).live_page(run)
 
     def _forget(self, _: Event, ended: Ended | None) -> None:

@@ -75,7 +75,7 @@ def send(settings: Settings, *, note: Callable[[str], None]) -> None:
 
 def _send(settings: Settings, folder: Path) -> None:
     waiting = _waiting(folder)
-    store = run_store.of(settings) if waiting else None
+    store = run_store.configured_store(settings) if waiting else None
     if store is None:
         return
     for file in waiting:

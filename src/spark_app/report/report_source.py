@@ -51,12 +51,12 @@ def source(name: str, settings: Settings) -> ReportSource:
     path = Path(name)
     for folder in (path, settings.runs_path / name):
         if any((folder / file).is_file() for file in (RECORD, STARTED)):
-            run = run_info.of(folder.resolve())
+            run = run_info.read(folder.resolve())
             return ReportSource(_log_of(run, settings), run)
-    store = run_store.of(settings) if run_store.RUN_ID.fullmatch(name) else None
+    store = run_store.configured_store(settings) if run_store.RUN_ID.fullmatch(name) else None
     fetched = store.fetch_run(name) if store else None
     if fetched is not None:
-        run = run_info.of(fetched)
+        run = run_info.read(fetched)
         return ReportSource(_log_of(run, settings), run)
     for log in (path, settings.events_path / name, settings.events_path / f"{FOLDER}{name}"):
         if log.exists():

@@ -110,7 +110,7 @@ class RunInfo:
         return next((step.name for step in self.steps if step.span_id == span_id), None)
 
 
-def of(folder: Path) -> RunInfo:
+def read(folder: Path) -> RunInfo:
     """The run of a folder.
 
     Raises:

@@ -162,7 +162,7 @@ class RunStore:
         return self._storage.ask(f"{self.location}/{key}", request, verb=verb)
 
 
-def of(settings: Settings, *, patience: float = PATIENCE_SECONDS) -> RunStore | None:
+def configured_store(settings: Settings, *, patience: float = PATIENCE_SECONDS) -> RunStore | None:
     """The store of the configuration; None without one.
 
     Raises:

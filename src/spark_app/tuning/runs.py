@@ -58,7 +58,7 @@ class Run:
         """
         if self.reading is None:
             raise InputError(f"no event log of a Spark application was found: {self.log} has what the command printed")
-        return profiling.of(self.reading)
+        return profiling.run_profile(self.reading)
 
     @property
     def printed(self) -> str:

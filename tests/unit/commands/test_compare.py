@@ -68,7 +68,7 @@ def test_a_killed_run_is_compared_as_one(capsys: pytest.CaptureFixture[str], hom
     before, now = (write_log(home / "spark-events", run) for run in (BEFORE, NOW))
     reading = read(now)
     reading.app.process_exit_code = 143
-    baselines.save(home / "reports" / "records", profiling.of(reading))
+    baselines.save(home / "reports" / "records", profiling.run_profile(reading))
     remarks = compared(capsys, now, before)["comparison"]["remarks"]
     assert remarks == ["app-2 was killed: its time lacks the work that it did not reach"]
 

@@ -145,7 +145,7 @@ def test_a_slower_application_is_compared_with_the_earlier_one(tmp_path: Path, p
     now = seen(tmp_path, NOW, "app-2")
     assert "more input: sum up" in report_text(printed, now, tmp_path)
     assert "more input" in (tmp_path / "reports" / "app-2.html").read_text(encoding="utf-8")
-    earlier = baselines.last_good(settings(tmp_path).profiles_path, profiling.of(now.readings[0]))
+    earlier = baselines.last_good(settings(tmp_path).profiles_path, profiling.run_profile(now.readings[0]))
     assert [each.id for each in earlier] == ["app-1"]
     assert "app-2.html" in (tmp_path / "reports" / "index.html").read_text(encoding="utf-8")
 

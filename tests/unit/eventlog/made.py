@@ -99,7 +99,7 @@ class Run:
     @property
     def summary(self) -> RunProfile:
         """Its record, made of its log."""
-        return profiling.of(Reading(Path("app-1"), self.application, ReadErrors(), 0, is_finished=True))
+        return profiling.run_profile(Reading(Path("app-1"), self.application, ReadErrors(), 0, is_finished=True))
 
     @property
     def application(self) -> Application:

@@ -73,7 +73,7 @@ def test_a_topic_may_be_written_and_read_or_only_declared(settings: Settings) ->
     sender = SimpleNamespace(TOPICS=("clicks",), READS=(), WRITES=(), SENDS=("alarms",))
     reader = SimpleNamespace(TOPICS=("alarms",), READS=(), WRITES=())
     loaded = {"streaming.reader": reader, "streaming.sender": sender}
-    topics = of_kind(graph.of(loaded, settings), "topic")
+    topics = of_kind(graph.graph(loaded, settings), "topic")
     assert topics["alarms"] == Asset("topic", "alarms", ["streaming.sender"], ["streaming.reader"])
     assert topics["impressions"] == Asset("topic", "impressions", [], [])
 

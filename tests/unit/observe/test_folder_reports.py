@@ -48,7 +48,7 @@ def test_an_application_that_has_ended_gets_a_report_once(folder: Path, settings
     followed = FolderReports(folder, settings, Thresholds(), note=watching.note)
     followed.look()
     assert reports(settings) == {"app-1"}
-    runs = Runs(run_files.of(settings), patience=60)
+    runs = Runs(run_files.configured_files(settings), patience=60)
     assert runs.look()
     (run,) = runs.newest_first(Chosen(), most=10)
     assert (run.id, run.report, run.labels) == ("app-1", "app-1.html", {"user": "me"})

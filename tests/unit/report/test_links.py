@@ -21,7 +21,7 @@ def backends(**urls: str) -> Backends:
 def test_a_run_links_to_its_trace_and_to_its_time_on_a_dashboard(reading: Read, run_folder: Path) -> None:
     """From a minute before it to a minute after it; a trailing slash in the configured URL does no harm."""
     record_of(run_folder)
-    about = scope(reading([log.started(), log.ended()]).app, run_info.of(run_folder))
+    about = scope(reading([log.started(), log.ended()]).app, run_info.read(run_folder))
     start, end = int(about.period.start) - 60_000, int(about.period.end) + 60_000
     assert [link.url for link in links(about, backends(jaeger=f"{JAEGER}/", grafana=GRAFANA))] == [
         f"{JAEGER}/trace/{TRACE}",

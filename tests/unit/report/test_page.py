@@ -108,7 +108,7 @@ def test_the_report_of_a_run_shows_its_part_of_a_shared_log(reading: Read, run_f
         log.task(2, 1),
         log.stage(1, end=2900),
     ]
-    about = scope(reading([*lines, log.job_ended(1), log.ended()]).app, run_info.of(run_folder))
+    about = scope(reading([*lines, log.job_ended(1), log.ended()]).app, run_info.read(run_folder))
     assert ([job.id for job in about.jobs], [stage.info.id for stage in about.stages]) == ([0], [0])
     assert [about.covers()(Place((number, 0), None, None)) for number in (0, 1)] == [True, False]
     step = timeline(about, Limits()).root.children[0]
@@ -126,7 +126,7 @@ def test_fits_are_told_apart_in_the_timeline(reading: Read, run_folder: Path) ->
         fits.append(span(str(7 + number), "2", "fit random_forest", 2100, 2500 + number) | {"attributes": attributes})
     lines = "".join(line("resourceSpans", "scopeSpans", "spans", fit) for fit in fits)
     (run_folder / "traces.jsonl").write_text(lines)
-    about = scope(reading([log.started(), log.ended()]).app, run_info.of(run_folder))
+    about = scope(reading([log.started(), log.ended()]).app, run_info.read(run_folder))
     (step,) = timeline(about, Limits()).root.children
     assert [bar.label for bar in step.children] == [
         "fit random_forest maxDepth=8 (fold 1)",
@@ -146,7 +146,7 @@ def test_the_report_of_a_run_shows_the_batches_of_its_streaming_queries(reading:
         lines += [log.query(number), log.job(number, [number], traceparent=parent, **group, **execution)]
         lines += [log.stage(number), log.task(number, number), log.stage(number, end=2900), log.job_ended(number)]
         lines += [log.query_ended(number)]
-    about = scope(reading([*lines, log.ended()]).app, run_info.of(run_folder))
+    about = scope(reading([*lines, log.ended()]).app, run_info.read(run_folder))
     assert [batch.key.query for batch in about.batches] == ["query-1"]
     assert ([query.id for query in about.queries], [job.id for job in about.jobs]) == ([0], [0])
     assert [stage.info.id for stage in about.stages] == [0]
@@ -162,7 +162,11 @@ def test_a_comparison_in_the_report_of_a_run_says_that_it_compares_applications(
     whole = "This compares whole applications; other runs share this one."
     pages = [
         page.write(log_reading, output=output, run=run, compared=compared).path.read_text()
-        for run, compared in ((run_info.of(run_folder), longer), (run_info.of(run_folder), None), (None, longer))
+        for run, compared in (
+            (run_info.read(run_folder), longer),
+            (run_info.read(run_folder), None),
+            (None, longer),
+        )
     ]
     assert [whole in content for content in pages] == [True, False, False]
 
@@ -180,7 +184,7 @@ def test_only_a_spark_app_run_has_sections_about_quality_and_logs(
 ) -> None:
     """The log of another application has nothing to show there, nor in the bar of links."""
     log_reading, output = reading([log.started(), log.ended()]), tmp_path / "r.html"
-    for run, count in ((None, 0), (run_info.of(run_folder), 2)):
+    for run, count in ((None, 0), (run_info.read(run_folder), 2)):
         content = page.write(log_reading, output=output, run=run).path.read_text()
         assert [content.count(f'id="{name}"') + content.count(f'href="#{name}"') for name in ("quality", "logs")] == [
             count
@@ -189,7 +193,7 @@ def test_only_a_spark_app_run_has_sections_about_quality_and_logs(
 
 def test_the_same_warning_is_listed_once_with_its_step(reading: Read, run_folder: Path) -> None:
     """And how often it was logged."""
-    section = logs(scope(reading([log.started(), log.ended()]).app, run_info.of(run_folder)), Limits())
+    section = logs(scope(reading([log.started(), log.ended()]).app, run_info.read(run_folder)), Limits())
     assert section is not None
     assert [(entry.line.message, entry.step, entry.times) for entry in section.shown] == [
         ("rows came late", "step write t", 2)

@@ -18,7 +18,7 @@ RUN = "20240102T030405Z-etl.customers-2024-01-01-abc123"
 @pytest.fixture
 def store(tmp_path: Path) -> RunStore:
     """An empty store."""
-    found = run_store.of(load_settings().model_copy(update={"run_store": str(tmp_path / "store")}))
+    found = run_store.configured_store(load_settings().model_copy(update={"run_store": str(tmp_path / "store")}))
     assert found is not None
     return found
 

@@ -156,7 +156,7 @@ def good_beside(folder: Path, log: LogPath, now: RunProfile) -> list[RunProfile]
 def _recalled(folder: Path, log: LogPath) -> RunProfile:
     reading = read(log)
     recall(folder, reading)
-    return profiling.of(reading)
+    return profiling.run_profile(reading)
 
 
 def _newest_first(folder: Path) -> Iterator[RunProfile]:

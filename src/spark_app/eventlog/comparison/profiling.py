@@ -56,7 +56,7 @@ _VOLATILE: Final = re.compile(
 )  # fmt: skip
 
 
-def of(reading: Reading) -> RunProfile:
+def run_profile(reading: Reading) -> RunProfile:
     """The run profile of the application of a log."""
     app, (name, started, id_) = reading.app, identity(reading.app, reading.log)
     clock = wall_clock(app)

@@ -30,7 +30,7 @@ class OutsideWait:
     most_ms: float
 
 
-def of(view: StageView) -> OutsideWait | None:
+def outside_wait(view: StageView) -> OutsideWait | None:
     """The wait of a stage; None where it is less than most of the run time, or the log does not tell."""
     totals, wasted, python_ms = view.stage.totals, view.stage.wasted, _python_ms(view)
     if python_ms is None or totals.cpu_ns is None:

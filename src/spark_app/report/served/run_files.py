@@ -128,14 +128,14 @@ class LocalRunFiles:
                 yield name, 0, 0
 
 
-def of(settings: Settings) -> RunFiles:
+def configured_files(settings: Settings) -> RunFiles:
     """Those of the store of the configuration; without one, those of this machine.
 
     Raises:
         InputError: The location of the store is not complete.
         MachineError: The driver of its storage is not installed.
     """
-    store = run_store.of(settings, patience=PATIENCE_SECONDS)
+    store = run_store.configured_store(settings, patience=PATIENCE_SECONDS)
     if store is not None:
         return StoredRunFiles(store, settings.profiles_path)
     return LocalRunFiles(settings.profiles_path, settings.runs_path, settings.reports_path)

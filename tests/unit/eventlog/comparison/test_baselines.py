@@ -156,8 +156,8 @@ def test_a_killed_run_whose_log_ends_is_no_baseline(tmp_path: Path) -> None:
     logs = [write_log(tmp_path, run) for run in runs]
     killed = read(logs[1])
     killed.app.process_exit_code = 143
-    baselines.save(tmp_path / "records", profiling.of(killed))
-    assert ids(baselines.good_beside(tmp_path / "records", logs[2], profiling.of(read(logs[2])))) == ["app-0"]
+    baselines.save(tmp_path / "records", profiling.run_profile(killed))
+    assert ids(baselines.good_beside(tmp_path / "records", logs[2], profiling.run_profile(read(logs[2])))) == ["app-0"]
 
 
 def test_a_given_name_is_that_of_logs_beside_a_log(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_given_name_is_that_of_logs_beside_a_log(tmp_path: Path) -> None:
         write_named(tmp_path, run, "nightly%20load")
     newest = write_named(tmp_path, runs[2], "nightly%20load")
     write_log(tmp_path, replace(runs[0], id="other"))
-    now = profiling.of(read(newest))
+    now = profiling.run_profile(read(newest))
     assert now.application == "nightly load"
     assert sorted(ids(baselines.good_beside(tmp_path / "records", newest, now))) == ["app-0", "app-1"]
     assert [name for name in now.settings if "observed" in name] == []

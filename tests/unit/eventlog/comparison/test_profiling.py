@@ -158,7 +158,9 @@ def test_a_record_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_real_runs_of_one_program_are_aligned(version: str, tmp_path: Path) -> None:
     """Two recorded runs: the same groups and plans, a record of some kilobytes, every millisecond accounted for."""
-    one, other = (profiling.of(read(golden.log(version, layout, tmp_path))) for layout in ("plain", "rolled-zstd"))
+    one, other = (
+        profiling.run_profile(read(golden.log(version, layout, tmp_path))) for layout in ("plain", "rolled-zstd")
+    )
     assert [(group.place, group.flow) for group in one.groups] == [(group.place, group.flow) for group in other.groups]
     assert one.plans == other.plans
     assert len(one.plans) > 3
@@ -191,16 +193,16 @@ def test_only_executors_that_were_needed_are_lost() -> None:
 def test_the_load_of_the_host_is_the_mean_over_the_application() -> None:
     """In runnable threads per processor; samples of before and after do not count."""
     app = Run(10, [Stage("a", 0, 10, [Task(0, 10)])], at=1000).application
-    assert profiling.of(Reading(Path("app-1"), app, ReadErrors(), 0, is_finished=True)).runnable is None
+    assert profiling.run_profile(Reading(Path("app-1"), app, ReadErrors(), 0, is_finished=True)).runnable is None
     app.host_load = HostLoad(2, [LoadSample(time, threads, {}) for time, threads in ((0, 90), (1001, 5), (1009, 8))])
-    assert profiling.of(Reading(Path("app-1"), app, ReadErrors(), 0, is_finished=True)).runnable == 3.25
+    assert profiling.run_profile(Reading(Path("app-1"), app, ReadErrors(), 0, is_finished=True)).runnable == 3.25
 
 
 def test_the_cost_of_an_application_has_its_users(tmp_path: Path) -> None:
     """Whoever submitted it; of a server those of its clients, and the rest; in all it is that of the application."""
-    alone = profiling.of(read(golden.log("4.2.0", "plain", tmp_path)))
+    alone = profiling.run_profile(read(golden.log("4.2.0", "plain", tmp_path)))
     assert list(alone.users) == ["somebody"]
-    server, local = (profiling.of(read(record_connect.recorded(name))) for name in ("server", "local"))
+    server, local = (profiling.run_profile(read(record_connect.recorded(name))) for name in ("server", "local"))
     assert (list(server.users), list(local.users)) == (["dan", "ben", "ana", "cyd", ""], ["somebody"])
     for profile in (alone, server, local):
         assert sum(profile.users.values()) == pytest.approx(profile.core_ms, rel=0.001)

@@ -20,7 +20,7 @@ def wait(*tasks: list[Line]) -> outside_wait.OutsideWait | None:
     """The wait of a stage of a minute."""
     begin, *rest = stage(tasks, seconds=60, cores=2)
     app = log.application([begin, settings(master="local[2]"), *rest])
-    return outside_wait.of(StageView(app, app.stages[0, 0], DEFAULTS))
+    return outside_wait.outside_wait(StageView(app, app.stages[0, 0], DEFAULTS))
 
 
 def test_a_wait_is_the_longer_the_less_the_host_can_have_delayed_the_tasks() -> None:

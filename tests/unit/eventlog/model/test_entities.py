@@ -97,7 +97,7 @@ def test_what_lost_tasks_did_is_no_work_of_the_application() -> None:
         if "Task Metrics" in line:
             line["Task Metrics"] = line["Task Metrics"] | {"Input Metrics": {"Bytes Read": 90, "Records Read": 9}}
     reading = Reading(Path("app-1"), log.application(lines), ReadErrors(), 0, is_finished=True)
-    (group,) = profiling.of(reading).groups
+    (group,) = profiling.run_profile(reading).groups
     assert group.spent.wasted == 34_000
     assert group.spent.other == 60_000
     assert group.volume.input_records == 6 * 9

@@ -71,7 +71,7 @@ def test_a_run_has_its_own_outcome_and_part(reading: Read, run_folder: Path) -> 
     """Not those of the application that it shares with other runs."""
     record_of(run_folder, outcome="rejected")
     lines = [*made.large(stages=4, tasks=8, queries=2)]
-    about = build.application(reading(lines), run_info.of(run_folder), [], None, report="r.html")
+    about = build.application(reading(lines), run_info.read(run_folder), [], None, report="r.html")
     assert about.run is not None
     assert (about.run.run_id, about.run.pipeline, about.outcome) == (run_folder.name, "etl.x", "rejected")
     assert (about.figures.stages, about.stages) == (0, [])

@@ -19,7 +19,7 @@ def test_each_column_of_a_table_names_those_that_it_is_computed_of(reading: Read
     origins = {"total": [Origin("orders", "amount"), Origin("orders", "tax")], "currency": [], made.HOSTILE: []}
     column_lineage.add(run_folder, TableColumns("daily_orders", "/w/daily_orders", {"orders": "/w/orders"}, origins))
     output = run_folder / "r.html"
-    page.write(reading(LINES), output=output, run=run_info.of(run_folder))
+    page.write(reading(LINES), output=output, run=run_info.read(run_folder))
     text = output.read_text()
     section = text[text.index('<section id="columns">') :]
     section = section[: section.index("</section>")]
@@ -33,7 +33,7 @@ def test_a_run_without_columns_has_no_section(reading: Read, run_folder: Path, t
     """Nor has one whose file of them is damaged."""
     record_of(run_folder)
     (run_folder / COLUMNS).write_text("[")
-    page.write(reading(LINES), output=tmp_path / "r.html", run=run_info.of(run_folder))
+    page.write(reading(LINES), output=tmp_path / "r.html", run=run_info.read(run_folder))
     assert 'id="columns"' not in (tmp_path / "r.html").read_text()
 
 
@@ -41,5 +41,5 @@ def test_the_first_columns_are_listed(reading: Read, run_folder: Path) -> None:
     """The others are counted."""
     record_of(run_folder)
     column_lineage.add(run_folder, TableColumns("wide", "/w", {}, {str(number): [] for number in range(600)}))
-    [shown] = columns(scope(reading(LINES).app, run_info.of(run_folder)), Limits())
+    [shown] = columns(scope(reading(LINES).app, run_info.read(run_folder)), Limits())
     assert (len(shown.shown), shown.total) == (500, 600)

@@ -36,7 +36,7 @@ def section(reading: Read, run_folder: Path) -> Section:
 
     def of(card: ModelCard, **limits: int) -> Model:
         model_card.write(run_folder, card)
-        found = model(scope(reading([log.started(), log.ended()]).app, run_info.of(run_folder)), Limits(**limits))
+        found = model(scope(reading([log.started(), log.ended()]).app, run_info.read(run_folder)), Limits(**limits))
         assert found
         return found
 
@@ -51,7 +51,7 @@ def source(reading: Read, run_folder: Path, tmp_path: Path) -> Shown:
         model_card.write(run_folder, card)
         record_of(run_folder, pipeline="ml.refunds")
         done = reading([log.started(), log.ended()])
-        written = page.write(done, output=tmp_path / "r.html", run=run_info.of(run_folder)).path.read_text("utf-8")
+        written = page.write(done, output=tmp_path / "r.html", run=run_info.read(run_folder)).path.read_text("utf-8")
         return written.partition('<section id="model">')[2].partition("</section>")[0]
 
     return of
@@ -66,7 +66,7 @@ def text(source: str) -> str:
 def test_a_run_without_a_card_has_no_section(reading: Read, run_folder: Path, tmp_path: Path) -> None:
     """Nor a tab for it."""
     done = reading([log.started(), log.ended()])
-    content = page.write(done, output=tmp_path / "r.html", run=run_info.of(run_folder)).path.read_text("utf-8")
+    content = page.write(done, output=tmp_path / "r.html", run=run_info.read(run_folder)).path.read_text("utf-8")
     assert "#model" not in content
     assert 'id="model"' not in content
 
@@ -207,7 +207,7 @@ def test_a_card_that_cannot_be_read_is_said(reading: Read, run_folder: Path, tmp
     """The rest of the report is as usual."""
     (run_folder / model_card.CARD).write_bytes(msgspec.json.encode({"model": "ml.refunds"}))
     done = reading([log.started(), log.ended()])
-    content = page.write(done, output=tmp_path / "r.html", run=run_info.of(run_folder)).path.read_text("utf-8")
+    content = page.write(done, output=tmp_path / "r.html", run=run_info.read(run_folder)).path.read_text("utf-8")
     assert "The report has no page of the model: " in content
     assert "model.json is not a model card" in content
 

@@ -20,7 +20,7 @@ RESULTS = [
 def test_breached_expectations_come_first(reading: Read, run_folder: Path) -> None:
     """Then those with most violations; those that every row met are apart."""
     record_of(run_folder, expectations=RESULTS)
-    result = quality(scope(reading([log.started(), log.ended()]).app, run_info.of(run_folder)))
+    result = quality(scope(reading([log.started(), log.ended()]).app, run_info.read(run_folder)))
     assert result is not None
     assert [each.expectation for each in result.violated] == [FRESHNESS, "c.known", "a.range"]
     assert [each.expectation for each in result.met] == ["b.type"]
@@ -30,7 +30,7 @@ def test_freshness_is_in_seconds_and_counts_no_rows(reading: Read, run_folder: P
     """All other expectations are shares of rows."""
     record_of(run_folder, expectations=RESULTS)
     output = tmp_path / "r.html"
-    page.write(reading([log.started(), log.ended()]), output=output, run=run_info.of(run_folder))
+    page.write(reading([log.started(), log.ended()]), output=output, run=run_info.read(run_folder))
     rows = [line for line in output.read_text().splitlines() if 'data-l="measured"' in line]
     cells = [[cell.partition(">")[2].partition("<")[0] for cell in row.split("<td")[2:6]] for row in rows]
     assert cells == [

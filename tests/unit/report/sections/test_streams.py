@@ -222,7 +222,7 @@ def test_a_run_has_the_queries_that_had_batches_for_it(reading: Read, run_folder
         [*BEGUN, job, log.job_ended(0, time=10_200), made.stream_batch(0, 10_000), other, log.ended(100_000)]
     )
     assert section(done).total == 2
-    (shown,) = streams(scope(done.app, run_info.of(run_folder)), Limits()).shown
+    (shown,) = streams(scope(done.app, run_info.read(run_folder)), Limits()).shown
     assert shown.query.id == "query-1"
 
 
@@ -231,7 +231,7 @@ def test_a_run_without_a_batch_has_the_query_of_its_name(reading: Read, run_fold
     record_of(run_folder, pipeline="orders")
     other = made.stream_event("Started", query="query-2", run="run-2", name="other")
     done = reading([*BEGUN, other, log.ended(100_000)])
-    (shown,) = streams(scope(done.app, run_info.of(run_folder)), Limits()).shown
+    (shown,) = streams(scope(done.app, run_info.read(run_folder)), Limits()).shown
     assert shown.name == "orders"
 
 

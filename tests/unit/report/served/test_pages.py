@@ -32,7 +32,7 @@ def observed(home: Path, number: int, *, name: str = "daily", end: int = 20_000)
     """The stored profile of an application."""
     lines = [log.started(1000 + number) | {"App Name": name, "App ID": f"app-{number}"}, log.executor("1")]
     reading = read(made.written(home / f"app-{number}", [*lines, log.job(0, [0]), log.ended(end)]))
-    return baselines.save(home / "reports" / "records", profiling.of(reading))
+    return baselines.save(home / "reports" / "records", profiling.run_profile(reading))
 
 
 def key(profile: Path) -> str:

@@ -35,7 +35,7 @@ READ: list[str] = []
 
 def store_of(home: Path) -> RunStore:
     """The store of a home folder."""
-    found = run_store.of(load_settings().model_copy(update={"home": home, "run_store": "store"}))
+    found = run_store.configured_store(load_settings().model_copy(update={"home": home, "run_store": "store"}))
     assert found is not None
     return found
 
@@ -123,6 +123,6 @@ def test_only_reports_are_served(tmp_path: Path, name: str) -> None:
 def test_a_configuration_without_a_store_lists_this_machine(tmp_path: Path) -> None:
     """Its folders."""
     settings = load_settings().model_copy(update={"home": tmp_path})
-    assert run_files.of(settings) == run_files.LocalRunFiles(
+    assert run_files.configured_files(settings) == run_files.LocalRunFiles(
         tmp_path / "reports" / "records", tmp_path / "runs", tmp_path / "reports"
     )

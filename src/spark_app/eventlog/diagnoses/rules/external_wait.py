@@ -43,7 +43,7 @@ def external_wait(view: StageView) -> Finding | None:
         do, count as a wait. Where only the storage of files explains the wait, `slow_storage` has it instead.
     Cost: the wait, divided by the mean number of running tasks.
     """
-    wait = outside_wait.of(view)
+    wait = outside_wait.outside_wait(view)
     if wait is None or storage_wait.moved(view, wait) is not None:
         return None
     return view.finding(

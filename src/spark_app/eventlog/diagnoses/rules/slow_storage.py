@@ -44,7 +44,7 @@ def slow_storage(view: StageView) -> Finding | None:
         number of running tasks. At least it is what is left after the wait for a processor that `external_wait`
         subtracts; at most all of it.
     """
-    wait = outside_wait.of(view)
+    wait = outside_wait.outside_wait(view)
     moves = None if wait is None else moved(view, wait)
     if wait is None or moves is None:
         return None

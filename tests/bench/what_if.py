@@ -18,7 +18,7 @@ from typing import Final
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.occupancy import Occupancy
 from spark_app.eventlog.reader import read
-from spark_app.eventlog.replay.doubts import slowdown
+from spark_app.eventlog.replay.limitations import slowdown
 from spark_app.eventlog.replay.what_if import Forecast, forecasts, parsed
 from spark_app.eventlog.replay.work import work
 from tests.bench import what_if_program

@@ -48,9 +48,9 @@ class CoreHours:
 
 def spent(app: Application, start: float, end: float) -> CoreHours | None:
     """What executors took between two instants, in milliseconds since the epoch; None without any."""
-    held, memory = app.occupancy((), (start, end)), requested_memory(app.properties)
-    core_hours = held.total(held.cores) / HOUR_MS
-    gib_hours = None if memory is None else held.total(held.executors) / HOUR_MS * memory / GIB
+    occupancy, memory = app.occupancy((), (start, end)), requested_memory(app.properties)
+    core_hours = occupancy.total(occupancy.cores) / HOUR_MS
+    gib_hours = None if memory is None else occupancy.total(occupancy.executors) / HOUR_MS * memory / GIB
     return CoreHours(core_hours, gib_hours) if core_hours else None
 
 

@@ -69,9 +69,9 @@ def stopped(warehouse: Warehouse, names: Sequence[str]) -> Iterator[None]:
     Raises:
         UsageError: One runs.
     """
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for name in sorted(set(names)):
-            held.enter_context(warehouse.lock(name, on_wait=partial(_refuse, name)))
+            locks.enter_context(warehouse.lock(name, on_wait=partial(_refuse, name)))
         yield
 
 

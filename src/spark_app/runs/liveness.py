@@ -26,9 +26,9 @@ def hold_liveness_lock(folder: Path, *, note: Callable[[str], None]) -> Iterator
     its locks, as NFS does. Where the file cannot be locked, the run goes on without, and notes it.
     """
     lock = folder / LIVENESS_LOCK
-    with ExitStack() as held:
+    with ExitStack() as locks:
         try:
-            held.enter_context(new_locked_file(lock))
+            locks.enter_context(new_locked_file(lock))
         except OSError as error:
             note(f"crash detection is off for this run: cannot lock {lock}: {error.strerror}")
         yield

@@ -76,15 +76,15 @@ def serve(
         MachineError: The checkpoint cannot be written, another bridge uses it or the folder, or the port is in use.
     """
     problems, status = TelemetryErrors(), BridgeStatus()
-    with ExitStack() as held:
-        out = held.enter_context(closing(_outlet(problems, print_line=print_line)))
+    with ExitStack() as resources:
+        out = resources.enter_context(closing(_outlet(problems, print_line=print_line)))
         listening = SelfMetrics(status, folder, host=address.host, port=address.port, certificate=address.certificate)
-        own = held.enter_context(closing(listening))
+        own = resources.enter_context(closing(listening))
         kept = _checkpoint(state, status, print_line=print_line, ending=ending)
         if kept is None:
             return
-        held.enter_context(closing(kept))
-        held.enter_context(_claimed(folder))
+        resources.enter_context(closing(kept))
+        resources.enter_context(_claimed(folder))
         export = Otlp(out, environment=environment)
         bridge = Bridge(folder, state=kept, export=export, print_line=print_line, options=options, status=status)
         print_line(f"following {folder}; /metrics and /health on {address.host}:{own.port}")

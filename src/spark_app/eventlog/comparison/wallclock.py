@@ -38,8 +38,8 @@ def wall_clock(app: Application) -> WallClock:
     began: float = app.began or 0
     period, stages = (began, max(began, app.last)), app.stages
     submitted = {key: _submitted(app, stage) for key, stage in stages.items() if stage.info.submitted is not None}
-    held = app.occupancy(stages.values(), period, others=(submitted.values(), _starved(app, period)))
-    passed = _Passed(held)
+    occupancy = app.occupancy(stages.values(), period, others=(submitted.values(), _starved(app, period)))
+    passed = _Passed(occupancy)
     parts = {key: passed.between(*stage.task_spans) for key, stage in stages.items()}
     order = sorted(submitted, key=lambda key: submitted[key][0])
     instants = began, *(submitted[key][0] for key in order), period[1]
@@ -48,17 +48,17 @@ def wall_clock(app: Application) -> WallClock:
         parts[key].waiting = passed.between(submitted[key]).waiting
     for key, gap in zip(order[1:], gaps, strict=False):
         parts[key].gap = gap
-    return WallClock(startup, gaps[-1] if gaps else 0, held.total(held.cores), parts)
+    return WallClock(startup, gaps[-1] if gaps else 0, occupancy.total(occupancy.cores), parts)
 
 
 class _Passed:
     """What passes between two instants, as each running task, each submitted stage and the driver have it."""
 
-    def __init__(self, held: Occupancy) -> None:
+    def __init__(self, occupancy: Occupancy) -> None:
         """Adds up the shares of the time, from each instant at which something changes to the next."""
-        self._instants = held.instants
+        self._instants = occupancy.instants
         self._sums = [array("d", [0]) for _ in Wall.__struct_fields__]
-        for step in zip(held.lengths_ms, held.slots, held.tasks, *held.others, strict=True):
+        for step in zip(occupancy.lengths_ms, occupancy.slots, occupancy.tasks, *occupancy.others, strict=True):
             for sums, share in zip(self._sums, _shares(*step), strict=True):
                 sums.append(sums[-1] + share)
 

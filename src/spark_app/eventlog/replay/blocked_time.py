@@ -36,42 +36,42 @@ class BlockedTime(Struct, frozen=True):
     saved_ratio: float
 
 
-def blocked_time(done: Work) -> list[BlockedTime]:
+def blocked_time(work: Work) -> list[BlockedTime]:
     """What tasks waited for, most saved first; without causes that the log does not measure or nobody waited for.
 
     Not in a log of Spark: how long tasks waited for the disk when they read files and when they spilled, and in Spark
     3.5 how long they were in Python.
     """
-    found = (_blocked(done, cause) for cause in CAUSES)
+    found = (_blocked(work, cause) for cause in CAUSES)
     return sorted((each for each in found if each is not None), key=lambda each: -each.saved_ms)
 
 
-def _blocked(done: Work, cause: Cause) -> BlockedTime | None:
+def _blocked(work: Work, cause: Cause) -> BlockedTime | None:
     """What tasks waited for a cause; None where the log does not tell, or none did."""
-    waits = _waits_of(done, cause)
+    waits = _waits_of(work, cause)
     task_ms = sum(map(sum, waits.values()))
     if task_ms < 1:
         return None
-    without_ms = min(done.took_ms, done.corrected(done.replayed(_pieces(done, waits)).ms))
-    saved_ms = done.took_ms - without_ms
-    return BlockedTime(cause, task_ms, without_ms, saved_ms, saved_ms / done.took_ms)
+    without_ms = min(work.took_ms, work.corrected(work.replayed(_pieces(work, waits)).ms))
+    saved_ms = work.took_ms - without_ms
+    return BlockedTime(cause, task_ms, without_ms, saved_ms, saved_ms / work.took_ms)
 
 
-def without(done: Work, cause: Cause) -> list[Piece] | None:
+def without(work: Work, cause: Cause) -> list[Piece] | None:
     """The pieces without a cause; None where the log does not tell of it, or no task waited for it."""
-    waits = _waits_of(done, cause)
-    return _pieces(done, waits) if waits else None
+    waits = _waits_of(work, cause)
+    return _pieces(work, waits) if waits else None
 
 
-def _waits_of(done: Work, cause: Cause) -> dict[int, Sequence[float]]:
+def _waits_of(work: Work, cause: Cause) -> dict[int, Sequence[float]]:
     """How long each task of each stage waited, by the identity of the stage attempts in which any did."""
-    stages = {id(part.stage): part.stage for part in done.parts}
+    stages = {id(part.stage): part.stage for part in work.parts}
     waits = ((number, _waits(stage, cause)) for number, stage in stages.items())
     return {number: own for number, own in waits if own is not None}
 
 
-def _pieces(done: Work, waits: Mapping[int, Sequence[float]]) -> list[Piece]:
-    parts = done.parts
+def _pieces(work: Work, waits: Mapping[int, Sequence[float]]) -> list[Piece]:
+    parts = work.parts
     return [part.without(waits[id(part.stage)]) if id(part.stage) in waits else part.piece for part in parts]
 
 

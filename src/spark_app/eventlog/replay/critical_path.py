@@ -34,17 +34,17 @@ class Step:
         return self.ended - self.started
 
 
-def critical_path(done: Work) -> list[Step]:
+def critical_path(work: Work) -> list[Step]:
     """The steps from the start to the end, the first one first."""
-    instant, steps, left = done.end, list[Step](), _Left(done.parts)
-    while instant > done.start:
+    instant, steps, left = work.end, list[Step](), _Left(work.parts)
+    while instant > work.start:
         last = left.take_last(instant)
-        ended = done.start if last is None else max(done.start, last.ended)
+        ended = work.start if last is None else max(work.start, last.ended)
         if ended < instant:
             steps.append(Step(ended, instant))
         if last is None:
             break
-        instant = max(done.start, min(last.started, ended))
+        instant = max(work.start, min(last.started, ended))
         if instant < ended:
             steps.append(Step(instant, ended, last.stage, last.last_launched))
     return steps[::-1]

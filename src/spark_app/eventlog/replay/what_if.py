@@ -19,7 +19,7 @@ from msgspec import Struct
 from spark_app.eventlog.document import Ms, Name
 from spark_app.eventlog.model import memory_settings
 from spark_app.eventlog.model.entities import StageAttempt
-from spark_app.eventlog.replay import blocked_time, doubts
+from spark_app.eventlog.replay import blocked_time, limitations
 from spark_app.eventlog.replay.schedule import Piece, replay
 from spark_app.eventlog.replay.work import Part, Work
 from spark_app.formatting import size
@@ -105,9 +105,9 @@ _FORMS: Final[Mapping[What, re.Pattern[str]]] = {
 }
 
 
-def usual_changes(done: Work) -> list[Change]:
+def usual_changes(work: Work) -> list[Change]:
     """Half of the cores that there were, twice as many, and as many as tasks could ever use."""
-    numbers = [round(done.cores * factor) for factor in (0.5, 2) if done.cores * factor >= 1]
+    numbers = [round(work.cores * factor) for factor in (0.5, 2) if work.cores * factor >= 1]
     return [Change("cores", value) for value in (*map(str, numbers), UNLIMITED)]
 
 
@@ -119,51 +119,51 @@ class _Variation(NamedTuple):
     waits: float
 
 
-def forecasts(done: Work, changes: Iterable[Change]) -> list[Forecast]:
+def forecasts(work: Work, changes: Iterable[Change]) -> list[Forecast]:
     """How long it would have taken with each of some changes."""
-    reasons, variation = doubts.of_changes(done), _variation(done)
-    return [_forecast(done, change, reasons, variation) for change in changes]
+    reasons, variation = limitations.of_changes(work), _variation(work)
+    return [_forecast(work, change, reasons, variation) for change in changes]
 
 
-def _forecast(done: Work, change: Change, reasons: list[str], variation: _Variation) -> Forecast:
+def _forecast(work: Work, change: Change, reasons: list[str], variation: _Variation) -> Forecast:
     """How long it would have taken with a change, or why the log does not tell."""
-    found = reasons or _KINDS[change.what](done, change.value)
+    found = reasons or _KINDS[change.what](work, change.value)
     if isinstance(found, list):
         return Forecast(str(change), None, None, None, None, found)
-    low, likely, high = (done.corrected(ms) for ms in found)
-    low, high = _interval(done, low, high, variation, is_slower=likely > done.took_ms)
-    return Forecast(str(change), likely, min(low, likely), max(high, likely), likely / done.took_ms - 1, [])
+    low, likely, high = (work.corrected(ms) for ms in found)
+    low, high = _interval(work, low, high, variation, is_slower=likely > work.took_ms)
+    return Forecast(str(change), likely, min(low, likely), max(high, likely), likely / work.took_ms - 1, [])
 
 
-def _interval(done: Work, low: float, high: float, variation: _Variation, *, is_slower: bool) -> tuple[float, float]:
+def _interval(work: Work, low: float, high: float, variation: _Variation, *, is_slower: bool) -> tuple[float, float]:
     """How long it takes at least and at most, in nine of ten cases.
 
     Tasks may wait less for processors where fewer of them run.
     """
-    driver, (drift, apart, waited) = min(done.idle_ms, low), variation
+    driver, (drift, apart, waited) = min(work.idle_ms, low), variation
     least = driver * max(0.0, 1 - drift) + (low - driver) * max(0.0, 1 - apart - (waited if is_slower else 0.0))
     return least, driver * (1 + drift) + (high - driver) * (1 + apart)
 
 
-def _variation(done: Work) -> _Variation:
+def _variation(work: Work) -> _Variation:
     """How much the driver's time and that of tasks differ from run to run.
 
     Tasks differ also by what their own spread and the error of the replay say, and by what they compute. On a host that
     something else used both differ more: the driver by all that it lost to that, and tasks by what they waited for
     processors.
     """
-    waited, busy = doubts.contention_ratio(done), doubts.processors_per_task(doubts.stages(done), done)
+    waited, busy = limitations.contention_ratio(work), limitations.processors_per_task(limitations.stages(work), work)
     computing = COMPUTING_SPREAD * (1.0 if busy is None else min(1.0, busy))
-    apart = hypot(TASK_SPREAD, _spread_of_tasks(done), done.error, waited, computing)
-    return _Variation(hypot(DRIVER_SPREAD, 1 - 1 / doubts.slowdown(done)), apart, waited)
+    apart = hypot(TASK_SPREAD, _spread_of_tasks(work), work.error, waited, computing)
+    return _Variation(hypot(DRIVER_SPREAD, 1 - 1 / limitations.slowdown(work)), apart, waited)
 
 
-def _spread_of_tasks(done: Work) -> float:
+def _spread_of_tasks(work: Work) -> float:
     """How far the sum of the tasks of a stage may be off, if they were drawn anew; the mean over all stages.
 
     By the quartiles of the task times, so that a skewed task, which is no accident, does not count.
     """
-    parts = [part.piece.durations for part in done.parts]
+    parts = [part.piece.durations for part in work.parts]
     total = sum(map(sum, parts))
     weighted = sum(_spread(durations) * sum(durations) for durations in parts if len(durations) > 3)
     return weighted / total if total else 0.0
@@ -176,71 +176,71 @@ def _spread(durations: Sequence[float]) -> float:
     return SPREAD_OF_90 * (high - low) / IQR_OF_NORMAL / sqrt(len(durations)) / usual if usual else 0.0
 
 
-def on_cores(done: Work, cores: int | None) -> float:
+def on_cores(work: Work, cores: int | None) -> float:
     """How long the same tasks take on so many cores, or on one for each of them, as the replay has it."""
-    pieces = [part.piece for part in done.parts]
+    pieces = [part.piece for part in work.parts]
     if cores is None:
-        return replay(pieces, None, done.start, done.end).ms
-    return done.replayed(pieces, _slots(done, cores)).ms
+        return replay(pieces, None, work.start, work.end).ms
+    return work.replayed(pieces, _slots(work, cores)).ms
 
 
-def _slots(done: Work, cores: int) -> list[float]:
+def _slots(work: Work, cores: int) -> list[float]:
     """When each slot of so many cores is there: as those that there were, in the same shares."""
-    count = min(_slot_count(done, cores), done.most_slots)
-    return [done.free[index * len(done.free) // count] for index in range(count)]
+    count = min(_slot_count(work, cores), work.most_slots)
+    return [work.free[index * len(work.free) // count] for index in range(count)]
 
 
-def _slot_count(done: Work, cores: int) -> int:
+def _slot_count(work: Work, cores: int) -> int:
     """How many tasks so many cores run at a time: executors of three cores run one task of two each."""
-    return max(1, cores * len(done.free) // done.cores)
+    return max(1, cores * len(work.free) // work.cores)
 
 
-def _cores(done: Work, value: str) -> _Lengths | list[str]:
+def _cores(work: Work, value: str) -> _Lengths | list[str]:
     """The same tasks on other slots; stages with a task for each core may have one for each of the new ones."""
     if value == UNLIMITED:
-        ms = on_cores(done, None)
+        ms = on_cores(work, None)
         return _Lengths(ms, ms, ms)
     cores = int(value)
-    reasons = list(doubts.of_processors(done, cores))
+    reasons = list(limitations.of_processors(work, cores))
     if reasons:
         return reasons
-    same = on_cores(done, cores)
-    if cores < done.cores and is_local(done.app.properties):
-        saved, free = COMPUTING_SPREAD * doubts.used_ratio(done), _slots(done, cores)
+    same = on_cores(work, cores)
+    if cores < work.cores and is_local(work.app.properties):
+        saved, free = COMPUTING_SPREAD * limitations.used_ratio(work), _slots(work, cores)
         alone, likely = (
-            done.replayed([_alone(done, part, ratio) for part in done.parts], free).ms
+            work.replayed([_alone(work, part, ratio) for part in work.parts], free).ms
             for ratio in (1 - saved, 1 - saved / 2)
         )
         return _Lengths(alone, likely, same)
-    count = _slot_count(done, cores)
-    following = {id(part) for part in done.parts if _follows_cores(done, part)}
+    count = _slot_count(work, cores)
+    following = {id(part) for part in work.parts if _follows_cores(work, part)}
     if not following:
         return _Lengths(same, same, same)
-    pieces = [_divided(part, count) if id(part) in following else part.piece for part in done.parts]
-    other = done.replayed(pieces, _slots(done, cores)).ms
+    pieces = [_divided(part, count) if id(part) in following else part.piece for part in work.parts]
+    other = work.replayed(pieces, _slots(work, cores)).ms
     return _Lengths(min(same, other), other, max(same, other))
 
 
-def _alone(done: Work, part: Part, ratio: float) -> Piece:
+def _alone(work: Work, part: Part, ratio: float) -> Piece:
     """The same tasks where fewer of them share a host: without a wait for a processor, and what is left by a ratio."""
-    works = ratio * (1 - doubts.processor_wait_ratio(done, part.stage))
+    works = ratio * (1 - limitations.processor_wait_ratio(work, part.stage))
     return part.lasting([ms * works for ms in part.piece.durations])
 
 
-def _executors(done: Work, value: str) -> _Lengths | list[str]:
+def _executors(work: Work, value: str) -> _Lengths | list[str]:
     """As many executors, each with the cores that the others have."""
-    if is_local(done.app.properties):
+    if is_local(work.app.properties):
         return ["a local master has no executors: ask for cores"]
-    if is_local_cluster(done.app.properties.get("spark.master", "")):
+    if is_local_cluster(work.app.properties.get("spark.master", "")):
         return ["all executors of local-cluster share one host, whose processors they also need to start"]
-    cores = [each.cores for each in done.app.executors.values()]
-    return _cores(done, str(min(MAX_CORES, max(1, round(median(cores))) * int(value))))
+    cores = [each.cores for each in work.app.executors.values()]
+    return _cores(work, str(min(MAX_CORES, max(1, round(median(cores))) * int(value))))
 
 
-def _partitions(done: Work, value: str) -> _Lengths | list[str]:
+def _partitions(work: Work, value: str) -> _Lengths | list[str]:
     """The work of stages behind a shuffle in other tasks; each takes the overhead that the log shows."""
-    own = [part for part in done.parts if _partitions_of(done, part.stage) == len(part.stage.durations_ms)]
-    merged = [part for part in done.parts if _is_merged(done, part.stage)]
+    own = [part for part in work.parts if _partitions_of(work, part.stage) == len(part.stage.durations_ms)]
+    merged = [part for part in work.parts if _is_merged(work, part.stage)]
     count = int(value)
     if merged:
         return [f"adaptive execution merges partitions: {PARTITIONS} is only the most that there may be"]
@@ -248,27 +248,27 @@ def _partitions(done: Work, value: str) -> _Lengths | list[str]:
         return [f"no stage has as many tasks as {PARTITIONS} says"]
     places = {id(part) for part in own}
     even, uneven = (
-        done.replayed(
-            [_divided(part, count, keep=keep) if id(part) in places else part.piece for part in done.parts]
+        work.replayed(
+            [_divided(part, count, keep=keep) if id(part) in places else part.piece for part in work.parts]
         ).ms
         for keep in (False, True)
     )
     return _Lengths(min(even, uneven), even, max(even, uneven))
 
 
-def _memory(done: Work, value: str) -> _Lengths | list[str]:
+def _memory(work: Work, value: str) -> _Lengths | list[str]:
     """More memory may end garbage collection and spilling; what less of it does is not in the log."""
-    asked, heap = memory_settings.size_of(value), memory_settings.heap(done.app.properties)
-    own, name = doubts.stages(done), memory_settings.memory(done.app.properties)
+    asked, heap = memory_settings.size_of(value), memory_settings.heap(work.app.properties)
+    own, name = limitations.stages(work), memory_settings.memory(work.app.properties)
     if asked is None or heap is None:
         return [f"{name} is no size"]
     if asked < heap:
         return [f"the log does not say what tasks do with less memory than {size(heap)} ({name})"]
     spilled = sum(stage.totals.disk_spilled for stage in own)
     waits = {id(stage): _memory_waits(stage) for stage in own}
-    least = done.replayed([part.without(waits[id(part.stage)]) for part in done.parts]).ms
-    likely = (least + done.own.ms) / 2 if spilled else done.own.ms
-    return _Lengths(least, likely, done.own.ms)
+    least = work.replayed([part.without(waits[id(part.stage)]) for part in work.parts]).ms
+    likely = (least + work.own.ms) / 2 if spilled else work.own.ms
+    return _Lengths(least, likely, work.own.ms)
 
 
 def _memory_waits(stage: StageAttempt) -> Sequence[float]:
@@ -278,17 +278,17 @@ def _memory_waits(stage: StageAttempt) -> Sequence[float]:
     return [gc + ms * share for gc, ms in zip(stage.waits_for("gc"), stage.durations_ms, strict=True)]
 
 
-def _without(done: Work, value: str) -> _Lengths | list[str]:
+def _without(work: Work, value: str) -> _Lengths | list[str]:
     """The schedule without a cause; without skew, tasks may also take the mean, if others take over the work."""
     cause = next(each for each in blocked_time.CAUSES if each == value)
-    pieces = blocked_time.without(done, cause)
+    pieces = blocked_time.without(work, cause)
     if pieces is None:
         return [f"tasks did not wait for {cause}, or Spark did not measure it"]
-    ms = done.replayed(pieces).ms
+    ms = work.replayed(pieces).ms
     if cause != "skew":
         return _Lengths(ms, ms, ms)
-    means = [part.lasting([mean(part.piece.durations)] * len(part.places)) for part in done.parts]
-    even = done.replayed(means).ms
+    means = [part.lasting([mean(part.piece.durations)] * len(part.places)) for part in work.parts]
+    even = work.replayed(means).ms
     return _Lengths(min(ms, even), ms, max(ms, even))
 
 
@@ -334,37 +334,37 @@ def _overhead_ms(stage: StageAttempt) -> float:
     return median(map(sum, zip(stage.waits_for("scheduling"), stage.waits_for("deserializing"), strict=True)))
 
 
-def _follows_cores(done: Work, part: Part) -> bool:
+def _follows_cores(work: Work, part: Part) -> bool:
     """Whether a stage has as many tasks as there are cores because there are so many.
 
     So has one that begins with rows that Spark makes or with small files, and one whose partitions adaptive execution
     has merged: both take `spark.default.parallelism`, which is the number of cores where it is not set.
     """
     stage = part.stage
-    if PARALLELISM in done.app.properties or len(stage.durations_ms) != len(done.free):
+    if PARALLELISM in work.app.properties or len(stage.durations_ms) != len(work.free):
         return False
-    return not stage.info.parents or _is_merged(done, stage)
+    return not stage.info.parents or _is_merged(work, stage)
 
 
-def _partitions_of(done: Work, stage: StageAttempt) -> int | None:
+def _partitions_of(work: Work, stage: StageAttempt) -> int | None:
     """How many partitions a shuffle of SQL has that a stage reads, by the settings; None for no such stage."""
-    settings = _settings(done, stage)
+    settings = _settings(work, stage)
     if settings is None or not stage.info.parents:
         return None
     given = settings.get(PARTITIONS, "200")
     return int(given) if given.isdecimal() else None
 
 
-def _is_merged(done: Work, stage: StageAttempt) -> bool:
+def _is_merged(work: Work, stage: StageAttempt) -> bool:
     """Whether adaptive execution has merged partitions that a stage reads."""
-    settings, partitions = _settings(done, stage), _partitions_of(done, stage)
+    settings, partitions = _settings(work, stage), _partitions_of(work, stage)
     if settings is None or partitions is None:
         return False
     is_adaptive = all(settings.get(name, "true").strip().lower() == "true" for name in ADAPTIVE)
     return is_adaptive and len(stage.durations_ms) < partitions
 
 
-def _settings(done: Work, stage: StageAttempt) -> Mapping[str, str] | None:
+def _settings(work: Work, stage: StageAttempt) -> Mapping[str, str] | None:
     """The settings of the query of a stage; None where it runs for none."""
-    query = done.app.query_of(done.app.job_of(stage))
-    return None if query is None else done.app.properties | query.settings
+    query = work.app.query_of(work.app.job_of(stage))
+    return None if query is None else work.app.properties | query.settings

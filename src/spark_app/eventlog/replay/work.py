@@ -84,20 +84,20 @@ class Work:
         return ms / (1 + self.error)
 
 
-def work(app: Application, stages: Iterable[StageAttempt], held: Occupancy) -> Work | None:
+def work(app: Application, stages: Iterable[StageAttempt], occupancy: Occupancy) -> Work | None:
     """The work of a period.
 
     Args:
         app: The application, with its executors.
         stages: The stages to replay.
-        held: Cores and tasks of the stages over the period.
+        occupancy: Cores and tasks of the stages over the period.
 
     Returns:
         None where the log has no executor or no task, or a streaming query: that waits for its input.
     """
-    start, end = held.instants[0], held.instants[-1]
-    cores, most = max(held.cores, default=0), max(held.slots, default=0)
-    parts = _parts([stage for stage in stages if stage.launched], held.gaps)
+    start, end = occupancy.instants[0], occupancy.instants[-1]
+    cores, most = max(occupancy.cores, default=0), max(occupancy.slots, default=0)
+    parts = _parts([stage for stage in stages if stage.launched], occupancy.gaps)
     if not parts or most < 1 or app.batches or end <= start:
         return None
     alive = [each for each in app.executors.values() if each.removed is None or each.removed >= start]
@@ -106,7 +106,7 @@ def work(app: Application, stages: Iterable[StageAttempt], held: Occupancy) -> W
     free = sorted(max(0.0, added - start) for added, count in slots for _ in range(count))[:most]
     own, idle_ms = (
         replay([part.piece for part in parts], free, start, end),
-        sum(until - since for since, until in held.gaps),
+        sum(until - since for since, until in occupancy.gaps),
     )
     return Work(app, parts, free, cores, usable, idle_ms, start, end, own)
 

@@ -70,11 +70,11 @@ def capacity(scope: Scope, prices: Prices | None) -> Capacity | None:
     return Capacity(took, price, currency, scope.work.error, ranked, reasons)
 
 
-def _choice(other: Forecast, took: CoreHours, done: Work, prices: Prices | None) -> Choice:
+def _choice(other: Forecast, took: CoreHours, work: Work, prices: Prices | None) -> Choice:
     """A forecast; its cores are registered for as much less than it takes as those were: the driver starts first."""
     value, ms = what_if.parsed(other.change).value, other.ms or 0.0
     cores = None if value == what_if.UNLIMITED else int(value)
-    unregistered = done.took_ms - took.core_hours * HOUR_MS / done.cores
+    unregistered = work.took_ms - took.core_hours * HOUR_MS / work.cores
     would = None if cores is None else took.on(cores, max(0.0, ms - unregistered))
     price = would.price(prices) if would and prices else None
     return Choice(cores, ms, other.low_ms, other.high_ms, other.change_ratio, would, price)

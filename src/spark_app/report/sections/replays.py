@@ -6,7 +6,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from spark_app.eventlog.document import Count, Known, Ms, Name, StageKey
-from spark_app.eventlog.replay import doubts, what_if
+from spark_app.eventlog.replay import limitations, what_if
 from spark_app.eventlog.replay.blocked_time import BlockedTime, blocked_time
 from spark_app.eventlog.replay.critical_path import Step, critical_path
 from spark_app.eventlog.replay.what_if import Change, Forecast
@@ -78,27 +78,27 @@ def replays(scope: Scope, changes: Sequence[Change] | None = None) -> Replays | 
         scope: What they are of.
         changes: What is forecast; None for other cores.
     """
-    done = scope.work
-    if done is None:
+    work = scope.work
+    if work is None:
         return None
-    remarks = doubts.of_replays(done)
-    forecasts = scope.forecasts if changes is None else what_if.forecasts(done, changes)
+    remarks = limitations.of_replays(work)
+    forecasts = scope.forecasts if changes is None else what_if.forecasts(work, changes)
     if remarks:
-        return Replays(done.error, [], forecasts, None, remarks)
-    return Replays(done.error, blocked_time(done), forecasts, _path(scope, done), remarks)
+        return Replays(work.error, [], forecasts, None, remarks)
+    return Replays(work.error, blocked_time(work), forecasts, _path(scope, work), remarks)
 
 
-def _path(scope: Scope, done: Work) -> CriticalPath:
+def _path(scope: Scope, work: Work) -> CriticalPath:
     """The critical path with its longest steps."""
-    steps = critical_path(done)
+    steps = critical_path(work)
     driver_ms = sum(step.length_ms for step in steps if step.stage is None)
     longest = sorted(steps, key=lambda step: -step.length_ms)[:MAX_STEPS]
-    shown = [_step(scope, done, step) for step in sorted(longest, key=lambda step: step.started)]
-    return CriticalPath(done.took_ms, driver_ms, len(steps), shown)
+    shown = [_step(scope, work, step) for step in sorted(longest, key=lambda step: step.started)]
+    return CriticalPath(work.took_ms, driver_ms, len(steps), shown)
 
 
-def _step(scope: Scope, done: Work, step: Step) -> PathStep:
-    after_ms, stage = step.started - done.start, step.stage
+def _step(scope: Scope, work: Work, step: Step) -> PathStep:
+    after_ms, stage = step.started - work.start, step.stage
     if stage is None or step.last_launched is None:
         return PathStep("driver", after_ms, step.length_ms, None, None, None, "")
     last_task_ms = step.ended - max(step.started, step.last_launched)

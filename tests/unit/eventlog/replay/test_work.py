@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from spark_app.eventlog import reader
-from spark_app.eventlog.replay import doubts, what_if
+from spark_app.eventlog.replay import limitations, what_if
 from spark_app.eventlog.replay.work import IDLE_MS, Work, work
 from tests.unit.eventlog import log
 from tests.unit.eventlog.log import Line
@@ -92,7 +92,7 @@ def test_the_error_is_that_of_the_same_cores() -> None:
     found = replayed(slow, cores=2, end=2000)
     assert found is not None
     assert found.error == pytest.approx(-0.5)
-    assert doubts.of_replays(found) == ["a replay of the stages and tasks as they were is 50 % too short"]
+    assert limitations.of_replays(found) == ["a replay of the stages and tasks as they were is 50 % too short"]
 
 
 def test_executors_after_the_end_of_the_period_are_none_of_its_cores() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.host_load import HostLoad, LoadSample
-from spark_app.eventlog.replay import doubts
+from spark_app.eventlog.replay import limitations
 from spark_app.eventlog.replay.what_if import forecasts, parsed
 from spark_app.eventlog.replay.work import Work, work
 from tests.unit.eventlog import log
@@ -34,7 +34,7 @@ def waiting(runnable: int) -> Work:
 @pytest.mark.parametrize(("runnable", "slowdown"), [(1, 1), (2, 1), (20, 10)])
 def test_threads_beyond_the_processors_slow_computation_down(runnable: int, slowdown: int) -> None:
     """Fewer of them than processors do not."""
-    assert doubts.slowdown(waiting(runnable)) == slowdown
+    assert limitations.slowdown(waiting(runnable)) == slowdown
 
 
 def test_tasks_that_need_no_processor_are_forecast_on_a_busy_host_too() -> None:

@@ -22,7 +22,7 @@ PREDICTION_REQUESTS: Final = Topic(
         "transaction_id", "category", "quantity", "payment_method", "channel", "country", "customer_segment",
         "customer_country",
     ),
-    faults=(
+    malformed_if=(
         ("row.amount <= 0", "an amount that is not positive"),
         ("row.quantity < 1", "a quantity below 1"),
         ("row.created_at < TIMESTAMP '1970-01-01 00:00:00Z'", "an instant before 1970"),

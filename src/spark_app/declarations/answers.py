@@ -107,13 +107,13 @@ class Answers:
         """One row per request; of one that cannot be scored, why, and which dead letter it is.
 
         Columns in: those of `RECORD`.
-        Columns out: those of the topic; request, a struct of problem, dead_letter_id, headers and timestamp.
+        Columns out: those of the topic; request, a struct of reason, dead_letter_id, headers and timestamp.
         """
-        parsed = records.count_problems(records.parsed(read, topic))
-        problem = F.col("problem")
-        letter = F.when(problem.isNotNull(), records.identity()).alias("dead_letter_id")
+        parsed = records.count_malformed(records.parsed(read, topic))
+        reason = F.col("reason")
+        letter = F.when(reason.isNotNull(), records.identity()).alias("dead_letter_id")
         keys = [F.col(f"row.{name}") for name in self.keys]
-        return parsed.select("row.*", F.struct(*keys, problem, letter, "headers", "timestamp").alias(REQUEST))
+        return parsed.select("row.*", F.struct(*keys, reason, letter, "headers", "timestamp").alias(REQUEST))
 
     def messages(self, replies: DataFrame) -> DataFrame:
         """One record per reply, with the headers of its request: it belongs to the same trace.
@@ -134,11 +134,11 @@ class Answers:
 
     def _replies(self, batch: BatchContext, asked: DataFrame, served: Served, history: History) -> DataFrame:
         """One row per request: those that cannot be scored, and the others with their scores."""
-        problem, day = F.col(f"{REQUEST}.problem"), F.to_date(self.model.examples.at)
-        scored = self._scored(batch, asked.where(problem.isNull()), day, served, history)
-        refused = asked.where(problem.isNotNull()).select(REQUEST)
+        reason, day = F.col(f"{REQUEST}.reason"), F.to_date(self.model.examples.at)
+        scored = self._scored(batch, asked.where(reason.isNull()), day, served, history)
+        refused = asked.where(reason.isNotNull()).select(REQUEST)
         now, sent = _now_ms(), F.unix_millis(f"{REQUEST}.timestamp")
-        said = {"model_version": F.lit(served.version.number).cast("long"), "error": problem, "now": now}
+        said = {"model_version": F.lit(served.version.number).cast("long"), "error": reason, "now": now}
         answered = scored.unionByName(refused, allowMissingColumns=True).withColumns(said)
         latency = F.when(F.col("now") >= sent, F.col("now") - sent)  # the clock of a producer may be ahead
         request = [f"{REQUEST}.{name}" for name in (*self.keys, "dead_letter_id", "headers")]

@@ -19,7 +19,7 @@ from spark_app.settings import Settings
 from spark_app.spark.persisted import persisted
 from spark_app.telemetry import names
 from spark_app.warehouse import delta_log
-from spark_app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, PARSED_RECORD
+from spark_app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, RECORD
 from spark_app.warehouse.tables import Table, Warehouse
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class DeadLetters:
 
         def rows(topic: Topic) -> DataFrame:
             read = context.read(topic.name, config)
-            return records.parsed(read, context.bounded(topic)).select(*PARSED_RECORD.names, records.EXTRA)
+            return records.parsed(read, context.bounded(topic)).select(*RECORD.names, "reason", records.EXTRA)
 
-        counted = records.count_problems(reduce(DataFrame.unionByName, [rows(topic) for topic in self._topics]))
+        counted = records.count_malformed(reduce(DataFrame.unionByName, [rows(topic) for topic in self._topics]))
         context.telemetry.measure(names.DEAD_LETTERS, 0)  # the first value of a series is no increase
         return context.for_each_batch(dead_letters(counted), write, config)
 
@@ -85,12 +85,11 @@ def dead_letters(rows: DataFrame) -> DataFrame:
     Its id is that of the record, so that a record that is read again gives the same one. A line of a file has no
     offset: equal lines of a file have one id until they are `numbered`.
 
-    Columns in: those of `PARSED_RECORD`.
+    Columns in: those of `RECORD`; reason, what is wrong with the value, null for a well-formed one.
     Columns out: those of `DEAD_LETTERS`.
     """
-    malformed = rows.where("problem IS NOT NULL").withColumn(ID, records.identity())
-    malformed = malformed.withColumn("query", F.lit(None).cast("string"))
-    return malformed.withColumnRenamed("problem", "reason").select(*DEAD_LETTERS.names)
+    malformed = rows.where("reason IS NOT NULL").withColumn(ID, records.identity())
+    return malformed.withColumn("query", F.lit(None).cast("string")).select(*DEAD_LETTERS.names)
 
 
 def numbered(letters: DataFrame) -> DataFrame:
@@ -198,18 +197,18 @@ class Replay:
 
 
 def waiting(letters: DataFrame, replays: DataFrame, topics: Sequence[Topic]) -> DataFrame:
-    """One row per dead letter that was not sent again yet, and what is wrong with it now.
+    """One row per dead letter that was not sent again yet, with what is wrong with it now as its reason.
 
     Columns in: letters: those of `DEAD_LETTERS`; replays: those of `DEAD_LETTER_REPLAYS`.
-    Columns out: those of `DEAD_LETTERS`; problem, null if it is well-formed by now.
+    Columns out: those of `DEAD_LETTERS`; the reason is null if it is well-formed by now.
     """
     left = letters.to(DEAD_LETTERS).dropDuplicates([ID]).join(replays, ID, "left_anti")
-    return reduce(DataFrame.unionByName, [_with_problem(left, topic) for topic in topics])
+    return reduce(DataFrame.unionByName, [_judged(left, topic) for topic in topics])
 
 
-def _with_problem(letters: DataFrame, topic: Topic) -> DataFrame:
+def _judged(letters: DataFrame, topic: Topic) -> DataFrame:
     of_topic = letters.where(F.col("topic") == topic.name)
-    return records.parsed(of_topic, topic).select(*DEAD_LETTERS.names, "problem")
+    return records.parsed(of_topic, topic).select(*DEAD_LETTERS.names)
 
 
 def replay(warehouse: Warehouse, settings: Settings, topics: Sequence[Topic]) -> Replay:
@@ -227,12 +226,12 @@ def replay(warehouse: Warehouse, settings: Settings, topics: Sequence[Topic]) ->
     topics = [bounded(topic, settings.stream) for topic in topics]
     with persisted(waiting(warehouse.table(NAME), warehouse.table(REPLAYS), topics)) as letters:
         counts = letters.groupBy("topic").agg(
-            F.count_if(F.col("problem").isNull()).alias("sent"), F.count("problem").alias("malformed")
+            F.count_if(F.col("reason").isNull()).alias("sent"), F.count("reason").alias("malformed")
         )
         rows = counts.collect()
         name = f"replay-{secrets.token_hex(6)}"
         for topic in [row.topic for row in rows if row.sent]:
-            fixed = letters.where((F.col("topic") == topic) & F.col("problem").isNull())
+            fixed = letters.where((F.col("topic") == topic) & F.col("reason").isNull())
             topic_writer.send(_with_id_header(fixed), topic, settings, name=name, is_read=True)
             _record_replay(warehouse, fixed)
     return Replay(

@@ -36,8 +36,8 @@ def parsed(records: DataFrame, topic: Topic) -> DataFrame:
 
     A value is malformed if it is not UTF-8, is anything but one JSON object (RFC 8259), has a key twice, if a field is
     not of the type of its column, if a required column is missing, null or empty, if it happened later than its record
-    by more than the bound of its topic, or if it has one of the faults of its topic. The reason is one of a few texts.
-    No value makes the parser fail.
+    by more than the bound of its topic, or if a condition of its topic (`malformed_if`) holds. The reason is one of
+    a few texts. No value makes the parser fail.
 
     The types of JSON are those of the columns: `json_types.column` says which.
 
@@ -46,7 +46,7 @@ def parsed(records: DataFrame, topic: Topic) -> DataFrame:
 
     Columns in: those of `RECORD`.
     Columns out: those of `RECORD`; row, a struct of the columns of the value, as far as they were read; extra, the
-        fields that the schema does not know, as text, null without one; problem, null for a well-formed value.
+        fields that the schema does not know, as text, null without one; reason, null for a well-formed value.
     """
     text = F.col("value").cast("string")
     # A parser stops at the end of the first value: what follows it must be the second element of the array.
@@ -55,7 +55,7 @@ def parsed(records: DataFrame, topic: Topic) -> DataFrame:
     read = deep.withColumn("read", F.when(_is_parsed(text), F.try_parse_json(array)))
     row = F.struct(*[_typed(field).alias(field.name) for field in topic.schema])
     typed = read.withColumns({"row": row, EXTRA: _extra(topic)})
-    return typed.withColumn("problem", _problem(text, array, topic)).drop("read", _DEEP)
+    return typed.withColumn("reason", _reason(text, array, topic)).drop("read", _DEEP)
 
 
 def valid(
@@ -69,17 +69,17 @@ def valid(
         keep: Columns of the records that are kept beside those of the value.
         counted_as: The name of the observation with the counts.
     """
-    counted = count_problems(parsed(records, topic), counted_as=counted_as)
-    return counted.where("problem IS NULL").select("row.*", *keep)
+    counted = count_malformed(parsed(records, topic), counted_as=counted_as)
+    return counted.where("reason IS NULL").select("row.*", *keep)
 
 
-def count_problems(rows: DataFrame, *, counted_as: str | Observation = "rows") -> DataFrame:
-    """The same rows; how many were read, have a problem, and have fields that nobody knows, is observed.
+def count_malformed(rows: DataFrame, *, counted_as: str | Observation = "rows") -> DataFrame:
+    """The same rows; how many were read, are malformed, and have unknown fields, is observed.
 
     The observation also keeps a filter from moving below the parser, where each value would be parsed twice.
     """
-    malformed = F.count_if(F.col("problem").isNotNull()).alias("malformed")
-    unknown = F.count_if(F.col("problem").isNull() & F.col(EXTRA).isNotNull()).alias(UNKNOWN_FIELDS)
+    malformed = F.count_if(F.col("reason").isNotNull()).alias("malformed")
+    unknown = F.count_if(F.col("reason").isNull() & F.col(EXTRA).isNotNull()).alias(UNKNOWN_FIELDS)
     return rows.observe(counted_as, F.count(F.lit(1)).alias("read"), malformed, unknown)
 
 
@@ -155,7 +155,7 @@ def _kind(name: str) -> Column:
 
 
 def _typed(field: StructField) -> Column:
-    """A field of a value in the type of its column; null if it has another type, which `_problem` tells from none."""
+    """A field of a value in the type of its column; null if it has another type, which `_reason` tells from none."""
     return json_types.column(Value(_kind(field.name), partial(_field, field.name)), field.dataType)
 
 
@@ -171,29 +171,29 @@ def _extra(topic: Topic) -> Column:
     return F.when(F.size(others) > 0, others)
 
 
-def _problem(text: Column, array: Column, topic: Topic) -> Column:
+def _reason(text: Column, array: Column, topic: Topic) -> Column:
     """The first thing that is wrong with a value, as text; null if nothing is."""
-    problem = F.when(text.isNull(), F.lit("no value")).when(~F.is_valid_utf8(text), F.lit("not UTF-8"))
-    problem = problem.when(~_has_room(text), F.lit(f"more than {LARGEST >> 20} MiB"))
+    reason = F.when(text.isNull(), F.lit("no value")).when(~F.is_valid_utf8(text), F.lit("not UTF-8"))
+    reason = reason.when(~_has_room(text), F.lit(f"more than {LARGEST >> 20} MiB"))
     is_balanced = _opened(F.col(_DEEP)) * 2 == F.octet_length(_DEEP)
-    problem = problem.when(~_is_shallow(), F.when(is_balanced, F.lit(TOO_DEEP)).otherwise(F.lit(NOT_ONE_OBJECT)))
-    problem = problem.when(_has_half_character(text), F.lit("half a character: an escape without its pair"))
+    reason = reason.when(~_is_shallow(), F.when(is_balanced, F.lit(TOO_DEEP)).otherwise(F.lit(NOT_ONE_OBJECT)))
+    reason = reason.when(_has_half_character(text), F.lit("half a character: an escape without its pair"))
     is_whole = F.try_variant_get("read", "$[1]", "string").eqNullSafe(F.lit(_END)) & text.rlike(r"^\s*\{")
-    problem = problem.when(~is_whole, F.when(_is_json(text, array), F.lit(KEY_TWICE)).otherwise(F.lit(NOT_ONE_OBJECT)))
+    reason = reason.when(~is_whole, F.when(_is_json(text, array), F.lit(KEY_TWICE)).otherwise(F.lit(NOT_ONE_OBJECT)))
     for field in topic.schema:
         is_given = F.coalesce(_kind(field.name), F.lit("VOID")) != "VOID"
-        problem = problem.when(F.col(f"row.{field.name}").isNull() & is_given, F.lit(_other_type(field)))
+        reason = reason.when(F.col(f"row.{field.name}").isNull() & is_given, F.lit(_other_type(field)))
         if field.name in topic.required:
-            problem = problem.when(F.col(f"row.{field.name}").isNull(), F.lit(f"no {field.name}"))
+            reason = reason.when(F.col(f"row.{field.name}").isNull(), F.lit(f"no {field.name}"))
             if isinstance(field.dataType, StringType):
-                problem = problem.when(~F.col(f"row.{field.name}").rlike(r"\S"), F.lit(f"{field.name} is empty"))
+                reason = reason.when(~F.col(f"row.{field.name}").rlike(r"\S"), F.lit(f"{field.name} is empty"))
     if topic.event_time_after_max is not None:
         latest = F.col("timestamp") + F.expr(f"INTERVAL {topic.event_time_after_max}")
         is_later = F.col(f"row.{topic.event_time}") > latest
-        problem = problem.when(is_later, F.lit(f"{topic.event_time} later than its record"))
-    for condition, reason in topic.faults:
-        problem = problem.when(F.expr(condition), F.lit(reason))
-    return problem
+        reason = reason.when(is_later, F.lit(f"{topic.event_time} later than its record"))
+    for condition, text_of_reason in topic.malformed_if:
+        reason = reason.when(F.expr(condition), F.lit(text_of_reason))
+    return reason
 
 
 def _is_json(text: Column, array: Column) -> Column:

@@ -24,7 +24,7 @@ class Topic:
         key: The column that identifies a value; records with equal keys are repetitions.
         event_time: The column with the instant at which it happened.
         optional: Columns that a value may leave out.
-        faults: What may be wrong with a value whose columns are of their types: an SQL condition about `row`, its
+        malformed_if: When a value whose columns are of their types is malformed: an SQL condition about `row`, its
             columns, and `timestamp`, that of the record, and the reason.
         event_time_after_max: How much later than its record a value may say that it happened, as
             `message.timestamp.after.max.ms` bounds the timestamp of a record in Kafka; None for any time.
@@ -39,7 +39,7 @@ class Topic:
         key: str,
         event_time: str = "timestamp",
         optional: Sequence[str] = (),
-        faults: Sequence[tuple[str, str]] = (),
+        malformed_if: Sequence[tuple[str, str]] = (),
     ) -> None:
         """Declares a topic.
 
@@ -49,14 +49,15 @@ class Topic:
             key: The column that identifies a value.
             event_time: The column with the instant at which it happened.
             optional: Columns that a value may leave out; the others it must have.
-            faults: What may be wrong with a value: an SQL condition and the reason.
+            malformed_if: When a value is malformed, too: an SQL condition and the reason.
 
         Raises:
             DeclarationError: The schema cannot be read, or has a type that no JSON value is read as, or lacks a column.
         """
         self.name, self.location = name, CodeLocation.of_caller()
         self.schema = parsed(schema, self.location)
-        self.key, self.event_time, self.optional, self.faults = key, event_time, tuple(optional), tuple(faults)
+        self.key, self.event_time, self.optional = key, event_time, tuple(optional)
+        self.malformed_if = tuple(malformed_if)
         self.event_time_after_max: Interval | None = EVENT_TIME_AFTER_MAX
         self.location.require((key, event_time, *optional), self.schema.names, f"topic {name}")
         if not isinstance(self.schema[event_time].dataType, TimestampType):

@@ -7,15 +7,17 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from app.streaming import dead_letters as module
 from app.topics import INCOMING
 from spark_app.engine import dead_letters
 from spark_app.engine.dead_letters import Replay, replay, waiting
 from spark_app.engine.stream import BatchContext
-from spark_app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, PARSED_RECORD
+from spark_app.warehouse.schemas import DEAD_LETTER_REPLAYS, DEAD_LETTERS, RECORD
 from tests.unit.streaming.drained import NOON, Drained, event, observed, written
 
+JUDGED: Final = StructType([*RECORD.fields, StructField("reason", StringType())])
 BROKEN: Final = b'{"event_id": "caf\xe9"}'
 
 
@@ -23,7 +25,7 @@ def test_the_id_is_that_of_the_record(spark: SparkSession) -> None:
     """A line of a file has that of its bytes."""
     kafka = (b"k", BROKEN, [("a", b"b")], "clicks", 3, 17, NOON)
     line = (None, BROKEN, None, "clicks", None, None, NOON)
-    rows = spark.createDataFrame([(*kafka, "no x"), (*line, "no x"), (*kafka, None)], PARSED_RECORD)
+    rows = spark.createDataFrame([(*kafka, "no x"), (*line, "no x"), (*kafka, None)], JUDGED)
     found = dead_letters.dead_letters(rows).collect()
     assert found[0].dead_letter_id == "clicks-3-17"
     assert len(found[1].dead_letter_id) == len("clicks-") + 64
@@ -50,7 +52,7 @@ def test_equal_lines_of_files_are_different_dead_letters(tmp_path: Path, spark: 
 
 def test_a_message_has_the_original_bytes(spark: SparkSession) -> None:
     """Its key is the id; headers say why and where from, before those of the record."""
-    rows = spark.createDataFrame([(b"\xff", BROKEN, [("a", b"b")], "clicks", 3, 17, NOON, "not UTF-8")], PARSED_RECORD)
+    rows = spark.createDataFrame([(b"\xff", BROKEN, [("a", b"b")], "clicks", 3, 17, NOON, "not UTF-8")], JUDGED)
     (message,) = dead_letters.messages(dead_letters.dead_letters(rows)).collect()
     assert (bytes(message.key), bytes(message.value)) == (b"clicks-3-17", BROKEN)
     headers = [(header.key, bytes(header.value)) for header in message.headers]
@@ -61,7 +63,7 @@ def test_a_message_has_the_original_bytes(spark: SparkSession) -> None:
 
 def test_a_line_of_a_file_has_the_original_bytes_in_base_64(spark: SparkSession) -> None:
     """A line of JSON has no room for bytes that are no text."""
-    rows = spark.createDataFrame([(b"\xff", BROKEN, None, "clicks", 3, 17, NOON, "not UTF-8")], PARSED_RECORD)
+    rows = spark.createDataFrame([(b"\xff", BROKEN, None, "clicks", 3, 17, NOON, "not UTF-8")], JUDGED)
     (line,) = dead_letters.lines(dead_letters.dead_letters(rows)).collect()
     value = json.loads(bytes(line.value))
     assert (value["reason"], base64.b64decode(value["value"]), value["offset"]) == ("not UTF-8", BROKEN, 17)

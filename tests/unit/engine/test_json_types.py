@@ -56,10 +56,10 @@ def test_each_type_takes_its_own_values_and_no_others(spark: SparkSession) -> No
     rows = [(None, text.encode(), None, "t", None, number, NOON) for number, text in enumerate(values)]
     found = records.parsed(spark.createDataFrame(rows, RECORD), topic).orderBy("offset").collect()
     for row, (name, text, want) in zip(found, good, strict=False):
-        assert (row.problem, row.row[name]) == (None, want), (name, columns[name], text)
+        assert (row.reason, row.row[name]) == (None, want), (name, columns[name], text)
     for row, (name, text, _) in zip(found[len(good) :], bad, strict=True):
         kind = topic.schema[name].dataType
-        assert row.problem == f"{name} is no {json_types.name(kind)}", (columns[name], text)
+        assert row.reason == f"{name} is no {json_types.name(kind)}", (columns[name], text)
 
 
 def test_a_type_that_is_not_read_from_json_is_named() -> None:

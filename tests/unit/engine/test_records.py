@@ -79,7 +79,7 @@ def test_a_malformed_value_has_a_reason(spark: SparkSession) -> None:
     """The record is kept as it came."""
     values = [(reason, value) for reason, values in PROBLEMS.items() for value in values]
     found = parsed(records(spark, *(value for _, value in values)), USER_EVENTS)
-    rows = [(row.problem, None if row.value is None else bytes(row.value)) for row in found.collect()]
+    rows = [(row.reason, None if row.value is None else bytes(row.value)) for row in found.collect()]
     assert rows == values
 
 
@@ -90,7 +90,7 @@ def test_a_malformed_value_has_a_reason(spark: SparkSession) -> None:
 def test_a_well_formed_value_has_none(spark: SparkSession, more: dict[str, Any]) -> None:
     """Optional and unknown fields may be there or not; braces in a text do not count, nor escaped backslashes."""
     found = parsed(records(spark, written(**more) + b" \r"), USER_EVENTS)
-    assert [(row.problem, row.row.event_id) for row in found.collect()] == [(None, "e-1")]
+    assert [(row.reason, row.row.event_id) for row in found.collect()] == [(None, "e-1")]
 
 
 def test_a_value_is_an_event_with_milliseconds(spark: SparkSession) -> None:
@@ -140,6 +140,6 @@ def test_numbers_keep_their_digits_or_are_refused(spark: SparkSession) -> None:
     values = [asked | {"amount": amount} for amount in (*amounts, *others)]
     values += [asked | {"amount": "1.00", "quantity": quantity} for quantity in quantities]
     found = parsed(records(spark, *[json.dumps(value).encode() for value in values]), PREDICTION_REQUESTS).collect()
-    assert [f"{row.row.amount}" for row in found if row.problem is None] == list(amounts.values())
-    reasons = [row.problem for row in found if row.problem is not None]
+    assert [f"{row.row.amount}" for row in found if row.reason is None] == list(amounts.values())
+    reasons = [row.reason for row in found if row.reason is not None]
     assert reasons == ["amount is no decimal(12,2)"] * len(others) + ["quantity is no integer"] * len(quantities)

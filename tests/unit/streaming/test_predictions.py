@@ -66,7 +66,7 @@ def test_a_request_that_cannot_be_scored_is_the_dead_letter_of_its_record(spark:
     rows = [(b"k", value, [("a", b"b")], "prediction_requests", 2, offset, NOON) for offset, value in enumerate(values)]
     parsed = ANSWERS.parsed_requests(spark.createDataFrame(rows, RECORD), PREDICTION_REQUESTS)
     found = parsed.select("request.*").collect()
-    assert [(row.request_id, row.problem, row.dead_letter_id) for row in found] == [
+    assert [(row.request_id, row.reason, row.dead_letter_id) for row in found] == [
         ("r-1", None, None),
         ("r-2", "an amount that is not positive", "prediction_requests-2-1"),
         ("r-3", "no customer_id", "prediction_requests-2-2"),

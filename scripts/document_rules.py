@@ -18,7 +18,7 @@ from spark_app.eventlog.diagnoses.query import QueryView
 from spark_app.eventlog.diagnoses.rule import Alert, Rule, rules
 from spark_app.eventlog.diagnoses.stage import StageView
 from spark_app.eventlog.diagnoses.stream import StreamView
-from spark_app.eventlog.diagnoses.thresholds import declared
+from spark_app.eventlog.diagnoses.thresholds import all_limits
 from spark_app.eventlog.model.application import Application
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -29,7 +29,7 @@ RULES: Final = {
     "Streams": rules_of(StreamView),
     "Applications": rules_of(Application),
 }
-DEFAULTS: Final[dict[str, Any]] = {key: limit.default for key, limit in declared().items()}
+DEFAULTS: Final[dict[str, Any]] = {key: limit.default for key, limit in all_limits().items()}
 APPLICATION: Final = (
     "{{ $labels.spark_app_name }} in {{ $labels.deployment_environment_name }}"
     "{{ with $labels.k8s_namespace_name }}, namespace {{ . }},{{ end }}"
@@ -141,7 +141,7 @@ def prometheus(template: str) -> str:
 def reference(page: str) -> str:
     """The page of the reference, with the table of thresholds."""
     before, table, after = re.split(r"(^## config/diagnoses\.yml\n.*?)(?=^## )", page, flags=re.MULTILINE | re.DOTALL)
-    rows = "".join(f"| `{key}` | {limit.meaning} |\n" for key, limit in declared().items())
+    rows = "".join(f"| `{key}` | {limit.meaning} |\n" for key, limit in all_limits().items())
     return f"{before}{table.split('| key |')[0]}| key | meaning |\n|---|---|\n{rows}\n{after}"
 
 
@@ -152,7 +152,7 @@ def configuration() -> str:
         "# Times in milliseconds, sizes in bytes, shares from 0 to 1. A missing key has the default that it has here.",
         "# `python scripts/document_rules.py` writes this file.",
     ]
-    for key, limit in declared().items():
+    for key, limit in all_limits().items():
         value = DEFAULTS[key]
         is_list = isinstance(value, tuple)
         lines += [f"# {limit.meaning}", f"{key}:" if is_list else f"{key}: {value:.12g}"]

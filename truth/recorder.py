@@ -26,8 +26,8 @@ PROJECT: Final = HERE.parent
 PLACE: Final = "truth.place"
 MAX_BYTES: Final = 100_000
 """A log that is larger when it is packed is kept without the accumulables of its tasks."""
-LEAST_SAVED_MS: Final = 5000
-LEAST_SAVED: Final = 0.05
+MIN_SAVED_MS: Final = 5000
+MIN_SAVED: Final = 0.05
 """What a planted cause costs at least, also as a share of the run; less is no cause that anybody would look for."""
 SECONDS_OF_LOAD: Final = 1.5
 MAX_SECONDS: Final = 300
@@ -175,7 +175,7 @@ def _add(pair: Pair, runs: dict[Kind, Run]) -> str:
 
 def costs_enough(planted_ms: float, quiet_ms: float) -> bool:
     """Whether the fix saves as much as a planted cause has to cost."""
-    return planted_ms - quiet_ms >= max(LEAST_SAVED_MS, LEAST_SAVED * planted_ms)
+    return planted_ms - quiet_ms >= max(MIN_SAVED_MS, MIN_SAVED * planted_ms)
 
 
 def _taken(pair: Pair) -> str:

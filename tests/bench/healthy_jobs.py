@@ -44,7 +44,7 @@ def _tried(command: Sequence[str], folder: Path) -> dict[str, Any]:
     def seconds(settings: Mapping[str, str]) -> float:
         return (runner.run(settings).profile.duration_ms or 0) / 1000
 
-    profiles = [runner.run({}).profile for _ in range(history.LEAST_RUNS)]
+    profiles = [runner.run({}).profile for _ in range(history.MIN_RUNS)]
     found = {each.setting: each.value for each in history.proposals(profiles)}
     memory = {name: value for name, value in found.items() if name in (DRIVER_MEMORY, EXECUTOR_MEMORY)}
     pairs = in_turn(" ".join(command[-2:]), lambda: seconds(memory), lambda: seconds({})) if memory else ([], [])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from spark_app.eventlog.diagnoses.rule import rules
-from spark_app.eventlog.diagnoses.thresholds import declared
+from spark_app.eventlog.diagnoses.thresholds import all_limits
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 WRITTEN: Final = {
@@ -48,4 +48,4 @@ def test_a_rule_is_alone_in_the_file_of_its_name() -> None:
 def test_every_threshold_is_of_a_rule() -> None:
     """The page names each."""
     page = (ROOT / "docs" / "diagnoses.md").read_text(encoding="utf-8")
-    assert [key for key in declared() if f"`{key}`" not in page] == []
+    assert [key for key in all_limits() if f"`{key}`" not in page] == []

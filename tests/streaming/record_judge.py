@@ -14,8 +14,8 @@ from typing import Any, Final
 EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MICROSECOND: Final = datetime.timedelta(microseconds=1)
 BOUND_US: Final = 600_000_000
-DEEPEST: Final = 100
-LONGEST: Final = 16 * 2**20
+MAX_DEPTH: Final = 100
+MAX_BYTES: Final = 16 * 2**20
 LONGEST_NUMBER: Final = 1_000
 LONGEST_NAME: Final = 50_000
 """Characters of a number and of a key that Jackson reads, with which Spark reads JSON."""
@@ -93,7 +93,7 @@ def judged(topic: str, value: bytes | None, sent_us: int) -> Judged:
 
 
 def _json_object(value: bytes | None) -> dict[str, Any]:
-    _check(value is not None and len(value) <= LONGEST, "no value, or too long")
+    _check(value is not None and len(value) <= MAX_BYTES, "no value, or too long")
     assert value is not None
     try:
         found = json.loads(
@@ -106,7 +106,7 @@ def _json_object(value: bytes | None) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise MalformedError("no JSON") from error
     _check(isinstance(found, dict), "no object")
-    _check(_depth(found) <= DEEPEST, "too deep")
+    _check(_depth(found) <= MAX_DEPTH, "too deep")
     return dict(found)
 
 

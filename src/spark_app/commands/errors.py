@@ -17,7 +17,7 @@ from spark_app.commands import cells
 from spark_app.errors import EXIT_INTERRUPTED, MachineError, SparkAppError
 from spark_app.redaction import redacted
 
-LONGEST: Final = 600
+MAX_CHARACTERS: Final = 600
 NO_ROOM: Final = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
 STARTED: Final = time.time() - 1
 """When this program started, a second early: file systems round times."""
@@ -64,7 +64,7 @@ def failure(error: BaseException, config: Path | None = None) -> Failure:
         case OSError() if error.errno in NO_ROOM:
             where = f": {error.filename}" if error.filename else ""
             return Failure(MachineError.exit_code, MachineError.__name__, _one_line(f"{error.strerror}{where}"))
-    text = _one_line(_text(error))[:LONGEST]
+    text = _one_line(_text(error))[:MAX_CHARACTERS]
     return Failure(1, kind, f"a bug: {kind}: {text} ({_log(error, config)}--debug shows the traceback)")
 
 

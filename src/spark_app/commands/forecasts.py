@@ -30,9 +30,9 @@ def propose(terminal: "Terminal", settings: "Settings", name: str, output: Path 
     from spark_app.tuning.properties_file import Property, write
 
     profiles = baselines.newest_good(settings.profiles_path, name)
-    if len(profiles) < history.LEAST_RUNS:
+    if len(profiles) < history.MIN_RUNS:
         raise InputError(
-            f"a forecast for {name!r} needs {history.LEAST_RUNS} successful runs, and there are {len(profiles)}: "
+            f"a forecast for {name!r} needs {history.MIN_RUNS} successful runs, and there are {len(profiles)}: "
             "`spark-app observe` stores them"
         )
     found = history.proposals(profiles)

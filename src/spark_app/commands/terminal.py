@@ -27,7 +27,7 @@ from spark_app.commands import cells
 GAP: Final = "  "
 GAPS: Final = (GAP, " ")
 UNBOUNDED: Final = 1_000_000
-LEAST_PROSE: Final = 30
+MIN_PROSE: Final = 30
 USUAL_WIDTH: Final = 80
 NO_STYLES: Final[Mapping[str, str]] = MappingProxyType({})
 Step = tuple[str, str, str]
@@ -313,7 +313,7 @@ def _folded(headers: Sequence[str], rows: Sequence[Sequence[str]], *, width: int
     columns = list(zip(headers, *rows, strict=True))[:-1]
     room = width - sum(max(map(cell_len, column)) + len(GAP) for column in columns)
     for row in rows:
-        first, *more = (wrap(row[-1], room, break_on_hyphens=False) if room >= LEAST_PROSE else None) or row[-1:]
+        first, *more = (wrap(row[-1], room, break_on_hyphens=False) if room >= MIN_PROSE else None) or row[-1:]
         yield [*row[:-1], first]
         yield from ([*[""] * len(columns), line] for line in more)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spark_app.engine.training import TrainingContext
 
 LABEL_DAYS = "label_days"
-LEAST_DAYS = 3
+MIN_DAYS = 3
 """Of a history, where nothing says how long it is: two that train and one that judges, apart from the window before and
 the `label_days` after each of these."""
 
@@ -153,7 +153,7 @@ class ModelPipeline:
         self.READS, self.WRITES = tuple(self.MODEL.reads), (self.MODEL.scores,)
         default = inspect.signature(self.MODEL.function).parameters[LABEL_DAYS].default
         label_days = 1 if default is inspect.Parameter.empty else default
-        days = self.MODEL.inputs.window_days + LEAST_DAYS + 2 * label_days
+        days = self.MODEL.inputs.window_days + MIN_DAYS + 2 * label_days
         self.Config = create_model(
             "Config",
             __base__=DeclaredConfig,

@@ -19,11 +19,11 @@ EXTRA: Final = "extra"
 """The column with the fields of a value that the schema of its topic does not know."""
 NOT_ONE_OBJECT: Final = "not one JSON object"
 KEY_TWICE: Final = "a key twice in one object"
-DEEPEST: Final = 100
+MAX_DEPTH: Final = 100
 """How deep objects and arrays of a value may be nested. Spark's functions of variants call themselves for each level: a
 thousand levels overflow the stack of a task, which ends the JVM of the executor."""
-TOO_DEEP: Final = f"nested deeper than {DEEPEST} levels"
-LARGEST: Final = 16 * 2**20
+TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
+MAX_VALUE_BYTES: Final = 16 * 2**20
 """Bytes of a value that a variant of Spark has room for."""
 _END: Final = "end of the value"
 _DEEP: Final = "deep"
@@ -51,7 +51,7 @@ def parsed(records: DataFrame, topic: Topic) -> DataFrame:
     text = F.col("value").cast("string")
     # A parser stops at the end of the first value: what follows it must be the second element of the array.
     array = F.concat(F.lit("["), text, F.lit(f',"{_END}"]'))
-    deep = records.withColumn(_DEEP, F.when(_has_room(text) & (_opened(text) > DEEPEST), _deepest(text)))
+    deep = records.withColumn(_DEEP, F.when(_has_room(text) & (_opened(text) > MAX_DEPTH), _deepest(text)))
     read = deep.withColumn("read", F.when(_is_parsed(text), F.try_parse_json(array)))
     row = F.struct(*[_typed(field).alias(field.name) for field in topic.schema])
     typed = read.withColumns({"row": row, EXTRA: _extra(topic)})
@@ -101,16 +101,16 @@ def _is_parsed(text: Column) -> Column:
 
 
 def _has_room(text: Column) -> Column:
-    return F.octet_length(text) <= LARGEST
+    return F.octet_length(text) <= MAX_VALUE_BYTES
 
 
 def _is_shallow() -> Column:
-    """Whether no more than `DEEPEST` brackets are open at once: most values do not have so many at all."""
+    """Whether no more than `MAX_DEPTH` brackets are open at once: most values do not have so many at all."""
     return F.coalesce(F.col(_DEEP), F.lit("")) == ""
 
 
 def _deepest(text: Column) -> Column:
-    """The brackets that are left when pairs without another inside were removed `DEEPEST` times.
+    """The brackets that are left when pairs without another inside were removed `MAX_DEPTH` times.
 
     Whether a bracket is closed by one of its kind is for the parser: pairs of one kind are found without a pattern,
     which would take seconds for a megabyte of brackets.
@@ -119,7 +119,7 @@ def _deepest(text: Column) -> Column:
     brackets = F.regexp_replace(outside, r"[^\[\]{}]", "")
     for brace, bracket in (("{", "["), ("}", "]")):
         brackets = F.replace(brackets, F.lit(brace), F.lit(bracket))
-    return F.aggregate(F.sequence(F.lit(1), F.lit(DEEPEST)), brackets, lambda left, _: _without(left, "[]"))
+    return F.aggregate(F.sequence(F.lit(1), F.lit(MAX_DEPTH)), brackets, lambda left, _: _without(left, "[]"))
 
 
 def _opened(text: Column) -> Column:
@@ -174,7 +174,7 @@ def _extra(topic: Topic) -> Column:
 def _reason(text: Column, array: Column, topic: Topic) -> Column:
     """The first thing that is wrong with a value, as text; null if nothing is."""
     reason = F.when(text.isNull(), F.lit("no value")).when(~F.is_valid_utf8(text), F.lit("not UTF-8"))
-    reason = reason.when(~_has_room(text), F.lit(f"more than {LARGEST >> 20} MiB"))
+    reason = reason.when(~_has_room(text), F.lit(f"more than {MAX_VALUE_BYTES >> 20} MiB"))
     is_balanced = _opened(F.col(_DEEP)) * 2 == F.octet_length(_DEEP)
     reason = reason.when(~_is_shallow(), F.when(is_balanced, F.lit(TOO_DEEP)).otherwise(F.lit(NOT_ONE_OBJECT)))
     reason = reason.when(_has_half_character(text), F.lit("half a character: an escape without its pair"))

@@ -20,7 +20,7 @@ MAX_FILES: Final = 1_800
 """Files of a demo that each outgoing topic keeps; nobody reads them. An hour at one file in two seconds."""
 
 
-LARGEST: Final = 2**20
+MAX_RECORD_BYTES: Final = 2**20
 """Bytes of a request of a Kafka producer, unless `kafka.max.request.size` says otherwise."""
 RECORD_BYTES: Final = 61 + 21
 """What Kafka adds at most to a record that it sends alone: the head of a batch, and lengths."""
@@ -99,7 +99,7 @@ def _size() -> Column:
 def largest_record(kafka: Kafka, topic: str) -> int:
     """The most bytes of a record that the producer sends, and that a topic takes where the broker says it."""
     option = kafka.options.get("kafka.max.request.size")
-    own = int(option.get_secret_value()) if option else LARGEST
+    own = int(option.get_secret_value()) if option else MAX_RECORD_BYTES
     return min(own, _largest_of(_Key(kafka), topic, int(time.monotonic() // ASKED_SECONDS)) or own)
 
 

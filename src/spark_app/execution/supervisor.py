@@ -46,7 +46,7 @@ WAIT_SECONDS: Final = 5.0
 STOP_SECONDS: Final = 60.0
 """How long a stop waits for the micro-batch in hand; then it is interrupted, and repeated next time."""
 FIRST_BACKOFF_SECONDS: Final = 1.0
-LONGEST_BACKOFF_SECONDS: Final = 60.0
+MAX_BACKOFF_SECONDS: Final = 60.0
 """How long a query that failed waits until it starts again: twice as long each time, from the first to the longest."""
 MAX_FAILURES: Final = 5
 """Failures in a row, without a micro-batch in between, after which a query that may never work is given up."""
@@ -367,7 +367,7 @@ class Supervisor(threading.Thread):
 
     def _wait_before_restart(self, context: StreamContext, why: SparkAppError) -> float:
         """Notes that the query restarts, and why; returns the seconds until then."""
-        wait = min(FIRST_BACKOFF_SECONDS * 2.0 ** (self._failures_in_a_row - 1), LONGEST_BACKOFF_SECONDS)
+        wait = min(FIRST_BACKOFF_SECONDS * 2.0 ** (self._failures_in_a_row - 1), MAX_BACKOFF_SECONDS)
         if str(why) != self.status.error:
             context.note(f"{why}; starting again in {wait:.0f} s")
         self._change(lambda status: replace(status, restarts=status.restarts + 1))

@@ -119,7 +119,7 @@ def _unknown(name: str, arguments: Collection[str], known: Collection[str]) -> s
 
 def server(tools: Tools) -> MCPServer[Any]:
     """A server with all tools, which change nothing and reach nothing but local files, and with all prompts."""
-    made = StrictServer("spark-app", instructions=INSTRUCTIONS, version=version("spark-app"), log_level="WARNING")
+    mcp_server = StrictServer("spark-app", instructions=INSTRUCTIONS, version=version("spark-app"), log_level="WARNING")
     reading = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     for tool in (
         tools.list_runs,
@@ -132,10 +132,10 @@ def server(tools: Tools) -> MCPServer[Any]:
         tools.search_events,
     ):
         description = inspect.getdoc(tool)
-        made.add_tool(_answering(tool), description=description, annotations=reading, structured_output=False)
+        mcp_server.add_tool(_answering(tool), description=description, annotations=reading, structured_output=False)
     for prompt in (prompts.why_slow, prompts.why_failed, prompts.what_changed):
-        made.add_prompt(Prompt.from_function(prompt))
-    return made
+        mcp_server.add_prompt(Prompt.from_function(prompt))
+    return mcp_server
 
 
 def _answering(tool: Callable[..., Document]) -> Callable[..., CallToolResult]:

@@ -35,7 +35,7 @@ from spark_app.report.scope import Scope, scope
 from spark_app.report.sections import queries, stages
 from spark_app.report.sections.replays import Replays, replays
 
-WIDEST: Final = MAX_CHARACTERS * 5 // 12
+MAX_WIDTH: Final = MAX_CHARACTERS * 5 // 12
 """An event is JSON within JSON: each of its quotes and backslashes takes two characters of an answer."""
 
 Run = Annotated[str, Field(description="A name from list_runs, or the id of an application.")]
@@ -233,7 +233,7 @@ class Tools:
         after: Annotated[Number, Field(description="Only events after this line of the log.")] = 0,
         limit: Annotated[int, Field(ge=1, le=50, description="The most events in the answer.")] = 10,
         width: Annotated[
-            int, Field(ge=100, le=WIDEST, description="Characters of each event, around the first match.")
+            int, Field(ge=100, le=MAX_WIDTH, description="Characters of each event, around the first match.")
         ] = 1_000,
     ) -> Document:
         """Search the events of Spark's event log as Spark wrote them, for what the other tools do not show.

@@ -13,7 +13,7 @@ from spark_app.redaction import REDACTED, excerpt, is_secret, redacted
 
 MAX_VALUE: Final = 60
 """Characters of a value that are shown."""
-LEAST_ROWS: Final = 100
+MIN_ROWS: Final = 100
 """Sampled rows that a value must have before it is called hot."""
 
 NOTHING_TO_NAME: Final = "no hot key is named: there is no partition_skew behind a shuffle"
@@ -102,7 +102,7 @@ def _is_hot(sampled: Sample, partitions: int, ratio: float) -> bool:
     """Whether a value has that much more rows than the mean of the other values, and of the other partitions."""
     others = sampled.rows - sampled.count
     fewest = min(max(1, sampled.values - 1), max(1, partitions - 1))
-    return sampled.count >= LEAST_ROWS and sampled.count >= ratio * others / fewest
+    return sampled.count >= MIN_ROWS and sampled.count >= ratio * others / fewest
 
 
 def _shown(column: str, value: Any) -> str | None:

@@ -13,7 +13,7 @@ from spark_app.errors import ConfigError, InputError, MachineError, SparkAppErro
 from spark_app.spark.jvm import is_dead
 from spark_app.telemetry.exceptions import message_of
 
-LONGEST: Final = 500
+MAX_CHARACTERS: Final = 500
 DISK_FULL: Final = r"No space left on device|Disk quota exceeded"
 # What is said, what kind of failure that is, and what it means, which is told before the line that says it.
 KNOWN_ERRORS: Final[tuple[tuple[str, type[SparkAppError], str], ...]] = (
@@ -58,4 +58,4 @@ def _explanation(error: Exception, log: Path) -> SparkAppError | None:
 def _line(text: str, pattern: str) -> str:
     """The line that says it; one with a path, if there is one."""
     lines = [line.strip().removeprefix(": ") for line in text.splitlines() if re.search(pattern, line)]
-    return max(lines, key=lambda line: "/" in line)[:LONGEST]
+    return max(lines, key=lambda line: "/" in line)[:MAX_CHARACTERS]

@@ -13,7 +13,7 @@ from spark_app.redaction import redacted
 from spark_app.spark.known_errors import DISK_FULL
 from spark_app.telemetry.exceptions import message_of
 
-LONGEST: Final = 300
+MAX_CHARACTERS: Final = 300
 RESET: Final = "take the change back, or start the query over: spark-app streaming reset {short}"
 
 GO_ON: Final = (
@@ -226,14 +226,16 @@ def batch_failure(error: BaseException, failed: FailedQuery) -> SparkAppError | 
 def cause_of(error: BaseException) -> str:
     """The line about the last cause of an error."""
     causes = _causes(error)
-    return (_RAISED.findall(causes) or causes.splitlines() or ["no reason is given"])[-1][:LONGEST]
+    return (_RAISED.findall(causes) or causes.splitlines() or ["no reason is given"])[-1][:MAX_CHARACTERS]
 
 
 def _offsets(error: BaseException) -> tuple[str, str]:
     """The offsets of each source where the failed micro-batch begins and ends; empty where they are not known."""
     origin = getattr(error, "_origin", None) if isinstance(error, StreamingQueryException) else None
+    if origin is None:
+        return "", ""
     try:
-        return ("", "") if origin is None else (f"{origin.startOffset()}"[:LONGEST], f"{origin.endOffset()}"[:LONGEST])
+        return f"{origin.startOffset()}"[:MAX_CHARACTERS], f"{origin.endOffset()}"[:MAX_CHARACTERS]
     except Py4JError:  # Java is gone
         return "", ""
 
@@ -247,7 +249,7 @@ def _line(fault: StreamFault, match: re.Match[str], causes: str, failed: FailedQ
         "servers": failed.servers or "no servers",
         "checkpoint": failed.checkpoint,
     }
-    groups = {name: text[:LONGEST] for name, text in match.groupdict().items() if text}
+    groups = {name: text[:MAX_CHARACTERS] for name, text in match.groupdict().items() if text}
     is_asked = "{topic}" in fault.line and "topic" not in groups
     topics = failed.missing() if is_asked else ()
     words |= {"topic": " or ".join(topics or failed.topics), "cause": cause, "root": root, "why": cause}
@@ -257,7 +259,7 @@ def _line(fault: StreamFault, match: re.Match[str], causes: str, failed: FailedQ
 def _line_at(text: str, position: int) -> str:
     """The line around a position."""
     first = text.rfind("\n", 0, position) + 1
-    return text[first:].splitlines()[0][:LONGEST]
+    return text[first:].splitlines()[0][:MAX_CHARACTERS]
 
 
 def _causes(error: BaseException) -> str:

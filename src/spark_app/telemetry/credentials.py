@@ -11,7 +11,7 @@ _NAME: Final = re.compile(r"OTEL_EXPORTER_OTLP(?:_[A-Z]+)?_(HEADERS|ENDPOINT)")
 _USER: Final = re.compile(r"(?:[^/]*//)?(.*)@", re.DOTALL)
 _UNRESERVED: Final = re.compile(r"[\w.~-]+", re.ASCII)
 """The characters that no quoting or escaping changes; RFC 3986, section 2.3."""
-_SHORTEST: Final = 4
+_MIN_CHARACTERS: Final = 4
 """Shorter texts are not secrets, and occur in every message."""
 
 
@@ -22,7 +22,7 @@ class Credentials:
         """Collects them: the values of headers, and the user and the query of endpoints."""
         texts = {text for name, value in variables.items() for text in _secrets(name, value)}
         texts |= {piece for text in texts for piece in _UNRESERVED.findall(text)}
-        known = sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)
+        known = sorted((text for text in texts if len(text) >= _MIN_CHARACTERS), key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, known)), re.IGNORECASE) if known else None
 
     def hidden(self, text: str) -> str:

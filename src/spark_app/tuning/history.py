@@ -20,8 +20,8 @@ from spark_app.eventlog.model import memory_settings
 from spark_app.tuning.judgement import quantile
 from spark_app.tuning.settings import SMALL_PARTITION
 
-LEAST_RUNS: Final = 3
-LEAST_SPREAD: Final = 0.02
+MIN_RUNS: Final = 3
+MIN_SPREAD: Final = 0.02
 """Runs that are alike differ by this much at least, as the deviation of a logarithm. Project."""
 HEADROOM: Final = 1.25
 """How much more than the upper bound of the forecast is asked for. Project."""
@@ -81,7 +81,7 @@ class Proposal:
 
 def proposals(profiles: Sequence[RunProfile]) -> list[Proposal]:
     """What the last runs propose, newest first; nothing from fewer than three."""
-    if len(profiles) < LEAST_RUNS:
+    if len(profiles) < MIN_RUNS:
         return []
     return [found for propose in (_heap, _partitions, _executors) for found in propose(profiles)]
 
@@ -89,10 +89,10 @@ def proposals(profiles: Sequence[RunProfile]) -> list[Proposal]:
 def predicted(profiles: Sequence[RunProfile], figure: str) -> Interval | None:
     """The forecast of a figure; None where fewer than three runs have it."""
     known = [value for profile in profiles if (value := FIGURES[figure](profile))]
-    if len(known) < LEAST_RUNS:
+    if len(known) < MIN_RUNS:
         return None
     logs = [math.log(value) for value in known]
-    half = quantile(len(logs) - 1) * max(stdev(logs), LEAST_SPREAD) * math.sqrt(1 + 1 / len(logs))
+    half = quantile(len(logs) - 1) * max(stdev(logs), MIN_SPREAD) * math.sqrt(1 + 1 / len(logs))
     return Interval(math.exp(fmean(logs) - half), math.exp(fmean(logs) + half))
 
 

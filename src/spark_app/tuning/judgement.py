@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Final
 
-LEAST_PAIRS: Final = 3
+MIN_PAIRS: Final = 3
 """Fewer pairs prove nothing. Project."""
-LEAST_SAVING: Final = 0.02
+MIN_SAVING: Final = 0.02
 """A smaller mean saving is not worth a setting. Project."""
 NO_SLOWER: Final = 0.05
 """What saves cost may take at most this much longer, with certainty. Project."""
@@ -39,12 +39,12 @@ class Change:
     @property
     def helps(self) -> bool:
         """Whether it is less with certainty, and by enough to matter."""
-        return self.pairs >= LEAST_PAIRS and self.high < 0 and self.mean <= -LEAST_SAVING
+        return self.pairs >= MIN_PAIRS and self.high < 0 and self.mean <= -MIN_SAVING
 
     @property
     def is_no_slower(self) -> bool:
         """Whether it is not much more with certainty."""
-        return self.pairs >= LEAST_PAIRS and self.high <= NO_SLOWER
+        return self.pairs >= MIN_PAIRS and self.high <= NO_SLOWER
 
 
 def change(pairs: Sequence[tuple[float, float]]) -> Change | None:

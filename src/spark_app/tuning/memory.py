@@ -215,8 +215,8 @@ def _last_job(app: Application) -> Job | None:
 
 
 def _is_broadcast(job: Job) -> bool:
-    told = (job.properties.description or "", *(job.properties.tags or "").split(","))
-    return any(each.startswith(_BROADCAST_JOB) for each in told)
+    labels = (job.properties.description or "", *(job.properties.tags or "").split(","))
+    return any(each.startswith(_BROADCAST_JOB) for each in labels)
 
 
 def _result_bytes(app: Application, job: Job) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from spark_app.eventlog.diagnoses.trials import Goal
-from spark_app.tuning.judgement import LEAST_PAIRS, Change, change
+from spark_app.tuning.judgement import MIN_PAIRS, Change, change
 from spark_app.tuning.settings import Candidate
 
 DROPPED_AFTER: Final = 2
@@ -79,7 +79,7 @@ class Trial:
         goals: set[Goal] = {each.goal for each in self.candidates}
         if took.helps or (goals == {"cost"} and cost.helps and took.is_no_slower):
             return "helps"
-        if took.pairs < LEAST_PAIRS and not self.is_dropped:
+        if took.pairs < MIN_PAIRS and not self.is_dropped:
             return "too few runs"
         return "slower" if took.low > 0 else "no effect beyond the noise"
 

@@ -33,7 +33,7 @@ SHORT_TASK_MS: Final = 500
 SHORT_QUERY_MS: Final = 1000
 MANY_QUERIES: Final = 20
 """From so many short queries on, planning counts. Project."""
-LEAST_TO_PANDAS: Final = MIB
+MIN_TO_PANDAS: Final = MIB
 """Fewer bytes of a `toPandas` take no time in either way. Project."""
 PYTHON_RDDS: Final = frozenset({"PythonRDD", "PairwiseRDD"})
 """RDDs of PySpark: what they shuffle are bytes that Python has pickled."""
@@ -126,7 +126,7 @@ def _rows_to_pandas(evidence: Evidence) -> Iterator[Sign]:
         return
     queries = [each for each in evidence.app.queries.values() if _call(each.description) == "toPandas"]
     moved = sum(stage.totals.result_bytes for query in queries for stage in evidence.app.stages_of(query))
-    if moved >= LEAST_TO_PANDAS:
+    if moved >= MIN_TO_PANDAS:
         yield Sign("rows_to_pandas", {"result_bytes": moved})
 
 

@@ -9,7 +9,7 @@ from spark_app.errors import InputError
 from spark_app.eventlog.diagnoses.thresholds import load_thresholds
 from spark_app.mcp.answers import LEFT_OUT, MAX_CHARACTERS, encoded
 from spark_app.mcp.library import Library
-from spark_app.mcp.tools import WIDEST, Tools
+from spark_app.mcp.tools import MAX_WIDTH, Tools
 from spark_app.settings import Settings
 from tests.unit.eventlog import log
 from tests.unit.mcp.conftest import Write
@@ -33,7 +33,7 @@ def every_answer(tools: Tools, run: str) -> Iterator[dict[str, Any]]:
     yield tools.compare(run, run, limit=200)
     yield tools.stage(run, 0, limit=200)
     yield tools.query_plan(run, 0, limit=200)
-    yield tools.search_events(run, limit=50, width=WIDEST)
+    yield tools.search_events(run, limit=50, width=MAX_WIDTH)
     yield tools.what_if(run, limit=200)
 
 
@@ -166,8 +166,8 @@ def test_answers_about_a_huge_and_hostile_log_are_small(tools: Tools, write: Wri
 def test_an_event_of_quotes_and_backslashes_has_room_in_an_answer(tools: Tools, write: Write) -> None:
     """Each takes two characters, since an event is shown as JSON within JSON."""
     write("quoted", [log.started() | {"App Name": '"\\' * 20_000}, log.ended()])
-    found = tools.search_events("quoted", event="ApplicationStart", width=WIDEST)
-    assert (len(found["events"][0]["content"]), len(encoded(found)) <= MAX_CHARACTERS) == (WIDEST, True)
+    found = tools.search_events("quoted", event="ApplicationStart", width=MAX_WIDTH)
+    assert (len(found["events"][0]["content"]), len(encoded(found)) <= MAX_CHARACTERS) == (MAX_WIDTH, True)
 
 
 def test_no_answer_has_a_secret(tools: Tools, write: Write) -> None:

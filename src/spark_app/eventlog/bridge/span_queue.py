@@ -16,7 +16,7 @@ MAX_BATCH_WEIGHT: Final = 3_000_000
 MAX_WEIGHT: Final = 32_000_000
 """Approximate bytes of memory of the queued spans."""
 FIRST_PAUSE_SECONDS: Final = 0.5
-LONGEST_PAUSE_SECONDS: Final = 10.0
+MAX_PAUSE_SECONDS: Final = 10.0
 MAX_REFUSALS: Final = 3
 """How often the collector may refuse a batch while it accepts others."""
 _BARE_WEIGHT: Final = 2500
@@ -156,7 +156,7 @@ class SpanQueue:
             return
         self._refused.append(batch)
         self._ending.wait(self._pause)
-        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+        self._pause = min(2 * self._pause, MAX_PAUSE_SECONDS)
 
 
 class SumSender(Generic[T]):

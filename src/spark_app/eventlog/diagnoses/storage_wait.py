@@ -77,8 +77,8 @@ def _scan_ms(view: StageView) -> float | None:
 
 def _reads_files(view: StageView) -> bool:
     """Whether an RDD of a stage reads files."""
-    made = (rdd.scope or "" for rdd in view.stage.info.rdds)
-    return any(map(_FILES.search, _kinds(view))) or any(map(_OF_FILES.search, made))
+    scopes = (rdd.scope or "" for rdd in view.stage.info.rdds)
+    return any(map(_FILES.search, _kinds(view))) or any(map(_OF_FILES.search, scopes))
 
 
 def _kinds(view: StageView) -> list[str]:

@@ -48,14 +48,14 @@ class Thresholds:
 
 
 @cache
-def declared() -> Mapping[str, Limit]:
+def all_limits() -> Mapping[str, Limit]:
     """All limits by their keys: first those of how findings are judged, then those of the rules in their order."""
     return JUDGEMENT | {key: limit for rule in rules().values() for key, limit in rule.limits.items()}
 
 
 @cache
 def _model() -> type[BaseModel]:
-    fields: dict[str, Any] = {key: (_type(limit), _field(limit)) for key, limit in declared().items()}
+    fields: dict[str, Any] = {key: (_type(limit), _field(limit)) for key, limit in all_limits().items()}
     return create_model("Thresholds", __config__=ConfigDict(extra="forbid", frozen=True), **fields)
 
 

@@ -23,7 +23,7 @@ from spark_app.report.scope import Scope, scheduling, stage_name
 from spark_app.report.values import whole
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-_LEAST_MS: Final = 1.0
+_MIN_MS: Final = 1.0
 _MEANING: Final = {"Success": "", RESUBMITTED: OUTPUT_LOST}
 """What to show for reasons without a text of their own."""
 
@@ -86,7 +86,7 @@ class Stages:
     def at(self, ms: float) -> float:
         """Where a task time is on the axis, in percent."""
         low, high = self.axis
-        return round((math.log10(max(_LEAST_MS, ms)) - low) / (high - low) * 100, 1)
+        return round((math.log10(max(_MIN_MS, ms)) - low) / (high - low) * 100, 1)
 
 
 def stages(scope: Scope, limits: Limits) -> Stages:
@@ -152,8 +152,8 @@ def _task_times(durations: Sequence[int]) -> parts.TaskTimes | None:
 
 
 def _axis(times: Sequence[parts.TaskTimes]) -> tuple[int, int]:
-    low = min((max(_LEAST_MS, each.p5_ms) for each in times), default=_LEAST_MS)
-    high = max((max(_LEAST_MS, each.longest_ms) for each in times), default=_LEAST_MS)
+    low = min((max(_MIN_MS, each.p5_ms) for each in times), default=_MIN_MS)
+    high = max((max(_MIN_MS, each.longest_ms) for each in times), default=_MIN_MS)
     first = math.floor(math.log10(low))
     return first, max(math.ceil(math.log10(high)), first + 1)
 

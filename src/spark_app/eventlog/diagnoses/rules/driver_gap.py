@@ -83,24 +83,24 @@ def driver_gap(app: Application, limits: Thresholds) -> list[Finding]:
     if not app.is_whole or app.batches:
         return []
     least = limits.driver_gap_ratio * app.usage.wall_ms
-    told = [each.after for each in collected(app, limits)]
-    told += [stretch for each in planned(app, limits) for stretch in (each.before, each.within)]
+    claimed = [each.after for each in collected(app, limits)]
+    claimed += [stretch for each in planned(app, limits) for stretch in (each.before, each.within)]
     own = {
-        kind: max(0, ms - sum(each.length_ms for each in told if each.kind == kind))
+        kind: max(0, ms - sum(each.length_ms for each in claimed if each.kind == kind))
         for kind, ms in app.task_free.sums.items()
     }
     return [
         _gap(app, kind, ms)
         for kind, ms in own.items()
         if kind in _GAPS
-        and (ms >= max(least, _least_of(kind, limits)) or (kind == "between" and _is_stopped(app, limits, told)))
+        and (ms >= max(least, _least_of(kind, limits)) or (kind == "between" and _is_stopped(app, limits, claimed)))
     ]
 
 
-def _is_stopped(app: Application, limits: Thresholds, told: Sequence[Stretch]) -> bool:
+def _is_stopped(app: Application, limits: Thresholds, claimed: Sequence[Stretch]) -> bool:
     """Whether a program that nobody types into kept Spark waiting between queries, once for long."""
     longest = app.task_free.longest.get("between")
-    is_own = longest is not None and longest.length_ms >= limits.driver_batch_gap_ms and longest not in told
+    is_own = longest is not None and longest.length_ms >= limits.driver_batch_gap_ms and longest not in claimed
     return is_own and app.is_batch
 
 

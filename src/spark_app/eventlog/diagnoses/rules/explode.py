@@ -95,9 +95,9 @@ def _up_to_aggregate(view: QueryView, generate: Operator) -> list[Operator]:
     """The operators from one that makes rows up to the aggregate of them; empty where that needs what it has made."""
     above = [each for each in reversed(view.operators) if any(below is generate for below in each.below())]
     keys = next((keys for each in above if (keys := _keys(each)) is not None), None)
-    made = _MADE.search(generate.text)
+    match = _MADE.search(generate.text)
     of_keys = set(_ATTRIBUTE.findall(keys or ""))
-    if not of_keys or made is None or of_keys & set(_ATTRIBUTE.findall(made[1])):
+    if not of_keys or match is None or of_keys & set(_ATTRIBUTE.findall(match[1])):
         return []
     last = max(number for number, each in enumerate(above) if _keys(each) == keys)
     return [generate, *above[: last + 1]]

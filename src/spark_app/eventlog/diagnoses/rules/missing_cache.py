@@ -65,11 +65,11 @@ def _worst(works: list[Work]) -> Iterator[Work]:
 
     Each step comes after those that it needs, and is preferred to them where it costs the same.
     """
-    told = set[tuple[bool, int]]()
+    seen = set[tuple[bool, int]]()
     for _, work in sorted(enumerate(works), key=lambda item: (item[1].most_ms, item[0]), reverse=True):
         own = {(work.is_of_rdds, place) for place in work.places}
-        if told.isdisjoint(own):
-            told |= own
+        if seen.isdisjoint(own):
+            seen |= own
             yield work
 
 

@@ -19,7 +19,7 @@ TIMES: Final = ("time to execute Python code", PYTHON_TIME)
 ARROW_BATCHED: Final = "101"
 """PySpark's `SQL_ARROW_BATCHED_UDF`: a plain udf that gets its rows in Arrow batches, the default from 4.2 on."""
 SAVED_RATIO: Final = 0.75
-LEAST_SAVED_RATIO: Final = 0.5
+MIN_SAVED_RATIO: Final = 0.5
 """What a function of Spark saves of the time in Python, usually and at least."""
 MAX_NAME: Final = 60
 _EVAL_TYPE: Final = re.compile(r", (\d+)$")
@@ -78,7 +78,7 @@ def _between(
     if time is None:
         return None
     passing = 0.0 if is_measured else sum((each.totals.cpu_ns or 0) / 1e6 for each in view.stages_of(operator))
-    low, high = view.wall_of(time * LEAST_SAVED_RATIO, operator), view.wall_of(time + passing, operator)
+    low, high = view.wall_of(time * MIN_SAVED_RATIO, operator), view.wall_of(time + passing, operator)
     return None if low is None or high is None else (low, high)
 
 

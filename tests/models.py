@@ -12,7 +12,7 @@ from app.ml.refunds import refunded
 from app.schemas import TRANSACTIONS
 from spark_app.models import reference, registry
 from spark_app.models.estimators import PROBABILITY
-from spark_app.models.reference import Reference, Rows
+from spark_app.models.reference import LocalRows, Reference
 from spark_app.models.registry import Promotion, Version
 from spark_app.runs.model_card import Estimate, Evaluation, VersionComparison
 from spark_app.warehouse.tables import Table
@@ -42,7 +42,7 @@ def register(home: Home, number: int, probability: float, **content: Any) -> Ver
     artifact = registry.artifact_folder(warehouse, MODEL, f"constant-{number}")
     statement = f"SELECT *, {probability}D AS {PROBABILITY} FROM __THIS__"
     PipelineModel(stages=[SQLTransformer(statement=statement)]).write().overwrite().save(artifact)
-    none = Reference(FIRST, {}, Rows(SCHEMA, []))
+    none = Reference(FIRST, {}, LocalRows(SCHEMA, []))
     reference.write(warehouse, none, artifact)
     version = Version(MODEL, number, f"fingerprint {number}", artifact, card)
     known = home.spark.createDataFrame([], SCHEMA)

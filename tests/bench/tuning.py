@@ -16,7 +16,7 @@ from typing import Any, Final
 from spark_app.commands.tune import change_text
 from spark_app.settings import PROJECT
 from spark_app.spark.java_runtime import spark_home
-from spark_app.tuning.judgement import Change
+from spark_app.tuning.judgement import Effect
 from tests.bench.measure import CACHE, alone
 
 FILE: Final = CACHE / "tuning.jsonl"
@@ -106,4 +106,4 @@ def _row(name: str, found: Mapping[str, Any]) -> str:
 
 
 def _text(change: Mapping[str, Any] | None) -> str:
-    return change_text(Change(**change) if change else None)
+    return change_text(Effect(**change) if change else None)

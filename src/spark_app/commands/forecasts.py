@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.comparison.profile import RunProfile
     from spark_app.settings import Settings
-    from spark_app.tuning.forecasts import Forecast
+    from spark_app.tuning.forecasts import SettingForecast
     from spark_app.tuning.history import Proposal
 
 
@@ -78,7 +78,9 @@ def bounds_text(figure: str, low: float, high: float) -> str:
     return f"{text(low)} to {text(high)}"
 
 
-def judge(terminal: "Terminal", settings: "Settings", profile: "RunProfile") -> "tuple[list[Forecast], list[Forecast]]":
+def judge(
+    terminal: "Terminal", settings: "Settings", profile: "RunProfile"
+) -> "tuple[list[SettingForecast], list[SettingForecast]]":
     """The forecasts that a run decides, and all that any run has decided; it is noted if they cannot be kept."""
     from spark_app.tuning import forecasts
 
@@ -89,7 +91,7 @@ def judge(terminal: "Terminal", settings: "Settings", profile: "RunProfile") -> 
         return [], []
 
 
-def forecast_lines(own: "Sequence[Forecast]", decided: "Sequence[Forecast]") -> list[str]:
+def forecast_lines(own: "Sequence[SettingForecast]", decided: "Sequence[SettingForecast]") -> list[str]:
     """What a run says of the forecasts that were made for its settings, and the share that came true."""
     lines = []
     for each in own:

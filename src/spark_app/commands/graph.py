@@ -14,7 +14,7 @@ from spark_app.commands import cells, options
 from spark_app.errors import MachineError, UsageError
 
 if TYPE_CHECKING:
-    from spark_app.execution.graph import Asset, Graph, Node
+    from spark_app.execution.graph import Asset, Graph, PipelineNode
     from spark_app.report.graph_page import Box
     from spark_app.runs.run_record import RunRecord
     from spark_app.warehouse.freshness import Freshness
@@ -71,7 +71,7 @@ def published(freshness: "Freshness | None", now: datetime) -> str:
     return ", ".join(parts) or "not known"
 
 
-def _pipeline(node: "Node", now: datetime) -> list[str]:
+def _pipeline(node: "PipelineNode", now: datetime) -> list[str]:
     inputs, outputs = (", ".join(f"{name}{NAMED[kind]}" for kind, name in keys) for keys in (node.inputs, node.outputs))
     return [node.pipeline, inputs, outputs, _ended(node.last, now)]
 
@@ -109,7 +109,7 @@ def _keys(found: "Graph") -> Iterator[tuple[str, str]]:
     yield from ((asset.kind, asset.name) for asset in found.assets)
 
 
-def _pipeline_box(name: str, node: "Node", folder: Path, now: datetime) -> "Box":
+def _pipeline_box(name: str, node: "PipelineNode", folder: Path, now: datetime) -> "Box":
     from spark_app.report import graph_page
     from spark_app.report.served.runs import mood
 

@@ -29,7 +29,7 @@ DAY_COLUMNS: Final = ("processed_date", "date")
 MAX_ROWS: Final = 2**31 - 2
 
 
-class Rows(NamedTuple):
+class FirstRows(NamedTuple):
     """The first rows of a table, and whether there are more."""
 
     columns: list[str]
@@ -118,7 +118,7 @@ def first_rows(
     date: datetime.date | None = None,
     where: str | None = None,
     limit: int = 20,
-) -> Rows:
+) -> FirstRows:
     """The first rows for which a condition holds.
 
     Raises:
@@ -131,7 +131,7 @@ def first_rows(
         collected = chosen.select(*_readable(chosen)).limit(limit + 1).collect()
     fields = list(frame.schema.fields)
     rows = [[_content(field.dataType, value) for field, value in zip(fields, row, strict=True)] for row in collected]
-    return Rows(frame.columns, rows[:limit], len(rows) > limit)
+    return FirstRows(frame.columns, rows[:limit], len(rows) > limit)
 
 
 @contextmanager
@@ -175,7 +175,7 @@ def explain_vacuumed(table: str, option: str | None) -> Iterator[None]:
         ) from error
 
 
-def listing(terminal: "Terminal", result: Rows) -> None:
+def listing(terminal: "Terminal", result: FirstRows) -> None:
     """Prints rows and whether the table has more."""
     headers = [cells.literal(column) for column in result.columns]
     numbers = {name for name, *column in zip(headers, *result.rows, strict=True) if all(map(_is_number, column))}

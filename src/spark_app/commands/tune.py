@@ -14,8 +14,8 @@ from spark_app.errors import EXIT_INTERRUPTED, InputError, MachineError, UsageEr
 if TYPE_CHECKING:
     from spark_app.commands.terminal import Terminal
     from spark_app.settings import Settings
-    from spark_app.tuning.judgement import Change
-    from spark_app.tuning.runs import Run
+    from spark_app.tuning.judgement import Effect
+    from spark_app.tuning.runs import EndedRun
     from spark_app.tuning.search import Search, Trial
     from spark_app.tuning.tuning import Tuning
 
@@ -116,7 +116,7 @@ def _search(search: "Search") -> None:
         search.stopped = "interrupted"
 
 
-def _require_success(terminal: "Terminal", run: "Run") -> None:
+def _require_success(terminal: "Terminal", run: "EndedRun") -> None:
     """Checks that the program succeeded as it is, in one application.
 
     Raises:
@@ -246,7 +246,7 @@ def _properties(kept: "Trial", search: "Search") -> list[Any]:
     ]
 
 
-def change_text(change: "Change | None") -> str:
+def change_text(change: "Effect | None") -> str:
     """A change with its interval: `-23 % (-30 to -15 %)`; what one pair alone says has no interval."""
     if change is None:
         return formatting.UNKNOWN

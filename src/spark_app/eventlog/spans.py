@@ -49,7 +49,7 @@ class SparkSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class TracedWork:
     """Something that took time: its ids in the trace, and when; the waterfall of a report draws the same.
 
     Attributes:
@@ -70,30 +70,30 @@ class Work:
 Part = Query | Job | Batch | StageAttempt | Operation | Session
 
 
-def work(app: Application, part: Part) -> Work:
+def work(app: Application, part: Part) -> TracedWork:
     """A part of the work of an application."""
     ended = end_of(app, part)
     match part:
         case Query():
             failure = failure_of(part.error)
-            return Work(span_ids.of_query(app, part), part.started, ended, failure, part.ended is None)
+            return TracedWork(span_ids.of_query(app, part), part.started, ended, failure, part.ended is None)
         case Job():
             failure = (failure_of(part.failure) or Failure(None, "")) if part.has_failed else None
-            return Work(span_ids.of_job(app, part), part.submitted, ended, failure, part.completed is None)
+            return TracedWork(span_ids.of_job(app, part), part.submitted, ended, failure, part.completed is None)
         case Batch():
             started = max(part.started, app.started or 0)  # the clock may have been set back
-            return Work(span_ids.of_batch(app, part.key), started, ended, failure_of(part.error), ended is None)
+            return TracedWork(span_ids.of_batch(app, part.key), started, ended, failure_of(part.error), ended is None)
         case StageAttempt():
             launched = min(part.launched, default=None) if part.first_launch is None else part.first_launch
             started = (launched if part.info.submitted is None else part.info.submitted) or app.last
             failure = failure_of(part.info.failure)
-            return Work(span_ids.of_stage(app, part), started, ended, failure, part.info.completed is None)
+            return TracedWork(span_ids.of_stage(app, part), started, ended, failure, part.info.completed is None)
         case Operation():
             failure = failure_of(part.error) if part.status == "failed" else None
-            return Work(span_ids.of_operation(app, part), part.started, ended, failure, part.finished is None)
+            return TracedWork(span_ids.of_operation(app, part), part.started, ended, failure, part.finished is None)
         case Session():
             is_incomplete = part.is_cut or (part.ended is None and app.ended is None)
-            return Work(span_ids.of_session(app, part.key), part.started, ended, None, is_incomplete)
+            return TracedWork(span_ids.of_session(app, part.key), part.started, ended, None, is_incomplete)
     assert_never(part)
 
 
@@ -174,7 +174,7 @@ def of_application(app: Application) -> SparkSpan:
     ending = ending_of(app)
     failure = (failure_of(ending.error) or Failure(None, ending.text)) if ending.outcome in BAD else None
     subject = app.name or "unknown"
-    whole = Work(span_ids.of_application(app), app.began or app.last, app.ended, failure, app.ended is None)
+    whole = TracedWork(span_ids.of_application(app), app.began or app.last, app.ended, failure, app.ended is None)
     return _span(app, names.APPLICATION_SPAN, subject, whole, known)
 
 
@@ -307,12 +307,12 @@ def of_task(app: Application, stage: StageAttempt, task: TaskEnd) -> SparkSpan:
         **(_numbers(totals_of([task]), stage) if task.metrics else {}),
     }
     failure = failure_of_task(reason) if info.has_failed or info.was_killed else None
-    attempt = Work(span_ids.of_task(app, stage, info), info.launched or app.last, info.finished, failure)
+    attempt = TracedWork(span_ids.of_task(app, stage, info), info.launched or app.last, info.finished, failure)
     return _span(app, names.TASK_SPAN, work_of(app, stage), attempt, known)
 
 
 def _span(
-    app: Application, kind: SpanName, subject: str, part: Work, known: Mapping[Attribute, Value | None]
+    app: Application, kind: SpanName, subject: str, part: TracedWork, known: Mapping[Attribute, Value | None]
 ) -> SparkSpan:
     attributes = {
         name.name: shortened(value, MAX_TEXT) if isinstance(value, str) else value

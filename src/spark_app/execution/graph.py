@@ -25,7 +25,7 @@ SHAPES: Final = {"source": ("[/", "/]"), "topic": (">", "]"), "table": ("[(", ")
 
 
 @dataclass(frozen=True)
-class Node:
+class PipelineNode:
     """A pipeline with what it reads and writes.
 
     Attributes:
@@ -95,7 +95,7 @@ class Graph:
         trouble: Why it is not known how fresh tables are; None where nothing hinders that.
     """
 
-    pipelines: Sequence[Node]
+    pipelines: Sequence[PipelineNode]
     assets: Sequence[Asset]
     trouble: str | None = None
 
@@ -134,8 +134,8 @@ def mermaid(found: Graph) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _node(name: str, pipeline: Any, last: RunRecord | None) -> Node:
-    return Node(
+def _node(name: str, pipeline: Any, last: RunRecord | None) -> PipelineNode:
+    return PipelineNode(
         name,
         pipelines.sources([pipeline]),
         list(getattr(pipeline, "TOPICS", ())),
@@ -148,7 +148,7 @@ def _node(name: str, pipeline: Any, last: RunRecord | None) -> Node:
     )
 
 
-def _assets(nodes: Sequence[Node], tables: Mapping[str, Table], warehouse: "_Warehouse") -> list[Asset]:
+def _assets(nodes: Sequence[PipelineNode], tables: Mapping[str, Table], warehouse: "_Warehouse") -> list[Asset]:
     """What the pipelines read and write, in the order in which it comes about, and topics that none reads."""
     keys = dict.fromkeys(key for node in nodes for key in (*node.inputs, *node.outputs))
     keys |= dict.fromkeys(("topic", topic.name) for topic in pipelines.topics())

@@ -25,7 +25,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PagedRows:
     """A list in an answer, of which only a page is shown.
 
     Attributes:
@@ -59,7 +59,7 @@ def encoded(document: Document) -> str:
 def _cut(document: Mapping[str, Any], page: Page) -> Document:
     cut, left_out = {}, []
     for name, value in document.items():
-        if isinstance(value, Rows):
+        if isinstance(value, PagedRows):
             shown = value.items[page.offset : page.offset + page.limit]
             cut[name] = _plain([value.show(item) for item in shown])
             left_out += _left_out(name, value, shown, page)
@@ -68,7 +68,7 @@ def _cut(document: Mapping[str, Any], page: Page) -> Document:
     return cut | {LEFT_OUT: left_out} if left_out else cut
 
 
-def _left_out(name: str, rows: Rows, shown: Sequence[Any], page: Page) -> list[str]:
+def _left_out(name: str, rows: PagedRows, shown: Sequence[Any], page: Page) -> list[str]:
     """A sentence, if the page has not all."""
     total, end = len(rows.items), page.offset + len(shown)
     if not shown and total:

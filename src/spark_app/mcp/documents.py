@@ -11,7 +11,7 @@ from spark_app.eventlog.comparison.compare import Cause, Comparison
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model import task_numbers
 from spark_app.eventlog.model.entities import Query, StageAttempt
-from spark_app.mcp.answers import Document, Rows
+from spark_app.mcp.answers import Document, PagedRows
 from spark_app.redaction import setting
 from spark_app.report import parts, values
 from spark_app.report.formatting import line, metric, text
@@ -19,7 +19,7 @@ from spark_app.report.limits import Limits
 from spark_app.report.results import build, schema
 from spark_app.report.scope import Scope
 from spark_app.report.sections import queries, stages
-from spark_app.report.sections.queries import Node
+from spark_app.report.sections.queries import PlanNode
 from spark_app.report.sections.stack_samples import StackSection
 
 EVERYTHING: Final = Limits(tasks=50, operators_of_one=500)
@@ -94,8 +94,8 @@ def stage_document(
             if key in [place.stage for place in each.found_in]
         ][:WORST],
         "stack_samples": _stack_samples(stacks, key),
-        "slowest_tasks": Rows(shown.slowest, partial(values.document, stages.Task)),
-        "failed_killed_or_repeated_tasks": Rows(shown.troubled, partial(values.document, stages.Task)),
+        "slowest_tasks": PagedRows(shown.slowest, partial(values.document, stages.Task)),
+        "failed_killed_or_repeated_tasks": PagedRows(shown.troubled, partial(values.document, stages.Task)),
     }
 
 
@@ -117,12 +117,12 @@ def query_document(about: Scope, query: Query) -> Document:
         "stages": ran[:MAX_IDS],
         "number_of_stages": len(ran),
         "remark": shown.note and line(shown.note),
-        "settings": Rows([*query.settings.items()], lambda item: f"{line(item[0])}={line(setting(*item))}"),
-        "operators": Rows([*_operators(shown.nodes or [])]),
+        "settings": PagedRows([*query.settings.items()], lambda item: f"{line(item[0])}={line(setting(*item))}"),
+        "operators": PagedRows([*_operators(shown.nodes or [])]),
     }
 
 
-def _operators(nodes: list[Node]) -> Iterator[Mapping[str, Any]]:
+def _operators(nodes: list[PlanNode]) -> Iterator[Mapping[str, Any]]:
     for node in nodes:
         arguments = node.text.removeprefix(node.name).strip()
         yield {

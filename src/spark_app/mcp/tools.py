@@ -11,7 +11,7 @@ from spark_app.eventlog.comparison import baselines
 from spark_app.eventlog.comparison.compare import compare
 from spark_app.eventlog.model.entities import StageAttempt
 from spark_app.eventlog.replay.what_if import parsed
-from spark_app.mcp.answers import MAX_CHARACTERS, Document, Page, Rows, answer
+from spark_app.mcp.answers import MAX_CHARACTERS, Document, Page, PagedRows, answer
 from spark_app.mcp.documents import (
     NO_LISTS,
     WORST,
@@ -69,7 +69,7 @@ class Tools:
             entries = self._library.entries()
             if name:
                 entries = [entry for entry in entries if _is_named(entry.describe(), name)]
-            return answer({"runs": Rows(entries, lambda entry: entry.describe())}, Page(limit, offset))
+            return answer({"runs": PagedRows(entries, lambda entry: entry.describe())}, Page(limit, offset))
 
     def summary(self, run: Run, limit: Limit = 10, offset: Offset = 0) -> Document:
         """Tell what a run did: outcome, error, figures, worst findings, its stages, queries and streaming queries.
@@ -90,12 +90,12 @@ class Tools:
                 "comparison": brief(whole.comparison),
                 "number_of_findings": len(found),
                 "findings": worst,
-                "stages": Rows(stages.ranked(about), partial(stage_row, about)),
-                "queries": Rows(queries.ranked(about), partial(query_row, about)),
+                "stages": PagedRows(stages.ranked(about), partial(stage_row, about)),
+                "queries": PagedRows(queries.ranked(about), partial(query_row, about)),
                 "stack_samples": stack_totals(analysis.stacks_of(info)),
                 "connect": whole.connect and {"users": whole.connect.users},
-                "operations": Rows(whole.connect.operations) if whole.connect else None,
-                "streaming_queries": Rows(whole.streaming_queries) if whole.streaming_queries else None,
+                "operations": PagedRows(whole.connect.operations) if whole.connect else None,
+                "streaming_queries": PagedRows(whole.streaming_queries) if whole.streaming_queries else None,
             }
             return answer(shown, Page(limit, offset))
 
@@ -116,7 +116,7 @@ class Tools:
             analysis, _, info = self._read(run)
             found = analysis.findings_of(info)
             wanted = [each for each in found if severity in (None, each.severity) and rule in (None, each.rule)]
-            rows = Rows(wanted, build.finding)
+            rows = PagedRows(wanted, build.finding)
             return answer({"run": run, "findings": rows}, Page(limit, offset))
 
     def compare(
@@ -140,9 +140,9 @@ class Tools:
             named = [self._analysis(baseline).profile] if baseline else None
             compared = build.comparison(compare(named or baselines.earlier(profiles, now.profile, log), now.profile))
             lists = {
-                "causes": Rows(compared.causes, cause_row),
-                "settings": Rows(compared.settings),
-                "changes": Rows(compared.changes),
+                "causes": PagedRows(compared.causes, cause_row),
+                "settings": PagedRows(compared.settings),
+                "changes": PagedRows(compared.changes),
             }
             return answer(document(compared) | lists, Page(limit, offset))
 
@@ -180,10 +180,10 @@ class Tools:
             path = shown.critical_path
             longest = sorted(path.steps, key=lambda step: -step.duration_ms) if path else None
             rows = {
-                "forecasts": Rows(shown.forecasts),
-                "blocked_time": Rows(shown.blocked_time),
+                "forecasts": PagedRows(shown.forecasts),
+                "blocked_time": PagedRows(shown.blocked_time),
                 "critical_path": path and {"length_ms": path.length_ms, "driver_ms": path.driver_ms},
-                "critical_path_steps": longest and Rows(longest),
+                "critical_path_steps": longest and PagedRows(longest),
             }
             return answer(document(shown) | {"run": run} | rows, Page(limit, offset))
 
@@ -243,7 +243,7 @@ class Tools:
         with self._lock:
             log = self._library.source(run).log
             hits = search(log, Wanted(contains, event, after, width), limit + 1)
-            rows = Rows(hits, ask=lambda shown: f"more match: ask again with after={shown[-1].line}")
+            rows = PagedRows(hits, ask=lambda shown: f"more match: ask again with after={shown[-1].line}")
             return answer({"run": run, "events": rows}, Page(limit))
 
     def _analysis(self, run: str) -> Analysis:

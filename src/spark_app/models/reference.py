@@ -32,7 +32,7 @@ TOLERANCE: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class Rows:
+class LocalRows:
     """Rows on the driver."""
 
     schema: StructType
@@ -50,8 +50,8 @@ class Reference:
     """
 
     date: datetime.date
-    tables: Mapping[str, Rows]
-    features: Rows
+    tables: Mapping[str, LocalRows]
+    features: LocalRows
 
     def values(self, examples: Examples) -> list[tuple[str, dict[str, Any]]]:
         """By example its features, of which numbers are cut to the digits that every machine agrees on."""
@@ -84,7 +84,7 @@ def sample(
         name: rows.where(F.col(entity).isin(entities)) if entity in rows.columns else _first(rows)
         for name, rows in around.items()
     }
-    collected = {name: Rows(rows.schema, rows.collect()) for name, rows in tables.items()}
+    collected = {name: LocalRows(rows.schema, rows.collect()) for name, rows in tables.items()}
     return Reference(date, collected, _computed(warehouse, inputs, collected, date))
 
 
@@ -128,7 +128,7 @@ def read(warehouse: Warehouse, artifact: str) -> Reference | None:
         return None
     [row] = frame.collect()
     parts = {
-        field.name: Rows(field.dataType.elementType, row[field.name])
+        field.name: LocalRows(field.dataType.elementType, row[field.name])
         for field in frame.schema
         if isinstance(field.dataType, ArrayType) and isinstance(field.dataType.elementType, StructType)
     }
@@ -148,7 +148,7 @@ def difference(warehouse: Warehouse, version: Version, inputs: FeatureSet) -> st
     reference = read(warehouse, version.artifact)
     if reference is None:
         return "it has no reference rows, which an older program did not keep"
-    none = Rows(StructType(), [])
+    none = LocalRows(StructType(), [])
     tables = {name: reference.tables.get(name, none) for name in inputs.reads}
     now = _by_key(_computed(warehouse, inputs, tables, reference.date), inputs.examples)
     for key, features in _by_key(reference.features, inputs.examples).items():
@@ -201,19 +201,21 @@ def _first(rows: DataFrame) -> DataFrame:
     return rows.orderBy(*order).limit(MAX_ROWS)
 
 
-def _computed(warehouse: Warehouse, inputs: FeatureSet, tables: Mapping[str, Rows], date: datetime.date) -> Rows:
+def _computed(
+    warehouse: Warehouse, inputs: FeatureSet, tables: Mapping[str, LocalRows], date: datetime.date
+) -> LocalRows:
     frames = {name: _frame(warehouse, name, rows) for name, rows in tables.items()}
     found = inputs.of_days(frames, warehouse.tables, date, date)
-    return Rows(found.schema, found.collect())
+    return LocalRows(found.schema, found.collect())
 
 
-def _frame(warehouse: Warehouse, name: str, rows: Rows) -> DataFrame:
+def _frame(warehouse: Warehouse, name: str, rows: LocalRows) -> DataFrame:
     """Rows of a table, with the columns that the program declares by now."""
     frame = warehouse.spark.createDataFrame(list(rows.rows), rows.schema).coalesce(1)
     return frame.to(warehouse.tables[name].schema)
 
 
-def _served(warehouse: Warehouse, inputs: FeatureSet, reference: Reference) -> Rows:
+def _served(warehouse: Warehouse, inputs: FeatureSet, reference: Reference) -> LocalRows:
     """The features of the first example on the day of every other entity, as requests about them are answered."""
     examples, tables = inputs.examples, reference.tables
     key, entity, at = examples.keys
@@ -221,23 +223,23 @@ def _served(warehouse: Warehouse, inputs: FeatureSet, reference: Reference) -> R
     first = {row[entity]: row[key] for row in newest_first}
     chosen = {first[each] for each in sorted(first)[::2]}
     rows = tables[examples.table]
-    asked = Rows(rows.schema, [row for row in rows.rows if row[key] in chosen])
+    asked = LocalRows(rows.schema, [row for row in rows.rows if row[key] in chosen])
     frames = {
         name: _frame(
-            warehouse, name, Rows(table.schema, _before(table.rows, warehouse.tables[name].day, reference.date))
+            warehouse, name, LocalRows(table.schema, _before(table.rows, warehouse.tables[name].day, reference.date))
         )
         for name, table in tables.items()
     }
     asked_about = _frame(warehouse, examples.table, asked).select(*examples.known)
     found = inputs.of_requests(asked_about, frames, warehouse.tables, [reference.date])
-    return Rows(found.schema, found.collect())
+    return LocalRows(found.schema, found.collect())
 
 
 def _before(rows: Sequence[Row], column: str | None, date: datetime.date) -> list[Row]:
     return [row for row in rows if column is None or row[column] < date]
 
 
-def _by_key(features: Rows, examples: Examples) -> dict[str, dict[str, Any]]:
+def _by_key(features: LocalRows, examples: Examples) -> dict[str, dict[str, Any]]:
     """The features of each example by its key."""
     rows = [row.asDict() for row in features.rows]
     return {row[examples.key]: {name: row[name] for name in row if name not in examples.keys} for row in rows}

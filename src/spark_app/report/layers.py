@@ -22,7 +22,7 @@ MOVES: Final = 50
 """How often boxes move towards their neighbours."""
 
 
-class Point(NamedTuple):
+class Corner(NamedTuple):
     """The upper left corner of a box, in pixels."""
 
     x: float
@@ -35,7 +35,7 @@ class Layout:
 
     width: float
     height: float
-    places: Mapping[str, Point]
+    places: Mapping[str, Corner]
     paths: Mapping[Edge, str]
 
 
@@ -46,7 +46,7 @@ def layout(boxes: Sequence[str], edges: Iterable[Edge]) -> Layout:
     chains = {edge: _chain(edge, layer_of) for edge in drawn}
     layers = _ordered(boxes, chains, layer_of)
     tops = _tops(layers, chains, {*boxes})
-    places = {box: Point(number * (WIDTH + BETWEEN), tops[box]) for number, row in enumerate(layers) for box in row}
+    places = {box: Corner(number * (WIDTH + BETWEEN), tops[box]) for number, row in enumerate(layers) for box in row}
     return Layout(
         max(len(layers), 1) * (WIDTH + BETWEEN) - BETWEEN,
         max((tops[box] + HEIGHT for box in boxes), default=0),
@@ -166,7 +166,7 @@ def _apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
     return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
 
 
-def _path(points: Sequence[Point]) -> str:
+def _path(points: Sequence[Corner]) -> str:
     """A smooth line from the right of the first box to the left of the last, through points between them."""
     x, y = points[0].x + WIDTH, points[0].y + HEIGHT / 2
     path = f"M{x:g} {y:g}"

@@ -57,7 +57,7 @@ _PATTERNS: Final = {work: re.compile(pattern) for work, pattern in TABLE.items()
 _PYTHON_PICKLES: Final[dict[str, Work]] = {"loads": "deserialization", "dumps": "serialization"}
 
 
-class Step(NamedTuple):
+class RecognizedWork(NamedTuple):
     """What Spark did, and the function that says so."""
 
     work: Work
@@ -71,14 +71,14 @@ class SparkWork:
         """Looks at each frame once."""
         self._frames = [_step(frame) for frame in samples.frames]
 
-    def of(self, stack: Sequence[int]) -> Step | None:
+    def of(self, stack: Sequence[int]) -> RecognizedWork | None:
         """What Spark did in a stack; None for anything else, as the program's own functions and generated code."""
         return next((step for number in reversed(stack) if (step := self._frames[number]) is not None), None)
 
 
-def _step(frame: Frame) -> Step | None:
+def _step(frame: Frame) -> RecognizedWork | None:
     work = _of_python(frame) if frame.language == "python" else _of_java(frame.function)
-    return Step(work, frame.function) if work else None
+    return RecognizedWork(work, frame.function) if work else None
 
 
 def _of_java(function: str) -> Work | None:

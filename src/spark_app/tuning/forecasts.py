@@ -17,7 +17,7 @@ KEPT: Final = 200
 """Forecasts of an application that are kept: the newest."""
 
 
-class Forecast(Struct):
+class SettingForecast(Struct):
     """A forecast of a figure of the next run with a setting.
 
     Attributes:
@@ -49,7 +49,7 @@ def add(folder: Path, application: str, proposals: Sequence[Proposal], *, made_a
         OSError: They cannot be written.
     """
     new = [
-        Forecast(made_at, each.setting, each.value, each.figure, each.forecast.low, each.forecast.high)
+        SettingForecast(made_at, each.setting, each.value, each.figure, each.forecast.low, each.forecast.high)
         for each in proposals
     ]
     names = {each.setting for each in new}
@@ -57,14 +57,14 @@ def add(folder: Path, application: str, proposals: Sequence[Proposal], *, made_a
     _save(folder, application, [*old, *new])
 
 
-def load(folder: Path, application: str) -> list[Forecast]:
+def load(folder: Path, application: str) -> list[SettingForecast]:
     """The forecasts of an application, oldest first; none where the file is missing or damaged."""
     with suppress(OSError, ValueError):
-        return msgspec.json.decode(_file(folder, application).read_bytes(), type=list[Forecast])
+        return msgspec.json.decode(_file(folder, application).read_bytes(), type=list[SettingForecast])
     return []
 
 
-def judge(folder: Path, profile: RunProfile) -> tuple[list[Forecast], list[Forecast]]:
+def judge(folder: Path, profile: RunProfile) -> tuple[list[SettingForecast], list[SettingForecast]]:
     """Judges open forecasts by a run that has their settings and started later.
 
     Returns:
@@ -85,7 +85,7 @@ def judge(folder: Path, profile: RunProfile) -> tuple[list[Forecast], list[Forec
     return [each for each in decided if each.run == profile.id], decided
 
 
-def _save(folder: Path, application: str, forecasts: Sequence[Forecast]) -> None:
+def _save(folder: Path, application: str, forecasts: Sequence[SettingForecast]) -> None:
     write_atomic(_file(folder, application), msgspec.json.encode(list(forecasts)[-KEPT:]) + b"\n")
 
 

@@ -22,7 +22,7 @@ T_95: Final = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Effect:
     """The change of a figure by a setting, as a share: -0.2 is a fifth less.
 
     Attributes:
@@ -47,7 +47,7 @@ class Change:
         return self.pairs >= MIN_PAIRS and self.high <= NO_SLOWER
 
 
-def change(pairs: Sequence[tuple[float, float]]) -> Change | None:
+def change(pairs: Sequence[tuple[float, float]]) -> Effect | None:
     """The change from the first to the second of each pair; None without a pair of positive numbers."""
     logs = [math.log(after / before) for before, after in pairs if before > 0 and after > 0]
     if not logs:
@@ -55,7 +55,7 @@ def change(pairs: Sequence[tuple[float, float]]) -> Change | None:
     mean, spread = fmean(logs), math.inf
     if len(logs) > 1:
         spread = quantile(len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
-    return Change(_ratio(mean), _ratio(mean - spread), _ratio(mean + spread), len(logs))
+    return Effect(_ratio(mean), _ratio(mean - spread), _ratio(mean + spread), len(logs))
 
 
 def quantile(freedom: int) -> float:

@@ -54,7 +54,7 @@ Side = Literal["driver heap", "executor heap", "beside the heap", "Python worker
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MemoryChange:
     """A change of memory.
 
     Attributes:
@@ -68,7 +68,7 @@ class Step:
     why: str
 
 
-def step(app: Application | None, printed: str = "", host_bytes: int | None = None) -> Step | None:
+def step(app: Application | None, printed: str = "", host_bytes: int | None = None) -> MemoryChange | None:
     """The change of memory for an application that died; None where nothing says that it lacked memory.
 
     Args:
@@ -85,21 +85,21 @@ def step(app: Application | None, printed: str = "", host_bytes: int | None = No
     return found
 
 
-def _stated(printed: str) -> Step | None:
+def _stated(printed: str) -> MemoryChange | None:
     """What Spark says that it needs before it starts: its least heap."""
     least = _LEAST.search(printed)
     if least is None:
         return None
     is_driver = least[1] == "System memory"
     needed = f"{math.ceil(int(least[3]) * MARGIN / MIB)}m"  # a JVM counts less than its -Xmx
-    return Step(
+    return MemoryChange(
         "driver heap" if is_driver else "executor heap",
         {DRIVER_MEMORY if is_driver else EXECUTOR_MEMORY: needed},
         f"Spark starts with a heap of {int(least[3]) // MIB} MiB at least",
     )
 
 
-def _found(app: Application | None, settings: Mapping[str, str], printed: str) -> Step | None:
+def _found(app: Application | None, settings: Mapping[str, str], printed: str) -> MemoryChange | None:
     """The step by the last failures: of tasks and executors, else of the driver."""
     texts = [] if app is None else list(_failures(app))
     failed = "\n".join([*texts, printed])
@@ -107,7 +107,7 @@ def _found(app: Application | None, settings: Mapping[str, str], printed: str) -
     if results is not None:
         return _for_results(app, results)
     if _TOO_LARGE.search(failed):
-        return Step("broadcast", {BROADCAST: "-1"}, "a table is larger than Spark can broadcast")
+        return MemoryChange("broadcast", {BROADCAST: "-1"}, "a table is larger than Spark can broadcast")
     if app is not None:
         lost = [kind for kind in _losses(app) if kind[0] == "out_of_memory"]
         if lost:
@@ -146,7 +146,7 @@ def _losses(app: Application) -> Iterator[tuple[str, str]]:
             yield kind_of(executor.reason or ""), executor.reason or ""
 
 
-def _for_lost(settings: Mapping[str, str], reason: str) -> Step | None:
+def _for_lost(settings: Mapping[str, str], reason: str) -> MemoryChange | None:
     """An executor ended for memory: with exit code 52 for its heap, else its container had too little beside that."""
     if re.search(r"code 52\b", reason):
         return _doubled("executor heap", EXECUTOR_MEMORY, settings, "an executor ran out of heap (exit code 52)")
@@ -155,7 +155,7 @@ def _for_lost(settings: Mapping[str, str], reason: str) -> Step | None:
     return _for_container(settings, "the container of an executor reached its limit")
 
 
-def _for_container(settings: Mapping[str, str], why: str) -> Step | None:
+def _for_container(settings: Mapping[str, str], why: str) -> MemoryChange | None:
     """As much more beside the heap as the whole container had."""
     heap, given = size_of(settings.get(EXECUTOR_MEMORY, memory_settings.DEFAULT)), settings.get(pod_memory.OVERHEAD)
     pod = pod_memory.pod_memory(settings)
@@ -167,10 +167,10 @@ def _for_container(settings: Mapping[str, str], why: str) -> Step | None:
     else:
         return None
     more = overhead + (FACTOR - 1) * limit
-    return Step("beside the heap", {pod_memory.OVERHEAD: f"{more // MIB}m"}, f"{why} of {limit // MIB} MiB")
+    return MemoryChange("beside the heap", {pod_memory.OVERHEAD: f"{more // MIB}m"}, f"{why} of {limit // MIB} MiB")
 
 
-def _for_python(settings: Mapping[str, str]) -> Step | None:
+def _for_python(settings: Mapping[str, str]) -> MemoryChange | None:
     """Python workers died: at the limit of their own share, or with their container."""
     if pod_memory.PYTHON in settings:
         return _doubled("Python workers", pod_memory.PYTHON, settings, "a Python worker reached its limit")
@@ -179,16 +179,18 @@ def _for_python(settings: Mapping[str, str]) -> Step | None:
     return None
 
 
-def _for_results(app: Application | None, found: re.Match[str]) -> Step:
+def _for_results(app: Application | None, found: re.Match[str]) -> MemoryChange:
     """All results of the stage, by those of the tasks that Spark had counted."""
     counted, size = int(found[1]), float(found[2]) * _UNITS[found[3]]
     failed = [stage.info.tasks for stage in app.stages.values() if stage.info.failure] if app else []
     tasks = failed[-1] if failed else counted
     needed = math.ceil(size * max(1.0, tasks / counted) * MARGIN / MIB)
-    return Step("results", {RESULTS: f"{needed}m"}, f"results of {counted} of {tasks} tasks were {found[2]} {found[3]}")
+    return MemoryChange(
+        "results", {RESULTS: f"{needed}m"}, f"results of {counted} of {tasks} tasks were {found[2]} {found[3]}"
+    )
 
 
-def _for_driver(app: Application | None, settings: Mapping[str, str], why: str) -> Step | None:
+def _for_driver(app: Application | None, settings: Mapping[str, str], why: str) -> MemoryChange | None:
     """Twice the heap of the driver, or as much as the table needs that it was to broadcast when it died."""
     doubled = _doubled("driver heap", DRIVER_MEMORY, settings, why)
     job = None if app is None else _last_job(app)
@@ -199,10 +201,10 @@ def _for_driver(app: Application | None, settings: Mapping[str, str], why: str) 
     if needed <= (size_of(doubled.settings[DRIVER_MEMORY]) or 0):
         return doubled
     said = f"{doubled.why}, by a broadcast of {round(rows / MIB)} MiB"
-    return Step("driver heap", {DRIVER_MEMORY: f"{needed // MIB}m"}, said)
+    return MemoryChange("driver heap", {DRIVER_MEMORY: f"{needed // MIB}m"}, said)
 
 
-def _for_untaken(app: Application, settings: Mapping[str, str]) -> Step | None:
+def _for_untaken(app: Application, settings: Mapping[str, str]) -> MemoryChange | None:
     """A larger heap for a driver that could not take results which are large for it."""
     job, heap = _last_job(app), size_of(settings.get(DRIVER_MEMORY, memory_settings.DEFAULT))
     if job is None or not heap or _result_bytes(app, job) < LARGE_RESULTS * heap:
@@ -225,8 +227,8 @@ def _result_bytes(app: Application, job: Job) -> float:
     return 0 if last is None else last.totals.result_bytes * last.info.tasks / max(1, last.completed)
 
 
-def _doubled(side: Side, name: str, settings: Mapping[str, str], why: str) -> Step | None:
+def _doubled(side: Side, name: str, settings: Mapping[str, str], why: str) -> MemoryChange | None:
     now = size_of(settings.get(name, memory_settings.DEFAULT))
     if now is None:
         return None
-    return Step(side, {name: f"{FACTOR * now // MIB}m"}, f"{why} of {now // MIB} MiB")
+    return MemoryChange(side, {name: f"{FACTOR * now // MIB}m"}, f"{why} of {now // MIB} MiB")

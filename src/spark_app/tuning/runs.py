@@ -28,7 +28,7 @@ MAX_PRINTED: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EndedRun:
     """A run that has ended.
 
     Attributes:
@@ -82,7 +82,7 @@ class Runner:
     folder: Path
     count: int = field(default=0)
 
-    def run(self, settings: Mapping[str, str]) -> Run:
+    def run(self, settings: Mapping[str, str]) -> EndedRun:
         """Runs the command to its end.
 
         Raises:
@@ -105,7 +105,7 @@ class Runner:
             raise UsageError(f"the command ran {len(seen.readings)} Spark applications: tune one at a time")
         reading = seen.readings[0] if seen.readings else None
         is_interrupted = bool(heard) or code in INTERRUPTED
-        return Run(settings, code, is_interrupted, seconds, reading, launches[-1] if launches else None, log)
+        return EndedRun(settings, code, is_interrupted, seconds, reading, launches[-1] if launches else None, log)
 
 
 def figures(profile: RunProfile, prices: Prices) -> Figures:

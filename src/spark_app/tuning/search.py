@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from spark_app.eventlog.diagnoses.trials import Goal
-from spark_app.tuning.judgement import MIN_PAIRS, Change, change
+from spark_app.tuning.judgement import MIN_PAIRS, Effect, change
 from spark_app.tuning.settings import Candidate
 
 DROPPED_AFTER: Final = 2
@@ -56,17 +56,17 @@ class Trial:
         return ", ".join(f"{name}={value}" for name, value in self.settings.items())
 
     @property
-    def time(self) -> Change | None:
+    def time(self) -> Effect | None:
         """The change of the duration; None without a pair."""
         return change([(before.ms, after.ms) for before, after in self.pairs])
 
     @property
-    def cpu(self) -> Change | None:
+    def cpu(self) -> Effect | None:
         """The change of the CPU time of tasks."""
         return change([(before.cpu_ms, after.cpu_ms) for before, after in self.pairs])
 
     @property
-    def cost(self) -> Change | None:
+    def cost(self) -> Effect | None:
         """The change of the cost."""
         return change([(before.cost, after.cost) for before, after in self.pairs])
 

@@ -16,8 +16,8 @@ from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.local_files import write_atomic
 from spark_app.settings import Prices
 from spark_app.tuning import outputs
-from spark_app.tuning.memory import Step, step
-from spark_app.tuning.runs import Run, Runner, figures
+from spark_app.tuning.memory import MemoryChange, step
+from spark_app.tuning.runs import EndedRun, Runner, figures
 from spark_app.tuning.search import Figures, Search, Stopped, Trial
 from spark_app.tuning.settings import candidates, in_force
 
@@ -45,12 +45,12 @@ class Tuning:
     thresholds: Thresholds
     prices: Prices
     say: Callable[[str], None]
-    steps: list[Step] = field(default_factory=list)
-    first: Run | None = None
+    steps: list[MemoryChange] = field(default_factory=list)
+    first: EndedRun | None = None
     search: Search | None = None
     profiles: dict[Key, list[RunProfile]] = field(default_factory=lambda: defaultdict(list))
 
-    def begin(self, *, is_rerunnable: bool) -> Run:
+    def begin(self, *, is_rerunnable: bool) -> EndedRun:
         """Runs the program as it is; one that dies for its memory is run again with more, as far as it may.
 
         Args:
@@ -74,7 +74,7 @@ class Tuning:
         """The settings of all steps."""
         return {name: value for each in self.steps for name, value in each.settings.items()}
 
-    def require_rerunnable(self, run: Run, *, is_told: bool) -> None:
+    def require_rerunnable(self, run: EndedRun, *, is_told: bool) -> None:
         """Checks that the program may run again.
 
         Raises:
@@ -85,7 +85,7 @@ class Tuning:
             listed = "; ".join(reasons[:5])
             raise UsageError(f"the program must not run again: {listed}. If it may, add --rerunnable")
 
-    def look(self, run: Run, *, pairs: int, budget: float) -> Search:
+    def look(self, run: EndedRun, *, pairs: int, budget: float) -> Search:
         """Finds what to try by the first run; the search has not begun."""
         assert run.reading is not None
         app = run.reading.app
@@ -112,7 +112,7 @@ class Tuning:
         self.profiles[tuple(settings.items())].append(profile)
         return figures(profile, self.prices)
 
-    def _problem(self, run: Run, settings: Mapping[str, str]) -> str | None:
+    def _problem(self, run: EndedRun, settings: Mapping[str, str]) -> str | None:
         if run.code:
             return f"failed with exit code {run.code}: {run.log}"
         if run.reading is None or self.first is None or self.first.reading is None:

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_app.commands import show
-from spark_app.commands.show import Rows
+from spark_app.commands.show import FirstRows
 from spark_app.errors import UsageError
 from tests.unit.conftest import Printed
 
@@ -111,7 +111,7 @@ def test_an_error_of_spark_without_an_option_is_no_usage_error(rows: DataFrame) 
 
 def test_rows_are_escaped(printed: Printed) -> None:
     """Numbers are right-aligned."""
-    show.listing(printed.terminal, Rows(["id", HOSTILE], [[1, HOSTILE], [10, None]], has_more=True))
+    show.listing(printed.terminal, FirstRows(["id", HOSTILE], [[1, HOSTILE], [10, None]], has_more=True))
     assert printed.out.getvalue() == "id  [red]\\x1b[31mx\\n\n 1  [red]\\x1b[31mx\\n\n10  null\n"
     assert printed.err.getvalue() == "2 rows; --limit shows more\n"
 

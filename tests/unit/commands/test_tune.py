@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from spark_app.commands.tune import change_text
-from spark_app.tuning.judgement import Change
+from spark_app.tuning.judgement import Effect
 
 TUNE: Final = (sys.executable, "-m", "spark_app", "tune")
 
@@ -62,6 +62,6 @@ def test_an_option_that_cannot_be_is_refused(tmp_path: Path, options: tuple[str,
 
 def test_a_change_has_its_interval() -> None:
     """One pair has none."""
-    assert change_text(Change(-0.234, -0.3, -0.15, 5)) == "-23 % (-30 to -15 %)"
-    assert change_text(Change(0.1, -1, float("inf"), 1)) == "+10 %"
+    assert change_text(Effect(-0.234, -0.3, -0.15, 5)) == "-23 % (-30 to -15 %)"
+    assert change_text(Effect(0.1, -1, float("inf"), 1)) == "+10 %"
     assert change_text(None) == "-"

@@ -1,13 +1,13 @@
 import pytest
 
-from spark_app.stack_samples.spark_work import SparkWork, Step, Work
+from spark_app.stack_samples.spark_work import RecognizedWork, SparkWork, Work
 from tests.unit.stack_samples.made import TASK, Taken
 
 GENERATED = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage1.processNext"
 CODEGEN = "org.apache.spark.sql.catalyst.expressions.codegen"
 
 
-def work(*stack: str) -> Step | None:
+def work(*stack: str) -> RecognizedWork | None:
     """What Spark does in a stack."""
     samples = Taken()
     samples.process()
@@ -43,10 +43,10 @@ def work(*stack: str) -> Step | None:
 def test_a_function_tells_its_work(function: str, expected: Work | None) -> None:
     """Also below functions that the table does not have; code that Spark generated has no work of its own."""
     name = function.partition("@")[0]
-    assert work(TASK, GENERATED, function, "a.Leaf.call") == (Step(expected, name) if expected else None)
+    assert work(TASK, GENERATED, function, "a.Leaf.call") == (RecognizedWork(expected, name) if expected else None)
 
 
 def test_the_innermost_class_decides() -> None:
     """A block that is decompressed while an object is read is compression."""
     found = work(TASK, "java.io.ObjectInputStream.readObject", "net.jpountz.lz4.LZ4JNI.LZ4_decompress_safe", "a.B.c")
-    assert found == Step("compression", "net.jpountz.lz4.LZ4JNI.LZ4_decompress_safe")
+    assert found == RecognizedWork("compression", "net.jpountz.lz4.LZ4JNI.LZ4_decompress_safe")

@@ -5,7 +5,7 @@ import pytest
 
 from spark_app.eventlog import reader
 from spark_app.eventlog.model.application import Application
-from spark_app.tuning.memory import Step, step
+from spark_app.tuning.memory import MemoryChange, step
 from tests.unit.eventlog import log
 
 EVENTLOGS: Final = Path(__file__).parents[2] / "eventlogs"
@@ -29,7 +29,7 @@ def lost(reason: str, **settings: str) -> Application:
     return application(log.executor(), log.removed(time=2000, reason=reason), **settings)
 
 
-def made(found: Step | None) -> tuple[str, dict[str, str]] | None:
+def made(found: MemoryChange | None) -> tuple[str, dict[str, str]] | None:
     """The side and the settings of a step."""
     return None if found is None else (found.side, dict(found.settings))
 

@@ -14,7 +14,7 @@ from spark_app.eventlog.replay.work import Part, Work
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CriticalStep:
     """A step of the path; times in milliseconds since the epoch.
 
     Attributes:
@@ -34,19 +34,19 @@ class Step:
         return self.ended - self.started
 
 
-def critical_path(work: Work) -> list[Step]:
+def critical_path(work: Work) -> list[CriticalStep]:
     """The steps from the start to the end, the first one first."""
-    instant, steps, left = work.end, list[Step](), _Left(work.parts)
+    instant, steps, left = work.end, list[CriticalStep](), _Left(work.parts)
     while instant > work.start:
         last = left.take_last(instant)
         ended = work.start if last is None else max(work.start, last.ended)
         if ended < instant:
-            steps.append(Step(ended, instant))
+            steps.append(CriticalStep(ended, instant))
         if last is None:
             break
         instant = max(work.start, min(last.started, ended))
         if instant < ended:
-            steps.append(Step(instant, ended, last.stage, last.last_launched))
+            steps.append(CriticalStep(instant, ended, last.stage, last.last_launched))
     return steps[::-1]
 
 
@@ -59,7 +59,7 @@ class _Left:
         self._running = list[Part]()
         self._ends: dict[int, list[tuple[float, float]]] = {}
 
-    def take_last(self, instant: float) -> Step | None:
+    def take_last(self, instant: float) -> CriticalStep | None:
         """The stage whose task ended last before an instant, from its first task to that one; None if there is none."""
         while self._ended and self._ended[-1].piece.ended > instant:
             self._running.append(self._ended.pop())
@@ -72,7 +72,7 @@ class _Left:
         if self._ended and part is self._ended[-1]:
             self._ended.pop()
         self._running = [each for each in self._running if each is not part]
-        return Step(part.stage.launched[part.places[0]], ended, part.stage, launched)
+        return CriticalStep(part.stage.launched[part.places[0]], ended, part.stage, launched)
 
     def _until(self, part: Part, instant: float) -> Sequence[tuple[float, float]]:
         """The last of the tasks of a part that ended until an instant, with their ends and launches."""

@@ -20,7 +20,7 @@ MAX_METRICS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PlanNode:
     """An operator of a plan: `depth` counts the branches above it; `metrics` by Spark's names."""
 
     depth: int
@@ -41,7 +41,7 @@ class Sql(parts.Query, kw_only=True):
     pool: str | None
     stack: str
     replans: int
-    nodes: list[Node] | None
+    nodes: list[PlanNode] | None
     note: str | None
 
 
@@ -82,7 +82,7 @@ def _weight(scope: Scope, query: Query) -> float:
     return (scope.period.end if query.ended is None else query.ended) - query.started
 
 
-def _sql(scope: Scope, query: Query, nodes: list[Node] | None, note: str | None) -> Sql:
+def _sql(scope: Scope, query: Query, nodes: list[PlanNode] | None, note: str | None) -> Sql:
     site, _, stack = query.details.partition("\n")
     group, pool = scheduling(scope.app.jobs[number] for number in query.jobs if number in scope.app.jobs)
     return Sql(
@@ -102,14 +102,14 @@ def _sql(scope: Scope, query: Query, nodes: list[Node] | None, note: str | None)
     )
 
 
-def _plan(query: Query, room: int) -> tuple[list[Node] | None, str | None]:
+def _plan(query: Query, room: int) -> tuple[list[PlanNode] | None, str | None]:
     if room <= 0:
         return None, "plan omitted: the plans of longer queries use up the size limit of the report"
     try:
         plan = own_plan_of(query)
     except ValueError as error:
         return None, f"cannot read the plan: {error}"
-    nodes: list[Node] = []
+    nodes: list[PlanNode] = []
     is_cut = plan.is_cut
     for node in _nodes(plan.root, 0, {}):
         if len(nodes) >= room:
@@ -119,14 +119,14 @@ def _plan(query: Query, room: int) -> tuple[list[Node] | None, str | None]:
     return nodes, "plan truncated: it has more operators than are listed" if is_cut else None
 
 
-def _nodes(operator: Operator, depth: int, around: Mapping[str, Number]) -> Iterator[Node]:
+def _nodes(operator: Operator, depth: int, around: Mapping[str, Number]) -> Iterator[PlanNode]:
     """The operators in pre-order; code generation wrappers only add their time. Only branches are indented."""
     below: Mapping[str, Number] = {}
     if operator.is_wrapper:
         timed = {f"{name} of its stage": number for name, number in operator.numbers.items() if name == "duration"}
         below = {**around, **timed}
     else:
-        yield Node(depth, operator.title, operator.text, _metrics({**operator.numbers, **around}))
+        yield PlanNode(depth, operator.title, operator.text, _metrics({**operator.numbers, **around}))
     deeper = depth + 1 if len(operator.children) > 1 else depth
     for child in operator.children:
         yield from _nodes(child, deeper, below)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from spark_app.eventlog.document import Count, Known, Ms, Name, StageKey
 from spark_app.eventlog.replay import limitations, what_if
 from spark_app.eventlog.replay.blocked_time import BlockedTime, blocked_time
-from spark_app.eventlog.replay.critical_path import Step, critical_path
+from spark_app.eventlog.replay.critical_path import CriticalStep, critical_path
 from spark_app.eventlog.replay.what_if import Change, Forecast
 from spark_app.eventlog.replay.work import Work
 from spark_app.report.charts import across
@@ -97,7 +97,7 @@ def _path(scope: Scope, work: Work) -> CriticalPath:
     return CriticalPath(work.took_ms, driver_ms, len(steps), shown)
 
 
-def _step(scope: Scope, work: Work, step: Step) -> PathStep:
+def _step(scope: Scope, work: Work, step: CriticalStep) -> PathStep:
     after_ms, stage = step.started - work.start, step.stage
     if stage is None or step.last_launched is None:
         return PathStep("driver", after_ms, step.length_ms, None, None, None, "")

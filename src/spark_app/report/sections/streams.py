@@ -47,7 +47,7 @@ _COLOURS: Final = ("stage", "step", "query", "job", "run")
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class BatchPoint:
     """Batches that a chart draws as one value, and when that value holds: not while the query was idle.
 
     `seconds` is how long their rows came in: for the last batch before a query was idle, as long as usual.
@@ -201,7 +201,7 @@ def _pace(samples: Sequence[StreamSample]) -> float:
     return max(0.0, median(times)) if times else 0.0
 
 
-def _points(samples: Iterator[StreamSample], patience: float, pace: float) -> Iterator[Point]:
+def _points(samples: Iterator[StreamSample], patience: float, pace: float) -> Iterator[BatchPoint]:
     """When the value of each sample holds: to the next one, unless the query was idle in between."""
     listed = list(samples)
     following: list[float | None] = [*(sample.started for sample in listed[1:]), None]
@@ -212,10 +212,10 @@ def _points(samples: Iterator[StreamSample], patience: float, pace: float) -> It
         if sample.pause is not None and sample.pause[1] - sample.pause[0] > patience:
             spans = Interval(whole.start, sample.pause[0]), Interval(sample.pause[1], whole.end)
         seconds = max(sum(span.length for span in spans), pace * sample.batches) / 1000
-        yield Point(spans, seconds, sample)
+        yield BatchPoint(spans, seconds, sample)
 
 
-def _charts(query: StreamQuery, points: Sequence[Point], axis: Interval) -> Iterator[Chart]:
+def _charts(query: StreamQuery, points: Sequence[BatchPoint], axis: Interval) -> Iterator[Chart]:
     rates = [
         Values("in", "query", _steps(points, lambda point: quotient(point.sample.rows, point.seconds))),
         Values("out", "stage", _steps(points, lambda point: quotient(point.sample.rows_out, point.seconds))),
@@ -239,18 +239,18 @@ def _charts(query: StreamQuery, points: Sequence[Point], axis: Interval) -> Iter
     yield charts.areas("Memory of the state", formatting.size, [memory], axis)
 
 
-def _steps(points: Sequence[Point], value: Callable[[Point], float | None]) -> list[Step]:
+def _steps(points: Sequence[BatchPoint], value: Callable[[BatchPoint], float | None]) -> list[Step]:
     """A value of the batches of each point; none where it is unknown."""
     known = [(point, number) for point in points if (number := value(point)) is not None]
     return [Step(*span, number) for point, number in known for span in point.spans]
 
 
-def _levels(points: Sequence[Point], value: Callable[[Point], float | None]) -> list[Step]:
+def _levels(points: Sequence[BatchPoint], value: Callable[[BatchPoint], float | None]) -> list[Step]:
     """A value after the last batch of each point, which says nothing of the time before the query was idle."""
     return _steps([replace(point, spans=point.spans[-1:]) for point in points], value)
 
 
-def _phases(points: Sequence[Point]) -> list[Values]:
+def _phases(points: Sequence[BatchPoint]) -> list[Values]:
     """The mean time of a batch by the parts of its work, on top of each other."""
     parts = [
         Values(name, colour, _steps(points, lambda point, phases=phases: _phase(point.sample, phases)))  # type: ignore[misc]
@@ -269,7 +269,7 @@ def _mean(sample: StreamSample) -> float:
     return sample.duration_ms / sample.batches
 
 
-def _by_topic(points: Sequence[Point], lag: Callable[[StreamSample], Mapping[str, float]]) -> list[Values]:
+def _by_topic(points: Sequence[BatchPoint], lag: Callable[[StreamSample], Mapping[str, float]]) -> list[Values]:
     """The lag of the topics that are furthest behind."""
     largest: dict[str, float] = {}
     for point in points:
@@ -290,7 +290,7 @@ def _lag_ms(sample: StreamSample) -> Mapping[str, float]:
     return {topic: 1000 * seconds for topic, seconds in sample.lag_seconds.items()}
 
 
-def _behind(point: Point, event_time: int | None) -> float | None:
+def _behind(point: BatchPoint, event_time: int | None) -> float | None:
     return None if event_time is None else max(0.0, point.sample.ended - event_time)
 
 

@@ -39,7 +39,7 @@ MAX_TICKS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TimelineNode:
     """Something that took time, and the id of its parent; times in milliseconds, `ended` None while it runs."""
 
     kind: Kind
@@ -116,21 +116,21 @@ def timeline(scope: Scope, limits: Limits) -> Timeline:
     return Timeline(bars[root.id], ticks(scope.period.length), _gaps(scope, limits.gaps), len(kept) + 1, len(nodes) + 1)
 
 
-def _kept(nodes: list[Node], most: int) -> set[int]:
+def _kept(nodes: list[TimelineNode], most: int) -> set[int]:
     """The steps, the failed nodes and the longest of the rest, each with all its ancestors."""
     by_id, kept = {node.id: node for node in nodes}, set[int]()
     ranked = sorted(nodes, key=lambda node: (node.kind != "step", not node.has_failed, node.started - _end(node)))
     for node in ranked:
         if len(kept) >= most:
             break
-        ancestor: Node | None = node
+        ancestor: TimelineNode | None = node
         while ancestor is not None and ancestor.id not in kept:
             kept.add(ancestor.id)
             ancestor = by_id.get(ancestor.parent) if ancestor.parent is not None else None
     return kept
 
 
-def _nearest_ancestor(node: Node, by_id: Mapping[int, Node], bars: Mapping[int, Bar], root: int) -> int:
+def _nearest_ancestor(node: TimelineNode, by_id: Mapping[int, TimelineNode], bars: Mapping[int, Bar], root: int) -> int:
     """The nearest ancestor that is drawn."""
     parent = node.parent
     while parent is not None and parent not in bars:
@@ -138,11 +138,11 @@ def _nearest_ancestor(node: Node, by_id: Mapping[int, Node], bars: Mapping[int, 
     return root if parent is None or parent == node.id else parent
 
 
-def _end(node: Node) -> float:
+def _end(node: TimelineNode) -> float:
     return float("inf") if node.ended is None else node.ended
 
 
-def _bar(node: Node, period: Interval) -> Bar:
+def _bar(node: TimelineNode, period: Interval) -> Bar:
     ended = period.end if node.ended is None else node.ended
     left = _percent(node.started, period)
     width = max(0.0, _percent(max(node.started, ended), period) - left)
@@ -192,7 +192,7 @@ def _placed(gaps: Iterable[Interval], period: Interval) -> Iterator[tuple[float,
         yield left, round(_percent(gap.end, period) - left, 3), gap.length
 
 
-def _nodes(scope: Scope) -> Iterator[Node]:
+def _nodes(scope: Scope) -> Iterator[TimelineNode]:
     """All nodes below the root, in no order."""
     yield from (_step(step) for step in (scope.run.steps if scope.run else []) if step.parent_id is not None)
     yield from (_batch(scope, batch) for batch in scope.batches)
@@ -202,27 +202,29 @@ def _nodes(scope: Scope) -> Iterator[Node]:
     yield from (_stage(scope, stage) for stage in scope.stages)
 
 
-def _root(scope: Scope) -> Node:
+def _root(scope: Scope) -> TimelineNode:
     """The run, or the application."""
     if scope.run is not None:
         span, record = scope.run.root, scope.run.record
         has_failed = record is not None and record.outcome not in ("succeeded", "running")
         identifier = span.span_id if span else 0
-        return Node("run", identifier, None, scope.run.title, scope.period.start, scope.run.ended, has_failed)
+        return TimelineNode("run", identifier, None, scope.run.title, scope.period.start, scope.run.ended, has_failed)
     app = scope.app
     ids, label = span_ids.of_application(app), app.name or "application"
-    return Node("application", ids.span_id, None, label, scope.period.start, app.ended, ending_of(app).outcome in BAD)
+    return TimelineNode(
+        "application", ids.span_id, None, label, scope.period.start, app.ended, ending_of(app).outcome in BAD
+    )
 
 
-def _step(step: StepSpan) -> Node:
+def _step(step: StepSpan) -> TimelineNode:
     label = step.name.removeprefix("step ")
     fold = step.attributes.get(names.FIT_FOLD.name)
     parts = (label, step.attributes.get(names.FIT_PARAMETERS.name), None if fold is None else f"(fold {fold})")
     label = " ".join(part for part in parts if part)
-    return Node("step", step.span_id, step.parent_id, label, step.started, step.ended, step.has_failed)
+    return TimelineNode("step", step.span_id, step.parent_id, label, step.started, step.ended, step.has_failed)
 
 
-def _clients(scope: Scope) -> Iterator[Node]:
+def _clients(scope: Scope) -> Iterator[TimelineNode]:
     """The sessions and the operations of the clients of Spark Connect."""
     if scope.run is not None:
         return
@@ -232,24 +234,24 @@ def _clients(scope: Scope) -> Iterator[Node]:
         yield _part(scope, "operation", operation, work_names.of_operation(operation))
 
 
-def _part(scope: Scope, kind: Kind, part: spans.Part, label: str, anchor: str = "") -> Node:
+def _part(scope: Scope, kind: Kind, part: spans.Part, label: str, anchor: str = "") -> TimelineNode:
     """A part of the work, where and when the trace has it."""
     work = spans.work(scope.app, part)
     ids, has_failed = work.ids, work.failure is not None
-    return Node(kind, ids.span_id, ids.parent_id, label, work.started, work.ended, has_failed, anchor or None)
+    return TimelineNode(kind, ids.span_id, ids.parent_id, label, work.started, work.ended, has_failed, anchor or None)
 
 
-def _batch(scope: Scope, batch: Batch) -> Node:
+def _batch(scope: Scope, batch: Batch) -> TimelineNode:
     stream = (batch.progress and batch.progress.name) or batch.name or "stream"
     return _part(scope, "batch", batch, f"{stream}: batch {batch.key.number}")
 
 
-def _query(scope: Scope, query: Query) -> Node:
+def _query(scope: Scope, query: Query) -> TimelineNode:
     label = f"{query.id}: {scope.named(work_names.of_query(scope.app, query))}"
     return _part(scope, "query", query, label, f"query-{query.id}")
 
 
-def _job(scope: Scope, job: Job) -> Node:
+def _job(scope: Scope, job: Job) -> TimelineNode:
     description = job.properties.description
     query = scope.app.query_of(job)
     if not description or (query is not None and query.description == description):
@@ -269,7 +271,7 @@ def _call_site(scope: Scope, job: Job) -> str:
     return name or flow_of(scope.app, last)
 
 
-def _stage(scope: Scope, stage: StageAttempt) -> Node:
+def _stage(scope: Scope, stage: StageAttempt) -> TimelineNode:
     info = stage.info
     attempt = f" (attempt {info.attempt})" if info.attempt else ""
     tasks = f"{len(stage.durations_ms):,}/{info.tasks:,} tasks"

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison.compare import compare
 from spark_app.report.page import environment
-from spark_app.report.served.runs import APPLICATION, COLUMNS, DAY, LABEL, Chosen, Group, Run, Runs
+from spark_app.report.served.runs import APPLICATION, COLUMNS, DAY, LABEL, Chosen, Group, RunRow, Runs
 from spark_app.report.served.server import Answer, refusal
 from spark_app.settings import Prices
 
@@ -152,7 +152,7 @@ class Pages:
         """That of the prices; None without any."""
         return self._prices.currency if self._prices.has_any else None
 
-    def _price(self, run: Run) -> Decimal | None:
+    def _price(self, run: RunRow) -> Decimal | None:
         """What a run cost; None where nothing has a price, or it is not known what the run took."""
         return None if run.spent is None else run.spent.price(self._prices)
 
@@ -208,7 +208,7 @@ class _Value:
     report: str | None = None
 
 
-def _of_run(run: Run, number: float | None, shown: Shown) -> _Value:
+def _of_run(run: RunRow, number: float | None, shown: Shown) -> _Value:
     title = "" if number is None else f"{_when(run.started)}: {shown(number)}, {run.outcome}"
     return _Value(number, run.mood, title, run.report)
 

@@ -56,7 +56,7 @@ def mood(outcome: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunRow:
     """A row of the list.
 
     Attributes:
@@ -190,7 +190,7 @@ class Runs:
             self._next_look = time.monotonic() + (min(REST * took, MAX_REST_SECONDS) if took > self._patience else 0)
             look.set_result(None)
 
-    def newest_first(self, chosen: Chosen, *, most: int, skipped: int = 0) -> list[Run]:
+    def newest_first(self, chosen: Chosen, *, most: int, skipped: int = 0) -> list[RunRow]:
         """Some of the chosen runs."""
         condition, parameters = chosen.condition()
         rows = f"(SELECT * FROM run WHERE {condition} ORDER BY started DESC, id DESC LIMIT ? OFFSET ?) AS run"
@@ -203,7 +203,7 @@ class Runs:
         number: int = self._rows(f"SELECT count(*) FROM run WHERE {condition}", *parameters)[0][0]
         return number
 
-    def with_profile(self, path: str) -> Run | None:
+    def with_profile(self, path: str) -> RunRow | None:
         """The run with a run profile."""
         return next((_run(row) for row in self._rows(f"{OF_RUN} WHERE profile = ?", path)), None)
 
@@ -277,10 +277,10 @@ def _grouped(key: str) -> tuple[str, str, list[str]]:
     return (BY_USER, "user", []) if key == OF_USER else ("run", *_column(key))
 
 
-def _run(row: tuple[Any, ...]) -> Run:
+def _run(row: tuple[Any, ...]) -> RunRow:
     name, about, id_, outcome, started, duration_ms, core_ms, gib_ms, profile, labels, report = row
     spent = None if core_ms is None else _spent(core_ms, gib_ms)
-    return Run(name, about, id_, outcome, started, duration_ms, spent, profile, json.loads(labels), report)
+    return RunRow(name, about, id_, outcome, started, duration_ms, spent, profile, json.loads(labels), report)
 
 
 def _group(row: tuple[Any, ...], prices: Prices) -> Group:

@@ -9,7 +9,7 @@ import pytest
 
 from spark_app.eventlog.comparison.profile import VERSION
 from spark_app.report.served.run_files import Kind, LocalRunFiles
-from spark_app.report.served.runs import Chosen, Group, Run, Runs
+from spark_app.report.served.runs import Chosen, Group, RunRow, Runs
 from spark_app.runs import liveness
 from spark_app.settings import Prices
 
@@ -51,7 +51,7 @@ class Home:
 
         self.runs = Runs(Files(reports / "records", folder / "runs", reports), patience=PATIENCE_SECONDS)
 
-    def rows(self, chosen: Chosen = ALL) -> list[Run]:
+    def rows(self, chosen: Chosen = ALL) -> list[RunRow]:
         """The runs, after a look at the files."""
         assert self.runs.look()
         return self.runs.newest_first(chosen, most=1000)
@@ -124,7 +124,7 @@ def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
     ]
 
 
-def ids(rows: list[Run]) -> list[str]:
+def ids(rows: list[RunRow]) -> list[str]:
     """Which runs they are."""
     return [row.id for row in rows]
 

@@ -21,7 +21,8 @@ def changes(now: StackProfile, before: StackProfile) -> list[FunctionChange]:
     times, earlier = _times(now), _times(before)
     whole, whole_before = now.all.shown.ms or 1.0, before.all.shown.ms or 1.0
     least = WORTH_NAMING * max(whole, whole_before)
-    pairs = ((label, times.get(label, NO_SAMPLES), earlier.get(label, NO_SAMPLES)) for label in times.keys() | earlier.keys())
+    labels = times.keys() | earlier.keys()
+    pairs = ((label, times.get(label, NO_SAMPLES), earlier.get(label, NO_SAMPLES)) for label in labels)
     found = [
         (label, one, other)
         for label, one, other in pairs

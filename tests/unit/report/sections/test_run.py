@@ -45,7 +45,7 @@ def test_days_that_were_made_of_what_has_changed_are_listed(reading: Read, run_f
     days = [datetime.date(2024, 1, day) for day in range(1, 31)]
     record_of(run_folder, stale=[StaleDay("etl.bills", "bills", day, ["usage changed"]) for day in days])
     output = tmp_path / "r.html"
-    page.write(reading([log.started(), log.ended()]), output=output, run=run_info.of(run_folder))
+    page.write(reading([log.started(), log.ended()]), output=output, run=run_info.read(run_folder))
     text = output.read_text()
     assert "<p>30 days of tables: <code>spark-app etl --stale</code> runs them.</p>" in text
     assert [f"bills of {day}: usage changed" in text for day in (days[0], days[29])] == [True, False]

@@ -64,10 +64,6 @@ RECORD: Final = StructType(
     ]
 )
 
-PARSED_RECORD: Final = StructType(
-    [*RECORD.fields, column("problem", StringType(), "what is wrong with the value; null for a well-formed one")]
-)
-
 DEAD_LETTERS: Final = StructType(
     [
         column(

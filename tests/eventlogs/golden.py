@@ -66,6 +66,8 @@ def tree(found: list[SparkSpan]) -> str:
 
 
 def _line(span: SparkSpan) -> str:
-    counts = {key.rpartition("spark.")[2]: value for key, value in span.attributes.items() if key.endswith(_COUNTS)}
+    counts = {
+        key.rpartition("spark.")[2]: value for key, value in sorted(span.attributes.items()) if key.endswith(_COUNTS)
+    }
     shown = [f"{key}={value}" for key, value in counts.items() if value and not span.failure]
     return " ".join([span.name, *shown, *([f"failed: {span.failure.type}"] if span.failure else [])])

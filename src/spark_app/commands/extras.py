@@ -18,6 +18,7 @@ EXTRAS: Final = {
     "graph": "etl",
     "tables": "etl",
     "show": "etl",
+    "stale": "etl",
     "streaming": "streaming",
     "ml": "ml",
     "mcp": "mcp",

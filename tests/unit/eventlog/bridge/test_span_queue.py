@@ -52,7 +52,7 @@ def endpoint() -> Endpoint:
 def sender(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpanQueue]:
     """A sender that does not wait long."""
     monkeypatch.setattr(span_queue, "FIRST_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(span_queue, "LONGEST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(span_queue, "MAX_PAUSE_SECONDS", 0.01)
     found = SpanQueue(endpoint.take)
     yield found
     found.close(60)

@@ -17,6 +17,7 @@ if not __package__:  # Started as a file: its folder must not lend its modules' 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from spark_app import plugins
 from spark_app.commands import errors, extras, options
 from spark_app.commands.bridge import bridge
 from spark_app.commands.compare import compare
@@ -24,8 +25,6 @@ from spark_app.commands.doctor import doctor
 from spark_app.commands.etl import etl
 from spark_app.commands.graph import graph
 from spark_app.commands.init import init
-from spark_app.commands.lineage import lineage
-from spark_app.commands.mcp import mcp
 from spark_app.commands.ml import ml
 from spark_app.commands.observe import observe
 from spark_app.commands.prune import prune
@@ -36,7 +35,6 @@ from spark_app.commands.show import show
 from spark_app.commands.stale import stale
 from spark_app.commands.streaming import SUBCOMMANDS, require_new_form, streaming
 from spark_app.commands.tables import tables
-from spark_app.commands.tune import tune
 from spark_app.errors import ConfigError, MachineError, UsageError
 from spark_app.execution import demo
 
@@ -80,7 +78,8 @@ class Verb(TyperCommand):
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Runs the command, if what it needs is installed."""
         word = (self.name or "").partition(" ")[0]
-        extras.require(self.name or "", self.extra or extras.EXTRAS.get(word))
+        annex = ANNEXED.get(word)
+        extras.require(self.name or "", self.extra or (annex.extra if annex else extras.EXTRAS.get(word)))
         return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
@@ -141,15 +140,20 @@ def _named(*verbs: Callable[..., None]) -> dict[str, Callable[..., None]]:
     return {verb.__name__: verb for verb in verbs}
 
 
+ANNEXED: Final = plugins.commands()
 VERBS: Final[Mapping[str, Mapping[str, Callable[..., None]]]] = {
     "Pipelines and tables": {**_named(init, etl, streaming), **SUBCOMMANDS, **_named(ml, graph, tables, show, stale)},
-    "Any Spark application": _named(observe, report, compare, tune, serve, bridge, mcp, lineage, prune),
+    "Any Spark application": {
+        **_named(observe, report, compare, serve, bridge, prune),
+        **{name: each.function for name, each in ANNEXED.items()},
+    },
     "The stack": _named(resend, doctor),
 }
 for panel, verbs in VERBS.items():
     for name, verb in verbs.items():
         # Options after the observed command belong to that command.
-        own = {"allow_interspersed_args": verb not in (observe, tune)}
+        takes_program = verb is observe or (name in ANNEXED and ANNEXED[name].takes_program)
+        own = {"allow_interspersed_args": not takes_program}
         further = ", ".join(other for other in verbs if other.startswith(f"{name} "))
         epilog = f"Further commands: {further}." if further else None
         program.command(name, cls=Verb, rich_help_panel=panel, context_settings=own, epilog=epilog)(verb)
@@ -167,6 +171,7 @@ def command_line(arguments: Sequence[str] = ()) -> Any:
     first = next(iter(arguments), "--help")
     if first in command.commands or first.startswith("--mode"):
         return command
+    plugins.require(first)
     with suppress(ConfigError) if first.startswith("-") else nullcontext():
         command.commands |= _of_project()
     return command

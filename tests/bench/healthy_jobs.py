@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from spark_app.annexes.tune import history
+from spark_app.annexes.tune.runs import Runner
 from spark_app.eventlog.model.memory_settings import DRIVER_MEMORY, EXECUTOR_MEMORY
-from spark_app.tuning import history
-from spark_app.tuning.runs import Runner
 from tests.bench.measure import CACHE, alone, in_turn, once_each, ratio
 from tests.bench.memory_retries import COMMON, Job
 from truth.programs.tpch import QUERIES

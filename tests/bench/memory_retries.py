@@ -1,4 +1,4 @@
-"""Jobs that die for lack of memory, and how often one change of `spark_app.tuning.memory` is enough.
+"""Jobs that die for lack of memory, and how often one change of `spark_app.annexes.tune.memory` is enough.
 
 A part that was interrupted goes on: each job is a line in `memory_retries.jsonl` of the cache, by its command.
 BENCH_JOBS, the numbers of jobs (`0 3 7`), makes it shorter for a try.
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from spark_app.annexes.tune.runs import Runner
+from spark_app.annexes.tune.tuning import Tuning
 from spark_app.eventlog.diagnoses.thresholds import load_thresholds
 from spark_app.settings import load_settings
-from spark_app.tuning.runs import Runner
-from spark_app.tuning.tuning import Tuning
 from tests.bench.measure import CACHE, alone, once_each
 
 FILE: Final = CACHE / "memory_retries.jsonl"

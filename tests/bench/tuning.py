@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from spark_app.commands.tune import change_text
+from spark_app.annexes.tune.command import change_text
+from spark_app.annexes.tune.judgement import Effect
 from spark_app.settings import PROJECT
 from spark_app.spark.java_runtime import spark_home
-from spark_app.tuning.judgement import Effect
 from tests.bench.measure import CACHE, alone
 
 FILE: Final = CACHE / "tuning.jsonl"

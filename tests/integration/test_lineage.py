@@ -4,10 +4,10 @@ from typing import Final
 
 import pytest
 
+from spark_app.annexes.lineage.datasets import Dataset
+from spark_app.annexes.lineage.runs import LineageRun, lineage_runs
 from spark_app.eventlog import reader
 from spark_app.eventlog.model.application import Application
-from spark_app.lineage.datasets import Dataset
-from spark_app.lineage.runs import LineageRun, lineage_runs
 from tests.eventlogs.record_sources import BROKER, RECORDED
 from tests.eventlogs.sources import CASES
 

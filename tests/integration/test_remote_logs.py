@@ -10,6 +10,8 @@ from typing import Any, Final
 import pytest
 
 from spark_app.__main__ import run
+from spark_app.annexes.mcp.library import Library
+from spark_app.annexes.mcp.tools import Tools
 from spark_app.errors import InputError
 from spark_app.eventlog.diagnoses.thresholds import load_thresholds
 from spark_app.eventlog.model.outcome import ending_of
@@ -17,8 +19,6 @@ from spark_app.eventlog.parse import kubernetes, remote, storage
 from spark_app.eventlog.parse.locations import log_path
 from spark_app.eventlog.parse.log_tailer import FOLDER
 from spark_app.eventlog.reader import read
-from spark_app.mcp.library import Library
-from spark_app.mcp.tools import Tools
 from spark_app.report import report_source
 from spark_app.settings import load_settings
 from spark_app.stack_samples import samples

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 
 from spark_app.__main__ import run as command
+from spark_app.annexes.mcp.library import Library
 from spark_app.eventlog import reader
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.mcp.library import Library
 from spark_app.observe import analysis, run_copies
 from spark_app.report.served import run_files
 from spark_app.report.served.pages import Pages

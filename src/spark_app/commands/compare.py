@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_app import formatting
+from spark_app import formatting, plugins
 from spark_app.commands import cells, options, results
 from spark_app.errors import InputError, MachineError
 
@@ -50,7 +50,6 @@ def compare(
     config: options.Config = None,
 ) -> None:
     """Explain why a run took longer or shorter than another run, or than the last successful ones."""
-    from spark_app.commands.forecasts import forecast_lines, judge
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.comparison import baselines
     from spark_app.eventlog.comparison import compare as comparing
@@ -68,11 +67,11 @@ def compare(
         before = [named] if named else baselines.earlier(settings.profiles_path, current, log)
         comparison, stacks = comparing.compare(before, current), _stacks(log, earlier)
     functions = _functions(comparison, stacks, flame_graph)
-    own, decided = judge(terminal, settings, current)
+    own, lines = plugins.forecasts(terminal, settings, current)
     compared, judged = build.comparison(comparison, functions), build.judged_forecasts(own)
     document = Results(command="compare", comparison=compared, judged_forecasts=judged)
     found = with_failed_conditions(document, conditions)
-    show = partial(_show, terminal, comparison, functions, forecast_lines(own, decided))
+    show = partial(_show, terminal, comparison, functions, lines)
     results.answer(terminal, found, json=json, summary_md=summary_md, show=show)
 
 

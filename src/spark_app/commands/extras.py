@@ -21,8 +21,6 @@ EXTRAS: Final = {
     "stale": "etl",
     "streaming": "streaming",
     "ml": "ml",
-    "mcp": "mcp",
-    "lineage": "lineage",
 }
 """The extra of each command that needs one."""
 

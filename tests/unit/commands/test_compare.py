@@ -14,8 +14,6 @@ from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.comparison.compare import compare
 from spark_app.eventlog.reader import read
 from spark_app.runs import run_record
-from spark_app.tuning import forecasts
-from spark_app.tuning.history import Interval, Proposal
 from tests.unit.conftest import Printed, Screen
 from tests.unit.eventlog.made import Run, Stage, Task
 from tests.unit.run_records import example_record
@@ -199,20 +197,6 @@ def test_a_slower_run_ends_with_5(home: Path, capsys: pytest.CaptureFixture[str]
     assert (SENTENCE in out, err) == (True, "error: --fail-on slower:20%: 100 % slower, 10.0 s, before 5.0 s\n")
     assert "**Compared with an earlier run:** 10.0 s, before 5.0 s: +5.0 s" in summary.read_text(encoding="utf-8")
     assert program.run(["compare", *reversed(logs), "--fail-on", "slower:20%"]) == 0
-
-
-def test_the_document_has_the_forecasts_that_the_run_decides(capsys: pytest.CaptureFixture[str], home: Path) -> None:
-    """A later run decides none."""
-    tried = Run(1000, NOW.stages, settings={"spark.a": "1"}, at=NOW.at, id="app-2")
-    before, now = (write_log(home / "spark-events", run) for run in (BEFORE, tried))
-    proposal = Proposal("spark.a", "1", None, "why", "time of tasks", Interval(1, 2))
-    forecasts.add(home / "reports" / "tuning" / "forecasts", "shop", [proposal], made_at=1)
-    (found,) = compared(capsys, now, before)["judged_forecasts"]
-    assert (found["setting"], found["value"], found["low"], found["high"]) == ("spark.a", "1", 1, 2)
-    assert found["measured"] > 2
-    assert not found["came_true"]
-    later = write_log(home / "spark-events", replace(tried, id="app-3", at=NOW.at + 1))
-    assert compared(capsys, later, before)["judged_forecasts"] == []
 
 
 def test_a_comparison_judges_no_findings(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

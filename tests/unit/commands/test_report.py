@@ -13,12 +13,12 @@ import zstandard
 from pyarrow import parquet
 
 from spark_app.__main__ import run
+from spark_app.annexes.mcp.library import Library
+from spark_app.annexes.mcp.tools import Tools
 from spark_app.eventlog import reader
 from spark_app.eventlog.diagnoses.diagnose import diagnose
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.model.host_load import HostLoad, LoadSample
-from spark_app.mcp.library import Library
-from spark_app.mcp.tools import Tools
 from spark_app.observe import annotations
 from spark_app.report.served.pages import Pages
 from spark_app.report.served.run_files import LocalRunFiles

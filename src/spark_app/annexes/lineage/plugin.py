@@ -1,0 +1,8 @@
+"""What this annex adds: `spark-app lineage`."""
+
+from typing import Final
+
+from spark_app.annexes.lineage.command import lineage
+from spark_app.plugins import Command, Plugin
+
+PLUGIN: Final = Plugin(commands=(Command(lineage, extra="lineage"),))

@@ -1,0 +1,8 @@
+"""What this annex adds: `spark-app mcp`."""
+
+from typing import Final
+
+from spark_app.annexes.mcp.command import mcp
+from spark_app.plugins import Command, Plugin
+
+PLUGIN: Final = Plugin(commands=(Command(mcp, extra="mcp"),))

@@ -1,0 +1,9 @@
+"""What this annex adds: `spark-app tune`, and what `spark-app compare` says of its forecasts."""
+
+from typing import Final
+
+from spark_app.annexes.tune import proposing
+from spark_app.annexes.tune.command import tune
+from spark_app.plugins import Command, Plugin
+
+PLUGIN: Final = Plugin(commands=(Command(tune, takes_program=True),), forecasts=proposing.decided)

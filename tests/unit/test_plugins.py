@@ -1,0 +1,64 @@
+"""Each annex can be left out: the core works without it, and its commands say what is missing."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import spark_app
+from spark_app import plugins
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def without(tmp_path: Path, *annexes: str) -> Path:
+    """A copy of the program without some annexes."""
+    copied = tmp_path / "src" / "spark_app"
+    shutil.copytree(Path(spark_app.__file__).parent, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    for annex in annexes:
+        shutil.rmtree(copied / "annexes" / annex)
+    return copied.parent
+
+
+def run(source: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python with a copy of the program."""
+    variables = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}", "COLUMNS": "200"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", sorted(plugins.ANNEXES))
+def test_a_command_of_an_annex_that_was_left_out_says_so(tmp_path: Path, command: str) -> None:
+    """In one line, with exit code 2; the other commands are there."""
+    annex = plugins.ANNEXES[command]
+    source = without(tmp_path, annex)
+    asked = run(source, "-m", "spark_app", command, "x")
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert f"spark-app {command} is a command of the annex {annex}, which was left out" in asked.stderr
+    shown = run(source, "-m", "spark_app", "--help").stdout
+    assert [name for name in plugins.ANNEXES if f" {name} " in shown] == [
+        name for name in plugins.ANNEXES if plugins.ANNEXES[name] != annex
+    ]
+
+
+def test_every_annex_is_known_by_its_commands() -> None:
+    """Else a command that was left out would be an unknown one."""
+    of_annexes = {name: annex for annex, plugin in plugins.installed().items() for name in names(plugin)}
+    assert of_annexes == plugins.ANNEXES
+
+
+def names(plugin: plugins.Plugin) -> list[str]:
+    """The names of the commands of an annex."""
+    return [each.function.__name__ for each in plugin.commands]
+
+
+def test_the_core_works_without_any_annex(tmp_path: Path) -> None:
+    """Its own tests of what reads annexes pass."""
+    source = without(tmp_path, *plugins.installed())
+    tests = [f"tests/unit/commands/test_{name}.py" for name in ("compare", "options")]
+    done = run(source, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    assert done.returncode == 0, done.stdout[-3000:]

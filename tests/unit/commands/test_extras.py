@@ -47,9 +47,9 @@ def test_a_start_imports_nothing_of_an_extra() -> None:
 
 
 def test_each_command_that_is_no_core_command_has_an_extra() -> None:
-    """Those that observe any application need none; `init` and `stale` only handle files."""
+    """Those that observe any application need none; `init` only writes files."""
     (pipelines, *core) = program.VERBS.values()
-    assert {name.partition(" ")[0] for name in pipelines} - {"init", "stale"} == set(extras.EXTRAS)
+    assert {name.partition(" ")[0] for name in pipelines} - {"init"} == set(extras.EXTRAS)
     assert core
 
 

@@ -17,8 +17,7 @@ if not __package__:  # Started as a file: its folder must not lend its modules' 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from spark_app import plugins
-from spark_app.commands import errors, extras, options
+from spark_app.commands import errors, extras, options, plugins
 from spark_app.commands.bridge import bridge
 from spark_app.commands.compare import compare
 from spark_app.commands.doctor import doctor

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_app import formatting, plugins
-from spark_app.commands import cells, options, results
+from spark_app import formatting
+from spark_app.commands import cells, options, plugins, results
 from spark_app.errors import InputError, MachineError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from openlineage.client.event_v2 import RunEvent
 from spark_app.__main__ import run
 from tests.receivers import dead_port
 
-ROOT: Final = Path(__file__).parents[3]
+ROOT: Final = Path(__file__).parents[4]
 LOGS: Final = ROOT / "tests" / "eventlogs"
 LOG: Final = str(next((LOGS / "4.2.0" / "plain").glob("*.zst")))
 RECORDED: Final = [

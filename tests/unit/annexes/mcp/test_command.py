@@ -24,7 +24,7 @@ from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.settings import load_settings
 from tests.polling import patience
 
-ROOT: Final = Path(__file__).parents[3]
+ROOT: Final = Path(__file__).parents[4]
 LOGS: Final = ROOT / "tests" / "eventlogs" / "causes"
 RUN: Final = "tiny_tasks-planted.zst"
 TOOLS: Final = {name for name in vars(Tools) if not name.startswith("_")}

@@ -16,7 +16,7 @@ from tests.unit.eventlog import log
 from tests.unit.report import made
 from tests.unit.stack_samples.made import beside
 
-LOGS: Final = Path(__file__).parents[2] / "eventlogs"
+LOGS: Final = Path(__file__).parents[3] / "eventlogs"
 SECRET: Final = "hunter2"
 
 

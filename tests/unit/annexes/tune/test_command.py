@@ -18,7 +18,7 @@ def tuned(home: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*TUNE, *command],
         env={"PATH": os.environ["PATH"], "SPARK_APP_HOME": str(home)},
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
         capture_output=True,
         text=True,
         check=False,

@@ -8,7 +8,7 @@ from spark_app.eventlog import reader
 from spark_app.eventlog.model.application import Application
 from tests.unit.eventlog import log
 
-EVENTLOGS: Final = Path(__file__).parents[2] / "eventlogs"
+EVENTLOGS: Final = Path(__file__).parents[3] / "eventlogs"
 HOST: Final = 16 << 30
 HEAP: Final = "java.lang.OutOfMemoryError: Java heap space"
 

@@ -10,7 +10,7 @@ from spark_app.eventlog.model.application import Application
 from tests.eventlogs import golden
 from tests.unit.eventlog import log
 
-EVENTLOGS = Path(__file__).parents[2] / "eventlogs"
+EVENTLOGS = Path(__file__).parents[3] / "eventlogs"
 OVERWRITES = "Execute InsertIntoHadoopFsRelationCommand file:/w/out, false, Parquet, [path=/w/out], Overwrite, [id, n]"
 INTO = "Execute InsertIntoHadoopFsRelationCommand"
 

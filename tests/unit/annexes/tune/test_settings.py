@@ -15,7 +15,7 @@ from spark_app.eventlog.model.application import Application
 from tests.unit.eventlog import log
 from tests.unit.eventlog.made import Run, Stage, Task
 
-EVENTLOGS: Final = Path(__file__).parents[2] / "eventlogs"
+EVENTLOGS: Final = Path(__file__).parents[3] / "eventlogs"
 HOST: Final = 16 * GIB
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import spark_app
-from spark_app import plugins
+from spark_app.commands import plugins
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def without(tmp_path: Path, *annexes: str) -> Path:

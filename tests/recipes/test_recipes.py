@@ -233,7 +233,7 @@ def test_a_diagnosis_takes_one_file_and_a_pair_of_programs(tmp_path: Path) -> No
     assert refused(tree, documented)
     for command in re.findall(r"^python (.*)$", recipe("A diagnosis"), re.MULTILINE):
         run(tree, tmp_path / "home", *command.split())
-    of_rules = (f"tests/unit/{name}" for name in ("eventlog/diagnoses", "truth", "tuning", "report/results"))
+    of_rules = (f"tests/unit/{name}" for name in ("eventlog/diagnoses", "truth", "annexes/tune", "report/results"))
     assert not refused(
         tree, documented, "tests/contract/test_alerts.py", *of_rules, "tests/integration/test_planted_causes.py"
     )

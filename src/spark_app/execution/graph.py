@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from spark_app.errors import InputError, MachineError
-from spark_app.eventlog.parse.locations import log_path
+from spark_app.eventlog.parse.locations import LogPath, log_path
 from spark_app.execution import pipelines
 from spark_app.runs import liveness, run_record
 from spark_app.runs.run_record import RunRecord
@@ -164,6 +164,16 @@ def _assets(nodes: Sequence[PipelineNode], tables: Mapping[str, Table], warehous
     ]
 
 
+def warehouse_folder(location: str) -> LogPath:
+    """The folder of the tables, which may be on another storage.
+
+    Raises:
+        InputError: It cannot be read.
+        MachineError: The driver of its storage is not installed.
+    """
+    return log_path(location.rstrip("/"), patience=PATIENCE_SECONDS)
+
+
 class _Warehouse:
     """The folder of the tables, which may be on another storage; after it did not answer once, it is not asked again.
 
@@ -174,7 +184,7 @@ class _Warehouse:
     def __init__(self, location: str) -> None:
         self.trouble: str | None = None
         try:
-            self._folder = log_path(location.rstrip("/"), patience=PATIENCE_SECONDS)
+            self._folder = warehouse_folder(location)
         except (InputError, MachineError) as error:
             self.trouble = str(error)
 

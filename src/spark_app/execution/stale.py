@@ -6,30 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from spark_app.eventlog.parse.locations import log_path
 from spark_app.execution import pipelines
+from spark_app.execution.graph import warehouse_folder
 from spark_app.formatting import quantity
 from spark_app.local_files import local_path
 from spark_app.runs.run_record import StaleDay
 from spark_app.settings import Settings
 from spark_app.warehouse import hadoop_files, raw_files
-from spark_app.warehouse.periods import (
-    RAW,
-    Effect,
-    Period,
-    Periods,
-    StoredFiles,
-    content_of_history,
-    content_of_state,
-    in_threads,
-)
+from spark_app.warehouse.periods import RAW, Period, Periods, StoredFiles, in_threads
 from spark_app.warehouse.tables import Table
 
 SourceDay = tuple[str, datetime.date]
 FindRaw = Callable[[str, datetime.date], str | None]
 """Names the raw files of a source for a day, as `hadoop_files.fingerprint` does; None where nobody can tell."""
-PATIENCE_SECONDS: Final = 10.0
-"""How long a storage may take to answer."""
 WHAT_TO_DO: Final = "spark-app etl --stale"
 
 
@@ -46,7 +35,7 @@ def stale(periods: Periods, loaded: Mapping[str, Any], find_raw: FindRaw) -> lis
         StaleDay(pipeline, table.name, day, reasons)
         for pipeline, each in loaded.items()
         for table in each.WRITES
-        for day, period in known.days[table.name].items()
+        for day, period in known.periods.days(table.name).items()
         if (reasons := list(known.reasons(table, day, period)))
     ]
 
@@ -56,23 +45,21 @@ class _Known:
     """All that is known of the days of tables, each file read once."""
 
     tables: Mapping[str, Table]
-    days: Mapping[str, Mapping[datetime.date, Period]]
-    effects: Mapping[str, Sequence[Effect]]
+    periods: Periods
     raw: Mapping[SourceDay, str | None]
 
     @classmethod
     def of(cls, periods: Periods, tables: Mapping[str, Table], find_raw: FindRaw) -> Self:
-        days = {name: periods.days(name) for name in tables}
+        periods = periods.read_once()
         read = [
             (name.removeprefix(RAW), day)
-            for each in days.values()
-            for day, period in each.items()
+            for table in tables
+            for day, period in periods.days(table).items()
             for name in period.reads
             if name.startswith(RAW)
         ]
         raw = in_threads(lambda each: find_raw(*each), read, threads=periods.threads)
-        effects = {name: periods.effects(name) for name, table in tables.items() if table.validity}
-        return cls(tables, days, effects, dict(zip(read, raw, strict=True)))
+        return cls(tables, periods, dict(zip(read, raw, strict=True)))
 
     def reasons(self, table: Table, day: datetime.date, period: Period) -> Iterator[str]:
         """Why a day has to be written again."""
@@ -88,14 +75,7 @@ class _Known:
                 yield f"{name} changed"
 
     def _content(self, name: str, day: datetime.date) -> str:
-        """What `Periods.content` says."""
-        days = self.days[name]
-        if self.tables[name].day is not None:
-            return days.get(day, Period()).content
-        if effects := self.effects.get(name):
-            return content_of_history(effects, day)
-        last = max((each for each in days if each <= day), default=None)
-        return "" if last is None else content_of_state(last, days[last])
+        return self.periods.content(name, day, is_of_days=self.tables[name].day is not None)
 
 
 def summary(found: Sequence[StaleDay]) -> str | None:
@@ -116,7 +96,7 @@ def of_project(settings: Settings) -> list[StaleDay]:
         InputError: The warehouse cannot be read.
         MachineError: The driver of its storage is not installed.
     """
-    root = log_path(settings.warehouse_path.rstrip("/"), patience=PATIENCE_SECONDS)
+    root = warehouse_folder(settings.warehouse_path)
     raw = local_path(settings.raw_path)
 
     def find_raw(source: str, day: datetime.date) -> str | None:

@@ -11,6 +11,7 @@ older version and in what each day since has changed, in the table `_changes/<st
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -79,31 +80,28 @@ class Periods:
         """Reads nothing yet."""
         self._storage = storage
 
-    def days(self, table: str) -> dict[datetime.date, Period]:
-        """The known days of a table, in their order."""
-        days = self._dates(table)
-        periods = in_threads(lambda day: self.period(table, day), days, threads=self.threads)
-        return dict(zip(days, periods, strict=True))
-
-    def _dates(self, table: str) -> list[datetime.date]:
-        names = sorted(name for name in self._storage.names(f"{PERIODS}/{table}") if name[:1].isdigit())
-        return [datetime.date.fromisoformat(name.removesuffix(".json")) for name in names]
-
     @property
     def threads(self) -> int:
         """How many requests at once its storage is worth."""
         return self._storage.threads
 
+    def days(self, table: str) -> dict[datetime.date, Period]:
+        """The known days of a table, in their order."""
+        days = sorted(_day(name) for name in self._storage.names(f"{PERIODS}/{table}") if name[:1].isdigit())
+        periods = in_threads(lambda day: self.period(table, day), days, threads=self.threads)
+        return dict(zip(days, periods, strict=True))
+
     def period(self, table: str, day: datetime.date) -> Period:
         """A day of a table; of one that is not known, nothing is known."""
-        return self._known(table, day) or Period()
-
-    def _known(self, table: str, day: datetime.date) -> Period | None:
         text = self._storage.read(_name(table, day))
         try:
-            return None if text is None else msgspec.json.decode(text, type=Period)
+            return Period() if text is None else msgspec.json.decode(text, type=Period)
         except msgspec.DecodeError:  # whoever wrote it was killed
             return Period(is_done=False)
+
+    def read_once(self) -> "Periods":
+        """The same days, as they are when each file is read first: for who looks at all of them."""
+        return Periods(_ReadOnce(self._storage))
 
     def put(self, table: str, day: datetime.date, period: Period) -> None:
         """Replaces what is known of a day of a table."""
@@ -130,23 +128,18 @@ class Periods:
         if is_of_days:
             return self.period(table, day).content
         if effects := self.effects(table):
-            return content_of_history(effects, day)
-        last = max((each for each in self._dates(table) if each <= day), default=None)
-        return "" if last is None else content_of_state(last, self.period(table, last))
-
-
-def content_of_history(effects: Sequence[Effect], day: datetime.date) -> str:
-    """Names what a run of a day reads of a history: the last change that is about the day; empty without any."""
-    return next((each.content for each in reversed(effects) if each.covers(day.isoformat())), "")
-
-
-def content_of_state(last: datetime.date, period: Period) -> str:
-    """Names what a run reads of a state, of which a day is the last one until then."""
-    return f"{last} {period.content}"
+            return next((each.content for each in reversed(effects) if each.covers(day.isoformat())), "")
+        names, own = self._storage.names(f"{PERIODS}/{table}"), f"{day}.json"
+        last = max((name for name in names if "0" <= name <= own), default=None)
+        return "" if last is None else f"{_day(last)} {self.period(table, _day(last)).content}"
 
 
 def _name(table: str, day: datetime.date) -> str:
     return f"{PERIODS}/{table}/{day}.json"
+
+
+def _day(name: str) -> datetime.date:
+    return datetime.date.fromisoformat(name.removesuffix(".json"))
 
 
 def _within(old: Effect, new: Effect) -> bool:
@@ -159,56 +152,6 @@ def in_threads(ask: Callable[[T], R], of: Sequence[T], *, threads: int) -> list[
         return [ask(each) for each in of]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(ask, of))
-
-
-class LocalStorage:
-    """A folder of this machine."""
-
-    threads = 1
-
-    def __init__(self, root: Path) -> None:
-        """Creates nothing yet."""
-        self._root = root
-
-    def names(self, folder: str) -> list[str]:
-        """The names in a folder; none if there is no such folder."""
-        path = self._root / folder
-        return [each.name for each in path.iterdir()] if path.is_dir() else []
-
-    def read(self, name: str) -> bytes | None:
-        """The content of a file; None if there is none."""
-        try:
-            return (self._root / name).read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def write(self, name: str, content: bytes) -> None:
-        """Replaces a file."""
-        (self._root / name).parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(self._root / name, content)
-
-
-class HadoopStorage:
-    """A folder that Spark can write."""
-
-    threads = 16
-
-    def __init__(self, spark: SparkSession, root: str) -> None:
-        """Asks for nothing yet."""
-        self._spark, self._root = spark, root
-
-    def names(self, folder: str) -> list[str]:
-        """The names in a folder; none if there is no such folder."""
-        return hadoop_files.names_in(self._spark, f"{self._root}/{folder}") or []
-
-    def read(self, name: str) -> bytes | None:
-        """The content of a file; None if there is none."""
-        text = hadoop_files.read_text(self._spark, f"{self._root}/{name}")
-        return None if text is None else text.encode("utf-8")
-
-    def write(self, name: str, content: bytes) -> None:
-        """Replaces a file."""
-        hadoop_files.write(self._spark, f"{self._root}/{name}", content)
 
 
 class StoredFiles:
@@ -235,6 +178,56 @@ class StoredFiles:
     def write(self, name: str, content: bytes) -> None:
         """Is not possible."""
         raise NotImplementedError(f"{name} is read without Spark, and not written: {len(content)} bytes")
+
+
+class LocalStorage(StoredFiles):
+    """A folder of this machine."""
+
+    threads = 1
+
+    def __init__(self, root: Path) -> None:
+        """Creates nothing yet."""
+        super().__init__(root)
+        self._folder = root
+
+    def write(self, name: str, content: bytes) -> None:
+        """Replaces a file."""
+        (self._folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(self._folder / name, content)
+
+
+class HadoopStorage:
+    """A folder that Spark can write."""
+
+    threads = 16
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        """Asks for nothing yet."""
+        self._spark, self._root = spark, root
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder; none if there is no such folder."""
+        return hadoop_files.names_in(self._spark, f"{self._root}/{folder}") or []
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file; None if there is none."""
+        text = hadoop_files.read_text(self._spark, f"{self._root}/{name}")
+        return None if text is None else text.encode("utf-8")
+
+    def write(self, name: str, content: bytes) -> None:
+        """Replaces a file."""
+        hadoop_files.write(self._spark, f"{self._root}/{name}", content)
+
+
+class _ReadOnce:
+    """Another storage, of which nothing is asked twice; it cannot be written."""
+
+    def __init__(self, storage: _Storage) -> None:
+        self.threads = storage.threads
+        self.names, self.read = cache(storage.names), cache(storage.read)
+
+    def write(self, name: str, content: bytes) -> None:
+        raise NotImplementedError(f"{name} would have to be read again: {len(content)} bytes")
 
 
 def periods_of(spark: SparkSession, root: str) -> Periods:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
+from msgspec.structs import replace
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -201,8 +202,8 @@ class _Rewind:
             self._periods.put(self._state.name, each, self._open(each))
         done = dict[datetime.date, Period]()
         for each in again:
-            done[each] = Period(self._context.content, self._reads(each), base=base, first=first)
-            self._write(each, base, first, after=max((day for day in [*self._days, *done] if day < each), default=None))
+            done[each] = self._days[each] = Period(self._context.content, self._reads(each), base=base, first=first)
+            self._write(each, base, first)
             if each == self._day:
                 self._confirm(self._rows(done[each], each), None)
                 if before is not None and before == self._digest(done[each]):
@@ -216,14 +217,12 @@ class _Rewind:
         """Notes that the state as of the day has the rows that it had, and so as of all days that follow."""
         for each in self._later:
             self._periods.put(self._state.name, each, self._days[each])
-        self._periods.put(
-            self._state.name, self._day, Period(known.content, now.reads, base=known.base, first=known.first)
-        )
+        self._periods.put(self._state.name, self._day, replace(known, reads=now.reads))
         return self._nothing()
 
     def _start(self, again: list[datetime.date]) -> tuple[int, str, list[datetime.date]]:
         """The version to begin with, the first day on top of it, and the days to apply: all, if it is gone."""
-        before = max((each for each in self._days if each < again[0]), default=None)
+        before = self._day_before(again[0])
         if before is None:
             return NOTHING, str(again[0]), again
         period = self._days[before]
@@ -236,14 +235,17 @@ class _Rewind:
         self._later, self._is_deferred = [], False
         return NOTHING, str(every[0]), every
 
+    def _day_before(self, day: datetime.date) -> datetime.date | None:
+        return max((each for each in self._days if each < day), default=None)
+
     def _rows(self, period: Period, day: datetime.date) -> DataFrame:
         return _content(self._context, self._state, period, day)
 
-    def _write(self, day: datetime.date, base: int, first: str, *, after: datetime.date | None) -> None:
-        """Keeps what a day changes in the state as of a day before, beside the table."""
-        state, context = self._state, self._context
-        is_kept_beside = after is not None and str(after) >= first
-        old = self._rows(Period(base=base, first=first if is_kept_beside else ""), day if after is None else after)
+    def _write(self, day: datetime.date, base: int, first: str) -> None:
+        """Keeps what a day changes in the state as of the day before, beside the table."""
+        state, context, before = self._state, self._context, self._day_before(day)
+        is_kept_beside = before is not None and str(before) >= first
+        old = _content(context, state, Period(base=base, first=first if is_kept_beside else ""), before)
         rows = self._compute(day, old).select(*state.columns).withColumn(PERIOD, F.lit(day))
         context.replace(rows, state.changes, where=f"{PERIOD} = '{day}'")
 
@@ -256,8 +258,7 @@ class _Rewind:
             return tuple(self._rows(period, self._day).agg(F.count(F.lit(1)), F.sum(hashed)).collect()[0])
 
     def _open(self, day: datetime.date) -> Period:
-        known = self._days.get(day, Period())
-        return Period(known.content, known.reads, is_done=False, base=known.base, first=known.first)
+        return replace(self._days.get(day, Period()), is_done=False)
 
     def _publish(self, last: datetime.date, period: Period) -> Commit:
         state, context = self._state, self._context

@@ -174,8 +174,7 @@ def leave_out(warehouse: Warehouse, found: DataFrame, query: str, settings: Sett
         query: The query: `streaming.events`.
         settings: Where topics are.
     """
-    with warehouse.creation_lock(NAME):
-        warehouse.create_if_missing(NAME)
+    warehouse.create_if_missing(NAME)
     letters = found.withColumns({ID: records.identity(), "query": F.lit(query)})
     letters = letters.select(*DEAD_LETTERS.names).dropDuplicates([ID])
     merge = partial(warehouse.merge, letters, NAME, IS_SAME, is_upsert=False)
@@ -247,7 +246,6 @@ def _with_id_header(letters: DataFrame) -> DataFrame:
 
 
 def _record_replay(warehouse: Warehouse, letters: DataFrame) -> None:
-    with warehouse.creation_lock(REPLAYS):
-        warehouse.create_if_missing(REPLAYS)
+    warehouse.create_if_missing(REPLAYS)
     now = datetime.datetime.now(datetime.UTC)
     warehouse.append(letters.select(ID, F.lit(now).alias("replayed_at")), REPLAYS)

@@ -131,8 +131,7 @@ class StreamContext(Context):
 
     def table(self, name: str, *, version: int | None = None) -> DataFrame:
         """A table of the warehouse, created if it is missing; each micro-batch sees the rows of its time."""
-        with self.warehouse.creation_lock(name):
-            self.warehouse.create_if_missing(name)
+        self.warehouse.create_if_missing(name)
         return self.warehouse.table(name, version=version)
 
     def append(self, rows: DataFrame, table: str, config: StreamConfig) -> DataStreamWriter:
@@ -347,8 +346,7 @@ class BatchContext:
         """
         if self.batch_id > 0:
             self.stream.require_table(table)
-        with self.warehouse.creation_lock(table):
-            self.warehouse.create_if_missing(table)
+        self.warehouse.create_if_missing(table)
         path, tag = self.warehouse.path(table), f"{self.query_id}#{self.batch_id}"
         self.stream.written[table] = path
         before = delta_log.last_version(self.spark, path)

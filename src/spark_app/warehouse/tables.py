@@ -171,14 +171,15 @@ class Warehouse:
         self._writer(rows, name, tag).mode("error").save(self.path(name))
 
     def create_if_missing(self, name: str) -> None:
-        """Creates a table without rows, unless it exists."""
-        if self.exists(name):
-            return
-        try:
-            self.create(self.table(name), name, "created without rows")
-        except AnalysisException as error:
-            if error.getCondition() != delta_log.PATH_EXISTS:  # which it does if another process was faster
-                raise
+        """Creates a table without rows, unless it exists; other processes that would create it wait."""
+        with self.creation_lock(name):
+            if self.exists(name):
+                return
+            try:
+                self.create(self.table(name), name, "created without rows")
+            except AnalysisException as error:
+                if error.getCondition() != delta_log.PATH_EXISTS:  # another process was faster, where there is no lock
+                    raise
 
     def append(self, rows: DataFrame, name: str) -> None:
         """Appends rows to a table in one commit; columns that a newer program declares are added to it."""

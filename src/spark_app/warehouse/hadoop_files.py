@@ -35,18 +35,19 @@ def write_once(spark: SparkSession, path: str, content: bytes) -> None:
     if system.exists(file):
         return
     part = jvm(spark).org.apache.hadoop.fs.Path(file.getParent(), f".{file.getName()}")
-    stream = system.create(part, True)
-    try:
-        stream.write(content)
-    finally:
-        stream.close()
+    _fill(system, part, content)
     system.rename(part, file)
 
 
 def write(spark: SparkSession, path: str, content: bytes) -> None:
     """Replaces a small file; its folder is created."""
     file = jvm(spark).org.apache.hadoop.fs.Path(path)
-    stream = file.getFileSystem(hadoop(spark)).create(file, True)
+    _fill(file.getFileSystem(hadoop(spark)), file, content)
+
+
+def _fill(system: Any, file: Any, content: bytes) -> None:
+    """Writes a file of a file system of Hadoop, over one that is there."""
+    stream = system.create(file, True)
     try:
         stream.write(content)
     finally:

@@ -8,15 +8,15 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-MOST_NAME: Final = 240
+MAX_NAME: Final = 240
 Count = Annotated[int, Meta(ge=0)]
 Known = Count | None
 Ms = Annotated[float, Meta(ge=0, multiple_of=1)]
 """Milliseconds, which the document rounds."""
 Difference = Annotated[float, Meta(multiple_of=1)]
 """The same, which may be negative."""
-Name = Annotated[str, Meta(extra={"line": MOST_NAME})]
-"""A text on one line; any other text is cut at `values.MOST_TEXT`, and may have several."""
+Name = Annotated[str, Meta(extra={"line": MAX_NAME})]
+"""A text on one line; any other text is cut at `values.MAX_TEXT`, and may have several."""
 
 
 class StageKey(Struct, frozen=True):

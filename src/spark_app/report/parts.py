@@ -10,15 +10,15 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from spark_app.eventlog.diagnoses import excerpts
-from spark_app.eventlog.document import MOST_NAME, Count, Known, Name
+from spark_app.eventlog.document import MAX_NAME, Count, Known, Name
 from spark_app.eventlog.model import connect
 from spark_app.report.formatting import line, text
 from spark_app.report.scope import Status
-from spark_app.report.values import MOST_TEXT
+from spark_app.report.values import MAX_TEXT
 
-ErrorText = Annotated[str, Meta(extra={"shown": lambda content: line(excerpts.error(content), MOST_NAME)})]
+ErrorText = Annotated[str, Meta(extra={"shown": lambda content: line(excerpts.error(content), MAX_NAME)})]
 """The message of an error, without its stack trace."""
-TextIfAny = Annotated[str, Meta(extra={"shown": lambda content: text(content, MOST_TEXT) or None})]
+TextIfAny = Annotated[str, Meta(extra={"shown": lambda content: text(content, MAX_TEXT) or None})]
 
 
 class Figures(Struct):

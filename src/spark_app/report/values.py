@@ -11,7 +11,7 @@ from msgspec import Struct, inspect
 from spark_app.report.formatting import instant, line, text
 
 Document = TypeVar("Document", bound=Struct)
-MOST_TEXT: Final = 800
+MAX_TEXT: Final = 800
 """Characters of a text whose type says no other number."""
 DIGITS: Final = 4
 _WHOLE: Final = ("ms", "bytes")
@@ -69,7 +69,7 @@ def _shown(kind: inspect.Type, value: Any) -> Any:
         case inspect.Metadata():
             return _annotated(kind, value)
         case inspect.StrType():
-            return text(value, MOST_TEXT)
+            return text(value, MAX_TEXT)
         case inspect.IntType() | inspect.FloatType():
             return _number(kind, value)
         case inspect.DateTimeType():

@@ -16,6 +16,7 @@ from spark_app.runs import run_record
 from tests.contract.dashboards import calls, queries
 from tests.contract.metrics import parsed
 from tests.readme import ROOT
+from tests.receivers import Receiver, attributes, receiver
 
 PAGE: Final = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
 DAY: Final = "2024-01-01"
@@ -71,9 +72,9 @@ def of_tree(tree: Path) -> dict[str, str]:
     return {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'src'}"}
 
 
-def run(tree: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(tree: Path, home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """A Python command in the copy."""
-    environment = os.environ | of_tree(tree) | {"SPARK_APP_HOME": str(home)}
+    environment = os.environ | of_tree(tree) | {"SPARK_APP_HOME": str(home)} | variables
     done = subprocess.run(
         [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, check=False
     )
@@ -104,10 +105,10 @@ def home(extended: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def follow(heading: str, tree: Path, home: Path) -> list[str]:
+def follow(heading: str, tree: Path, home: Path, **variables: str) -> list[str]:
     """The standard output of each command of a recipe."""
     commands = re.findall(r"^spark-app (.*)$", recipe(heading), re.MULTILINE)
-    return [run(tree, home, "-m", "spark_app", *command.split()).stdout for command in commands]
+    return [run(tree, home, "-m", "spark_app", *command.split(), **variables).stdout for command in commands]
 
 
 def points_of(file: Path) -> Iterator[tuple[str, dict[str, str], dict[str, Any]]]:
@@ -121,14 +122,16 @@ def points_of(file: Path) -> Iterator[tuple[str, dict[str, str], dict[str, Any]]
                     yield metric["name"], labels, point
 
 
-def series_of(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """The series of a metrics file, as Prometheus names them, with their labels."""
+def series_of(received: Receiver) -> Iterator[tuple[str, dict[str, str]]]:
+    """The series that a receiver got, as Prometheus names them, with their labels: those of no run, too."""
     from spark_app.telemetry import names
     from spark_app.telemetry.prometheus_names import series
 
     metrics = {metric.name: metric for metric in names.METRICS}
-    for name, labels, _ in points_of(file):
-        yield series(metrics[name]), {label.replace(".", "_"): value for label, value in labels.items()}
+    for metric in (each for each in received.metrics if each.name in metrics):
+        for point in getattr(metric, str(metric.WhichOneof("data"))).data_points:
+            labels = {label.replace(".", "_"): value for label, value in attributes(point).items()}
+            yield series(metrics[metric.name]), labels
 
 
 def matches(selector: Any, name: str, labels: dict[str, str]) -> bool:
@@ -143,13 +146,14 @@ def matches(selector: Any, name: str, labels: dict[str, str]) -> bool:
 
 def test_a_third_pipeline_takes_three_files_and_is_seen_everywhere(extended: Path, home: Path) -> None:
     """It runs by its name, after the pipeline whose table it reads; its run has a report and is on every dashboard."""
-    follow("A daily table", extended, home)
+    with receiver() as received:
+        follow("A daily table", extended, home, OTEL_EXPORTER_OTLP_ENDPOINT=received.http_endpoint)
     (folder,) = home.glob("runs/*-etl.refunds-*")
     record = run_record.read(folder)
     assert (record.pipeline, record.slice, record.outcome) == ("etl.refunds", DAY, "succeeded")
     assert record.counts["published"] > 0
     assert f"etl.refunds {DAY}" in (home / "reports" / f"{record.run_id}.html").read_text(encoding="utf-8")
-    metrics = [each for file in folder.glob("metrics*.jsonl") for each in series_of(file)]
+    metrics = list(series_of(received))
     asked = [query for query in queries() if query.kind == "prometheus" and "$pipeline" in query.content["expr"]]
     assert len(asked) > 10
     for query in asked:

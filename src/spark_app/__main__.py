@@ -29,7 +29,6 @@ from spark_app.commands.observe import observe
 from spark_app.commands.prune import prune
 from spark_app.commands.report import report
 from spark_app.commands.resend import resend
-from spark_app.commands.serve import serve
 from spark_app.commands.show import show
 from spark_app.commands.stale import stale
 from spark_app.commands.streaming import SUBCOMMANDS, require_new_form, streaming
@@ -143,7 +142,7 @@ ANNEXED: Final = plugins.commands()
 VERBS: Final[Mapping[str, Mapping[str, Callable[..., None]]]] = {
     "Pipelines and tables": {**_named(init, etl, streaming), **SUBCOMMANDS, **_named(ml, graph, tables, show, stale)},
     "Any Spark application": {
-        **_named(observe, report, compare, serve, bridge, prune),
+        **_named(observe, report, compare, bridge, prune),
         **{name: each.function for name, each in ANNEXED.items()},
     },
     "The stack": _named(resend, doctor),

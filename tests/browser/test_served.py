@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
+from spark_app.annexes.serve.pages import Pages
+from spark_app.annexes.serve.run_files import LocalRunFiles
+from spark_app.annexes.serve.runs import Runs
 from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.reader import read
 from spark_app.report import page
-from spark_app.report.served.pages import Pages
-from spark_app.report.served.run_files import LocalRunFiles
-from spark_app.report.served.runs import Runs
 from spark_app.report.served.server import PageServer
 from spark_app.settings import Prices
 from tests.browser.chromium import Page

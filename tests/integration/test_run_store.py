@@ -9,12 +9,12 @@ import pytest
 
 from spark_app.__main__ import run as command
 from spark_app.annexes.mcp.library import Library
+from spark_app.annexes.serve import run_files
+from spark_app.annexes.serve.pages import Pages
+from spark_app.annexes.serve.runs import Chosen, Runs
 from spark_app.eventlog import reader
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.observe import analysis, run_copies
-from spark_app.report.served import run_files
-from spark_app.report.served.pages import Pages
-from spark_app.report.served.runs import Chosen, Runs
 from spark_app.runs import run_record
 from spark_app.runs.run_record import RunRecord
 from spark_app.settings import Settings, load_settings

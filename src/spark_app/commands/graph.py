@@ -111,7 +111,7 @@ def _keys(found: "Graph") -> Iterator[tuple[str, str]]:
 
 def _pipeline_box(name: str, node: "PipelineNode", folder: Path, now: datetime) -> "Box":
     from spark_app.report import graph_page
-    from spark_app.report.served.runs import mood
+    from spark_app.report.formatting import mood
 
     last = node.last
     if last is None:

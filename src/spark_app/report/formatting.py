@@ -5,13 +5,17 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal
 
 from spark_app import formatting
 from spark_app.eventlog.model.operators import Number
 from spark_app.redaction import excerpt, redacted
 
 UNKNOWN: Final = "not known"
+Mood = Literal["good", "bad", "unsure"]
+"""How the outcome of a run or of an application is coloured."""
+GOOD: Final = frozenset({"succeeded", "ended"})
+BAD: Final = frozenset({"failed", "killed", "rejected", "missing_input"})
 CAUSES: Final = {
     "network": "waiting for shuffle blocks from other executors",
     "disk": "writing shuffle files",
@@ -27,6 +31,11 @@ _ADDRESSED: Final = re.compile(r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=www)
 _NOTHING: Final = "&#8203;"
 """A space without width keeps a comment from mentioning people and issues, and from linking to addresses."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def mood(outcome: str) -> Mood:
+    """How an outcome is coloured: what was interrupted, or has no end, is neither good nor bad."""
+    return "bad" if outcome in BAD else "good" if outcome in GOOD else "unsure"
 
 
 def _or_unknown(shown: Callable[[float], str]) -> Callable[[float | None], str]:

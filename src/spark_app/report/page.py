@@ -21,6 +21,7 @@ from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.reader import Reading
 from spark_app.local_files import write_atomic
 from spark_app.report import formatting
+from spark_app.report.formatting import Mood
 from spark_app.report.limits import MAX_BYTES, Limits
 from spark_app.report.links import links
 from spark_app.report.run_info import RunInfo
@@ -31,7 +32,7 @@ from spark_app.report.sections.configuration import configuration
 from spark_app.report.sections.connect import connect
 from spark_app.report.sections.executors import executors
 from spark_app.report.sections.findings import findings as findings_of
-from spark_app.report.sections.headline import Mood, headline, unread
+from spark_app.report.sections.headline import headline, unread
 from spark_app.report.sections.memory import memory
 from spark_app.report.sections.model import model
 from spark_app.report.sections.now import Now
@@ -241,20 +242,18 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    names = ("script.js", "runs.js", "live.js", "flame.js")
-    script, runs_script, live_script, flame_script = ((FOLDER / name).read_text(encoding="utf-8") for name in names)
+    names = ("script.js", "live.js", "flame.js")
+    script, live_script, flame_script = ((FOLDER / name).read_text(encoding="utf-8") for name in names)
     environment.filters |= {name: getattr(formatting, name) for name in FILTERS}
     environment.globals |= {
         "style": Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
         "script": Markup(script),
-        "script_source": _source(script),
-        "runs_script": Markup(runs_script),
-        "runs_script_source": _source(runs_script),
+        "script_source": source_of(script),
         "live_script": Markup(live_script),
-        "live_script_source": _source(live_script),
+        "live_script_source": source_of(live_script),
         "flame_style": Markup((FOLDER / "flame.css").read_text(encoding="utf-8")),
         "flame_script": Markup(flame_script),
-        "flame_script_source": _source(flame_script),
+        "flame_script_source": source_of(flame_script),
         "least": MIN_FUNCTION_SAMPLES,
         "enough": MIN_STAGE_SAMPLES,
         "amount": formatting.amount,
@@ -263,6 +262,6 @@ def environment() -> jinja2.Environment:
     return environment
 
 
-def _source(script: str) -> str:
+def source_of(script: str) -> str:
     """A script as a Content-Security-Policy allows it: by its hash."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

@@ -15,14 +15,14 @@ from pyarrow import parquet
 from spark_app.__main__ import run
 from spark_app.annexes.mcp.library import Library
 from spark_app.annexes.mcp.tools import Tools
+from spark_app.annexes.serve.pages import Pages
+from spark_app.annexes.serve.run_files import LocalRunFiles
+from spark_app.annexes.serve.runs import Runs
 from spark_app.eventlog import reader
 from spark_app.eventlog.diagnoses.diagnose import diagnose
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.model.host_load import HostLoad, LoadSample
 from spark_app.observe import annotations
-from spark_app.report.served.pages import Pages
-from spark_app.report.served.run_files import LocalRunFiles
-from spark_app.report.served.runs import Runs
 from spark_app.settings import load_settings
 from tests.eventlogs import walking
 from tests.receivers import dead_port

@@ -2,21 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from spark_app.eventlog.model.occupancy import Utilization
-from spark_app.eventlog.model.outcome import BAD, GOOD, ending_of
+from spark_app.eventlog.model.outcome import ending_of
 from spark_app.eventlog.model.shares import cpu_share, gc_share
 from spark_app.eventlog.model.task_numbers import moved, summed
 from spark_app.eventlog.reader import Reading
 from spark_app.formatting import quantity
+from spark_app.report.formatting import Mood, mood
 from spark_app.report.parts import Figures
 from spark_app.report.scope import Scope
 from spark_app.report.values import quotient, ratio, whole
 
 ALL_CORES: Final = 1.02
 """A higher share of busy cores means that the log lacks executors; clocks of hosts differ a little."""
-Mood = Literal["good", "bad", "unsure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ def _outcome(scope: Scope) -> tuple[str, Mood, str | None]:
     if scope.run is not None:
         return _outcome_of_run(scope)
     ending = ending_of(scope.app)
-    mood: Mood = "bad" if ending.outcome in BAD else "good" if ending.outcome in GOOD else "unsure"
-    return ending.text, "unsure" if mood == "good" and ending.failed_jobs else mood, ending.error
+    shown = mood(ending.outcome)
+    return ending.text, "unsure" if shown == "good" and ending.failed_jobs else shown, ending.error
 
 
 def _outcome_of_run(scope: Scope) -> tuple[str, Mood, str | None]:
@@ -86,7 +86,7 @@ def _outcome_of_run(scope: Scope) -> tuple[str, Mood, str | None]:
     record = run.record if run else None
     if run is None or record is None or run.is_running:
         return "no end: still running, or killed", "unsure", None
-    return record.outcome.replace("_", " "), "good" if record.outcome == "succeeded" else "bad", record.error
+    return record.outcome.replace("_", " "), mood(record.outcome), record.error
 
 
 def _cores_busy(used: Utilization, task_cpus: int) -> float | None:

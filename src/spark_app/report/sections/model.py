@@ -7,9 +7,9 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from spark_app.report import curves
 from spark_app.report.curves import Mark, Plot, Point
+from spark_app.report.formatting import Mood
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope
-from spark_app.report.sections.headline import Mood
 from spark_app.report.values import quotient
 from spark_app.runs.model_card import (
     SHIFTED,

@@ -10,11 +10,10 @@ from spark_app.eventlog.model.stream_queries import StreamQuery
 from spark_app.eventlog.model.stream_samples import StreamSample, together
 from spark_app.report import charts, formatting, intervals, parts
 from spark_app.report.charts import Chart, Step, Values
-from spark_app.report.formatting import instant
+from spark_app.report.formatting import Mood, instant
 from spark_app.report.intervals import Interval
 from spark_app.report.limits import Limits
 from spark_app.report.scope import Scope
-from spark_app.report.sections.headline import Mood
 from spark_app.report.sections.timeline import ticks
 from spark_app.report.values import quotient, whole
 from spark_app.telemetry.names import (

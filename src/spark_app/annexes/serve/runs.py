@@ -9,18 +9,17 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
+from spark_app.annexes.serve.run_files import RunFiles
+from spark_app.annexes.serve.run_index import RunIndex
+from spark_app.annexes.serve.stored_runs import searched
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison import baselines
 from spark_app.eventlog.comparison.profile import RunProfile
 from spark_app.eventlog.cost import HOUR_MS, CoreHours
 from spark_app.eventlog.labels import TAGS, USER
-from spark_app.report.served.run_files import RunFiles
-from spark_app.report.served.run_index import RunIndex
-from spark_app.report.served.stored_runs import searched
+from spark_app.report import formatting
 from spark_app.settings import Prices
 
-GOOD: Final = ("succeeded", "ended")
-BAD: Final = ("failed", "killed", "rejected", "missing_input")
 REST: Final = 5
 """How many times as long as the last look at the files took none follows."""
 MAX_REST_SECONDS: Final = 30.0
@@ -48,11 +47,6 @@ OF_RUN: Final = """
 SELECT run.name, about, run.id, outcome, started, duration_ms, core_ms, gib_ms, profile, labels, report.name
 FROM run LEFT JOIN report ON report.id = run.id
 """
-
-
-def mood(outcome: str) -> str:
-    """How an outcome is coloured."""
-    return "bad" if outcome in BAD else "good" if outcome in GOOD else "unsure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +84,7 @@ class RunRow:
     @property
     def mood(self) -> str:
         """How its outcome is coloured."""
-        return mood(self.outcome)
+        return formatting.mood(self.outcome)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,14 +29,14 @@ def serve(
     config: options.Config = None,
 ) -> None:
     """List all runs in the browser of this machine, with reports, trends and comparisons, until Ctrl-C."""
+    from spark_app.annexes.serve import run_files
+    from spark_app.annexes.serve.folder_reports import FolderReports
+    from spark_app.annexes.serve.pages import Pages
+    from spark_app.annexes.serve.runs import Runs
     from spark_app.commands import results
     from spark_app.commands.terminal import Terminal
     from spark_app.eventlog.diagnoses.thresholds import load_thresholds
     from spark_app.eventlog.parse.locations import log_path
-    from spark_app.observe.folder_reports import FolderReports
-    from spark_app.report.served import run_files
-    from spark_app.report.served.pages import Pages
-    from spark_app.report.served.runs import Runs
     from spark_app.report.served.server import PageServer
     from spark_app.settings import load_settings
 

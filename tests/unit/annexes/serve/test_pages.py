@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from spark_app.annexes.serve.pages import ON_PAGE, Pages, key_of
+from spark_app.annexes.serve.run_files import Kind, LocalRunFiles, State
+from spark_app.annexes.serve.runs import Runs
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison import baselines, profiling
 from spark_app.eventlog.cost import HOUR_MS
 from spark_app.eventlog.reader import read
-from spark_app.report.served.pages import ON_PAGE, Pages, key_of
-from spark_app.report.served.run_files import Kind, LocalRunFiles, State
-from spark_app.report.served.runs import Runs
 from spark_app.report.served.server import Answer
 from spark_app.settings import Prices
 from tests.unit.eventlog import log

@@ -7,15 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from spark_app.annexes.serve import run_files
+from spark_app.annexes.serve.run_files import Kind, StoredRunFiles
+from spark_app.annexes.serve.runs import Chosen, Runs
 from spark_app.errors import InputError
 from spark_app.report import run_store
 from spark_app.report.run_store import RunStore
-from spark_app.report.served import run_files
-from spark_app.report.served.run_files import Kind, StoredRunFiles
-from spark_app.report.served.runs import Chosen, Runs
 from spark_app.settings import load_settings
+from tests.unit.annexes.serve.test_runs import PATIENCE_SECONDS, profile, record
 from tests.unit.eventlog.made import Run
-from tests.unit.report.served.test_runs import PATIENCE_SECONDS, profile, record
 
 OLD = "2024-01-01"
 TODAY = datetime.datetime.now(datetime.UTC).date().isoformat()

@@ -14,10 +14,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from spark_app.annexes.serve import stored_runs
+from spark_app.annexes.serve.run_files import Kind, RunFiles, report_ids
 from spark_app.errors import MachineError
 from spark_app.local_files import ensure_dir
-from spark_app.report.served import stored_runs
-from spark_app.report.served.run_files import Kind, RunFiles, report_ids
 
 VERSION: Final = 1
 """The version of the tables; an index of another version is made anew."""

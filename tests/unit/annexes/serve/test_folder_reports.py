@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from spark_app.annexes.serve import run_files
+from spark_app.annexes.serve.folder_reports import ABANDONED_SECONDS, FolderReports
+from spark_app.annexes.serve.runs import Chosen, Runs
 from spark_app.eventlog.diagnoses.thresholds import Thresholds
-from spark_app.observe.folder_reports import ABANDONED_SECONDS, FolderReports
-from spark_app.report.served import run_files
-from spark_app.report.served.runs import Chosen, Runs
 from spark_app.settings import Settings, load_settings
 from tests.unit.eventlog.logs import program, text
 from tests.unit.watching import Watching

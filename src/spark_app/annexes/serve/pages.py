@@ -4,14 +4,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
+import jinja2
+from markupsafe import Markup
+
+from spark_app.annexes.serve.runs import APPLICATION, COLUMNS, DAY, LABEL, Chosen, Group, RunRow, Runs
 from spark_app.errors import InputError
 from spark_app.eventlog.comparison.compare import compare
-from spark_app.report.page import environment
-from spark_app.report.served.runs import APPLICATION, COLUMNS, DAY, LABEL, Chosen, Group, RunRow, Runs
+from spark_app.report import page
 from spark_app.report.served.server import Answer, refusal
 from spark_app.settings import Prices
 
@@ -253,6 +258,21 @@ def _when(milliseconds: float) -> str:
     return shown
 
 
+@cache
+def environment() -> jinja2.Environment:
+    """That of reports, with the templates and the script of this annex."""
+    of_reports = page.environment()
+    loaders = [jinja2.PackageLoader("spark_app.annexes.serve"), of_reports.loader]
+    environment = of_reports.overlay(loader=jinja2.ChoiceLoader([each for each in loaders if each]))
+    script = (Path(__file__).parent / "runs.js").read_text(encoding="utf-8")
+    environment.globals = of_reports.globals | {
+        "key_of": key_of,
+        "runs_script": Markup(script),
+        "runs_script_source": page.source_of(script),
+    }
+    return environment
+
+
 def _page(template: str, **content: object) -> Answer:
-    rendered = environment().get_template(template).render(key_of=key_of, **content)
+    rendered = environment().get_template(template).render(content)
     return Answer(rendered.encode("utf-8", "replace"))

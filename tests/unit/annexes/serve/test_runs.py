@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from spark_app.annexes.serve.run_files import Kind, LocalRunFiles
+from spark_app.annexes.serve.runs import Chosen, Group, RunRow, Runs
 from spark_app.eventlog.comparison.profile import VERSION
-from spark_app.report.served.run_files import Kind, LocalRunFiles
-from spark_app.report.served.runs import Chosen, Group, RunRow, Runs
 from spark_app.runs import liveness
 from spark_app.settings import Prices
 

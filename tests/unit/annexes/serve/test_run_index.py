@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from spark_app.report.served import run_index
-from spark_app.report.served.run_files import NAME, Kind, LocalRunFiles
-from spark_app.report.served.run_index import RunIndex
-from spark_app.report.served.runs import Chosen, Runs
-from tests.unit.report.served.test_runs import prices, profile, record
+from spark_app.annexes.serve import run_index
+from spark_app.annexes.serve.run_files import NAME, Kind, LocalRunFiles
+from spark_app.annexes.serve.run_index import RunIndex
+from spark_app.annexes.serve.runs import Chosen, Runs
+from tests.unit.annexes.serve.test_runs import prices, profile, record
 
 MANY = 100_000
 GENERATED = """

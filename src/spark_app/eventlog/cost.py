@@ -14,7 +14,7 @@ from spark_app.telemetry.spark_settings import is_local
 
 HOUR_MS: Final = 3_600_000
 GIB: Final = 1 << 30
-LEAST_OVERHEAD: Final = 384 << 20
+MIN_OVERHEAD: Final = 384 << 20
 OVERHEAD_FACTOR: Final = 0.1
 
 
@@ -79,5 +79,5 @@ def requested_memory(properties: Mapping[str, str]) -> int | None:
     if heap is None or is_local(properties) or not properties.get("spark.master", "").startswith(("yarn", "k8s")):
         return heap
     given = properties.get("spark.executor.memoryOverhead")
-    overhead = max(LEAST_OVERHEAD, round(heap * OVERHEAD_FACTOR)) if given is None else memory_settings.size_of(given)
+    overhead = max(MIN_OVERHEAD, round(heap * OVERHEAD_FACTOR)) if given is None else memory_settings.size_of(given)
     return None if overhead is None else heap + overhead

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from spark_app.eventlog.diagnoses import excerpts
-from spark_app.eventlog.model.application import MOST_LOG_RECORDS, Application
+from spark_app.eventlog.model.application import MAX_LOG_RECORDS, Application
 from spark_app.eventlog.model.host_load import HostLoad
 from spark_app.eventlog.parse.events import Event, LogRecord, Observed
 from spark_app.eventlog.reader import Reading
@@ -67,7 +67,7 @@ def _newest(records: Sequence[LogRecord]) -> Sequence[LogRecord]:
     size = 0
     for position in range(len(records) - 1, -1, -1):
         size += len(records[position].message) + len(records[position].exception)
-        if size > MAX_BYTES or len(records) - position > MOST_LOG_RECORDS:
+        if size > MAX_BYTES or len(records) - position > MAX_LOG_RECORDS:
             return records[position + 1 :]
     return records
 

@@ -7,7 +7,7 @@ from spark_app.eventlog.diagnoses.thresholds import Thresholds
 from spark_app.eventlog.findings import Finding
 from spark_app.eventlog.model.application import Application
 from spark_app.eventlog.model.stream_samples import Samples
-from spark_app.eventlog.model.streams import MOST_QUERIES, Batch
+from spark_app.eventlog.model.streams import MAX_QUERIES, Batch
 
 PERIOD_MS: Final = 900_000
 """How much time of a query is judged at once: a quarter of the hour that alerts look back."""
@@ -28,7 +28,7 @@ class StreamPeriods:
             return []
         period = self._unjudged.setdefault(query.id, Samples())
         period.add(query.last)
-        if len(self._unjudged) > MOST_QUERIES:
+        if len(self._unjudged) > MAX_QUERIES:
             self._unjudged.pop(next(iter(self._unjudged)))
         if period.all[-1].ended - period.all[0].started < PERIOD_MS:
             return []

@@ -31,7 +31,7 @@ NAME: Final = "spark.observed.name"
 """The Spark property with the name that `spark-app observe --name` gives an application, percent-encoded."""
 UNNAMED: Final = "pyspark-shell"
 """What PySpark calls an application that gives itself no name."""
-MOST_LOG_RECORDS: Final = 1000
+MAX_LOG_RECORDS: Final = 1000
 SIGNALS: Final = 128
 """From here on, an exit code is the number of a signal that has ended the process, as shells have it."""
 
@@ -100,7 +100,7 @@ class Application:
         self.deserialize_ms = self.deserialize_cpu_ns = 0
         self.task_free = TaskFreeTime()
         self.host_load: HostLoad | None = None
-        self.log_records: deque[events.LogRecord] = deque(maxlen=MOST_LOG_RECORDS)
+        self.log_records: deque[events.LogRecord] = deque(maxlen=MAX_LOG_RECORDS)
         self.repeated_reads = RepeatedReads()
         self.repeated_work = RepeatedWork()
         self._open: dict[int, Job] = {}

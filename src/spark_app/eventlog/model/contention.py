@@ -8,7 +8,7 @@ from spark_app.eventlog.model.host_load import HostLoad
 from spark_app.eventlog.model.task_numbers import Totals
 from spark_app.telemetry.spark_settings import is_local
 
-LEAST_DESERIALIZE_MS: Final = 100
+MIN_DESERIALIZE_MS: Final = 100
 """Time of deserialising tasks that says something about the processors of their hosts."""
 SOME_SLICES_NS: Final = 10_000_000
 """Tasks that were deserialised in less time on a processor may never have lost it: the kernel's scheduler gives each
@@ -51,7 +51,7 @@ def slowdown(app: Application, stage: StageAttempt) -> float | None:
     if measured_host(app) is not None:
         return measured_load(app, stage)
     totals = stage.totals
-    return of_deserializing(totals) if totals.deserialize_ms >= LEAST_DESERIALIZE_MS else None
+    return of_deserializing(totals) if totals.deserialize_ms >= MIN_DESERIALIZE_MS else None
 
 
 def processor_wait_ms(app: Application, stage: StageAttempt) -> float | None:

@@ -12,7 +12,7 @@ from spark_app.eventlog.model import kubernetes_pods, memory_settings
 from spark_app.eventlog.model.memory_settings import size_of
 
 OVERHEAD: Final = "spark.executor.memoryOverhead"
-LEAST_OVERHEAD: Final = "spark.executor.minMemoryOverhead"
+MIN_OVERHEAD: Final = "spark.executor.minMemoryOverhead"
 FACTOR: Final = "spark.executor.memoryOverheadFactor"
 KUBERNETES_FACTOR: Final = "spark.kubernetes.memoryOverheadFactor"
 """The older setting; `spark-submit` sets it to 0.4 for the driver of a Python program, from which executors have it."""
@@ -61,7 +61,7 @@ def pod_memory(settings: Mapping[str, str]) -> PodMemory | None:
 def _overhead(settings: Mapping[str, str]) -> int | None:
     if OVERHEAD in settings:
         return size_of(settings[OVERHEAD])
-    heap, least = memory_settings.heap(settings), size_of(settings.get(LEAST_OVERHEAD, DEFAULT_LEAST))
+    heap, least = memory_settings.heap(settings), size_of(settings.get(MIN_OVERHEAD, DEFAULT_LEAST))
     try:
         factor = float(settings.get(FACTOR, settings.get(KUBERNETES_FACTOR, DEFAULT_FACTOR)))
     except ValueError:

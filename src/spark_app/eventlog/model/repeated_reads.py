@@ -27,11 +27,11 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 MOST: Final = 1000
 """How many sets of files, and how many caches, are remembered; those read longest ago are forgotten."""
-MOST_NUMBERS: Final = 20_000
+MAX_NUMBERS: Final = 20_000
 """How many numbers of operators that fill caches are remembered."""
-MOST_OF_PLAN: Final = 20
+MAX_OPERATOR_NUMBERS: Final = 20
 """How many numbers of the operators that fill a cache are remembered to tell what is computed again."""
-MOST_QUERIES: Final = 5
+MAX_QUERIES: Final = 5
 """How many of the queries that have read the same files are named."""
 SAVED_BY_CACHE: Final = 0.9
 """What a cache saves of a scan: reading it took a tenth of the scan in the pairs `repeated-scan` of `truth/`."""
@@ -224,7 +224,9 @@ class RepeatedReads:
         self._drop_numbers_of_others(query, root)
         computing = sorted((stage for stage in stages if _cached(stage)), key=lambda each: each.info.id)
         for scan in _cache_scans(root):
-            below = sorted({number for operator in scan.below() for number in operator.accumulables})[:MOST_OF_PLAN]
+            below = sorted({number for operator in scan.below() for number in operator.accumulables})[
+                :MAX_OPERATOR_NUMBERS
+            ]
             self._note_computing(query, scan, below, computing)
 
     def _note_computing(
@@ -243,7 +245,7 @@ class RepeatedReads:
         """Accumulators below a cache keep counting across queries: only the query that filled it may report them."""
         for number in _below_caches(root) & query.numbers.keys():
             first = self._filled.get(number, query.id)
-            keep(self._filled, number, first, most=MOST_NUMBERS)
+            keep(self._filled, number, first, most=MAX_NUMBERS)
             if first != query.id:
                 del query.numbers[number]
 
@@ -256,8 +258,8 @@ class RepeatedReads:
         time = scan.numbers.get(SCAN_TIME)
         reads.scan_ms = None if time is None or reads.scan_ms is None else reads.scan_ms + time.value
         reads.took(most_ms)
-        if query.id not in reads.queries[-MOST_QUERIES:]:
-            reads.queries = [*reads.queries, query.id][:MOST_QUERIES]
+        if query.id not in reads.queries[-MAX_QUERIES:]:
+            reads.queries = [*reads.queries, query.id][:MAX_QUERIES]
         keep(self._reads, key, reads)
 
 

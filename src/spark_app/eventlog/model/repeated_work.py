@@ -32,11 +32,11 @@ from spark_app.eventlog.parse.events import RddInfo
 
 MOST: Final = 2000
 """How many steps are remembered; those computed longest ago are forgotten."""
-MOST_PLACES: Final = 100
+MAX_PLACES: Final = 100
 """How many of the queries or stages that computed a step are remembered."""
-MOST_STEPS: Final = 50
+MAX_STEPS: Final = 50
 """How many steps of a query are looked at: the last ones."""
-LEAST_MS: Final = 500
+MIN_MS: Final = 500
 """Queries whose tasks took less than this are not looked at."""
 _AGGREGATE: Final = re.compile(r"(?:Hash|ObjectHash|Sort)Aggregate\(keys?=\[(.*?)\], functions=\[(.*)\]", re.DOTALL)
 _WITHOUT_NAME: Final = ("LocalTableScan", "Scan ExistingRDD", "Scan[", "MicroBatchScan", "ContinuousScan")
@@ -155,7 +155,7 @@ class RepeatedWork:
 
     def query_ended(self, query: Query, stages: Sequence[StageAttempt], numbers: Mapping[int, int]) -> None:
         """Takes note of what a query has computed; a batch of a stream computes it from other rows each time."""
-        if query.batch is not None or sum(stage.totals.run_ms for stage in stages) < LEAST_MS:
+        if query.batch is not None or sum(stage.totals.run_ms for stage in stages) < MIN_MS:
             return
         try:
             plan = plan_of(query, numbers)
@@ -163,7 +163,7 @@ class RepeatedWork:
             return
         session = "" if query.operation is None else str(query.operation.session)
         ran = [_Ran(stage.totals.run_ms, {each.id for each in stage.info.accumulables}) for stage in stages]
-        for step in _Steps(plan.root, query.id).found[-MOST_STEPS:]:
+        for step in _Steps(plan.root, query.id).found[-MAX_STEPS:]:
             source, passed = _source_rows(step.operator)
             took = _took(step.operator, plan.root, ran)._replace(rows=passed)
             for digest in step.digests if took.most_ms else ():
@@ -172,7 +172,7 @@ class RepeatedWork:
 
     def _note(self, digest: str, found: Work, place: int, took: Took) -> None:
         work = self._works.pop(digest, None) or found
-        if len(work.places) < MOST_PLACES:
+        if len(work.places) < MAX_PLACES:
             work.name, work.places[place] = found.name, took
             work.source_rows = max(work.source_rows, found.source_rows)
         keep(self._works, digest, work, most=MOST)

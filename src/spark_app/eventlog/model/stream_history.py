@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from spark_app.eventlog.model.stream_queries import MOST_STOPS, StreamQuery
+from spark_app.eventlog.model.stream_queries import MAX_STOPS, StreamQuery
 from spark_app.eventlog.model.stream_samples import Samples, StreamSample
 from spark_app.eventlog.model.stream_triggers import Trigger
 from spark_app.telemetry.spark_progress import Progress
@@ -84,7 +84,7 @@ def _query(kept: _History) -> StreamQuery:
         kept.settings,
         Trigger(configured_ms=kept.configured_ms, inferred_ms=kept.interval_ms),
         Samples(kept.samples, batches=kept.batches),
-        deque(kept.stops, maxlen=MOST_STOPS),
+        deque(kept.stops, maxlen=MAX_STOPS),
         kept.last,
         kept.progress,
         kept.is_restart,

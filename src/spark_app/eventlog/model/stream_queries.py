@@ -12,7 +12,7 @@ from spark_app.eventlog.model.stream_triggers import Trigger
 from spark_app.eventlog.parse.events import QueryStarted, QueryTerminated
 from spark_app.telemetry.spark_progress import Progress
 
-MOST_STOPS: Final = 100
+MAX_STOPS: Final = 100
 """Stops of a query that are known: a program may restart a query that fails for as long as it runs."""
 
 
@@ -46,7 +46,7 @@ class StreamQuery:
     settings: Mapping[str, str] = field(default_factory=dict)
     trigger: Trigger = field(default_factory=Trigger)
     history: Samples = field(default_factory=Samples)
-    stops: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=MOST_STOPS))
+    stops: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=MAX_STOPS))
     last: StreamSample | None = None
     progress: Progress | None = None
     is_restart: bool = False

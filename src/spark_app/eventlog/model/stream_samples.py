@@ -8,7 +8,7 @@ from spark_app.telemetry.spark_progress import Progress, StateOperatorProgress, 
 
 KEPT: Final = 256
 """Samples are merged to this many when there are twice as many."""
-MOST_HOT: Final = 8
+MAX_HOT: Final = 8
 """How many partitions of a state a sample names: those that had the longest task most often."""
 
 
@@ -70,8 +70,8 @@ class StateSkew:
         self.excess_ms += later.excess_ms
         for partition, times in later.hot.items():
             self.hot[partition] = self.hot.get(partition, 0) + times
-        if len(self.hot) > MOST_HOT:
-            most = sorted(self.hot.items(), key=lambda item: -item[1])[:MOST_HOT]
+        if len(self.hot) > MAX_HOT:
+            most = sorted(self.hot.items(), key=lambda item: -item[1])[:MAX_HOT]
             self.hot = dict(most)
 
 

@@ -12,8 +12,8 @@ INTERVALS_MS: Final = (
 """The intervals that people choose, and that starts are compared with."""
 WAITED_MS: Final = 50
 """A batch that starts later than this after the end of the one before it has waited for something."""
-LEAST_STARTS: Final = 10
-LEAST_RATIO: Final = 0.9
+MIN_STARTS: Final = 10
+MIN_RATIO: Final = 0.9
 """So many starts after a wait, and this share of them, must be at multiples of an interval."""
 _TEXT: Final = re.compile(rf"\s*(\d{{1,9}})\s*({'|'.join(INTERVAL_UNITS_MS)})s?\s*", re.IGNORECASE)
 
@@ -77,7 +77,7 @@ class Trigger:
         return {} if is_first else longer
 
     def _seen(self) -> int | None:
-        if self._starts < LEAST_STARTS:
+        if self._starts < MIN_STARTS:
             return None
-        least = LEAST_RATIO * self._starts
+        least = MIN_RATIO * self._starts
         return max((interval for interval, times in self._fitting.items() if times >= least), default=None)

@@ -18,7 +18,7 @@ from spark_app.eventlog.parse.events import (
 )
 from spark_app.telemetry.spark_progress import Progress
 
-MOST_QUERIES: Final = 200
+MAX_QUERIES: Final = 200
 """Queries of an application that are known at once: one without a checkpoint is another query at each start."""
 
 
@@ -118,7 +118,7 @@ class Streams:
             batch.skew.add(skew)
 
     def _query(self, number: str) -> StreamQuery:
-        if number not in self.queries and len(self.queries) >= MOST_QUERIES:
+        if number not in self.queries and len(self.queries) >= MAX_QUERIES:
             ended = (key for key, query in self.queries.items() if query.ended is not None)
             del self.queries[next(ended, next(iter(self.queries)))]
         return self.queries.setdefault(number, StreamQuery(number))
@@ -156,7 +156,7 @@ class Streams:
             before = self._newest.pop(key.query, None)
             self.batches[key] = Batch(key, time, time, name, before if before != key else None)
             self._newest[key.query] = key
-            if len(self._newest) > MOST_QUERIES:
+            if len(self._newest) > MAX_QUERIES:
                 self._newest.pop(next(iter(self._newest)))
         self.batches[key].traceparent = self.batches[key].traceparent or traceparent
         return key

@@ -74,7 +74,7 @@ def slowdown(work: Work) -> float:
     if host is not None:
         return max(1.0, (host.runnable(round(work.start), round(work.end)) or 0.0) / host.processors)
     took, cpu_ms = sum(each.deserialize_ms for each in own), sum(each.deserialize_cpu_ns for each in own) / 1e6
-    return max(1.0, took / cpu_ms) if cpu_ms and took >= contention.LEAST_DESERIALIZE_MS else 1.0
+    return max(1.0, took / cpu_ms) if cpu_ms and took >= contention.MIN_DESERIALIZE_MS else 1.0
 
 
 def of_processors(work: Work, cores: int) -> Iterator[str]:

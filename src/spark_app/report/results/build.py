@@ -25,7 +25,7 @@ from spark_app.settings import Prices
 
 LIMITS: Final = Limits(operators=0, tasks=0, points=1)
 """Those of the report; plans, tasks and charts are not in the document."""
-MOST_FUNCTIONS: Final = 20
+MAX_FUNCTIONS: Final = 20
 """Of a stage."""
 
 
@@ -119,7 +119,7 @@ def place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
 
 
 def _place_samples(section: StackSection, row: Row) -> schema.PlaceSamples:
-    hot = [each for each in section.functions if each.place == row.place][:MOST_FUNCTIONS]
+    hot = [each for each in section.functions if each.place == row.place][:MAX_FUNCTIONS]
     functions = [
         schema.HotFunction(
             language=each.function.language,

@@ -28,7 +28,7 @@ FIGURES: Final = (
 SLOWER: Final = re.compile(r"slower:(\d{1,6}(?:\.\d+)?)%", re.ASCII)
 LIMIT: Final = re.compile(r"(more|fewer):([a-z_]+):(\d{1,15}(?:\.\d{1,6})?)(KiB|MiB|GiB|TiB)?", re.ASCII)
 _UNITS: Final = {None: 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-MOST_FINDINGS: Final = Limits().findings
+MAX_FINDINGS: Final = Limits().findings
 """Findings of an application in a document: those that its report shows."""
 RULES: Final = frozenset(rules())
 
@@ -124,7 +124,7 @@ def with_failed_conditions(results: Results, conditions: Sequence[Condition]) ->
 
 
 def _cut(application: Application) -> Application:
-    return replace(application, findings=application.findings[:MOST_FINDINGS])
+    return replace(application, findings=application.findings[:MAX_FINDINGS])
 
 
 def sentence(failed: Sequence[Failed]) -> str:

@@ -4,7 +4,7 @@ import datetime
 from itertools import pairwise
 from typing import Any, Final
 
-from spark_app.eventlog.model.stream_queries import MOST_STOPS, StreamQuery
+from spark_app.eventlog.model.stream_queries import MAX_STOPS, StreamQuery
 from spark_app.eventlog.model.stream_samples import KEPT, together
 from spark_app.eventlog.parse.events import QueryStarted, QueryTerminated
 from tests.unit.eventlog import log
@@ -73,7 +73,7 @@ def test_the_time_between_two_runs_is_known() -> None:
         begun = datetime.datetime.fromtimestamp(10 * number, datetime.UTC)
         query.begin(QueryStarted("query-1", f"{number}", started_at=begun))
         query.end(QueryTerminated("query-1", f"{number}"), 10_000 * number + 5000)
-    assert (len(query.stops), query.stops[-1]) == (MOST_STOPS, (9_985_000, 9_990_000))
+    assert (len(query.stops), query.stops[-1]) == (MAX_STOPS, (9_985_000, 9_990_000))
 
 
 def test_a_log_that_lacks_the_start_has_the_history_all_the_same() -> None:

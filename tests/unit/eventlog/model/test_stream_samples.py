@@ -2,7 +2,7 @@
 
 import datetime
 
-from spark_app.eventlog.model.stream_samples import MOST_HOT, StateSkew, StreamSample, together
+from spark_app.eventlog.model.stream_samples import MAX_HOT, StateSkew, StreamSample, together
 from spark_app.telemetry.spark_progress import Progress, SinkProgress, SourceProgress, StateOperatorProgress
 
 UTC = datetime.UTC
@@ -78,4 +78,4 @@ def test_the_partitions_that_are_hot_most_often_are_kept() -> None:
         total.add(StateSkew(1, 10, 5, 5, {7 if number % 2 else number: 1}))
     assert (total.stages, max(total.hot, key=lambda partition: total.hot[partition])) == (1000, 7)
     assert total.hot[7] == 500
-    assert len(total.hot) <= MOST_HOT
+    assert len(total.hot) <= MAX_HOT

@@ -20,8 +20,6 @@ from spark_app.eventlog.parse.events import Event, LogRecord, Observed
 from spark_app.eventlog.reader import Reading
 from spark_app.redaction import redacted
 
-JAVA: Final = "\n: "
-"""Begins the exception of the JVM in the text of a `Py4JJavaError`."""
 MAX_BYTES: Final = 1 << 20
 """Of log records in an event log; the oldest are left out."""
 
@@ -103,6 +101,5 @@ def last_error(lines: Sequence[bytes]) -> str | None:
     """The last error that a driver has logged, or that ended it, in one line; None without any."""
     for record in reversed(records(lines)):
         if record.severity in ("ERROR", "FATAL"):
-            of_java = record.exception.partition(JAVA)[2]
-            return excerpts.error(of_java or record.exception or record.message)
+            return excerpts.error(record.exception or record.message)
     return None

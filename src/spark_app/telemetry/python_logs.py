@@ -39,7 +39,11 @@ MAX_HELD: Final = 1000
 MAX_BYTES: Final = 4 << 20
 """Size of a file; then it is renamed to `.1`, in the place of the one before."""
 MAX_TEXT: Final = 8192
-"""Characters of a message and of a stack trace."""
+"""Characters of a message."""
+MAX_STACK: Final = 4 * MAX_TEXT
+"""The last characters of a stack trace, to which that of Java belongs."""
+UNCAUGHT: Final = "uncaught exception"
+"""The message of the record of an exception that ends a program."""
 _LEVELS: Final = ((50, "FATAL"), (40, "ERROR"), (30, "WARN"), (20, "INFO"), (0, "DEBUG"))
 _sinks: list[Callable[[logging.LogRecord], None]] = []
 _busy = threading.local()
@@ -100,7 +104,7 @@ def collect(redacted: Callable[[str], str] = str) -> None:
     def excepthook(kind: Any, error: Any, trace: Any) -> None:
         with suppress(Exception):
             if isinstance(error, Exception):
-                record = logging.LogRecord(kind.__module__, 50, *_file_and_line(trace), "uncaught exception", (), None)
+                record = logging.LogRecord(kind.__module__, 50, *_file_and_line(trace), UNCAUGHT, (), None)
                 record.exc_info = (kind, error, trace)
                 file.write(record)
         before(kind, error, trace)
@@ -189,7 +193,7 @@ def line_of(record: logging.LogRecord, redacted: Callable[[str], str] = str) -> 
     kind, error, _ = record.exc_info or (None, None, None)
     if kind is not None:
         trace = "".join(traceback.format_exception(*record.exc_info))  # type: ignore[misc] # it is not None
-        stacktrace = redacted(trace[-MAX_TEXT:])
+        stacktrace = redacted(trace[-MAX_STACK:])
         line["exception"] = {"class": kind.__name__, "msg": redacted(str(error)[:MAX_TEXT]), "stacktrace": stacktrace}
     return line
 

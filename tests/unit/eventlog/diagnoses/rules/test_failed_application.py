@@ -65,3 +65,30 @@ def test_a_driver_without_a_pod_an_end_or_a_job_was_not_stopped_by_kubernetes() 
     job, ended = [log.job(0, [])], [log.ended()]
     for lines in ([*job, *ended], [pod, *job], [pod, *ended], [pod, *job, log.job_ended(0), *ended]):
         assert stopped_driver(log.application([log.started(), *lines]), LIMITS) == []
+
+
+def test_a_known_failure_has_advice_of_its_own() -> None:
+    """Whatever failed: a job, a query, or the program before it ran a job."""
+    strict = '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT"'
+    lines = [log.started(), log.job(0, []), log.job_ended(0, error=strict), log.ended()]
+    (finding,) = failed_application(log.application(lines), LIMITS)
+    assert (finding.cause, "try_cast" in finding.advice) == ("cast", True)
+
+
+def test_the_exception_that_ended_the_program_is_named_with_its_line() -> None:
+    """Where no job and no query had failed; of one from the JVM, its own words."""
+    java = (
+        "An error occurred while calling o30.load.\n: java.sql.SQLException: No suitable driver\n\tat java.sql.Driver"
+    )
+    stack = f'Traceback (most recent call last):\n  File "/jobs/daily.py"\npy4j.protocol.Py4JJavaError: {java}'
+    record = {
+        "Event": "spark-app.LogRecord", "time": 1, "severity": "FATAL", "logger": "py4j.protocol",
+        "message": "uncaught exception", "file": "/jobs/daily.py", "line": 7, "exception": stack,
+    }  # fmt: skip
+    app = log.application([log.started(), record, log.ended()])
+    app.process_exit_code = 1
+    (finding,) = failed_application(app, LIMITS)
+    assert finding.text == (
+        "The application failed with exit code 1; daily.py:7: java.sql.SQLException: No suitable driver"
+    )
+    assert finding.cause == "jdbc_driver"
